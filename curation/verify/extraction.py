@@ -33,7 +33,7 @@ from curation.response_formats import ANY, BOXED, CHOICE, CUE, HASHES, LOOSE, TA
 from curation.thinking import CLOSE, OPEN, split_response
 from curation.verify.answers.words import parse_boolean
 from curation.verify.boxes import boxed_answer, end_of_boxes, has_box, unfinished_box
-from curation.verify.loose_reading import guess_answer
+from curation.verify.loose_reading import guess_answer, only_money
 from curation.verify.prose import (
     CHAFF_END,
     MATH,
@@ -141,7 +141,8 @@ def read_answer(text: str, form: str = ANY) -> str | None:
         return extracted.answer if extracted is not None else None
     extracted = _marked(whole, None)
     if extracted is not None:
-        return extracted.answer
+        money = only_money(extracted.answer) if form == LOOSE and is_prose(extracted.answer) else None
+        return money or extracted.answer
     if form == LOOSE:
         return _read_loosely(whole)
     return (value_in(whole) or whole) if is_prose(whole) else whole

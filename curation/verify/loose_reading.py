@@ -47,12 +47,20 @@ def _by_emphasis(text: str) -> Guess | None:
     return ("emphasis", matches[-1]) if matches else None
 
 
+def only_money(text: str) -> str | None:
+    """Return the one number of a text that is money; None where none or several are."""
+    money = _money_in(text)
+    return money[0].group() if len(money) == 1 else None
+
+
 def _by_number(text: str) -> Guess | None:
-    matches = list(_NUMBER.finditer(text))
-    money = [
+    last = (_money_in(text) or list(_NUMBER.finditer(text)))[-1:]
+    return ("number", last[0].group()) if last else None
+
+
+def _money_in(text: str) -> list[re.Match[str]]:
+    return [
         match
-        for match in matches
+        for match in _NUMBER.finditer(text)
         if _MONEY.match(text, match.end()) or text[match.start() - 1 : match.start()] in _COINS
     ]
-    last = (money or matches)[-1:]
-    return ("number", last[0].group()) if last else None

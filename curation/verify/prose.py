@@ -112,7 +112,8 @@ def is_prose(text: str) -> bool:
 
 def _is_math_word(word: str) -> bool:
     """Return whether a run of letters belongs to the mathematics: a function, a unit, a differential."""
-    return word in FUNCTIONS or is_unit(word) or word == "pi" or (len(word) == 2 and word[0] == "d" and word != "du")
+    is_name = word in FUNCTIONS or (is_unit(word) and word != "in") or word == "pi"  # 5 in, but 5 in the end
+    return is_name or (len(word) == 2 and word[0] == "d" and word != "du")
 
 
 def _is_operand(text: str, word: re.Match[str]) -> bool:
@@ -181,7 +182,8 @@ def _with_unit(text: str, match: re.Match[str]) -> str | None:
     value = match.group().strip()
     if value.startswith("**"):
         value = value.strip("* ")
-    words = " ".join(takewhile(is_unit, _WORDS.findall(after))) if _UNIT_BEHIND.match(after) else ""
+    behind = _WORDS.findall(after) if _UNIT_BEHIND.match(after) else []
+    words = " ".join(takewhile(lambda word: is_unit(word) and (word != "in" or len(behind) == 1), behind))
     if words and MATH.fullmatch(value):
         return f"{inside(value)}\\text{{ {words}}}"
     return f"{value} {words}".rstrip()

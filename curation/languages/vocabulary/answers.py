@@ -72,6 +72,11 @@ class Answers:
     """Of these, single words that do so outside of text commands."""
     condition_words: tuple[str, ...]
     """Words that begin a condition."""
+    relating_words: tuple[str, ...]
+    """Words that the name of a counted thing does not have: five over, not five."""
+    declarations: dict[str, tuple[str, ...]]
+    """What a declared name is (Z, N, Q, R, C, prime, positive …; ``any`` for words that say no more) → words of a
+    declaration: where n is any integer."""
     hedges: tuple[str, ...]
     """Expressions of references that leave the answer open."""
     elsewhere: tuple[str, ...]

@@ -71,10 +71,10 @@ COLUMN_WORDS: Mapping[str, str] = {
     "attempts": "attempts made by that policy",
     "judged": "attempts that the verifier could judge",
     "correct": "attempts that reach the reference answer",
-    "pass_rate": "unbiased estimate of the policy's pass rate: correct / judged, but where sampling stopped as soon as the "
-    "decision was certain, corrected for that",
-    "pass_rate_low": "lower end of the 95 % Wilson interval of correct and judged; what the verifier failed on counts as "
-    "wrong",
+    "pass_rate": "unbiased estimate of the policy's pass rate: correct / judged, corrected where sampling stopped as "
+    "soon as the decision was certain",
+    "pass_rate_low": "lower end of the 95 % Wilson interval of correct and judged; what the verifier failed on counts "
+    "as wrong",
     "pass_rate_high": "upper end of that interval; what the verifier failed on counts as correct",
     "measured_on": "the day on which these attempts were begun, UTC",
     "first_policy": "policy of stage 1 where there are two stages, else null",

@@ -9,8 +9,9 @@
 `quick_compare` is the first tier alone, safe and fast in any process. `compare` runs all of them, unguarded: use
 `math_judge.MathJudge` for input that nobody has vouched for. Nothing is ever evaluated as Python.
 
-Two expressions are proved equal, refuted, or neither: what is unproved is not equal, and marked doubtful. What counts
-as an approximation is `policy.ApproximationPolicy`.
+Two expressions are proved equal, refuted, or neither: what is unproved is not equal, and marked doubtful. So is an
+answer of which something could not be read, unless the reference says the same there. What counts as an approximation
+is `policy.ApproximationPolicy`.
 """
 
 from __future__ import annotations

@@ -9,11 +9,13 @@ The constructors fold small rational numbers and nothing else; nothing huge is e
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
 ZERO = Fraction(0)
+_INSIDE_A_NAME = re.compile(r"[A-Za-z]\w*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +114,12 @@ def symbols(expr: Expr) -> frozenset[str]:
     if not bound:
         return frozenset(node.name for node in walk(expr) if node.op == "sym")
     return _free(expr)
+
+
+def letters_in(expr: Expr) -> frozenset[str]:
+    """Return the names of the free variables, and of those inside names such as f(x) and \\bar{y}."""
+    names = symbols(expr)
+    return names.union(*(_INSIDE_A_NAME.findall(name) for name in names if "(" in name))
 
 
 def _free(expr: Expr) -> frozenset[str]:

@@ -6,13 +6,22 @@ Sequence   several answers: a bare list, a set, a tuple or a bracket that may be
 Union      parts joined by ∪, or conditions joined by "or"
 Matrix     rows of expressions
 Relation   a chain of =, <, ≤ …, ∈ between forms
+
+Each form says by ``source`` which tokens it was read from (their places in the text); `sources` adds up those of its
+parts. What a text has and its form has not was left out in reading: a `Reading` holds that beside the form, so that
+nothing is dropped silently.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
-from curation.verify.answers.expr import Expr, show
+from curation.verify.answers.expr import Expr, letters_in, show
+
+Places = frozenset[int]
+"""Places of tokens in a text."""
+
+NOWHERE: Places = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +33,7 @@ class Value:
 
     expr: Expr
     unit: str = ""
+    source: Places = field(default=NOWHERE, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +42,7 @@ class Words:
 
     text: str
     raw: str
+    source: Places = field(default=NOWHERE, compare=False)
 
 
 CASE_BRACKETS = "()"
@@ -44,6 +55,7 @@ class Sequence:
 
     items: tuple[Form, ...]
     brackets: str = ""
+    source: Places = field(default=NOWHERE, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +64,7 @@ class Union:
 
     parts: tuple[Form, ...]
     is_conjunction: bool = False
+    source: Places = field(default=NOWHERE, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +72,7 @@ class Matrix:
     """Rows of expressions, all of one length."""
 
     rows: tuple[tuple[Expr, ...], ...]
+    source: Places = field(default=NOWHERE, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +81,53 @@ class Relation:
 
     items: tuple[Form, ...]
     ops: tuple[str, ...]
+    source: Places = field(default=NOWHERE, compare=False)
 
 
 Form = Value | Words | Sequence | Union | Matrix | Relation
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a text was read as: its form, what was declared of names in it, and what else it says.
+
+    Example: "2^k for k > 1, k ∈ Z" is 2^k, with ``declared`` {k: "Z"} and ``unread`` "fork>1".
+    """
+
+    form: Form
+    declared: tuple[tuple[str, str], ...] = ()
+    unread: str = ""
+
+
+def without_unit(form: Form) -> Expr | None:
+    """Return a value's expression where it has no unit, or only a sign that may be left out; None for other forms."""
+    return form.expr if isinstance(form, Value) and form.unit in ("", "deg", "ratio") else None
+
+
+def parts(form: Form) -> tuple[Form, ...]:
+    """Return the forms that a form is made of."""
+    if isinstance(form, Union):
+        return form.parts
+    return form.items if isinstance(form, Sequence | Relation) else ()
+
+
+def sources(form: Form) -> Places:
+    """Return the places of all tokens that a form and its parts were read from."""
+    return form.source.union(*(sources(part) for part in parts(form)))
+
+
+def also_from(form: Form, places: Places) -> Form:
+    """Return a form that was read from these tokens too."""
+    return replace(form, source=form.source | places)
+
+
+def names_in(form: Form) -> frozenset[str]:
+    """Return the variables of a form, and the letters that a name such as f(x) is made of."""
+    if isinstance(form, Value):
+        return letters_in(form.expr)
+    if isinstance(form, Matrix):
+        return frozenset().union(*(letters_in(cell) for row in form.rows for cell in row))
+    return frozenset().union(*(names_in(part) for part in parts(form)))
 
 
 def describe(form: Form) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 
 from curation.verify.answers import expr as ex
-from curation.verify.answers.cursor import CLOSING, MAX_DEPTH, Cursor
 from curation.verify.answers.expr import Expr, const, divide, fn, mul, neg, num, power, sym
+from curation.verify.answers.names import CLOSING, MAX_DEPTH, Cursor
 from curation.verify.answers.tokens import AnswerParseError, Token
 
 _INVERSE = {
@@ -14,6 +15,8 @@ _INVERSE = {
     "csc": "arccsc", "sinh": "arcsinh",
     "cosh": "arccosh", "tanh": "arctanh",
 }  # fmt: skip
+_OF_MANY = frozenset(("max", "min", "gcd", "lcm"))
+_LETTERS = re.compile(r"[A-Za-z]+")
 HALF = num(Fraction(1, 2))
 TEN = num(10)
 
@@ -39,7 +42,8 @@ class FunctionRules(Cursor):
         return power(value, exponent) if exponent is not None else value
 
     def arguments(self, name: str) -> list[Expr]:
-        if self.at("(") or self.at("[") or (self.at("{") and name in ("sqrt", "abs", "max", "min", "gcd", "lcm")):
+        braces = self.at("{") and (name in ("sqrt", "abs") or name in _OF_MANY)
+        if self.at("(") or self.at("[") or braces or (self.at("{s") and name in _OF_MANY):
             closer = CLOSING[self.next().text]
             if self.depth > MAX_DEPTH:
                 raise AnswerParseError("nested too deeply")
@@ -73,7 +77,7 @@ class FunctionRules(Cursor):
         return argument
 
     def command(self, name: str) -> Expr:
-        if name in ("frac", "dfrac", "tfrac", "cfrac"):
+        if name == "frac":
             top = self.digit_group()
             below = self.digit_group()
             variable = _differentiates(top, below)
@@ -88,7 +92,7 @@ class FunctionRules(Cursor):
                 self.expect("]")
             inner = self.group()
             return power(inner, HALF if index is None else divide(ex.ONE, index))
-        if name in ("binom", "dbinom", "tbinom"):
+        if name == "binom":
             top = self.digit_group()
             return fn("binomial", top, self.digit_group())
         if name in ("sum", "prod"):
@@ -110,7 +114,9 @@ class FunctionRules(Cursor):
         self.expect("}")
         self.expect("^")
         high = self.group()
-        return fn(name, index, low, high, self.term())
+        value = fn(name, index, low, high, self.term())
+        indexed = any(index.name in _LETTERS.findall(other.partition("_")[2]) for other in ex.symbols(value))
+        return sym(ex.show(_in_order(value))) if indexed else value  # of a sequence that nobody knows: a name
 
     def limit(self) -> Expr:
         """Return the limit of a term as a variable goes to a number."""
@@ -188,11 +194,21 @@ def _differentiates(top: Expr, below: Expr) -> tuple[Expr, int] | None:
     return (letter, order) if below.args[0] == sym("d") and letter.op == "sym" else None
 
 
+def _in_order(expr: Expr) -> Expr:
+    """Return an expression with the terms of sums and the factors of products in one order."""
+    args = tuple(_in_order(arg) for arg in expr.args)
+    if expr.op in ("add", "mul"):
+        args = tuple(sorted(args, key=ex.show))
+    return Expr(expr.op, args, expr.name, expr.value, expr.places)
+
+
 def _apply(name: str, base: Expr | None, args: list[Expr]) -> Expr:
     first = args[0]
     if len(args) > 1 and name == "log" and base is None:
         base, first, args = args[1], args[0], args[:1]
-    if len(args) > 1 and name not in ("max", "min", "gcd", "lcm"):
+    if len(args) == 1 and name in _OF_MANY:
+        return sym(f"{name}({ex.show(first)})")
+    if len(args) > 1 and name not in _OF_MANY:
         raise AnswerParseError(f"{name} of {len(args)} arguments")
     if name in ("log", "ln", "lg"):
         below = base or (TEN if name == "lg" else None)

@@ -11,10 +11,9 @@ from __future__ import annotations
 from fractions import Fraction
 
 from curation.verify.answers import expr as ex
-from curation.verify.answers.cursor import CLOSING, MAX_DEPTH
 from curation.verify.answers.expr import Expr, add, const, divide, fn, mul, neg, num, power, sym
 from curation.verify.answers.functions import FunctionRules
-from curation.verify.answers.names import NameRules
+from curation.verify.answers.names import CLOSING, MAX_DEPTH, NameRules
 from curation.verify.answers.tokens import AnswerParseError, Token
 
 _STARTS = frozenset(("(", "{", "[", "⌊", "⌈", "|("))
@@ -37,12 +36,11 @@ class ExpressionParser(NameRules, FunctionRules):
         while self.peek().kind == "op" and self.peek().text in ("+", "-", "±", "∓"):
             terms.append(self.signed())
         total = terms[0] if len(terms) == 1 else add(*terms)
-        if _is_modulus(self.peek()):
-            self.position += 1
-            total = fn("mod", total, self.factor())
-        elif self.at("(") and _is_modulus(self.peek(1)):
+        if is_modulus(self.peek()):
+            total = fn("residue" if self.next().text == "pmod" else "mod", total, self.factor())
+        elif self.at("(") and is_modulus(self.peek(1)):
             self.position += 2
-            total = fn("mod", total, self.factor())
+            total = fn("residue", total, self.sum())
             self.expect(")")
         return total
 
@@ -68,15 +66,15 @@ class ExpressionParser(NameRules, FunctionRules):
             elif token.kind == "op" and token.text in ("/", "÷", ":"):
                 self.position += 1
                 product = divide(product, self.denominator())
-            elif self.starts_factor() and not (self.at("(") and _is_modulus(self.peek(1))):
+            elif self.starts_factor() and not (self.at("(") and is_modulus(self.peek(1))):
                 product = self.implicit_product(product, token)
             else:
                 return product
 
     def implicit_product(self, left: Expr, token: Token) -> Expr:
         if token.kind == "num":
-            before = self.tokens[self.position - 1]
-            if before.kind in ("num", "sym", "word"):
+            last = left.args[-1] if left.op == "mul" else left
+            if self.tokens[self.position - 1].kind in ("num", "word") and last.op != "pow":
                 raise AnswerParseError("two numbers side by side")
         return mul(left, self.factor())
 
@@ -153,7 +151,7 @@ class ExpressionParser(NameRules, FunctionRules):
             negative = self.next().text == "-"
             inner = self.exponent()
             return neg(inner) if negative else inner
-        below = self.atom()
+        below = self.name(self.next().text, indexed=False) if self.peek().kind == "sym" else self.atom()
         return power(below, self.exponent_after()) if self.at("^") else below
 
     def exponent_after(self) -> Expr:
@@ -228,5 +226,6 @@ class ExpressionParser(NameRules, FunctionRules):
         return {"⌊": fn("floor", inner), "⌈": fn("ceil", inner), "|(": fn("abs", inner)}.get(text, inner)
 
 
-def _is_modulus(token: Token) -> bool:
+def is_modulus(token: Token) -> bool:
+    """Return whether a modulus follows a token."""
     return token.kind == "cmd" and token.text in ("mod", "bmod", "pmod")

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import itertools
 
-from curation.verify.answers.expr import Expr, choose_signs, has
+from curation.verify.answers.expr import INFINITY, Expr, choose_signs, has
 from curation.verify.answers.forms import Form, Matrix, Relation, Sequence, Union, Value, Words
+from curation.verify.answers.labels import left_name
+from curation.verify.answers.matrices import components
 from curation.verify.answers.pieces import equals_cases, is_piecewise
 from curation.verify.answers.regions import Interval, NotARegion, is_region, parse_region, unknowns
 from curation.verify.answers.relations import Relations
 from curation.verify.answers.values import Values
-from curation.verify.answers.vectors import components
 
 MAX_LIST_ITEMS = 300
 MAX_SIGNS = 5
@@ -34,7 +35,7 @@ class Matcher(Relations, Values):
             reference, answer = _as_vector(reference, answer), _as_vector(answer, reference)
             for value, cases in ((reference, answer), (answer, reference)):
                 if isinstance(value, Value) and isinstance(cases, Sequence) and is_piecewise(cases):
-                    return self.decide("by cases", equals_cases(value.expr, cases))
+                    return self.decide("by cases", not value.unit and equals_cases(value.expr, cases))
         if is_region(reference) or is_region(answer) or _is_real_line(reference) or _is_real_line(answer):
             regions_match = self._match_regions(reference, answer)
             if regions_match is not None:
@@ -54,14 +55,14 @@ class Matcher(Relations, Values):
         return False
 
     def _match_infinity(self, value: Value, other: Words) -> bool:
-        return value.expr.op == "const" and value.expr.name == "inf" and other.text == "infinity"
+        return not value.unit and value.expr == INFINITY and other.text == "infinity"
 
     def _match_values_or_signs(self, reference: Value, answer: Value) -> bool:
         if _has_sign(reference) or _has_sign(answer):
             return self._match_sequences(reference, answer)
         if self.match_values(reference, answer):
             return True
-        return self._match_vectors(reference.expr, answer.expr)
+        return reference.unit == answer.unit and self._match_vectors(reference.expr, answer.expr)
 
     def _match_vectors(self, reference: Expr, answer: Expr) -> bool:
         """Return whether two sums of unit vectors, perhaps written in two styles, are the same."""
@@ -138,7 +139,7 @@ class Matcher(Relations, Values):
         pairs = [
             (left_item.expr, right_item.expr)
             for left_item, right_item in zip(left.items, right.items, strict=True)
-            if isinstance(left_item, Value) and isinstance(right_item, Value)
+            if isinstance(left_item, Value) and isinstance(right_item, Value) and left_item.unit == right_item.unit
         ]
         return len(pairs) == len(left.items) and self.proportional(pairs)
 
@@ -200,7 +201,8 @@ def expand_signs(form: Sequence) -> list[Form]:
         if isinstance(item, Value) and _has_sign(item):
             items.extend(Value(signed, item.unit) for signed in choose_signs(item.expr))
         elif isinstance(item, Relation) and isinstance(item.items[-1], Value) and _has_sign(item.items[-1]):
-            items.extend(Value(signed) for signed in choose_signs(item.items[-1].expr))
+            signs = [Value(signed, item.items[-1].unit) for signed in choose_signs(item.items[-1].expr)]
+            items.extend(Relation((*item.items[:-1], signed), item.ops) for signed in signs)
         elif isinstance(item, Sequence) and _sign_inside(item):
             items.extend(_sign_choices(item))
         elif isinstance(item, Sequence) and item.brackets in ("", "{}") and form.brackets == "":
@@ -227,7 +229,7 @@ def _as_vector(form: Form, other: Form) -> Form:
     if not isinstance(form, Value) or not isinstance(other, Sequence | Matrix):
         return form
     size = len(other.items) if isinstance(other, Sequence) else len(other.rows)
-    vector = components(form.expr, size)
+    vector = components(form.expr, size) if not form.unit else None
     return Sequence(tuple(Value(part) for part in vector), "()") if vector is not None else form
 
 
@@ -250,8 +252,6 @@ def _brackets_agree(left: str, right: str) -> bool:
 
 
 def _label_names(forms: list[Form]) -> list[str]:
-    from curation.verify.answers.relations import left_name
-
     names = [left_name(form) for form in forms]
     return [name for name in names if name is not None] if all(names) else []
 
@@ -264,7 +264,7 @@ def _as_rows(form: Form) -> tuple[tuple[Expr, ...], ...] | None:
         if lines and len(lines) == len(form.items):
             rows = [tuple(cell for row in line for cell in row) for line in lines if line is not None]
             return tuple(rows) if len({len(row) for row in rows}) == 1 and len(rows) == len(lines) else None
-        cells = [item.expr for item in form.items if isinstance(item, Value)]
+        cells = [item.expr for item in form.items if isinstance(item, Value) and not item.unit]
         if len(cells) == len(form.items):
             return tuple((cell,) for cell in cells)
     return None

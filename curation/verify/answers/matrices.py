@@ -1,21 +1,26 @@
-"""Reading matrices: environments of rows, their sums, and products with numbers and with one another."""
+"""Matrices: environments of rows, their sums and products; vectors written as sums of i, j and k."""
 
 from __future__ import annotations
 
-from curation.verify.answers.expr import Expr, add, mul, neg
+import re
+
+from curation.verify.answers.expr import Expr, add, mul, neg, num, rename, sym, symbols
 from curation.verify.answers.forms import Matrix
 from curation.verify.answers.grammar import parse_expression
+from curation.verify.answers.samevalue import compare_expressions
 from curation.verify.answers.tokens import AnswerParseError, Token, split_tokens
 
 MAX_DETERMINANT_SIZE = 4
 Rows = tuple[tuple[Expr, ...], ...]
+_DIRECTION = re.compile(r"(?:(?:vec|hat|widehat|overrightarrow|bar|overline|underline)\()?([ijk]|imath|jmath)\)?")
+_AXES = {"i": 0, "imath": 0, "j": 1, "jmath": 1, "k": 2}
 
 
 def read_matrix(tokens: list[Token]) -> Matrix:
     """Return one matrix, or sums and products of matrices and numbers."""
     parts, ops = split_tokens([*tokens], frozenset(("+", "-")))
     total: Rows | None = None
-    for op, part in zip(["+", *ops], parts, strict=True):
+    for op, part in zip(["+", *(token.text for token in ops)], parts, strict=True):
         if not part and total is None:
             continue
         rows = _read_product(part)
@@ -32,7 +37,7 @@ def read_matrix(tokens: list[Token]) -> Matrix:
             )
     if total is None:
         raise AnswerParseError("no matrix")
-    return Matrix(total)
+    return Matrix(total, frozenset(token.at for token in tokens))
 
 
 def _read_product(tokens: list[Token]) -> Rows:
@@ -112,3 +117,30 @@ def _multiply(left: Rows, right: Rows) -> Rows:
         tuple(add(*(mul(row[at], right[at][column]) for at in range(len(right)))) for column in range(len(right[0])))
         for row in left
     )
+
+
+def components(expr: Expr, size: int = 0) -> tuple[Expr, ...] | None:
+    """Return the components of a sum of multiples of i, j and k, padded with zeros to ``size``: 2i - 3j is (2, -3).
+
+    None where it is no such sum, or has no j.
+    """
+    axes = {name: _AXES[match.group(1)] for name in symbols(expr) if (match := _DIRECTION.fullmatch(name))}
+    if 1 not in axes.values() or len(set(axes.values())) != len(axes):
+        return None
+    expr = _restore_letter_i(expr) if 0 not in axes.values() else expr
+    names = {axis: name for name, axis in axes.items()} | ({0: "i"} if 0 not in axes.values() else {})
+    zero = {name: num(0) for name in names.values()}
+    parts = []
+    for axis in range(max(3 if 2 in names else 2, size)):
+        parts.append(rename(expr, zero | {names[axis]: num(1)}) if axis in names else num(0))
+    rebuilt = add(*(mul(part, sym(names[axis])) for axis, part in enumerate(parts) if axis in names))
+    return tuple(parts) if compare_expressions(expr, rebuilt).is_equal else None
+
+
+def _restore_letter_i(expr: Expr) -> Expr:
+    """Replace the imaginary unit by the letter i that was taken for it."""
+    if expr.op == "const" and expr.name == "i":
+        return sym("i")
+    if not expr.args:
+        return expr
+    return Expr(expr.op, tuple(_restore_letter_i(arg) for arg in expr.args), expr.name, expr.value, expr.places)

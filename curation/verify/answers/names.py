@@ -1,4 +1,4 @@
-"""The part of the grammar that reads numbers, names and words."""
+"""The parts of the grammar share a `Cursor` over the tokens; here it reads numbers, names and words."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ import re
 from fractions import Fraction
 
 from curation.verify.answers import expr as ex
-from curation.verify.answers.cursor import Cursor
 from curation.verify.answers.expr import Expr, const, fn, num, sym
 from curation.verify.answers.tokens import FUNCTIONS, AnswerParseError, Token
 
+MAX_DEPTH = 60
+"""Levels of nesting."""
+
+CLOSING = {"(": ")", "{": "}", "[": "]", "⌊": "⌋", "⌈": "⌉", "|(": ")|", "{s": "}s"}
 MAX_NUMBER_CHARS = 3000
 """Digits of a number that is still computed with."""
 
+_FUNCTION_LETTERS = frozenset("fghFGH")
 _GREEK = frozenset(
     "alpha beta gamma delta epsilon zeta eta theta lambda mu nu xi rho sigma tau phi chi psi omega".split()
 )
@@ -22,6 +26,81 @@ _MARKS = frozenset(
 _FUNCTION_IN_WORD = re.compile(
     r"([a-zA-Z]?)(arcsin|arccos|arctan|sinh|cosh|tanh|sin|cos|tan|cot|sec|csc|log|ln|exp|sqrt|pi)(.*)"
 )
+
+
+class Cursor:
+    """A position in a list of tokens."""
+
+    def __init__(self, tokens: list[Token]) -> None:
+        self.tokens = [token for token in tokens if token.text != "space"]
+        self.position = 0
+        self.depth = 0
+        self.bars = 0
+
+    def peek(self, ahead: int = 0) -> Token:
+        at = self.position + ahead
+        return self.tokens[at] if at < len(self.tokens) else Token("eof", "")
+
+    def next(self) -> Token:
+        token = self.peek()
+        self.position += 1
+        return token
+
+    def at(self, text: str) -> bool:
+        token = self.peek()
+        return token.text == text and token.kind == "op"
+
+    def expect(self, text: str) -> None:
+        if not self.at(text):
+            raise AnswerParseError(f"{self.peek().text!r} where {text!r} was expected")
+        self.position += 1
+
+    def digit_group(self) -> Expr:
+        r"""Return an argument of ``\frac``: braces, a letter, or one digit of a number, as TeX reads it."""
+        token = self.peek()
+        if token.kind == "sym":
+            self.position += 1
+            return const(token.text) if token.text in ("e", "i") else sym(token.text)
+        if token.kind == "num" and len(token.text) > 1 and token.text.isdigit():
+            self.tokens[self.position] = Token("num", token.text[1:])
+            return num(int(token.text[0]))
+        return self.group()
+
+    def starts_factor(self) -> bool:
+        """Return whether a factor begins here."""
+        raise NotImplementedError
+
+    def sum(self) -> Expr:
+        """Return a sum of terms."""
+        raise NotImplementedError
+
+    def term(self) -> Expr:
+        """Return a product."""
+        raise NotImplementedError
+
+    def factor(self) -> Expr:
+        """Return an atom with the exponents and marks that follow it."""
+        raise NotImplementedError
+
+    def exponent(self) -> Expr:
+        """Return what follows ^."""
+        raise NotImplementedError
+
+    def group(self) -> Expr:
+        """Read ``{…}``, or the single token that stands for it."""
+        raise NotImplementedError
+
+    def styled(self, style: str) -> Expr:
+        r"""Return the expression under a ``\vec`` or in another type face."""
+        raise NotImplementedError
+
+    def name(self, text: str, *, indexed: bool = True) -> Expr:
+        """Return a variable with its indices and primes; digits right behind a letter count where ``indexed``."""
+        raise NotImplementedError
+
+    def atom(self) -> Expr:
+        """Return a number, a name, a bracket, a function's value."""
+        raise NotImplementedError
 
 
 class NameRules(Cursor):
@@ -46,7 +125,7 @@ class NameRules(Cursor):
     def mixed_number(self, whole: Fraction) -> Expr | None:
         r"""Read ``3\frac{1}{2}`` or ``3 1/2``: a whole number and a proper fraction. None for anything else."""
         token = self.peek()
-        if token.kind == "cmd" and token.text in ("frac", "dfrac", "tfrac", "cfrac"):
+        if token.kind == "cmd" and token.text == "frac":
             saved, tokens = self.position, list(self.tokens)
             self.position += 1
             try:
@@ -69,7 +148,7 @@ class NameRules(Cursor):
         base = self.group()
         return fn("base", sym(digits.lstrip("0") or "0"), base)
 
-    def name(self, text: str) -> Expr:
+    def name(self, text: str, *, indexed: bool = True) -> Expr:
         if text == "C" and self.at("_"):
             combination = self.combination()
             if combination is not None:
@@ -78,6 +157,9 @@ class NameRules(Cursor):
             binomial = self.binomial_before()
             if binomial is not None:
                 return binomial
+        called = self.call_of(text) if text in _FUNCTION_LETTERS else None
+        if called is not None:
+            return called
         full = text
         if text == "Delta" and self.peek().kind == "sym":
             full += self.next().text
@@ -97,14 +179,27 @@ class NameRules(Cursor):
                 break
         if full in ("e", "i"):
             return const(full)
-        if (
-            self.peek().kind == "num"
-            and full.isalpha()
-            and self.tokens[self.position - 1].kind == "sym"
-            and len(full) == 1
-        ):
+        before, digits = self.tokens[self.position - 1], self.peek()
+        adjacent = digits.kind == "num" and digits.at == before.at + 1 and before.kind == "sym"
+        to_a_power = self.peek(1).text == "^" and self.peek(2).text == "{"
+        if indexed and adjacent and len(full) == 1 and full.isalpha() and not to_a_power:
             return sym(f"{full}_{self.next().text}")
         return sym(full)
+
+    def call_of(self, name: str) -> Expr | None:
+        """Read ``f(2)`` and ``f'(0)`` as names of values; None for f(x), which a product tells as well."""
+        at = self.position
+        while self.tokens[at : at + 1] and self.tokens[at].text == "'":
+            at += 1
+        end = next((end for end in range(at, len(self.tokens)) if self.tokens[end].text == ")"), 0)
+        inside = self.tokens[at + 1 : end]
+        if not inside or self.tokens[at].text != "(" or any(token.text == "(" for token in inside):
+            return None
+        if at == self.position and not all(token.kind in ("num", "const") or token.text in "-/." for token in inside):
+            return None
+        called = sym(name + "".join(token.text for token in self.tokens[self.position : end + 1]))
+        self.position = end + 1
+        return called
 
     def binomial_before(self) -> Expr | None:
         """Read ``C(5, 2)``; None for anything else."""
@@ -169,13 +264,14 @@ class NameRules(Cursor):
                     Token("fun", after) if after in FUNCTIONS else Token("word" if len(after) > 1 else "sym", after)
                 )
         else:
-            parts = [Token("sym", letter) for letter in word]
+            start = self.tokens[self.position - 1].at
+            parts = [Token("sym", letter, start + at) for at, letter in enumerate(word)]
         self.tokens[self.position - 1 : self.position] = parts
         self.position -= 1
         return self.atom()
 
     def styled(self, style: str) -> Expr:
         inner = self.group()
-        if style in _MARKS:
+        if style in _MARKS and (inner.op != "num" or style != "underline"):
             return sym(f"{style}({ex.show(inner)})") if not self.at("_") else self.name(f"{style}({ex.show(inner)})")
         return self.name(inner.name) if inner.op == "sym" and (self.at("_") or self.at("'")) else inner

@@ -3,19 +3,34 @@ r"""Reading: a normalised text → the forms it may mean, the likeliest first.
 Most texts have one reading. A comma between digits can be a thousands separator, a decimal comma or a list; the
 language and the digits say which readings are admitted. The last reading is always the text as `Words`.
 
+A rule that leaves tokens out of its form need not say so: `spans.left_out` finds whatever no form was read from.
+
 Nothing is computed here; nesting is bounded, and every split is linear in the number of tokens at its level.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 
-from curation.verify.answers.expr import divide, num, sym
-from curation.verify.answers.forms import CASE_BRACKETS, Form, Relation, Sequence, Union, Value, Words, describe
+from curation.verify.answers.expr import divide, fn, has, num, sym
+from curation.verify.answers.forms import (
+    CASE_BRACKETS,
+    Form,
+    Reading,
+    Relation,
+    Sequence,
+    Union,
+    Value,
+    Words,
+    also_from,
+)
 from curation.verify.answers.grammar import parse_expression
+from curation.verify.answers.lists import join_items, with_modulus_each
 from curation.verify.answers.matrices import determinant, read_matrix
-from curation.verify.answers.quantities import parse_compound, parse_value
+from curation.verify.answers.quantities import number_variants, parse_compound, parse_number_in_base, parse_value
 from curation.verify.answers.spans import (
+    FILLERS,
     cut_if,
     cut_tail,
     declares_names,
@@ -23,6 +38,8 @@ from curation.verify.answers.spans import (
     is_call,
     is_name,
     is_number_set,
+    left_out,
+    places,
     plain_expression,
     trim_tokens,
     words_from,
@@ -30,36 +47,34 @@ from curation.verify.answers.spans import (
 from curation.verify.answers.text import normalise_latex, strip_wrappers
 from curation.verify.answers.tokens import MAX_TOKENISED_CHARS, AnswerParseError, Token, split_tokens, tokenise
 from curation.verify.answers.units import is_unit, normalise_unit
-from curation.verify.answers.variants import number_variants, parse_number_in_base
 from curation.verify.answers.words import parse_number_words, words
 from curation.verify.boxes import strip_boxes
 
 MAX_DEPTH = 40
 _SEPARATORS = frozenset((",", ";", "and", "or", "newline", "space", "'or'"))
 _RELATIONS = frozenset(("=", "<", ">", "<=", ">=", "!=", "~=", "∈", "∉", "⇒", "→"))
-_FILLERS = frozenset("only about approximately approx roughly exactly around nearly rs usd eur is are angle triangle "
-                     "the square values value equals therefore".split())  # fmt: skip
 
 
 @lru_cache(maxsize=8192)
-def parse_readings(raw: str, lang: str) -> tuple[Form, ...]:
+def parse_readings(raw: str, lang: str) -> tuple[Reading, ...]:
     """Return the readings of ``raw``; never empty, the last one `Words`."""
     if len(raw) > 4 * MAX_TOKENISED_CHARS:
-        return (Words(raw, raw),)
+        return (Reading(Words(raw, raw)),)
     text = strip_wrappers(strip_boxes(normalise_latex(raw))) or " "
     base = parse_number_in_base(text)
-    forms: list[Form] = [base] if base is not None else []
+    readings = [Reading(base)] if base is not None else []
     spelled = parse_number_words(text) if "-" in text and text[0].isalpha() else None
     if spelled is not None:
-        forms.append(Value(num(spelled)))
+        readings.append(Reading(Value(num(spelled))))
     for variant in number_variants(text, lang):
         try:
-            form = parse_form(tokenise(variant), 0)
+            tokens = tokenise(variant)
+            reading = left_out(tokens, parse_form(tokens, 0))
         except AnswerParseError:
             continue
-        if form not in forms:
-            forms.append(form)
-    return (*forms, words(text))
+        if reading not in readings:
+            readings.append(reading)
+    return (*readings, Reading(words(text)))
 
 
 def parse_form(tokens: list[Token], depth: int) -> Form:
@@ -74,7 +89,7 @@ def parse_form(tokens: list[Token], depth: int) -> Form:
         return amount
     parts, separators = split_tokens(tokens, _SEPARATORS)
     if len(parts) > 1:
-        return _parse_list(parts, separators, depth)
+        return _parse_list(parts, [token.text for token in separators], depth)
     if any(token.text in ("∪", "∩", "∖") and token.kind == "op" for token in tokens):
         region = _parse_set_expression(tokens, depth)
         if region is not None:
@@ -84,12 +99,12 @@ def parse_form(tokens: list[Token], depth: int) -> Form:
     parts, ops = split_tokens(tokens, _RELATIONS)
     if len(parts) > 1:
         return _parse_relation(parts, ops, depth)
-    parts, _ = split_tokens(tokens, frozenset(("to",)))
+    parts, ops = split_tokens(tokens, frozenset(("to",)))
     if len(parts) == 2 and all(parts):
-        return Relation((parse_form(parts[0], depth + 1), parse_form(parts[1], depth + 1)), ("to",))
-    parts, _ = split_tokens(tokens, frozenset((":",)))
+        return Relation((parse_form(parts[0], depth + 1), parse_form(parts[1], depth + 1)), ("to",), places(ops))
+    parts, ops = split_tokens(tokens, frozenset((":",)))
     if len(parts) > 1:
-        return _parse_ratio_or_label(parts, depth)
+        return _parse_ratio_or_label(parts, ops, depth)
     return _parse_single(tokens, depth)
 
 
@@ -102,117 +117,75 @@ def _parse_list(parts: list[list[Token]], separators: list[str], depth: int) -> 
             joints.append(separator)
     if not item_tokens:
         raise AnswerParseError("nothing")
-    forms = [_parse_item(part, depth) for part in item_tokens]
-    if len(forms) == 1:
-        return forms[0]
-    if ";" in joints and "," in joints:
-        groups = _parse_groups(item_tokens, joints, depth)
-        if groups is not None:
-            return groups
-    if all(_is_equation(form) for form in forms):
-        return Sequence(_group_by_repetition(forms))
-    first = forms[0]
-    if (
-        isinstance(first, Relation)
-        and first.ops[0] in ("=", "in")
-        and len(first.ops) == 1
-        and not any(isinstance(form, Relation) for form in forms[1:])
-    ):
-        forms[0] = first.items[1]
-    if isinstance(first, Relation) and first.ops == ("!=",) and all(isinstance(form, Value) for form in forms[1:]):
-        others = (Relation((first.items[0], form), ("!=",)) for form in forms[1:])
-        return Union((first, *others), is_conjunction=True)
-    conditions = all(is_condition(form) for form in forms)
-    if conditions and not all(isinstance(form, Sequence) for form in forms):
-        return Union(tuple(forms), is_conjunction="or" not in joints)
-    all_solutions = all(is_condition(form) or isinstance(form, Value) or _is_equation(form) for form in forms)
-    if "or" in joints and all_solutions and any(is_condition(form) for form in forms):
-        return Union(tuple(forms))
-    if "or" in joints and all(isinstance(form, Value) for form in forms):
-        return Sequence(tuple(forms), "{}")
-    return Sequence(tuple(forms))
-
-
-def _parse_groups(item_tokens: list[list[Token]], joints: list[str], depth: int) -> Form | None:
-    """Read groups that semicolons separate and commas divide; None where they are not of one size above 1."""
-    groups: list[list[Form]] = [[]]
-    for part, joint in zip(item_tokens, joints, strict=True):
-        if joint == ";":
-            groups.append([])
-        groups[-1].append(_parse_item(part, depth))
-    if len({len(group) for group in groups}) != 1 or len(groups[0]) < 2:
-        return None
-    return Sequence(tuple(Sequence(tuple(group), "()") for group in groups))
-
-
-def _group_by_repetition(forms: list[Form]) -> tuple[Form, ...]:
-    """Group equations by the repetition of their names: x = 1, y = 2, x = 3, y = 4 is two answers of two parts each."""
-    names = [describe(form.items[0]) for form in forms if isinstance(form, Relation)]
-    width = names.index(names[0], 1) if names[0] in names[1:] else 0
-    if width > 1 and len(forms) % width == 0 and names == names[:width] * (len(forms) // width):
-        return tuple(Sequence(tuple(forms[at : at + width]), "()") for at in range(0, len(forms), width))
-    return tuple(forms)
+    forms = [_parse_item(part, depth) for part in with_modulus_each(item_tokens)]
+    return join_items(forms, joints)
 
 
 def _parse_item(part: list[Token], depth: int) -> Form:
     part = trim_tokens(part)
     if len(part) == 1 and part[0].text == "…":
-        return Words("…", "…")
+        return Words("…", "…", places(part))
+    if len(part) < 3 and part and part[-1].kind == "num" and part[-1].text[:2] == "00":
+        raise AnswerParseError("a group of a long number's digits")
     return parse_form(part, depth + 1)
 
 
-def _is_equation(form: Form) -> bool:
-    return isinstance(form, Relation) and set(form.ops) == {"="}
-
-
-def is_condition(form: Form) -> bool:
-    """Return whether a form says where something lies: an inequality, an interval, a union."""
-    if isinstance(form, Relation):
-        return form.ops[0] != "=" and form.ops[0] != ":" and (form.ops[0] != "in" or is_condition(form.items[-1]))
-    return isinstance(form, Union)
-
-
 def _parse_set_expression(tokens: list[Token], depth: int) -> Form | None:
-    parts, ops = split_tokens(tokens, frozenset(("∪", "∩", "∖")))
+    parts, joints = split_tokens(tokens, frozenset(("∪", "∩", "∖")))
     if len(parts) < 2:
         return None
-    if "∈" in [token.text for token in parts[0]]:
-        at = [token.text for token in parts[0]].index("∈")
-        parts[0] = parts[0][at + 1 :]
-    elif any(token.text == "=" for token in parts[0]):
-        at = [token.text for token in parts[0]].index("=")
-        parts[0] = parts[0][at + 1 :]
-    if set(ops) != {"∪"}:
-        if ops == ["∖"] and is_number_set(parts[0]):
-            return Relation((Words("x", "x"), parse_form(parts[1], depth + 1)), ("notin",))
-        raise AnswerParseError("a set difference")
-    return Union(tuple(parse_form(part, depth + 1) for part in parts))
+    heads, ops = split_tokens(parts[0], frozenset(("∈", "=")))
+    *heads, parts[0] = heads
+    kinds = [token.text for token in joints]
+    if set(kinds) == {"∪"}:
+        form: Form = Union(tuple(parse_form(part, depth + 1) for part in parts), False, places(joints))
+        for head, op in zip(heads[::-1], ops[::-1], strict=True):
+            relation = "in" if op.text == "∈" else "="
+            form = Relation((_parse_side(head, depth), form), (relation,), places([op])) if head else form
+        return form
+    if kinds == ["∖"] and is_number_set(parts[0]):
+        name = _parse_side(heads[0], depth) if heads else Words("x", "x")
+        return Relation((name, parse_form(parts[1], depth + 1)), ("notin",), places([*parts[0], *joints, *ops]))
+    raise AnswerParseError("a set difference")
 
 
-def _parse_relation(parts: list[list[Token]], ops: list[str], depth: int) -> Form:
+def _parse_relation(parts: list[list[Token]], signs: list[Token], depth: int) -> Form:
+    ops = [sign.text for sign in signs]
     if "⇒" in ops:
         last = len(ops) - 1 - ops[::-1].index("⇒")
-        return parse_form(_join(parts[last + 1 :], ops[last + 1 :]), depth + 1)
+        return parse_form(_join(parts[last + 1 :], signs[last + 1 :]), depth + 1)
     if "~=" in ops:
-        at = ops.index("~=")
-        if at == 0 and len(parts[0]) and len(ops) == 1 and is_name(parts[0]):
-            return Relation((_parse_side(parts[0], depth), _parse_side(parts[1], depth)), ("=",))
-        return parse_form(_join(parts[: at + 1], ops[:at]), depth + 1)
+        return _parse_approximation(parts, signs, depth)
     if ops[0] in ("∈", "∉"):
-        rest = _join(parts[1:], ops[1:])
-        if is_number_set(rest):
-            return words_from(rest) if ops[0] == "∈" else Relation((Words("", ""), words_from(rest)), ("notin",))
-        inner = parse_form(rest, depth + 1)
-        return Relation((_parse_side(parts[0], depth), inner), ("in" if ops[0] == "∈" else "notin",))
+        rest = _join(parts[1:], signs[1:])
+        relation = ("in" if ops[0] == "∈" else "notin",)
+        inner = _number_set(rest) if is_number_set(rest) else parse_form(rest, depth + 1)
+        return Relation((_parse_side(parts[0], depth, or_nothing=True), inner), relation, places(signs[:1]))
     if "∈" in ops:
         cut = ops.index("∈")
-        return parse_form(_join(parts[:cut], ops[: cut - 1]), depth + 1)
-    if not parts[0]:
-        parts, ops = parts[1:], ops[1:]
-        if not ops:
-            return parse_form(parts[0], depth + 1)
+        return parse_form(_join(parts[:cut], signs[: cut - 1]), depth + 1)
+    if not parts[0] and ops[0] == "=":
+        return parse_form(_join(parts[1:], signs[1:]), depth + 1)
     last = len(parts) - 1
-    return Relation(tuple(_parse_side(part, depth, last=at == last) for at, part in enumerate(parts)), tuple(ops))
+    sides = [
+        _parse_side(part, depth, last=at == last, or_nothing=not at and ops[0] != "=") for at, part in enumerate(parts)
+    ]
+    if isinstance(sides[-1], Value) and sides[-1].expr.name == "mod" and has(sides[-1].expr, "fn", "mod"):
+        sides[-1] = replace(sides[-1], expr=fn("residue", *sides[-1].expr.args))
+    return Relation(tuple(sides), tuple(ops), places(signs))
+
+
+def _parse_approximation(parts: list[list[Token]], signs: list[Token], depth: int) -> Form:
+    """Read a = b ≈ c as an approximation of what stands before it, a lone ≈ c as c, and name ≈ c as name = c."""
+    at = next(position for position, sign in enumerate(signs) if sign.text == "~=")
+    if at == 0 and len(signs) == 1 and not parts[0]:
+        return also_from(parse_form(parts[1], depth + 1), places(signs))
+    if at == 0 and len(signs) == 1 and is_name(parts[0]):
+        return Relation((_parse_side(parts[0], depth), _parse_side(parts[1], depth)), ("=",), places(signs))
+    exact = parse_form(_join(parts[: at + 1], signs[:at]), depth + 1)
+    if len(signs) > at + 1:
+        return exact
+    return Relation((exact, parse_form(parts[at + 1], depth + 1)), ("~=",), places(signs[at:]))
 
 
 def _parse_piecewise(tokens: list[Token], depth: int) -> Form:
@@ -221,32 +194,35 @@ def _parse_piecewise(tokens: list[Token], depth: int) -> Form:
         raise AnswerParseError("cases with something behind them")
     lines, _ = split_tokens(tokens[1:-1], frozenset(("newline",)))
     pairs: list[Form] = []
+    frame = [tokens[0], tokens[-1]]
     for line in filter(None, lines):
         parts, _ = split_tokens(line, frozenset(("&",)))
         if len(parts) != 2 or not all(parts):
             raise AnswerParseError("a case without its condition")
         condition = [part for token in trim_tokens(parts[1]) for part in cut_if(token)]
+        frame += [token for token in parts[1] if not cut_if(token)]
         plain = not any(token.kind in ("text", "word") for token in condition)
         condition_form = parse_form(condition, depth + 1) if plain else words_from(condition)
         pairs.append(Sequence((parse_form(parts[0], depth + 1), condition_form), CASE_BRACKETS))
     if not pairs:
         raise AnswerParseError("no cases")
-    return Sequence(tuple(pairs), "{}")
+    return Sequence(tuple(pairs), "{}", places(frame))
 
 
-def _join(parts: list[list[Token]], ops: list[str]) -> list[Token]:
+def _join(parts: list[list[Token]], signs: list[Token]) -> list[Token]:
     tokens = list(parts[0])
-    for op, part in zip(ops, parts[1:], strict=False):
-        tokens.append(Token("op", op))
-        tokens.extend(part)
+    for sign, part in zip(signs, parts[1:], strict=False):
+        tokens += [sign, *part]
     return tokens
 
 
-def _parse_side(tokens: list[Token], depth: int, *, last: bool = False) -> Form:
+def _parse_side(tokens: list[Token], depth: int, *, last: bool = False, or_nothing: bool = False) -> Form:
+    if not tokens and or_nothing:
+        return Words("", "")
     if not tokens:
         raise AnswerParseError("a relation without a side")
     if not last and len(tokens) > 3 and tokens[0].kind == "sym" and is_call(tokens):
-        return Value(sym("".join(token.text for token in tokens)))
+        return Value(sym("".join(token.text for token in tokens)), source=places(tokens))
     try:
         return parse_form(tokens, depth + 1)
     except AnswerParseError:
@@ -255,22 +231,23 @@ def _parse_side(tokens: list[Token], depth: int, *, last: bool = False) -> Form:
         return words_from(tokens)
 
 
-def _parse_ratio_or_label(parts: list[list[Token]], depth: int) -> Form:
+def _parse_ratio_or_label(parts: list[list[Token]], colons: list[Token], depth: int) -> Form:
     if not all(parts):
         raise AnswerParseError("a colon without a side")
     try:
-        sides = [parse_expression(part) for part in parts]
+        sides = [Value(parse_expression(part), source=places(part)) for part in parts]
     except AnswerParseError:
-        return Relation((words_from(parts[0]), parse_form(_join(parts[1:], [":"] * 9), depth + 1)), (":",))
+        return Relation((words_from(parts[0]), parse_form(_join(parts[1:], colons[1:]), depth + 1)), (":",))
     if len(sides) == 2:
-        return Value(divide(sides[0], sides[1]), "ratio")
-    return Sequence(tuple(Value(side) for side in sides), "::")
+        return Value(divide(sides[0].expr, sides[1].expr), "ratio", sides[0].source | sides[1].source)
+    return Sequence(tuple(sides), "::")
 
 
 def _parse_single(tokens: list[Token], depth: int) -> Form:
     first, last = tokens[0], tokens[-1]
+    here = places(tokens)
     if first.kind == "empty" and len(tokens) == 1:
-        return words("no solution")
+        return also_from(words("no solution"), here)
     if first.text in ("(", "[", "{", "{s", "⟨", "]") and first.kind == "op" and encloses_all(tokens):
         bracketed = _parse_bracketed(tokens, depth)
         if bracketed is not None:
@@ -278,43 +255,57 @@ def _parse_single(tokens: list[Token], depth: int) -> Form:
     if first.kind == "sym" and first.text.isupper() and len(tokens) > 4:
         point = _parse_bracketed(tokens[1:], depth) if tokens[1].text == "(" and encloses_all(tokens[1:]) else None
         if first.text != "C" and isinstance(point, Sequence) and len(point.items) > 1:
-            return point
+            return Relation((Value(sym(first.text), source=places([first])), point), (":",))
     if any(token.kind == "env" for token in tokens):
         matrix = read_matrix(tokens)
         bars = first.kind == "env" and first.text == "vmatrix" and sum(token.kind == "env" for token in tokens) == 1
-        return Value(determinant(matrix.rows)) if bars else matrix
+        return Value(determinant(matrix.rows), source=here) if bars else matrix
     if all(token.kind in ("text", "word") for token in tokens):
         text = " ".join(token.text for token in tokens)
         spelled = parse_number_words(text)
         if spelled is not None:
-            return Value(num(spelled))
+            return Value(num(spelled), source=here)
         if all(token.kind == "text" for token in tokens) and len(tokens) == 1:
-            return _parse_text(text, depth)
+            return _parse_text(first, depth)
         if len(tokens) > 1 or (len(text) > 3 and not (text.isupper() and len(text) < 6)):
             raise AnswerParseError("words")
     if first.kind == "style" and is_number_set(tokens):
-        return words("reals" if last.text == "R" or tokens[-2].text == "R" else "".join(token.text for token in tokens))
+        return _number_set(tokens)
     if first.kind == "text" and is_unit(first.text.strip()) and len(tokens) > 1 and tokens[1].kind == "num":
-        inner = _parse_single(tokens[1:], depth + 1)
-        return Value(inner.expr, normalise_unit(first.text)) if isinstance(inner, Value) else inner
+        return _with_unit(_parse_single(tokens[1:], depth + 1), normalise_unit(first.text), first)
     if first.text == "money":
-        inner = _parse_single(tokens[1:], depth + 1)
-        return Value(inner.expr, "money") if isinstance(inner, Value) else inner
-    if (
-        first.kind in ("text", "word")
-        and first.text.lower().strip(" .") in _FILLERS
-        and len(tokens) > 1
-        and last.kind != "text"
-    ):
+        return _with_unit(_parse_single(tokens[1:], depth + 1), "money", first)
+    if first.kind in ("text", "word") and _is_filler(first) and len(tokens) > 1 and last.kind != "text":
         return parse_form(tokens[1:], depth + 1)
     return parse_value(tokens)
 
 
-def _parse_text(text: str, depth: int) -> Form:
-    """Read the content of a lone ``\\text{}`` as if it stood outside."""
+def _number_set(tokens: list[Token]) -> Form:
+    """Return the set that ``\\mathbb{R}`` names; all of it is the real line."""
+    named = words_from(tokens)
+    return replace(named, text="reals") if named.text == "r" else named
+
+
+def _with_unit(form: Form, unit: str, sign: Token) -> Form:
+    """Return a value with the unit that stood before it."""
+    if isinstance(form, Value) and form.unit in ("", unit):
+        return Value(form.expr, unit, form.source | {sign.at})
+    return form
+
+
+def _is_filler(token: Token) -> bool:
+    return token.text.lower().strip(" .") in FILLERS
+
+
+def _parse_text(outside: Token, depth: int) -> Form:
+    """Read the content of a lone ``\\text{}`` as if it stood outside. Raises where a part of it is left out."""
+    text = outside.text
     if not any(char.isdigit() for char in text):
-        return words(text)
-    return parse_form([token for token in tokenise(text) if token.kind != "text" or token.text != text], depth + 1)
+        return also_from(words(text), places([outside]))
+    tokens = [token for token in tokenise(text) if token.kind != "text" or token.text != text]
+    if left_out(tokens, parse_form(tokens, depth + 1)).unread:
+        raise AnswerParseError("more than an answer in a text")
+    return parse_form([token._replace(at=outside.at) for token in tokens], depth + 1)
 
 
 def _parse_bracketed(tokens: list[Token], depth: int) -> Form | None:
@@ -327,9 +318,12 @@ def _parse_bracketed(tokens: list[Token], depth: int) -> Form | None:
         head = inner[: bar[0]] if bar else []
         tuple_ = bool(head) and head[0].text == "(" and encloses_all(head)
         if bar and first == "{s" and (tuple_ or not any(token.text in (",", ";") for token in head)):
-            return parse_form(inner[bar[0] + 1 :], depth + 1)
+            condition = inner[bar[0] + 1 :]
+            if len(head) > 1 and not tuple_ and declares_names(condition) and "∈" not in [t.text for t in head]:
+                return Sequence((parse_form(head, depth + 1),), "{}")
+            return parse_form(condition, depth + 1)
     if not inner:
-        return words("no solution") if is_set else None
+        return also_from(words("no solution"), places(tokens)) if is_set else None
     if is_set and first == "{":
         return parse_form(inner, depth + 1)
     parts, _ = split_tokens(inner, frozenset((",", ";", "and")))

@@ -10,7 +10,7 @@ import re
 
 from curation.languages.vocabulary import one_of
 from curation.records import Outcome
-from curation.verify.answers.forms import Form, Words
+from curation.verify.answers.forms import Reading, Words
 from curation.verify.answers.policy import DEFAULT_POLICY
 from curation.verify.answers.reading import parse_readings
 from curation.verify.answers.tiers import MAX_READ_CHARS, clean_answer, compare_answers, compare_readings
@@ -106,7 +106,8 @@ def _has_balanced_brackets(text: str) -> bool:
     return (square + counts["("] + counts[")"]) % 2 == 0 and (round_ == 0 if not square else abs(round_) <= square)
 
 
-def _usable_words(form: Form, text: str) -> bool:
+def _usable_words(reading: Reading, text: str) -> bool:
+    form = reading.form
     if (
         parse_choice(text)
         or parse_time(text)

@@ -12,11 +12,13 @@ from dataclasses import dataclass, replace
 from curation.verify.answers.balls import real_ball
 from curation.verify.answers.constants import difference
 from curation.verify.answers.expr import INFINITY, Expr, divide, has, neg, num, rename, symbols
-from curation.verify.answers.forms import Form, Relation, Sequence, Union, Value, Words
+from curation.verify.answers.forms import Form, Relation, Sequence, Union, Value, Words, without_unit
+from curation.verify.answers.labels import is_label
 from curation.verify.answers.samevalue import compare_expressions
 
 MAX_INTERVALS = 100
 _FLIP = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!=", "=": "="}
+_NAMING = ("=", "in", ":")
 MINUS_INFINITY = neg(INFINITY)
 
 
@@ -89,20 +91,23 @@ def _point(expr: Expr) -> Interval:
 
 def _sequence_pieces(form: Sequence, tuples: bool) -> list[Interval]:
     if form.brackets in ("{}", ""):
+        if not form.brackets and any(isinstance(item, Relation) and item.ops[0] not in _NAMING for item in form.items):
+            raise NotARegion("a list of conditions")
         return [piece for item in form.items for piece in _pieces(item, False)]
     if len(form.items) != 2 or (form.brackets == "()" and not tuples) or form.brackets == "::":
         raise NotARegion("a tuple")
     low, high = form.items
-    if not isinstance(low, Value) or not isinstance(high, Value):
+    bounds = without_unit(low), without_unit(high)
+    if bounds[0] is None or bounds[1] is None:
         raise NotARegion("an interval of no numbers")
-    ends = [real_ball(end.expr) for end in (low, high)]
+    ends = [real_ball(end) for end in bounds if end is not None]
     if (
         ends[0] is not None
         and ends[1] is not None
         and (ends[0] > ends[1] or (ends[0] == ends[1] and form.brackets != "[]"))
     ):
         raise NotARegion("a pair of numbers, the larger first")
-    return [_interval(low.expr, high.expr, form.brackets[0] == "[", form.brackets[1] == "]")]
+    return [_interval(bounds[0], bounds[1], form.brackets[0] == "[", form.brackets[1] == "]")]
 
 
 def _interval(low: Expr, high: Expr, with_low: bool, with_high: bool) -> Interval:
@@ -113,10 +118,12 @@ def _relation_pieces(form: Relation) -> list[Interval]:
     if form.ops == ("notin",):
         return _complement(_pieces(form.items[1], False))
     if form.ops[0] == "in":
+        if not is_label(form.items[0]):
+            raise NotARegion("a region of a formula's values")
         return _pieces(form.items[1], True)
     if form.ops[0] == ":":
         return _pieces(form.items[1], True)
-    sides = [item.expr for item in form.items if isinstance(item, Value)]
+    sides = [side for item in form.items if (side := without_unit(item)) is not None]
     if len(sides) != len(form.items):
         if len(form.items) in (2, 3) and any(isinstance(item, Words) for item in form.items):
             return _named_relation(form)

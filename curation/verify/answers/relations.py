@@ -1,108 +1,29 @@
-"""Equations and inequalities: labels ("x = 5"), proportional equations, chains, families with a free parameter."""
+"""Equations and inequalities: proportional equations, chains, orders, ranges, approximations."""
 
 from __future__ import annotations
 
-import re
+from typing import TypeGuard
 
 from curation.verify.answers.comparing import ComparisonState
 from curation.verify.answers.constants import difference
-from curation.verify.answers.expr import Expr, add, divide, has, mul, neg, num, power, rename, show, sym, symbols
-from curation.verify.answers.forms import Form, Relation, Sequence, Value, Words, describe
+from curation.verify.answers.expr import (
+    Expr,
+    add,
+    divide,
+    mul,
+    neg,
+    num,
+    power,
+    rename,
+    symbols,
+)
+from curation.verify.answers.forms import Form, Relation, Sequence, Value, without_unit
+from curation.verify.answers.labels import labels_clash, left_name, with_argument_of
+from curation.verify.answers.policy import DEFAULT_POLICY, rounds_to
 from curation.verify.answers.samevalue import compare_expressions, values_at_trial_point
+from curation.verify.answers.values import constant_value, written_number
 
-_CALL = re.compile(r"([A-Za-z]\w*'?)\(([A-Za-z0-9])\)")
 _FLIP = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
-
-
-def left_name(form: Form) -> str | None:
-    """Return the name that "name = value" or "name: value" gives, else None."""
-    if not isinstance(form, Relation) or form.ops[0] not in ("=", ":", "in"):
-        return None
-    left, right = form.items[0], form.items[-1]
-    if isinstance(left, Value) and not symbols(left.expr) and isinstance(right, Value) and symbols(right.expr):
-        return None
-    return describe(left) if is_label(left) else None
-
-
-def is_label(form: Form) -> bool:
-    """Return whether the left side of an equation only names what the right side is."""
-    if isinstance(form, Words):
-        return True
-    if isinstance(form, Sequence):
-        return all(isinstance(item, Value) and is_label(item) for item in form.items)
-    if not isinstance(form, Value):
-        return False
-    expr = form.expr
-    if form.unit == "ratio":
-        return bool(symbols(expr))
-    if not symbols(expr):
-        return not has(expr, "const", "inf")
-    if expr.op == "sym" or (expr.op == "fn" and expr.name == "abs" and bool(symbols(expr))):
-        return True
-    if expr.op == "mul":
-        return _is_call(expr) or _is_geometric(expr) or expr.args[0] == sym("d")
-    return False
-
-
-def _is_call(expr: Expr) -> bool:
-    """Return whether a product is meant as the value of a function: f(x), W(n), P(A)."""
-    first, *rest = expr.args
-    if first.op == "pow" and first.args[1] == num(-1) and first.args[0].op == "sym" and first.args[0].name in "fgh":
-        first = first.args[0]
-    return (
-        first.op == "sym"
-        and first.name[:1] in "fghFGHPQRSTVWpquvyx"
-        and len(rest) == 1
-        and rest[0].op in ("sym", "num")
-    )
-
-
-def _is_geometric(expr: Expr) -> bool:
-    """Return whether all factors are capital letters, as in AB, ABC and AB/CD."""
-    letters = [node for arg in expr.args for node in (arg.args[:1] if arg.op == "pow" else (arg,))]
-    parts = [inner for node in letters for inner in (node.args if node.op == "mul" else (node,))]
-    return all(node.op == "sym" and node.name[:1].isupper() for node in parts)
-
-
-def _labels_clash(reference: Relation, answer: Relation) -> bool:
-    """Return whether two labels name two things: x = 5 against y = 5, a₁ against a₂.
-
-    A name in words fits any letter, AB is BA, y is f(x), and case does not count.
-    """
-    left, right = reference.items[0], answer.items[0]
-    if isinstance(left, Words) or isinstance(right, Words):
-        return False
-    calls = _call(left), _call(right)
-    if (calls[0] is None) != (calls[1] is None):
-        return describe(right if calls[0] else left) not in ("y", "Y")
-    sides = [side.expr for side in (left, right) if isinstance(side, Value) and side.expr.op == "mul"]
-    if len(sides) == 2 and all(_is_geometric(side) for side in sides):
-        return sorted(map(show, sides[0].args)) != sorted(map(show, sides[1].args))
-    return describe(left).lower() != describe(right).lower()
-
-
-def _call(form: Form) -> tuple[str, str] | None:
-    """Return the function and the argument of a label such as f(x); None for anything else."""
-    if not isinstance(form, Value):
-        return None
-    match = _CALL.fullmatch(form.expr.name) if form.expr.op == "sym" else None
-    if match is not None:
-        return match.group(1), match.group(2)
-    if form.expr.op == "mul" and _is_call(form.expr):
-        return show(form.expr.args[0]), show(form.expr.args[1])
-    return None
-
-
-def _with_argument_of(reference: Relation, answer: Relation) -> Relation:
-    """Return f(n) = 2n + 1 with the argument's name that the reference has: f(m) = 2m + 1."""
-    ours, theirs = _call(reference.items[0]), _call(answer.items[0])
-    if ours is None or theirs is None or ours[0] != theirs[0] or not (ours[1] + theirs[1]).isalpha():
-        return answer
-    values = [item for item in answer.items[1:] if isinstance(item, Value)]
-    if len(values) + 1 < len(answer.items) or any(ours[1] in symbols(value.expr) - {theirs[1]} for value in values):
-        return answer
-    renamed = (Value(rename(value.expr, {theirs[1]: sym(ours[1])}), value.unit) for value in values)
-    return Relation((reference.items[0], *renamed), answer.ops)
 
 
 def right_side(form: Relation) -> Form:
@@ -120,6 +41,8 @@ class Relations(ComparisonState):
             return self._same_ends(ranges[0], ranges[1])
         if _is_range(reference) or _is_range(answer):
             return self._match_ratio_in_words(reference, answer)
+        if _is_approximated(reference) or _is_approximated(answer):
+            return self._match_approximated(reference, answer)
         if isinstance(reference, Relation) and isinstance(answer, Relation):
             return self._match_two_relations(reference, answer)
         if isinstance(answer, Relation):
@@ -130,13 +53,21 @@ class Relations(ComparisonState):
             )
         assert isinstance(reference, Relation)
         names = left_name(reference) is not None and set(reference.ops) <= {"=", ":", "in"}
-        if names and self.match(right_side(reference), answer):
+        if names and self._not_naming(reference, answer) and self.match(right_side(reference), answer):
             return True
         if isinstance(answer, Value):
             return self._solves(reference, answer)
         if isinstance(answer, Sequence) and answer.brackets == "":
             return self._same_order(reference, answer)
         return False
+
+    def _match_approximated(self, reference: Form, answer: Form) -> bool:
+        """Return whether what stands before ≈ is the same; where both say ≈, what stands behind it must be so too."""
+        sides = [side.items if _is_approximated(side) else (side,) for side in (reference, answer)]
+        if not self.match(sides[0][0], sides[1][0]):
+            return False
+        same = len(sides[0]) != len(sides[1]) or self.match(sides[0][1], sides[1][1])
+        return same or all(_is_rounded_from(*side) for side in sides)
 
     def _same_ends(self, left: tuple[Form, Form], right: tuple[Form, Form]) -> bool:
         return self.decide("range", self.match(left[0], right[0]) and self.match(left[1], right[1]))
@@ -162,14 +93,24 @@ class Relations(ComparisonState):
         names = left_name(reference), left_name(answer)
         is_naming = None not in names and set(reference.ops + answer.ops) <= {"=", ":", "in"}
         if is_naming:
-            other = _with_argument_of(reference, answer)
+            other = with_argument_of(reference, answer)
             if self.match(right_side(reference), right_side(other)):
-                clash = names[0] != left_name(other) and _labels_clash(reference, other)
-                self.doubtful |= clash
-                return not clash
+                clash = names[0] != left_name(other) and labels_clash(reference, other)
+                clash |= not (self._steps_agree(reference, other) and self._steps_agree(other, reference))
+                if not clash:
+                    return True
+                self.doubtful = True
         if len(reference.ops) > 1 or len(answer.ops) > 1:
             return self._match_chains(reference, answer)
         return self._match_equations(reference, answer)
+
+    def _steps_agree(self, chain: Relation, other: Relation) -> bool:
+        """Return whether what stands between name and value in a = b = c is the value, or stands in the other too."""
+        if min(len(chain.items), len(other.items)) < 3:
+            return True
+        return all(
+            any(self.match(step, item) for item in (chain.items[-1], *other.items)) for step in chain.items[1:-1]
+        )
 
     def _match_chains(self, reference: Relation, answer: Relation) -> bool:
         """Return whether two chains are the same, where one may be written backwards: a < b ≤ c and c ≥ b > a."""
@@ -276,6 +217,19 @@ def numerator(expr: Expr) -> tuple[Expr, Expr]:
     return top, below
 
 
+def _is_approximated(form: Form) -> TypeGuard[Relation]:
+    return isinstance(form, Relation) and form.ops == ("~=",)
+
+
+def _is_rounded_from(exact: Form, rounded: Form) -> bool:
+    """Return whether one number is another rounded, in per cent where it says so."""
+    if not isinstance(exact, Value) or not isinstance(rounded, Value):
+        return False
+    value, number = constant_value(exact.expr), written_number(rounded.expr)
+    shares = (value, 100 * value) if value is not None else ()
+    return number is not None and any(rounds_to(share, number, DEFAULT_POLICY) for share in shares)
+
+
 def _is_range(form: Form) -> bool:
     return isinstance(form, Relation) and form.ops == ("to",)
 
@@ -298,7 +252,5 @@ def _as_ratio(form: Form) -> Form:
 
 
 def _sides(form: Relation) -> tuple[Expr, Expr] | None:
-    first, second = form.items[0], form.items[-1]
-    if len(form.items) == 2 and isinstance(first, Value) and isinstance(second, Value):
-        return first.expr, second.expr
-    return None
+    first, second = without_unit(form.items[0]), without_unit(form.items[-1])
+    return (first, second) if len(form.items) == 2 and first is not None and second is not None else None

@@ -79,12 +79,13 @@ _OUTWARD_BRACKETS = re.compile(
 _OUTWARD_END = re.compile(r"\[([^\[\]]{1,80}?[,;][^\[\]]{1,80}?)\[(?=\s*(?:$|\\cup|[,;)}]))")
 _SPEED = re.compile(r"(?<=\d)\s*((?:k|c|m)?m|ft|mi|g|kg|L)\s*/\s*(s|h|hr|min|m|cm|kg|L)(?:\^(\d))?(?![A-Za-z])")
 _GLUED = re.compile(r"(?<=[\d)}])(or|and)(?=[A-Z(\\\d])")
+_COLOUR = re.compile(r"\\(?:text)?color\s*(?:\[[^\]]{0,20}\])?\s*\{[^{}]{0,40}\}")
 _NON_DIGIT = re.compile(r"\D")
 
 
 def normalise_latex(raw: str) -> str:
-    """Return one spelling of ``raw``: mostly ASCII LaTeX, without invisible characters."""
-    text = raw
+    """Return one spelling of ``raw``: mostly ASCII LaTeX, without colours and invisible characters."""
+    text = _COLOUR.sub(" ", raw) if "color" in raw else raw
     whole = _ONLY_TEXT.fullmatch(text.strip()) if "\\" in text else None
     if whole:
         text = whole.group(1)

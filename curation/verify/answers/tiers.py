@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import re
+import itertools
 from dataclasses import replace
 from functools import lru_cache
 
 from curation.records import Outcome
-from curation.verify.answers.forms import Form, Words, describe
+from curation.verify.answers.forms import Form, Reading, Words, describe, names_in
 from curation.verify.answers.matching import Matcher
 from curation.verify.answers.plain import quick_compare
 from curation.verify.answers.policy import AnswerComparison, ApproximationPolicy
 from curation.verify.answers.reading import parse_readings
 from curation.verify.answers.text import normalise_latex, strip_wrappers
 from curation.verify.answers.words import (
-    parse_boolean,
+    is_remark,
     parse_choice,
     parse_choice_letters,
     parse_date,
     parse_time,
     parse_word_list,
+    split_boolean,
 )
 from curation.verify.boxes import strip_boxes
 
@@ -41,24 +42,7 @@ def compare_answers(reference: str, answer: str, lang: str, policy: Approximatio
     if left == right and left:
         return _verdict(True, "identical", left, right)
     comparison = quick_compare(left, right, lang=lang, policy=policy) or _compare_as_words(left, right, lang, policy)
-    return comparison or compare_readings(
-        parse_readings(left, lang),
-        parse_readings(right, lang),
-        policy,
-        arbitrary_names_in(left) | arbitrary_names_in(right),
-    )
-
-
-_DECLARED = re.compile(
-    r"(?:integers?|real numbers?|constants?|arbitrary|any|some|parameters?)\s*\}?\s*\$?([a-zA-Z])(?![a-zA-Z])"
-    r"|(?<![a-zA-Z])([a-zA-Z])\s*(?:\\in|is an?(?: arbitrary)?)\s*"
-    r"(?:\\mathbb\s*\{?[ZNRQ]|integer|constant|parameter|real)"
-)
-
-
-def arbitrary_names_in(text: str) -> frozenset[str]:
-    """Return the names that a text calls arbitrary: "k \\in \\mathbb{Z}", "for some integer t"."""
-    return frozenset(name for names in _DECLARED.findall(text) for name in names if name)
+    return comparison or compare_readings(parse_readings(left, lang), parse_readings(right, lang), policy)
 
 
 @lru_cache(maxsize=4096)
@@ -74,38 +58,42 @@ def _is_same_digit_string(left: str, right: str) -> bool:
 
 
 def compare_readings(
-    references: tuple[Form, ...],
-    answers: tuple[Form, ...],
-    policy: ApproximationPolicy,
-    arbitrary: frozenset[str] = frozenset(),
+    references: tuple[Reading, ...], answers: tuple[Reading, ...], policy: ApproximationPolicy
 ) -> AnswerComparison:
-    """Return the verdict on every pair of readings, the likeliest first."""
+    """Return the verdict on every pair of readings, the likeliest first.
+
+    Readings that left something out of their texts are the same only where they left out the same.
+    """
     doubtful = False
     method = ""
-    reference_words, answer_words = references[-1], answers[-1]
+    reference_words, answer_words = references[-1].form, answers[-1].form
     if isinstance(reference_words, Words) and isinstance(answer_words, Words):
         only_words = len(references) == len(answers) == 1 and bool(reference_words.text)
         if reference_words.text == answer_words.text and (only_words or _is_wordy(reference_words)):
             return AnswerComparison(Outcome.CORRECT, "words", describe(reference_words), describe(answer_words), False)
     fallbacks = (references[-1] if len(references) > 1 else None, answers[-1] if len(answers) > 1 else None)
-    for reference in references:
-        for answer in answers:
-            if (
-                isinstance(reference, Words)
-                and isinstance(answer, Words)
-                and (reference is fallbacks[0] or answer is fallbacks[1])
-            ):
-                continue
-            matcher = Matcher(policy, arbitrary)
-            if matcher.match(reference, answer):
-                return AnswerComparison(
-                    Outcome.CORRECT, matcher.method, _short_description(reference), _short_description(answer), False
-                )
-            doubtful |= matcher.doubtful
-            method = method or matcher.method
-    return AnswerComparison(
-        Outcome.WRONG, method or "words", _short_description(references[0]), _short_description(answers[0]), doubtful
-    )
+    for reference, answer in itertools.product(references, answers):
+        both_words = isinstance(reference.form, Words) and isinstance(answer.form, Words)
+        if both_words and (reference is fallbacks[0] or answer is fallbacks[1]):
+            continue
+        matcher = Matcher(policy, frozenset(name for name, _ in (*reference.declared, *answer.declared)))
+        if matcher.match(reference.form, answer.form):
+            if _say_the_same_beside(reference, answer):
+                forms = _short_description(reference.form), _short_description(answer.form)
+                return AnswerComparison(Outcome.CORRECT, matcher.method, *forms, False)
+            matcher.doubtful, matcher.method = True, "partly read"
+        doubtful |= matcher.doubtful
+        method = method or matcher.method
+    forms = _short_description(references[0].form), _short_description(answers[0].form)
+    return AnswerComparison(Outcome.WRONG, method or "words", *forms, doubtful)
+
+
+def _say_the_same_beside(reference: Reading, answer: Reading) -> bool:
+    """Return whether two readings left out the same, and agree on what they declare where both declare something."""
+    ours, theirs = ([pair for pair in side.declared if pair[1]] for side in (reference, answer))
+    if names_in(reference.form) != names_in(answer.form):
+        ours, theirs = (sorted(("", kind) for _, kind in side) for side in (ours, theirs))
+    return reference.unread == answer.unread and (not ours or not theirs or ours == theirs)
 
 
 def _short_description(form: Form) -> str:
@@ -119,9 +107,10 @@ def _is_wordy(words: Words) -> bool:
 
 def _compare_as_words(reference: str, answer: str, lang: str, policy: ApproximationPolicy) -> AnswerComparison | None:
     """Compare yes and no, times of day, dates, lists of words and lettered options; None for anything else."""
-    truths = parse_boolean(reference), parse_boolean(answer)
-    if truths[0] and truths[1] and (len(reference) > 1 or len(answer) > 1):
-        return _verdict(truths[0] == truths[1], "truth", truths[0], truths[1])
+    if len(reference) > 1 or len(answer) > 1:
+        truth = _compare_truths(reference, answer, lang, policy)
+        if truth is not None:
+            return truth
     clocks = parse_time(reference), parse_time(answer)
     if clocks[0] and clocks[1]:
         return _verdict(bool(clocks[0] & clocks[1]), "time", reference, answer)
@@ -132,6 +121,20 @@ def _compare_as_words(reference: str, answer: str, lang: str, policy: Approximat
     if parts[0] and parts[1]:
         return _verdict(parts[0] == parts[1], "words", ", ".join(parts[0]), ", ".join(parts[1]))
     return _compare_as_choice(reference, answer, lang, policy)
+
+
+def _compare_truths(reference: str, answer: str, lang: str, policy: ApproximationPolicy) -> AnswerComparison | None:
+    """Compare yes and no, and what stands behind them; None where one is neither."""
+    left, right = split_boolean(reference), split_boolean(answer)
+    if left is None or right is None:
+        return None
+    (truth, other), (more, more_there) = (left[0], right[0]), (clean_answer(left[1]), clean_answer(right[1]))
+    remark = (not more and is_remark(more_there)) or (not more_there and is_remark(more))
+    if truth != other or more == more_there or remark:
+        return _verdict(truth == other, "truth", truth, other)
+    if more and more_there and compare_answers(more, more_there, lang, policy).outcome is Outcome.CORRECT:
+        return _verdict(True, "truth", reference, answer)
+    return replace(_verdict(False, "partly read", reference, answer), doubtful=True)
 
 
 def _compare_as_choice(reference: str, answer: str, lang: str, policy: ApproximationPolicy) -> AnswerComparison | None:

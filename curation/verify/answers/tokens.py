@@ -21,11 +21,13 @@ class AnswerParseError(Exception):
 
 class Token(NamedTuple):
     """A token. Kinds: num, sym, word (letters that may be a name), fun, const, cmd, style, text, op, empty, and env
-    and endenv (``\\begin`` and ``\\end``); the parser adds eof.
+    and endenv (``\\begin`` and ``\\end``); the parser adds eof. ``at`` is where in the text it begins: by it a form
+    says what it was read from.
     """
 
     kind: str
     text: str
+    at: int = -1
 
 
 _IGNORED = frozenset(
@@ -99,8 +101,11 @@ def tokenise(text: str) -> list[Token]:
     text = _REPEATING.sub(_repeating, text) if "\\" in text else text
     text = _OPENING_TEXT.sub(_text, text) if "\\" in text else text
     tokens: list[Token] = []
-    position = 0
+    places: list[int] = []
+    position = start = 0
     while position < len(text):
+        places += [start] * (len(tokens) - len(places))
+        start = position
         if text[position] == "\ue000":
             end = text.index("\ue001", position)
             _add_text(tokens, text[position + 1 : end])
@@ -120,7 +125,8 @@ def tokenise(text: str) -> list[Token]:
             position = _add_command(tokens, lexeme[1:], text, position)
         elif kind == "op":
             tokens.append(Token("op", _OP_SYNONYMS.get(lexeme, lexeme)))
-    return tokens
+    places += [start] * (len(tokens) - len(places))
+    return [Token(kind, content, at) for (kind, content, _), at in zip(tokens, places, strict=True)]
 
 
 def _repeating(match: re.Match[str]) -> str:
@@ -228,7 +234,7 @@ def _add_command(tokens: list[Token], name: str, text: str, position: int) -> in
     elif name in ("varphi", "varepsilon", "vartheta", "varrho"):
         tokens.append(Token("sym", name[3:]))
     elif name in _COMMANDS:
-        tokens.append(Token("cmd", name))
+        tokens.append(Token("cmd", _SAME_COMMANDS.get(name, name)))
     elif name in ("emptyset", "varnothing"):
         tokens.append(Token("empty", ""))
     elif name == "money":
@@ -240,6 +246,7 @@ def _add_command(tokens: list[Token], name: str, text: str, position: int) -> in
     return position
 
 
+_SAME_COMMANDS = {"dfrac": "frac", "tfrac": "frac", "cfrac": "frac", "dbinom": "binom", "tbinom": "binom"}
 _COMMANDS = frozenset("frac dfrac tfrac cfrac sqrt root binom dbinom tbinom sum prod int lim over choose overline not "
                       "mod bmod pmod operatorname iint oint partial stackrel overset underset "
                       "xrightarrow sideset".split())  # fmt: skip
@@ -249,10 +256,10 @@ OPENERS = frozenset(("(", "[", "{", "{s", "⟨", "⌊", "⌈", "|("))
 CLOSERS = frozenset((")", "]", "}", "}s", "⟩", "⌋", "⌉", ")|"))
 
 
-def split_tokens(tokens: list[Token], separators: frozenset[str]) -> tuple[list[list[Token]], list[str]]:
+def split_tokens(tokens: list[Token], separators: frozenset[str]) -> tuple[list[list[Token]], list[Token]]:
     """Cut ``tokens`` at separators outside all brackets; return the parts and the separators between them."""
     parts: list[list[Token]] = [[]]
-    delimiters: list[str] = []
+    delimiters: list[Token] = []
     level = 0
     for token in tokens:
         if token.kind in ("op", "env", "endenv"):
@@ -261,7 +268,7 @@ def split_tokens(tokens: list[Token], separators: frozenset[str]) -> tuple[list[
             elif token.kind == "endenv" or token.text in CLOSERS:
                 level -= 1
             elif level <= 0 and token.text in separators:
-                delimiters.append(token.text)
+                delimiters.append(token)
                 parts.append([])
                 continue
         parts[-1].append(token)

@@ -1,7 +1,7 @@
 """Units: which words are units, and which of them are the same or convert.
 
 A unit is kept as normalised text, ``"cm^2"``. `conversion_factor` gives the factor between two units where both are
-known and of one dimension. Count nouns ("apples", "ways") are units without meaning: `is_known` is False for them.
+known and of one dimension. What is counted (apples, stuffed goats) is a unit too, but not known: `is_counted_thing`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ length 1/100 cm
 length 1/1000 mm
 length 1/10 dm
 length 1000 km
-length 0.0254 inch
+length 0.0254 inch in
 length 0.3048 ft
 length 0.9144 yd
 length 1609.344 mile mi
@@ -93,7 +93,20 @@ _UNITS: dict[str, tuple[str, Fraction]] = {
     for name in (*names, *(word for units in _VOCABULARIES for word in units.written.get(names[0], ())))
 }
 _MEANINGLESS = frozenset(word for units in _VOCABULARIES for word in units.empty)
+_NUMERALS = tuple(vocab.numerals for vocab in languages())
+_NO_THINGS = frozenset(
+    word.lower()
+    for vocab, numerals in zip(languages(), _NUMERALS, strict=True)
+    for words in (
+        *(vocab.answers.relating_words, numerals.units, numerals.tens),
+        *(words for table in (numerals.scales, numerals.parts, numerals.more) for words in table.values()),
+    )
+    for word in words
+)
+_ORDINAL_ENDINGS = frozenset(("th", "st", "nd", "rd"))
+MAX_WORDS_OF_A_THING = 4
 _POWERS = {word: int(power) for units in _VOCABULARIES for power, words in units.powers.items() for word in words}
+_POWER_PREFIXES = tuple(word for word in _POWERS if not word.isascii())
 _PART = re.compile(r"\s*(?:([^\W\d_]+|%)(?:\s*\^?\{?\s*(-?\d)\s*\}?)?|([/*.·])|(\s|\{|\}|\(|\)))\s*")
 _POWER = re.compile(r"(.+?)\^?\{?([23])\}?")
 _WORD = re.compile(r"[^\s{}()\\.,;]+")
@@ -102,18 +115,22 @@ _WORD = re.compile(r"[^\s{}()\\.,;]+")
 @lru_cache(maxsize=2048)
 def normalise_unit(text: str) -> str:
     """Return one spelling: known units by their name in the table with ``^2``, others as their lower-case words."""
+    text = text.replace("~", " ")
     compound = _compound(text)
     if compound is not None:
         return compound
-    words = [word for word in _WORD.findall(text.replace("\\", " ")) if word]
+    words = [word for word in _WORD.findall(text.lstrip("^{ ").replace("\\", " ")) if word]
+    words = words[1:] if len(words) > 1 and words[0] in _ORDINAL_ENDINGS else words
     power = 1
     unit_words = []
     for word in words:
-        if word.lower() in _POWERS:
-            power = _POWERS[word.lower()]
-        else:
-            unit_words.append(word)
-    if unit_words and unit_words[0].lower() in ("of", "per"):
+        prefix = word if word.lower() in _POWERS else next(filter(word.startswith, _POWER_PREFIXES), "")
+        power = _POWERS[prefix.lower()] if prefix else power
+        if word != prefix:
+            unit_words.append(word.removeprefix(prefix))
+    if not unit_words:
+        return " ".join(words)  # "squared" alone
+    if unit_words[0].lower() in ("of", "per"):
         unit_words = unit_words if unit_words[0] == "per" else unit_words[1:]
     unit_text = "".join(unit_words) if any("^" in word or "/" in word for word in unit_words) else " ".join(unit_words)
     match = _POWER.fullmatch(unit_text)
@@ -173,7 +190,15 @@ def is_unit(word: str) -> bool:
 
 def is_known(unit: str) -> bool:
     """Return whether a normalised unit is of the table, or a product of such."""
-    return unit == "" or unit == "deg" or _dimensions_and_size(unit) is not None
+    return unit in ("", "deg", "ratio") or _dimensions_and_size(unit) is not None
+
+
+def is_counted_thing(unit: str) -> bool:
+    """Return whether a unit may be the name of what is counted: words, none of which relates, negates or multiplies."""
+    words = unit.split()
+    return 0 < len(words) <= MAX_WORDS_OF_A_THING and all(
+        len(word) > 2 and word.isalpha() and word not in _NO_THINGS and not is_unit(word) for word in words
+    )
 
 
 def conversion_factor(source: str, target: str) -> Fraction | None:

@@ -24,6 +24,14 @@ class Values(ComparisonState):
 
     def match_values(self, reference: Value, answer: Value) -> bool:
         """Return whether two values are the same, with the unit left out, converted, or implied."""
+        shares = [side.unit.startswith("% ") for side in (reference, answer)]
+        if any(shares) and reference.unit != answer.unit:
+            self.doubtful |= all(shares)
+            bare = [
+                Value(side.expr, "%") if share else side
+                for side, share in zip((reference, answer), shares, strict=True)
+            ]
+            return not all(shares) and self.match_values(*bare)
         if is_known(reference.unit) and reference.unit and not answer.unit:
             answer = _with_unit_letter(answer)
         elif is_known(answer.unit) and answer.unit and not reference.unit:
@@ -52,10 +60,8 @@ class Values(ComparisonState):
         factor = conversion_factor(answer_unit, reference_unit)
         if factor is not None:
             return [(reference.expr, _scale(answer.expr, num(factor)))]
-        if is_known(reference_unit) and is_known(answer_unit):
-            self.doubtful = True
-            return []
-        return [plain]
+        self.doubtful = True
+        return []
 
     def _percent_conversions(self, reference: Value, answer: Value) -> list[tuple[Expr, Expr]]:
         """Return the pairs to compare: 28% is 0.28, and 28 where the sign was left out.
@@ -82,6 +88,8 @@ class Values(ComparisonState):
             if numbers[0].value == numbers[1].value:
                 return self.decide("number", True)
             return self._match_rounded(numbers[0], numbers[1])
+        if has(reference, "fn", "residue") or has(answer, "fn", "residue"):
+            return self._match_residues(reference, answer)
         if has(reference, "fn", "base") or has(answer, "fn", "base"):
             return self._match_base(reference, answer)
         if has(reference, "const", "deg") != has(answer, "const", "deg"):
@@ -138,6 +146,16 @@ class Values(ComparisonState):
             and answer_number is not None
             and self._match_rounded(reference_number, answer_number)
         )
+
+    def _match_residues(self, reference: Expr, answer: Expr) -> bool:
+        """Return whether a (mod m) and b (mod m) are the same class. One beside a number is doubtful."""
+        if not reference.name == answer.name == "residue":
+            self.doubtful = True
+            return False
+        (left, modulus), (right, other) = reference.args, answer.args
+        gap = rational_value(divide(difference(left, right), modulus))
+        same = compare_expressions(left, right).is_equal or (gap is not None and gap.denominator == 1)
+        return self.decide("residue", same and compare_expressions(modulus, other).is_equal)
 
     def _match_base(self, reference: Expr, answer: Expr) -> bool:
         """Return whether numbers with a base have the same digits in the same base.

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from fractions import Fraction
 
-from curation.languages.vocabulary import language, languages, neighbours, one_of
+from curation.languages.vocabulary import every, language, languages, neighbours, one_of
 from curation.verify.answers.forms import Words
 
 _YES_NO_WORDS = (
@@ -95,6 +95,8 @@ def parse_choice(raw: str) -> tuple[str, str] | None:
         return None
     if text[:1] in "([" and text[match.end(1) :].lstrip()[:1] not in (")", "]"):
         return None  # a pair such as (e, 5)
+    if _ANOTHER_CHOICE.match(match.group(2)):
+        return None
     letter, rest = match.group(1), match.group(2).lstrip(" )}.:$*\n").rstrip(" .:$*\n")
     while rest[-1:] in (")", "}") and rest.count(rest[-1]) > rest.count("(" if rest[-1] == ")" else "{"):
         rest = rest[:-1].rstrip(" .:$*\n")
@@ -105,17 +107,39 @@ def parse_choice(raw: str) -> tuple[str, str] | None:
 
 def parse_boolean(text: str) -> str | None:
     """Return "yes" or "no" for these words in any of the languages, also Y, N, T, F; None for anything else."""
+    said = split_boolean(text)
+    return said[0] if said is not None else None
+
+
+def split_boolean(text: str) -> tuple[str, str] | None:
+    """Return what `parse_boolean` does, and the text behind the word."""
     head = _FIRST_WORD.match(text)
     if head is not None and head.group(1).casefold() in _BOOLEANS and len(text) <= 400:
-        return _BOOLEANS[head.group(1).casefold()]
+        return _BOOLEANS[head.group(1).casefold()], text[head.end() :]
     if len(text) > 40:
         return None
     flat = words(text).text
-    return _BOOLEANS.get(flat, {"y": "yes", "n": "no", "t": "yes", "f": "no"}.get(flat))
+    truth = _BOOLEANS.get(flat) or (_INITIALS.get(flat) if "'" not in text else None)
+    return (truth, "") if truth is not None else None
 
 
+_INITIALS = {"y": "yes", "n": "no", "t": "yes", "f": "no"}
 _FIRST_WORD = re.compile(r"\s*([^\W\d_]+)\s*[,.;:，。]\s*(?=\S)")
 _CLOCK = re.compile(r"(\d{1,2})(?::(\d{2}))?(?::(\d{2}))?\s*(?:([ap])\.?\s*\.?m\.?)?", re.IGNORECASE)
+
+
+def is_remark(text: str) -> bool:
+    """Return whether text behind yes or no only comments on it: without formulas, conditions, another yes or no."""
+    words_of_it = re.findall(r"[^\W_]+", text.casefold())
+    bare = any(word.isdigit() for word in words_of_it) and len(words_of_it) < MIN_WORDS_AROUND_A_NUMBER
+    return not bare and not _SIGNS.search(text) and _NO_REMARK.isdisjoint(words_of_it)
+
+
+MIN_WORDS_AROUND_A_NUMBER = 4
+_SIGNS = re.compile(r"[=<>^+*/|\\_]")
+_NO_REMARK = frozenset(
+    every(lambda vocab: (*vocab.answers.tail_words, *vocab.answers.condition_words, *vocab.answers.or_words))
+) - frozenset(every(lambda vocab: vocab.answers.copulas)) | frozenset(_BOOLEANS)
 
 
 def parse_time(text: str) -> frozenset[int] | None:
@@ -182,12 +206,16 @@ _LIST = re.compile(
     rf"|{one_of(lambda vocab: vocab.answers.list_joiners, spaced=False)})\s*"
 )
 _JOINERS = one_of(lambda vocab: vocab.answers.list_joiners)
+_ANOTHER_CHOICE = re.compile(
+    rf"\s*(?:{one_of(lambda vocab: (*vocab.answers.or_words, *vocab.answers.and_words))})\s*[$(]*[A-Ja-j][)$]*\s*$"
+)
+_BRACKETS = re.compile(r"[$(){}\[\]]")
 _LETTERS = re.compile(rf"[A-J](?:\s*(?:,|;|&|、|{_JOINERS})?\s*[A-J])+")
 
 
 def parse_choice_letters(raw: str) -> str | None:
     """Return several choice letters, sorted: "B, F", "AC"."""
-    text = _LATEX_TEXT.sub("", raw).strip(" .$(){}[]")
+    text = _BRACKETS.sub(" ", _LATEX_TEXT.sub("", raw)).strip(" .")
     if len(text) > 60 or not _LETTERS.fullmatch(text):
         return None
     letters = [char for char in text if char.isupper()]

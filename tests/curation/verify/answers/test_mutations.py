@@ -1,7 +1,7 @@
 """References with one token changed are refused, references written in another way accepted; both by the hundred.
 
-Fast: our own references. Slow: the real ones of the shared data, with two draws. A change that is accepted counts where
-`oracle` does not know it for the same answer; what is left of them is a ceiling that may only sink.
+Fast: our own references. Slow: the real ones of the shared data, with two draws. No change is accepted that `oracle`
+does not know for the same answer.
 """
 
 from __future__ import annotations
@@ -23,10 +23,6 @@ from tests.curation.verify.answers.rewritings import rewritings
 
 MAX_CPU_S = 60
 """CPU seconds of one comparison; none takes a tenth. What needs more is taken for endless."""
-
-OWN_CEILING = 24
-REAL_CEILING = 80
-"""Changes still accepted: in conditions, tails and labels that reading drops, and identities beyond the oracle."""
 
 real = pytest.mark.skipif(not has_real_references(), reason="the shared data is not at hand")
 
@@ -80,7 +76,7 @@ def refused_rewritings(references: list[Reference]) -> tuple[list[tuple[str, str
 def test_changed_references_of_our_own_are_refused() -> None:
     wrong, tried = near_misses(own_references(), seed=0)
     assert sum(tried.values()) > 1500
-    assert len(wrong) <= OWN_CEILING, wrong
+    assert not wrong
 
 
 def test_rewritten_references_of_our_own_are_accepted() -> None:
@@ -107,7 +103,7 @@ def test_comparing_is_reflexive_and_symmetric() -> None:
 def test_changed_real_references_are_refused(seed: int) -> None:
     wrong, tried = near_misses(list(real_references()), seed)
     assert sum(tried.values()) > 5000
-    assert len(wrong) <= REAL_CEILING, wrong
+    assert not wrong
 
 
 @real
@@ -115,4 +111,4 @@ def test_changed_real_references_are_refused(seed: int) -> None:
 def test_rewritten_real_references_are_accepted() -> None:
     refused, tried = refused_rewritings(list(real_references()))
     assert sum(tried.values()) > 10_000
-    assert {reference for _, reference, _ in refused} <= {"$2^a 3^b 5^c$"}
+    assert not refused
