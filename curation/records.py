@@ -186,8 +186,8 @@ JUDGING = pl.Schema(
         "checker": pl.String(),  # source of the checker program; null where there is none
         "checker_lang": pl.String(),
         "checker_kind": pl.String(),  # kattis, testlib or script
-        "validator": pl.String(),  # source of a Kattis input validator; null where there is none in Python or C++
-        "validator_lang": pl.String(),
+        "validator": pl.String(),  # input validators as a JSON list; null where there is none that can be run
+        "validator_lang": pl.String(),  # their languages, with commas
         "function": pl.String(),  # name of the function asked for, or its tests as JSON; null where a program is
         "starter": pl.String(),  # code that the solution begins with or fits into
         "interactive": pl.Boolean(),

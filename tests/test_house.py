@@ -44,6 +44,7 @@ SHARED_ROOMS = {
     "languages.stripping",
     "languages.vocabulary",
     "languages.words",
+    "options",
     "policies",
     "prompts",
     "records",

@@ -128,6 +128,31 @@ class AgreementSettings(Settings):
         return self
 
 
+class ValidationSettings(Settings):
+    """When an input validator is believed. The paper has none."""
+
+    max_refused: float = Field(
+        0.4,
+        ge=0,
+        lt=1,
+        description="A validator that refuses more than this share of the given inputs is itself taken to be broken "
+        "and set aside; up to it, what it refuses is dropped. Not in the paper.",
+    )
+    min_spoiled_refused: float = Field(
+        0.5,
+        ge=0,
+        le=1,
+        description="Least share of spoiled inputs, made of given ones, that a package's validator must refuse. Not in "
+        "the paper.",
+    )
+    min_spoiled_refused_model: float = Field(
+        0.8,
+        ge=0,
+        le=1,
+        description="The same of a validator that a model wrote. Not in the paper.",
+    )
+
+
 class ExecutionMatrixSettings(Settings):
     """How solutions are run on tests, and what one run may use."""
 
@@ -194,6 +219,25 @@ class TestGenerationSettings(Settings):
         description="Solutions that must run through and agree on a generated test: all that vote, and at least so "
         "many. Not in the paper.",
     )
+    min_votes_unvalidated: int = Field(
+        3,
+        ge=1,
+        description="The same where no validator is believed: only their agreement says that an input is allowed. "
+        "Not in the paper.",
+    )
+    keep: int = Field(
+        24,
+        ge=1,
+        description="Of the sound inputs at most so many are kept, or as many as `enough` asks for: first those that "
+        "tell wrong solutions apart, then others of every kind. Not in the paper.",
+    )
+    max_time_share: float = Field(
+        0.7,
+        gt=0,
+        le=1,
+        description="A generated test on which a voting solution takes more than this share of the time limit is not "
+        "kept: other right programs could exceed it. Not in the paper.",
+    )
     max_input_kb: int = Field(
         256, ge=1, description="Larger inputs are neither made nor changed into new ones. Not in the paper."
     )
@@ -231,6 +275,9 @@ class CodeSettings(Settings):
         default_factory=ExecutionMatrixSettings, description="Solutions run on tests."
     )
     agreement: AgreementSettings = Field(default_factory=AgreementSettings, description="Which tests are believed.")
+    validation: ValidationSettings = Field(
+        default_factory=ValidationSettings, description="Which input validators are believed."
+    )
     test_generation: TestGenerationSettings = Field(
         default_factory=TestGenerationSettings, description="Tests made where they lack."
     )

@@ -323,7 +323,8 @@ class Sampler:
         new = [answer for answer in new_answers if answer not in problem.verdict_by_answer]
         answers = list(dict.fromkeys([*judged, *new]))  # what failed once joins no class, and would fail again
         request = problem.sampling_request
-        task = JudgeTask(problem.request.id, request.reference, problem.request.lang, (), request.letter)
+        asked = problem.request
+        task = JudgeTask(asked.id, request.reference, asked.lang, (), request.letter, statement=asked.statement)
         problem.is_judging = True
         future = self._judge.submit(task, answers)
         if future.done():

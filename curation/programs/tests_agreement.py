@@ -8,12 +8,14 @@ can be compared (the sandbox's side); here they are only counted.
 The rules per test, in order, after the paper's section 4.2 (drop tests without sufficient agreement; where the
 solutions agree and none gives the expected output, the output takes its place):
 
+    discard  refused_input  a validator that is believed refuses the input
     discard  no_votes       no voting solution ran through
     keep     agrees         every valid run gives the expected output
     discard  too_few_votes  fewer valid runs than asked for, not all of them with the expected output
     discard  no_agreement   the most frequent output has too small a share of the valid runs
     keep     agrees         it has enough, and it is the expected output
-    correct  corrected      it has enough, no run gives the expected output, and enough runs share it
+    discard  unproven_input it has enough, no run gives the expected output, and nothing says that the input is allowed
+    correct  corrected      it has enough, no run gives the expected output, enough runs share it, the input is allowed
     discard  disputed       it has enough, but some run gives the expected output, or too few runs share it
 
 Who votes: solutions that are not labelled wrong, less those that fail or deviate almost everywhere
@@ -31,7 +33,7 @@ import polars as pl
 from curation.config.coding import AgreementSettings
 from curation.records import DropReason
 
-VERSION = "tests_agreement@2"
+VERSION = "tests_agreement@3"
 
 RUN = pl.Schema(
     {
@@ -55,8 +57,19 @@ TEST_DECISION = pl.Schema(
         "agreeing": pl.Int32(),  # of these, with the most frequent output
         "expecting": pl.Int32(),  # of these, with the expected output
         "output": pl.String(),  # class of the most frequent output; what a corrected test takes
+        "evidence": pl.String(),  # a validator's words on an input that it refuses, else null
     }
 )
+
+INPUT = pl.Schema(
+    {
+        "problem": pl.String(),
+        "test": pl.Int32(),
+        "allowed": pl.Boolean(),  # false: a validator refuses it; null: nothing says that it is allowed
+        "words": pl.String(),  # the validator's
+    }
+)
+"""What is known of given inputs."""
 
 PROBLEM_DECISION = pl.Schema(
     {
@@ -143,12 +156,18 @@ def _against_others(runs: pl.DataFrame) -> pl.DataFrame:
     return joined.filter(others >= _OTHERS).with_columns(deviates=(pl.col("same") < pl.col("top")) & majority)
 
 
-def decide_tests(runs: pl.DataFrame, settings: AgreementSettings, asked: pl.DataFrame | None = None) -> pl.DataFrame:
+def decide_tests(
+    runs: pl.DataFrame,
+    settings: AgreementSettings,
+    asked: pl.DataFrame | None = None,
+    inputs: pl.DataFrame | None = None,
+) -> pl.DataFrame:
     """Return one `TEST_DECISION` row per (problem, test) of ``runs`` and ``asked``.
 
     Args:
         runs: `RUN` rows, every solution on every test.
         asked: (problem, test) of the tests that were to be run; one whose runs all broke has no row in ``runs``.
+        inputs: `INPUT` rows; a test without one, and every test where there is no table, has an allowed input.
     """
     voting = runs.join(deviating_solutions(runs, settings), on=["problem", "solution"], how="anti")
     all_tests = runs.select("problem", "test")
@@ -158,15 +177,21 @@ def decide_tests(runs: pl.DataFrame, settings: AgreementSettings, asked: pl.Data
     tests = all_tests.join(majority_outputs(voting), on=["problem", "test"], how="left").with_columns(
         pl.col("votes", "agreeing", "expecting").fill_null(0)
     )
+    known = (INPUT.to_frame() if inputs is None else inputs).with_columns(listed=True)
+    tests = tests.join(known, on=["problem", "test"], how="left").rename({"words": "evidence"})
+    refused = (~pl.col("allowed")).fill_null(False)
+    unproven = pl.col("allowed").is_null() & pl.col("listed").fill_null(False)
     agreed = pl.col("agreeing") >= settings.min_agreement * pl.col("votes") - 1e-9
     unanimous = pl.col("expecting") == pl.col("votes")
     correctable = (pl.col("expecting") == 0) & (pl.col("agreeing") >= settings.votes_to_correct)
     rules: list[tuple[pl.Expr, str, str]] = [
+        (refused, "discard", "refused_input"),
         (pl.col("votes") == 0, "discard", "no_votes"),
         (unanimous, "keep", "agrees"),
         (pl.col("votes") < settings.min_votes, "discard", "too_few_votes"),
         (~agreed, "discard", "no_agreement"),
         (pl.col("mode_expected"), "keep", "agrees"),
+        (correctable & unproven, "discard", "unproven_input"),
         (correctable, "correct", "corrected"),
         (pl.lit(True), "discard", "disputed"),
     ]

@@ -31,9 +31,9 @@ from curation.config.coding import CodeColumns, SolutionColumns, TestColumns
 from curation.records import JUDGING, SOLUTION, TEST, SourceError
 from curation.sources.kattis import Package, find_packages, read_package
 from curation.sources.rows import Row, value_at
-from curation.verify.programs.tables import checker_text, comparison_text
+from curation.verify.programs.tables import checker_text, comparison_text, validators_text
 
-VERSION = "code_sources@3"
+VERSION = "code_sources@4"
 
 _QUANTITY = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]*)")
 _SECONDS = {"": 1.0, "s": 1.0, "sec": 1.0, "second": 1.0, "seconds": 1.0, "ms": 1e-3, "milliseconds": 1e-3}
@@ -153,8 +153,8 @@ def _judging_of_package(package: Package) -> tuple[Any, ...]:
         checker_text(checker) if checker is not None else None,
         checker.lang.value if checker is not None else None,
         checker.kind.value if checker is not None else None,
-        checker_text(package.validator) if package.validator is not None else None,
-        package.validator.lang.value if package.validator is not None else None,
+        validators_text(package.validators),
+        ", ".join(validator.lang.value for validator in package.validators) or None,
         None,
         None,
         "interactive" in package.reasons or "multi_pass" in package.reasons,

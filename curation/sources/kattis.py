@@ -27,7 +27,15 @@ from curation.records import SourceError, VerifierError
 from curation.sources.kattis_statement import needs_image, statement_text
 from curation.verify.programs.comparison import Comparison, comparison_of_flags
 from curation.verify.programs.extraction import CodeLang
-from curation.verify.programs.problem import Checker, CheckerKind, CodeProblem, CodeTest, CodeVerdict
+from curation.verify.programs.problem import (
+    Checker,
+    CheckerKind,
+    CodeProblem,
+    CodeTest,
+    CodeVerdict,
+    Validator,
+    ValidatorLang,
+)
 
 MAX_TIME_LIMIT_S = 20.0
 """CPU seconds of a test where the package names no limit: for measuring the accepted submissions."""
@@ -101,7 +109,7 @@ class Package:
     license: str | None
     source: str | None
     problem: CodeProblem
-    validator: Checker | None
+    validators: tuple[Validator, ...]
     samples: int
     submissions: tuple[PackagedSubmission, ...]
     has_time_limit: bool
@@ -160,7 +168,7 @@ def read_package(path: Path) -> Package:
         license=_words(metadata.get("license")),
         source=_words(metadata.get("source")),
         problem=problem,
-        validator=_validator(path),
+        validators=tuple(_validators(path)),
         samples=samples,
         submissions=tuple(_submissions(path)),
         has_time_limit=time_limit is not None,
@@ -283,19 +291,22 @@ def _flags(path: Path, program: str) -> str:
     return ""
 
 
-def _validator(path: Path) -> Checker | None:
-    """Return the package's first input validator in Python or C++, None where there is none.
+def _validators(path: Path) -> Iterator[Validator]:
+    """Yield the package's input validators in Python, C++ or checktestdata: an input must pass all of them.
 
-    A format may be checked by several programs.
+    Those in other languages (VIVA's patterns need Java) are left out.
     """
     flags = tuple(_flags(path, "input_validator").split())
     for name in ("input_validators", "input_format_validators"):
-        entries = sorted((path / name).iterdir()) if (path / name).is_dir() else []
-        for entry in entries:
+        for entry in sorted((path / name).iterdir()) if (path / name).is_dir() else ():
+            grammars = [entry] if entry.is_file() else sorted(entry.iterdir())
+            for grammar in grammars:
+                if grammar.suffix == ".ctd" and grammar.is_file():
+                    yield Validator(ValidatorLang.CHECKTESTDATA, {grammar.name: _text(grammar)}, (grammar.name,))
             program = _program(entry, flags)
             if isinstance(program, Checker):
-                return program
-    return None
+                lang = ValidatorLang(program.lang.value)
+                yield Validator(lang, program.sources, program.main, program.args)
 
 
 def _program(path: Path, flags: tuple[str, ...]) -> Checker | str:

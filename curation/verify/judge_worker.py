@@ -1,7 +1,8 @@
 """The work of `math_judge`'s workers: compare answers, one announced step a comparison, and group equal ones.
 
 Runs inside a worker process only. A job is ``{"do": "judge" | "check", "reference": …, "lang": …}`` with ``answers``
-(distinct strings), perhaps ``admissible`` (further references) and ``letter`` for "judge"; the values are JSON.
+(distinct strings), perhaps ``admissible`` (further references), ``letter`` and the problem's ``statement`` for "judge";
+the values are JSON.
 ``engine`` says whose comparison counts: our own where it is absent, or "math-verify" (`curation.verify.math_verify`).
 
 Invariant: the value of a job is a function of the job and of the written-off steps, but for the milliseconds; nothing
@@ -32,7 +33,7 @@ def run(job: dict[str, Any], guard: Guard) -> dict[str, Any]:
     (answers if job.get("engine", OWN_ENGINE) == OWN_ENGINE else math_verify).load()
     if job["do"] == "check":
         return _check(job["reference"], job["lang"], guard, job.get("engine", OWN_ENGINE))
-    comparer = _GuardedComparison(job["lang"], job.get("engine", OWN_ENGINE), guard)
+    comparer = _GuardedComparison(job["lang"], job.get("engine", OWN_ENGINE), job.get("statement"), guard)
     references = [job["reference"], *job.get("admissible", ())]
     return {"verdicts": _judge(references, job.get("letter"), job["answers"], comparer)}
 
@@ -93,18 +94,19 @@ class _GuardedComparison:
 
     lang: str
     engine: str
+    statement: str | None
     guard: Guard
 
     def __call__(self, step: str, reference: str, answer: str) -> tuple[Outcome, str]:
         if self.engine == OWN_ENGINE:
-            quick = answers.quick_compare(reference, answer, lang=self.lang)
+            quick = answers.quick_compare(reference, answer, lang=self.lang, statement=self.statement)
             if quick is not None:
                 return quick.outcome, method_of(quick)
         failed = self.guard.enter(step)
         if failed is not None:
             return failed, _failure_reason(failed)
         if self.engine == OWN_ENGINE:
-            comparison = answers.compare(reference, answer, lang=self.lang)
+            comparison = answers.compare(reference, answer, lang=self.lang, statement=self.statement)
             verdict = comparison.outcome, method_of(comparison)
         else:
             verdict = math_verify.compare(reference, answer)

@@ -56,6 +56,8 @@ class JudgeTask:
     ``letter`` is the reference of a multiple-choice problem before its options were dropped: responses to the original
     question may name the option instead of its content, and are right when they do. ``seed`` draws the tests of a
     problem of code in the place of the judge's own. ``admissible`` are further references, each as good as the first.
+    ``statement`` is the problem as it was asked: it says which quantity, unit and form are asked for; None where it is
+    not known.
 
     Example: ``JudgeTask("5f0c2ab19e7d00aa11bb", "18", "en", (Response("A: 18", None), Response(None, "26")))``
     """
@@ -66,6 +68,7 @@ class JudgeTask:
     responses: tuple[Response, ...]
     letter: str | None = None
     seed: int | None = None
+    statement: str | None = None
     admissible: tuple[str, ...] = ()
 
 
@@ -246,6 +249,7 @@ class MathJudge:
             "answers": distinct,
             "letter": task.letter,
             "admissible": list(task.admissible),
+            "statement": task.statement,
             **self._job,
         }
 
@@ -333,7 +337,8 @@ def _quick_verdicts(task: JudgeTask, distinct: list[str]) -> dict[str, _AnswerVe
     verdicts: dict[str, tuple[Outcome, str]] = {}
     for answer in distinct:
         comparisons = [
-            answers.quick_compare(reference, answer, lang=task.lang) for reference in (task.reference, *task.admissible)
+            answers.quick_compare(reference, answer, lang=task.lang, statement=task.statement)
+            for reference in (task.reference, *task.admissible)
         ]
         decided = [(one.outcome, method_of(one)) for one in comparisons if one is not None]
         if len(decided) < len(comparisons):
@@ -345,7 +350,7 @@ def _quick_verdicts(task: JudgeTask, distinct: list[str]) -> dict[str, _AnswerVe
 
     def are_equal(one: str, other: str) -> bool:
         nonlocal undecided
-        comparison = answers.quick_compare(one, other, lang=task.lang)
+        comparison = answers.quick_compare(one, other, lang=task.lang, statement=task.statement)
         undecided |= comparison is None
         return comparison is not None and comparison.outcome is Outcome.CORRECT
 

@@ -1,9 +1,10 @@
 """`goldilocks verify answers`: a file of (gold, pred) pairs comes back with verdicts.
 
 Rows in are JSON lines with ``gold`` (a string, or a list of admissible ones) and ``pred`` (a string with LaTeX, ``$``,
-a box, or plain text; a null ``pred`` is no answer). Either may be a whole response. Rows out are the same rows, in
-order, with ``equal``, ``verdict``, ``answer`` (what was read out of ``pred``), ``method``, ``doubtful`` and ``ms``
-(time of the comparison; null where it failed).
+a box, or plain text; a null ``pred`` is no answer), perhaps with ``statement`` (the problem: what it asks for counts)
+and ``lang``. Either may be a whole response. Rows out are the same rows, in order, with ``equal``, ``verdict``,
+``answer`` (what was read out of ``pred``), ``method``, ``doubtful`` and ``ms`` (time of the comparison; null where it
+failed).
 
 They are judged as attempts are (`curation.verify.math_judge`). The default format is `LOOSE`, for people write pairs: a
 ``pred`` may be an answer or a response, and where nothing marks the answer of a response, the last formula counts. In
@@ -71,7 +72,8 @@ def task_of_pair(
     first, *others = [read_answer(gold, LOOSE) or "" for gold in golds]
     pred = tags.house_form(row["pred"]) if row["pred"] is not None else None
     response = Response(None, pred) if response_format == LOOSE else Response(pred or "", None)
-    return JudgeTask(name, first, row.get("lang") or lang, (response,), admissible=tuple(others))
+    asked = row.get("lang") or lang, (response,)
+    return JudgeTask(name, first, *asked, statement=row.get("statement"), admissible=tuple(others))
 
 
 def _columns(verdict: Verdict) -> dict[str, Any]:
@@ -106,6 +108,8 @@ def read_pairs(path: Path) -> Iterator[dict[str, Any]]:
                 raise _pair_error(path, number, line, '"gold" must be a string, or a list of admissible ones')
             if not isinstance(row.get("pred", ""), str | None):
                 raise _pair_error(path, number, line, '"pred" must be a string or null')
+            if not isinstance(row.get("statement"), str | None):
+                raise _pair_error(path, number, line, '"statement" must be a string or null')
             yield {**row, "pred": row.get("pred")}
 
 

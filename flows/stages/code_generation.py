@@ -1,39 +1,56 @@
 """New tests for one problem: inputs made in rounds, run through the solutions, and kept where these agree.
 
 Inputs come from a model's generator programs and from the forms and changes of `curation.programs.test_generation`.
-Where a package has its own input validator, and this accepts the package's inputs, it runs first: inputs that it
-refuses are not run.
+Where a validator is believed (`curation.programs.validation`), it runs first: what it does not accept is not run.
+Where none is, inputs are held to all that the given ones have in common, and more solutions must agree. Of the sound
+ones those stay that tell known wrong solutions apart, and others of every size.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
 
 from curation.programs import execution_matrix, test_generation, tests_agreement
-from curation.verify.programs.checkers import valid_inputs
+from curation.programs.validation import GivenInput, Vouching, vouch
 from curation.verify.programs.extraction import CodeLang
-from curation.verify.programs.problem import Checker, Submission
-from curation.verify.programs.tables import validator_of
+from curation.verify.programs.problem import Submission
+from curation.verify.programs.tables import validators_of
 from curation.verify.programs.tools import Program, Runner
 from curation.verify.sandbox import Ending, Limits
 from flows.run.run_folder import Run
 from flows.stages.units import Unit
 
 _GENERATOR_MB = 512
-_GIVEN = 20
-"""Inputs of the source that a validator must accept before it is believed."""
+_EXAMPLES = ("sample", "public")
+"""Origins of tests whose inputs stand in the statement."""
+
+Execute = Callable[..., execution_matrix.ExecutionMatrix]
+"""`execution_matrix.run_execution_matrix`, or what stands in for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SoundTest:
+    """A made input on which all voting solutions agree; ``failing`` are those known to be wrong that fail on it."""
+
+    index: int
+    text: str
+    output: str
+    origin: str
+    failing: frozenset[int]
+    runs: pl.DataFrame
 
 
 @dataclass(slots=True)
 class GeneratedTests:
-    """What generation has so far for one problem."""
+    """What generation gave one problem. ``tests`` are `TEST` rows, ``caught`` counts the tests that fail a solution."""
 
     tests: list[tuple[str, int, str, str, str]] = field(default_factory=list)
     runs: list[pl.DataFrame] = field(default_factory=list)
-    caught: frozenset[int] = frozenset()
+    caught: Counter[int] = field(default_factory=Counter)
     inputs: int = 0
     refused: int = 0
     sound: int = 0
@@ -42,6 +59,139 @@ class GeneratedTests:
     def counts(self) -> tuple[int, int, int, int, int]:
         """Return the numbers of inputs made, refused and sound, of tests kept, and of rounds, as in `POWER`."""
         return self.inputs, self.refused, self.sound, len(self.tests), self.rounds
+
+
+def vouching_of(run: Run, unit: Unit, runner: Runner, responses: Sequence[str]) -> Vouching:
+    """Return who speaks for a problem's inputs.
+
+    Args:
+        responses: of the model that writes generators and validators.
+    """
+    package, model = validators_of(unit.judging), test_generation.validators_in(responses)
+    if not package and not model:
+        return Vouching()
+    rows = unit.tests.select("index", "input", "origin").iter_rows()
+    given = [GivenInput(index, text, origin in _EXAMPLES) for index, text, origin in rows]
+    return vouch(runner.tools, package, model, given, run.recipe.code.validation)
+
+
+@dataclass(slots=True)
+class _Maker:
+    """The making of one problem's tests."""
+
+    run: Run
+    unit: Unit
+    runner: Runner
+    vouching: Vouching
+    limit: float
+    execute: Execute
+    voting: set[int]
+    candidates: list[execution_matrix.Candidate]
+    given: list[str]
+    model_inputs: list[str]
+    generated: GeneratedTests
+    used: set[str]
+    pool: list[SoundTest] = field(default_factory=list)
+    next_index: int = 0
+
+    def batch(self) -> list[tuple[str, str]]:
+        """Return new inputs with their origins, those refused left out."""
+        settings, generated = self.run.recipe.code.test_generation, self.generated
+        batch = [(text, "model") for text in self.model_inputs[: settings.batch] if text not in self.used]
+        del self.model_inputs[: settings.batch]
+        if self.given:
+            seed = f"{self.run.recipe.seed} {self.unit.name} {generated.rounds}"
+            careful = not self.vouching.by or generated.rounds % 2 == 1
+            texts = test_generation.new_inputs(
+                self.given,
+                self.unit.row["statement"],
+                settings.batch,
+                seed,
+                settings.max_input_kb << 10,
+                careful=careful,
+            )
+            batch += [(text, "mutation") for text in texts if text not in self.used]
+        self.used |= {text for text, _ in batch}
+        generated.inputs += len(batch)
+        if not self.vouching.by or not batch:
+            return batch
+        allowed = self.vouching.check(self.runner.tools, [text for text, _ in batch])
+        generated.refused += allowed.count(False)
+        return [pair for pair, valid in zip(batch, allowed, strict=True) if valid]
+
+    def try_batch(self, batch: Sequence[tuple[str, str]]) -> bool:
+        """Run the solutions on a batch, add what is sound to the pool; return whether it catches what few caught."""
+        indices = list(range(self.next_index, self.next_index + len(batch)))
+        self.next_index += len(batch)
+        problem = execution_matrix.with_tests(
+            self.unit.problem(self.run, self.limit), [(text.encode(), b"") for text, _ in batch]
+        )
+        matrix = self.execute(
+            self.runner,
+            self.unit.name,
+            problem,
+            self.candidates,
+            self.run.recipe.code.execution_matrix,
+            time_given=True,
+            indices=indices,
+            known=[False] * len(batch),
+        )
+        agreed = self._agreed(matrix.runs)
+        texts = {(test, group): text for _, test, group, text in matrix.outputs.iter_rows()}
+        failing = failing_solutions(matrix.runs, agreed)
+        gained = False
+        for test, group in agreed.select("test", "output").iter_rows():
+            text, origin = batch[test - indices[0]]
+            fails = failing.get(test, frozenset())
+            if fails and self.vouching.by:
+                self.given.append(text)  # what tells programs apart is changed further
+            gained |= any(self.generated.caught[solution] < test_generation.TIMES for solution in fails)
+            self.generated.caught.update(fails)
+            runs = matrix.runs.filter(pl.col("test") == test).with_columns(
+                (pl.col("output") == group).fill_null(False).alias("expected")
+            )
+            self.pool.append(SoundTest(test, text, texts[test, group], origin, fails, runs))
+        return gained
+
+    def _agreed(self, runs: pl.DataFrame) -> pl.DataFrame:
+        """Return the tests on which all voting solutions run through in time and agree."""
+        settings = self.run.recipe.code.test_generation
+        least = settings.min_votes if self.vouching.by else max(settings.min_votes, settings.min_votes_unvalidated)
+        return (
+            runs.filter(pl.col("solution").is_in(list(self.voting)))
+            .group_by("problem", "test")
+            .agg(
+                pl.col("valid").all().alias("valid"),
+                pl.col("output").n_unique().alias("classes"),
+                pl.col("output").first(),
+                pl.col("cpu_s").max().alias("slowest"),
+                pl.len().alias("votes"),
+            )
+            .filter(pl.col("valid") & (pl.col("classes") == 1))
+            .filter(pl.col("votes") >= max(len(self.voting), least))
+            .filter(pl.col("slowest") <= settings.max_time_share * self.limit)
+            .sort("test")
+        )
+
+    def keep(self, before: Counter[int], have: int) -> None:
+        """Choose among the sound tests."""
+        settings, generated = self.run.recipe.code.test_generation, self.generated
+        by_index = {test.index: test for test in self.pool}
+        room = max(settings.keep, settings.enough - have)
+        selected = test_generation.select_tests(
+            list(by_index),
+            {test.index: test.failing for test in self.pool},
+            before,
+            room,
+            room - have,
+            kinds={test.index: f"{test.origin} {len(test.text).bit_length() // 2}" for test in self.pool},
+        )
+        generated.sound = len(self.pool)
+        generated.caught = before.copy()
+        for test in (by_index[index] for index in selected):
+            generated.tests.append((self.unit.name, test.index, test.text, test.output, test.origin))
+            generated.runs.append(test.runs.select(execution_matrix.MEASURED.names()).cast(execution_matrix.MEASURED))
+            generated.caught.update(test.failing)
 
 
 def generate_tests(
@@ -53,53 +203,56 @@ def generate_tests(
     tests: pl.DataFrame,
     limit: float,
     responses: Sequence[str],
+    vouching: Vouching,
+    execute: Execute = execution_matrix.run_execution_matrix,
 ) -> GeneratedTests:
     """Generate tests in rounds, until there are enough and no new one catches another wrong solution.
 
     Args:
+        runs, decisions, tests: of the given tests; those of ``tests`` stay.
         limit: the problem's time limit, in seconds.
         responses: of the model that writes generators.
+        vouching: who says which inputs are allowed.
+        execute: runs solutions on tests.
     """
     settings = run.recipe.code.test_generation
     valid_decisions = decisions.filter(pl.col("decision") != "discard")
-    before = failing_solutions(runs, valid_decisions)
-    generated = GeneratedTests(caught=frozenset().union(*before.values()))
+    before: Counter[int] = Counter()
+    for fails in failing_solutions(runs, valid_decisions).values():
+        before.update(fails)
+    generated = GeneratedTests(caught=before.copy())
     voting = _voting(run, runs)
-    if not settings.enabled or not lacks_tests(run, runs, valid_decisions) or len(voting) < settings.min_votes:
+    least = settings.min_votes if vouching.by else max(settings.min_votes, settings.min_votes_unvalidated)
+    if not settings.enabled or not lacks_tests(run, runs, valid_decisions) or len(voting) < least:
         return generated
     wrong = set(runs.filter(~pl.col("right").fill_null(True))["solution"])
-    short_inputs = [text for text in tests["input"] if len(text) <= settings.max_input_kb << 10]
-    used_inputs = set(unit.tests["input"])
-    model_inputs = _from_model(run, runner, responses)
-    statement = unit.row["statement"]
-    candidates = [
-        candidate for candidate in unit.candidates(run) if candidate.index in voting or candidate.index in wrong
-    ]
-    validator = _fit_validator(runner, unit)
+    maker = _Maker(
+        run,
+        unit,
+        runner,
+        vouching,
+        limit,
+        execute,
+        voting,
+        [one for one in unit.candidates(run) if one.index in voting or one.index in wrong],
+        [text for text in tests["input"] if len(text) <= settings.max_input_kb << 10],
+        _from_model(run, runner, responses, trusted=bool(vouching.by)),
+        generated,
+        set(unit.tests["input"]),
+        next_index=1 + int(unit.tests["index"].max() or 0),  # type: ignore[arg-type]
+    )
     idle = 0
+    target = max(settings.keep, settings.enough)
     while generated.rounds < settings.rounds:
         generated.rounds += 1
-        batch = [(text, "model") for text in model_inputs[: settings.batch] if text not in used_inputs]
-        del model_inputs[: settings.batch]
-        if short_inputs:
-            seed = f"{run.recipe.seed} {unit.name} {generated.rounds}"
-            new = test_generation.new_inputs(short_inputs, statement, settings.batch, seed, settings.max_input_kb << 10)
-            batch += [(text, "mutation") for text in new if text not in used_inputs]
-        if not batch:
-            break
-        used_inputs |= {text for text, _ in batch}
-        generated.inputs += len(batch)
-        if validator is not None:
-            valid = valid_inputs(runner.tools, validator, [text.encode() for text, _ in batch])
-            generated.refused += valid.count(False)
-            batch = [pair for pair, passes in zip(batch, valid, strict=True) if passes]
-        if not batch:
-            continue
-        gained = _round(run, unit, runner, candidates, voting, batch, generated, tests.height, limit)
+        batch = maker.batch()
+        gained = bool(batch) and maker.try_batch(batch)
         idle = 0 if gained else idle + 1
-        enough = tests.height + len(generated.tests) >= settings.enough
-        if enough and (idle >= settings.patience or wrong <= generated.caught):
+        settled = all(generated.caught[solution] >= test_generation.TIMES for solution in wrong)
+        enough = tests.height + len(maker.pool) >= (target if settled or not wrong else settings.enough)
+        if enough and (idle >= settings.patience or settled):
             break
+    maker.keep(before, tests.height)
     return generated
 
 
@@ -108,76 +261,8 @@ def _voting(run: Run, runs: pl.DataFrame) -> set[int]:
     return set(runs.join(deviating, on=["problem", "solution"], how="anti")["solution"])
 
 
-def _fit_validator(runner: Runner, unit: Unit) -> Checker | None:
-    """Return the problem's input validator; None where it has none, or refuses an input that the source gives."""
-    validator = validator_of(unit.judging)
-    given_inputs = [text.encode() for text in unit.tests["input"].head(_GIVEN)]
-    return validator if validator is not None and all(valid_inputs(runner.tools, validator, given_inputs)) else None
-
-
-def _round(
-    run: Run,
-    unit: Unit,
-    runner: Runner,
-    candidates: Sequence[execution_matrix.Candidate],
-    voting: set[int],
-    batch: Sequence[tuple[str, str]],
-    generated: GeneratedTests,
-    num_tests: int,
-    limit: float,
-) -> bool:
-    """Run the solutions on a batch of inputs and keep useful ones; return whether a new wrong solution was caught."""
-    first = 1 + max(int(unit.tests["index"].max() or 0), *(test[1] for test in generated.tests), -1)  # type: ignore[arg-type]
-    indices = list(range(first, first + len(batch)))
-    problem = execution_matrix.with_tests(unit.problem(run, limit), [(text.encode(), b"") for text, _ in batch])
-    matrix = execution_matrix.run_execution_matrix(
-        runner,
-        unit.name,
-        problem,
-        candidates,
-        run.recipe.code.execution_matrix,
-        time_given=True,
-        indices=indices,
-        known=[False] * len(batch),
-    )
-    votes = matrix.runs.filter(pl.col("solution").is_in(list(voting)))
-    agreed = (
-        votes.group_by("test")
-        .agg(
-            pl.col("valid").all().alias("valid"),
-            pl.col("output").n_unique().alias("classes"),
-            pl.col("output").first(),
-            pl.len().alias("votes"),
-        )
-        .filter(pl.col("valid") & (pl.col("classes") == 1))
-        .filter(pl.col("votes") >= max(len(voting), run.recipe.code.test_generation.min_votes))
-        .sort("test")
-    )
-    sound = dict(agreed.select("test", "output").iter_rows())
-    expected = agreed.select(pl.lit(unit.name).alias("problem"), "test", "output")
-    failing = failing_solutions(matrix.runs, expected)
-    enough = run.recipe.code.test_generation.enough
-    selected = test_generation.select_tests(
-        list(sound), failing, generated.caught, num_tests + len(generated.tests), enough
-    )
-    texts = {(test, group): text for _, test, group, text in matrix.outputs.iter_rows()}
-    for test in selected:
-        text, origin = batch[test - first]
-        generated.tests.append((unit.name, test, text, texts[test, sound[test]], origin))
-    gained = frozenset().union(*(failing.get(test, frozenset()) for test in selected)) - generated.caught
-    generated.caught |= gained
-    generated.sound += len(sound)
-    frame = matrix.runs.filter(pl.col("test").is_in(selected))
-    expected = expected.rename({"output": "wanted"}).select("test", "wanted")
-    marked = frame.join(expected, on="test").with_columns(
-        (pl.col("output") == pl.col("wanted")).fill_null(False).alias("expected")
-    )
-    generated.runs.append(marked.select(execution_matrix.MEASURED.names()).cast(execution_matrix.MEASURED))
-    return bool(gained)
-
-
-def _from_model(run: Run, runner: Runner, responses: Sequence[str]) -> list[str]:
-    """Return the inputs that the responses' generators print and their validators accept."""
+def _from_model(run: Run, runner: Runner, responses: Sequence[str], *, trusted: bool) -> list[str]:
+    """Return the inputs that the responses' generators print and, unless others will, their validators accept."""
     settings = run.recipe.code.test_generation
     limits = Limits(settings.generator_s, memory_mb=_GENERATOR_MB, output_bytes=settings.max_input_kb << 10)
     inputs: list[str] = []
@@ -189,7 +274,7 @@ def _from_model(run: Run, runner: Runner, responses: Sequence[str]) -> list[str]
             runner, programs.generator, [f"{k}\n".encode() for k in range(1, settings.batch + 1)], limits
         )
         outputs = [text for text in printed if text]
-        if programs.validator is not None and outputs:
+        if programs.validator is not None and outputs and not trusted:
             checks = _outputs(runner, programs.validator, outputs, limits)
             outputs = [text for text, check in zip(outputs, checks, strict=True) if check is not None]
         inputs += [text.decode() for text in outputs if _is_text(text)]
@@ -215,9 +300,14 @@ def _is_text(output: bytes) -> bool:
 
 
 def failing_solutions(runs: pl.DataFrame, decisions: pl.DataFrame) -> dict[int, frozenset[int]]:
-    """Return the known wrong solutions that fail on each test that stays, by the test's index."""
+    """Return the known wrong solutions that fail on each test that stays, by the test's index.
+
+    What was not run, because the solution had used up its limits before, says nothing.
+    """
     expected = decisions.select("problem", "test", pl.col("output").alias("wanted"))
     wrong = runs.filter(~pl.col("right").fill_null(True)).join(expected, on=["problem", "test"])
+    if "ended" in wrong.columns:
+        wrong = wrong.filter(pl.col("ended") != "skipped")
     fails = wrong.filter((~pl.col("valid") | (pl.col("output") != pl.col("wanted"))).fill_null(True))
     grouped = fails.group_by("test").agg("solution")
     return {int(test): frozenset(solutions) for test, solutions in grouped.iter_rows()}

@@ -58,6 +58,8 @@ def execution_matrix_lines(folder: Path, matrix: Path, name: str) -> Iterator[st
         line = "".join(_letter(own.get(solution), expected) for solution in order)
         used.update(line)
         decision_text = "" if decision is None else f"{decision['decision']}: {decision['why']}, "
+        evidence = decision.get("evidence") if decision is not None else None
+        decision_text += f"{evidence}, " if evidence else ""
         votes = "" if decision is None else f"{decision['agreeing']} of {decision['votes']} votes"
         origin = f", {origins[test]}" if origins.get(test) in ("mutation", "model") else ""
         yield f"{test:>6}  {line}  {decision_text}{votes}{origin}"

@@ -131,7 +131,9 @@ def _rewritten(
         rewriting = read_rewriting(responses.get(name))
         solved = Response(rewriting.answer if rewriting is not None else "", None)
         whys[at] = "", len(tasks)
-        tasks.append((choice, rewriting, JudgeTask(name, choice.options[choice.index], lang, (solved,))))
+        statement = rewriting.statement if rewriting is not None else None
+        task = JudgeTask(name, choice.options[choice.index], lang, (solved,), statement=statement)
+        tasks.append((choice, rewriting, task))
     verdicts = [result.verdicts[0] for result in judge.judge(task for _, _, task in tasks)]
     rewritten_rows = []
     for at, name, source, row in rows.select("_at", "id", "source", "row").iter_rows():

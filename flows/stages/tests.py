@@ -14,6 +14,8 @@ from pathlib import Path
 import polars as pl
 
 from curation.programs import execution_matrix, test_generation, tests_agreement
+from curation.programs.validation import VERSION as VALIDATION_VERSION
+from curation.programs.validation import Vouching
 from curation.records import DROPPED, JUDGING, TEST, DropReason
 from curation.storage.stages import Shard, read_shard
 from curation.verify.programs.judge import VERSION as PROGRAMS
@@ -21,11 +23,11 @@ from curation.verify.programs.tools import Runner
 from flows.run.run_folder import Run
 from flows.run.stage import CODE, Stage, StageResult, StageRun
 from flows.stages.base import JUDGING_TABLE, TESTS_TABLE
-from flows.stages.code_generation import GeneratedTests, failing_solutions, generate_tests
+from flows.stages.code_generation import GeneratedTests, failing_solutions, generate_tests, vouching_of
 from flows.stages.execution_matrix import EXECUTION_MATRIX
 from flows.stages.execution_matrix_table import execution_matrix_lines
 from flows.stages.generators import GENERATORS, RESPONSES_TABLE
-from flows.stages.units import units
+from flows.stages.units import Unit, units
 
 GIVEN_TESTS = "tests"
 """Of a problem and, as a note, of a shard: how many tests the sources give."""
@@ -46,12 +48,25 @@ POWER = pl.Schema(
 """What generation gave a problem: its tests' power to tell known wrong solutions apart, without and with it."""
 
 
+VALIDATION = pl.Schema(
+    {
+        "problem": pl.String(),
+        "by": pl.String(),  # who speaks for its inputs: package, model, or empty where nobody is believed
+        "refused": pl.Int32(),  # given inputs that are not allowed
+        "aside": pl.String(),  # why validators are not believed; null where all are
+    }
+)
+"""Who says which inputs of a problem are allowed."""
+
+
 def make_tests(job: StageRun) -> StageResult:
     """Keep the tests that are believed, generate missing ones, and keep the problems that have enough of them."""
     run, settings = job.run, job.recipe.code
     matrix, generators = job.results[EXECUTION_MATRIX], job.results.get(GENERATORS)
-    settings_text = f"{settings.agreement.digest()} {settings.test_generation.digest()} {run.recipe.seed}"
-    version = f"{tests_agreement.VERSION} {test_generation.VERSION} {execution_matrix.VERSION} {PROGRAMS}"
+    digests = (settings.agreement.digest(), settings.validation.digest(), settings.test_generation.digest())
+    settings_text = f"{' '.join(digests)} {run.recipe.seed}"
+    versions = (tests_agreement.VERSION, VALIDATION_VERSION, test_generation.VERSION, execution_matrix.VERSION)
+    version = f"{' '.join(versions)} {PROGRAMS}"
     read = [job.problems, matrix, *([generators] if generators is not None else [])]
     problems, matrix_folder = job.problems.folder, matrix.folder
     generators_folder = generators.folder if generators is not None else None
@@ -82,21 +97,25 @@ def _decide_shard(
     outputs = read_shard(matrix, "outputs", index)
     limits = {row["problem"]: row for row in read_shard(matrix, "limits", index).iter_rows(named=True)}
     all_tests, all_runs, all_decisions, power, judging = [TEST.to_frame()], [], [], [], []
+    vouched: list[tuple[object, ...]] = []
     for unit in units(run, before, index):
         problem_runs = runs.filter(pl.col("problem") == unit.name)
         limit = limits[unit.name]["time_limit_s"]
         test_ids = unit.tests.select("problem", pl.col("index").alias("test"))
-        decisions = tests_agreement.decide_tests(problem_runs, settings, test_ids)
+        vouching = vouching_of(run, unit, runner, responses.get(unit.name, ()))
+        inputs = known_inputs(unit, vouching, tests_agreement.decide_tests(problem_runs, settings, test_ids))
+        decisions = tests_agreement.decide_tests(problem_runs, settings, test_ids, inputs)
         tests = execution_matrix.corrected(unit.tests, decisions, outputs)
         generated = generate_tests(
-            run, unit, runner, problem_runs, decisions, tests, limit, responses.get(unit.name, ())
+            run, unit, runner, problem_runs, decisions, tests, limit, responses.get(unit.name, ()), vouching
         )
         new = pl.DataFrame(generated.tests, schema=TEST, orient="row")
         problem_runs = pl.concat([problem_runs, *generated.runs])
         all_tests.append(pl.concat([tests, new]))
         all_runs.append(problem_runs)
-        all_decisions.append(tests_agreement.decide_tests(problem_runs, settings, test_ids))
+        all_decisions.append(tests_agreement.decide_tests(problem_runs, settings, test_ids, inputs))
         power.append(_power(unit.name, problem_runs, decisions, generated))
+        vouched.append((unit.name, vouching.by, len(vouching.refused), "; ".join(vouching.aside) or None))
         judging.append({**{name: unit.judging[name] for name in JUDGING}, "time_limit_s": limit})
     runs_table = pl.concat([execution_matrix.MEASURED.to_frame(), *all_runs])
     decisions_table = pl.concat([tests_agreement.TEST_DECISION.to_frame(), *all_decisions])
@@ -113,8 +132,29 @@ def _decide_shard(
         "decisions": decisions_table,
         "problems": problems,
         "power": pl.DataFrame(power, schema=POWER, orient="row"),
+        "validation": pl.DataFrame(vouched, schema=VALIDATION, orient="row"),
     }
-    return Shard(frame.height, tables, notes=_notes(problems, tables["power"]))
+    return Shard(frame.height, tables, notes=_notes(problems, tables["power"], tables["validation"]))
+
+
+def known_inputs(unit: Unit, vouching: Vouching, decisions: pl.DataFrame) -> pl.DataFrame:
+    """Return what is known of the given inputs, as `tests_agreement.INPUT`.
+
+    Where nobody vouches for them, one is allowed that has the form of those whose expected output all solutions give.
+    """
+    if vouching.by:
+        rows = [
+            (unit.name, test, test not in vouching.refused, vouching.refused.get(test)) for test in unit.tests["index"]
+        ]
+        return pl.DataFrame(rows, schema=tests_agreement.INPUT, orient="row")
+    corrected = set(decisions.filter(pl.col("decision") == "correct")["test"])
+    if not corrected:
+        return tests_agreement.INPUT.to_frame()
+    agreeing = set(decisions.filter(pl.col("why") == "agrees")["test"])
+    texts = dict(unit.tests.select("index", "input").iter_rows())
+    shape = test_generation.infer_form([texts[test] for test in sorted(agreeing)], "", careful=False)
+    doubted = [test for test in sorted(corrected) if shape is None or not shape.allows(texts[test])]
+    return pl.DataFrame([(unit.name, test, None, None) for test in doubted], schema=tests_agreement.INPUT, orient="row")
 
 
 def _split(
@@ -136,7 +176,7 @@ def _split(
     return joined.filter(pl.col("reason").is_null()).select(frame.columns), dropped
 
 
-def _notes(problems: pl.DataFrame, power: pl.DataFrame) -> dict[str, int]:
+def _notes(problems: pl.DataFrame, power: pl.DataFrame, validation: pl.DataFrame) -> dict[str, int]:
     """Return the shard's counts, for the card."""
     kept = problems.filter("keep")
     kept_power = power.join(kept, on="problem", how="semi")
@@ -145,6 +185,12 @@ def _notes(problems: pl.DataFrame, power: pl.DataFrame) -> dict[str, int]:
     }
     total["weakly_tested"] = int(kept["weakly_tested"].sum())
     counted = [name for name in POWER.names() if name not in ("problem", "rounds")]
+    kept_validation = validation.join(kept, on="problem", how="semi")
+    total |= {f"vouched_{by or 'none'}": kept_validation.filter(by=by).height for by in ("package", "model", "")}
+    total["refused_given"] = int(validation["refused"].sum())
+    total["validators_aside"] = validation["aside"].drop_nulls().len()
+    unvouched = kept_power.join(kept_validation.filter(by=""), on="problem", how="semi")
+    total["made_unvouched"] = int(unvouched["made"].sum())
     return total | {f"power_{name}": int(kept_power[name].sum()) for name in counted}
 
 
@@ -152,7 +198,8 @@ def _power(name: str, runs: pl.DataFrame, decisions: pl.DataFrame, generated: Ge
     wrong = runs.filter(~pl.col("right").fill_null(True))["solution"].n_unique()
     before = failing_solutions(runs, decisions.filter(pl.col("decision") != "discard"))
     caught = frozenset().union(*before.values()) if before else frozenset()
-    return name, wrong, len(caught), len(caught | generated.caught), *generated.counts()
+    every = {solution for solution, tests in generated.caught.items() if tests}
+    return name, wrong, len(caught), len(caught | every), *generated.counts()
 
 
 def _explain(run: Run, folder: Path, problem: str) -> Iterable[str]:

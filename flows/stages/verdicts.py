@@ -28,7 +28,7 @@ from flows.stages.attempts import JUDGED_BY, attempt_store, attempts_of, judged_
 from flows.stages.judging import open_judge
 
 _LABELS = ("problem", "index", "label")
-_JUDGED_BY = ("id", "answer", "lang", "raw_answer")
+_JUDGED_BY = ("id", "answer", "lang", "raw_answer", "statement")
 
 
 def judge_attempts(job: StageRun) -> StageResult:
@@ -97,8 +97,8 @@ def _shard(
 def _judge_failed(judge: Judge, problems: pl.DataFrame, verdicts: pl.DataFrame) -> pl.DataFrame:
     """Return `VERDICT` rows in their order, with the failed ones judged again beside the problem's other answers."""
     tasks = {
-        name: JudgeTask(name, answer or "", lang, (), option_letter(raw, answer))
-        for name, answer, lang, raw in problems.iter_rows()
+        name: JudgeTask(name, answer or "", lang, (), option_letter(raw, answer), statement=statement)
+        for name, answer, lang, raw, statement in problems.iter_rows()
     }
     numbered = verdicts.with_row_index("place")
     of_failed = numbered.filter(has_failed().any().over("problem")).partition_by("problem", maintain_order=True)
@@ -110,7 +110,10 @@ def _judge_failed(judge: Judge, problems: pl.DataFrame, verdicts: pl.DataFrame) 
 
 def _judge(judge: Judge, problems: pl.DataFrame, attempts: pl.DataFrame) -> pl.DataFrame:
     """Return `VERDICT` rows in the order of the attempts, which are ordered by problem and index."""
-    references = {name: (answer, lang, option_letter(raw, answer)) for name, answer, lang, raw in problems.iter_rows()}
+    references = {
+        name: (answer, lang, option_letter(raw, answer), statement)
+        for name, answer, lang, raw, statement in problems.iter_rows()
+    }
     groups = attempts.group_by("problem", maintain_order=True).agg("text", "answer", "finish")
     tasks = (
         JudgeTask(
@@ -119,9 +122,10 @@ def _judge(judge: Judge, problems: pl.DataFrame, attempts: pl.DataFrame) -> pl.D
             lang,
             tuple(map(Response, texts, answers, finishes)),
             letter,
+            statement=statement,
         )
         for name, texts, answers, finishes in groups.iter_rows()
-        for reference, lang, letter in (references[name],)
+        for reference, lang, letter, statement in (references[name],)
     )
     judged = [verdict for result in judge.judge(tasks) for verdict in result.verdicts]
     compared = pl.Series("reference", [references[name][0] for name in attempts["problem"]], pl.String)

@@ -192,7 +192,13 @@ def measure(model: Path, sums: list[Sum], attempts: int, temperature: float) -> 
     )
     completions = asyncio.run(_sample(settings, sums, attempts))
     tasks = [
-        JudgeTask(one.statement, one.answer, "en", tuple(Response(item.text, None) for item in answers))
+        JudgeTask(
+            one.statement,
+            one.answer,
+            "en",
+            tuple(Response(item.text, None) for item in answers),
+            statement=one.statement,
+        )
         for one, answers in zip(sums, completions, strict=True)
     ]
     with MathJudge(workers=1) as judge:

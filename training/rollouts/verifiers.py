@@ -88,8 +88,9 @@ class Verifiers:
         ``finish`` says how it ended, as of a `TokenCompletion`.
         """
         response = Response(text, None, finish)
-        judge_task = JudgeTask(task.id, task.reference_answer or "", task.request.lang, (response,), seed=seed)
-        submit = self._judges[task.request.domain].submit  # extracts the answer, which takes its time
+        request, reference = task.request, task.reference_answer or ""
+        judge_task = JudgeTask(task.id, reference, request.lang, (response,), seed=seed, statement=request.statement)
+        submit = self._judges[request.domain].submit  # extracts the answer, which takes its time
         future = await asyncio.get_running_loop().run_in_executor(self._threads, submit, judge_task)
         (verdict,) = await asyncio.wrap_future(future)
         return verdict

@@ -15,7 +15,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from curation.filters.multiple_choice.options import tidy_option
 from curation.filters.multiple_choice.words import (
     COUNTS,
     EQUAL_WHICH,
@@ -28,6 +27,7 @@ from curation.filters.multiple_choice.words import (
     WHICH_NEEDLES,
 )
 from curation.languages.vocabulary import languages, one_of
+from curation.options import tidy_option
 from curation.records import DropReason
 
 

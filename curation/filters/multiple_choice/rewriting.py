@@ -22,9 +22,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from curation.filters.multiple_choice.opening import OpenQuestion, Refusal
-from curation.filters.multiple_choice.options import split_options, tidy_option
 from curation.filters.multiple_choice.resolving import strip_markup
 from curation.languages.vocabulary import one_of
+from curation.options import split_options, tidy_option
 from curation.records import DropReason
 from curation.thinking import split_response
 

@@ -7,6 +7,7 @@ docstring a field. Further languages, of which only a little is known, have a sm
     statements   what the format filter looks for
     choices      what multiple choice looks for
     answers      what the verifier reads
+    questions    what it reads of a statement
     loading      files into these classes
 
 Invariants:

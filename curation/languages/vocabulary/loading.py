@@ -20,6 +20,7 @@ from curation.languages.vocabulary.parts import (
     Translation,
     Units,
 )
+from curation.languages.vocabulary.questions import Questions
 from curation.languages.vocabulary.statements import Statements
 from curation.records import ConfigError
 
@@ -53,6 +54,7 @@ class Language:
     statements: Statements
     choices: Choices
     answers: Answers
+    questions: Questions
 
     @property
     def spaced(self) -> bool:

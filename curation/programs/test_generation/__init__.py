@@ -1,25 +1,30 @@
 """Test generation, where tests lack: inputs grown from the form that existing ones share (`growing`, by `grammar` and
 `columns`) or by changing existing ones (`mutation`, within what `shapes` sees), within the `limits` that the statement
-names; generator programs of a model (`generators`); which of the made tests are worth keeping (`selecting`).
+names and, where nothing will say whether they are valid, within the `relations` that all existing ones keep; generator
+programs of a model (`generators`); which of the made tests are worth keeping (`selecting`).
 
-Nothing here says that an input is valid: whoever calls runs the solutions on it, and they must agree.
+Nothing here says that an input is valid: whoever calls asks a validator, and runs the solutions, which must agree.
 """
 
-from curation.programs.test_generation.generators import GeneratorPrograms, programs_in
+from curation.programs.test_generation.forms import infer_form
+from curation.programs.test_generation.generators import GeneratorPrograms, programs_in, validators_in
 from curation.programs.test_generation.limits import StatedBound, stated_bounds
 from curation.programs.test_generation.making import new_inputs
 from curation.programs.test_generation.mutation import mutate_input
-from curation.programs.test_generation.selecting import select_tests
+from curation.programs.test_generation.selecting import TIMES, select_tests
 
-VERSION = "test_generation@4"
+VERSION = "test_generation@5"
 
 __all__ = [
+    "TIMES",
     "VERSION",
     "GeneratorPrograms",
     "StatedBound",
+    "infer_form",
     "mutate_input",
     "new_inputs",
     "programs_in",
     "select_tests",
     "stated_bounds",
+    "validators_in",
 ]

@@ -22,10 +22,9 @@ from curation.programs.test_generation.grammar import (
     Node,
     RepeatNode,
     SeenInputs,
-    read_node,
 )
 from curation.programs.test_generation.limits import StatedBound
-from curation.programs.test_generation.shapes import Line, is_whole
+from curation.programs.test_generation.shapes import is_whole
 
 _OPEN = 10**18
 """The greatest value of a column that only another one limits."""
@@ -78,26 +77,18 @@ def counting(nodes: Sequence[Node]) -> set[int]:
     return columns
 
 
-def read_all(nodes: Sequence[Node], inputs: Sequence[Sequence[Line]]) -> list[SeenInputs]:
-    """Return all tokens of the inputs, by column, in order."""
-    observed: list[SeenInputs] = []
-    for lines in inputs:
-        position: int | None = 0
-        env: dict[int, int] = {}
-        for node in nodes:
-            position = read_node(node, lines, position or 0, env, observed)
-    return observed
-
-
 def columns_in(
-    nodes: Sequence[Node], observed: Sequence[SeenInputs], bounds: Sequence[StatedBound]
+    nodes: Sequence[Node], observed: Sequence[SeenInputs], bounds: Sequence[StatedBound], *, careful: bool = False
 ) -> dict[int, Column]:
-    """Return each column of a form, from the tokens seen in it; ``bounds`` in the order of the text."""
+    """Return each column of a form, from the tokens seen in it; ``bounds`` in the order of the text.
+
+    ``careful``: a column that no limit stands for keeps the range that was seen.
+    """
     groups: dict[int, list[SeenInputs]] = defaultdict(list)
     for block in observed:
         groups[block.column].append(block)
     columns = {column: _column(group) for column, group in sorted(groups.items())}
-    limits, aligned = ranges(columns, bounds, counting(nodes))
+    limits, aligned = ranges(columns, bounds, counting(nodes), careful=careful)
     ends = {
         first: groups[first] + groups[first + 1] for first, pair in pairs_in(nodes, observed).items() if pair.unequal
     }
@@ -183,12 +174,13 @@ def _limiting_column(group: Sequence[SeenInputs]) -> tuple[int | None, bool]:
 
 
 def ranges(
-    columns: dict[int, Column], bounds: Sequence[StatedBound], counts: set[int]
+    columns: dict[int, Column], bounds: Sequence[StatedBound], counts: set[int], *, careful: bool = False
 ) -> tuple[dict[int, tuple[int, int]], set[int]]:
     """Return the range of each whole-number column, or of its words' lengths, and the columns that a limit stands for.
 
     Columns and limits are aligned in their order, as many as fit; a column that gets none keeps what was seen, widened
-    to the narrowest limit that begins or ends where it does, and counts to twice the greatest seen.
+    to the narrowest limit that begins or ends where it does, and counts to twice the greatest seen; not so where
+    ``careful``.
     """
     whole = [column for column, properties in columns.items() if properties.kind == "whole" or _grows(properties)]
     whole_columns = [columns[column] for column in whole]
@@ -196,6 +188,10 @@ def ranges(
         properties.sizes if _grows(properties) else (properties.low, properties.high) for properties in whole_columns
     ]
     matched = _aligned(spans, bounds)
+    if careful:  # only where the other end of the text would give the same
+        other = _aligned([(-b, -a) for a, b in spans[::-1]], [StatedBound(-b.high, -b.low) for b in bounds[::-1]])
+        last = {len(spans) - 1 - place: len(bounds) - 1 - limit for place, limit in other.items()}
+        matched = {p: b for p, b in matched.items() if p in last and bounds[last[p]] == bounds[b]}
     limits = {}
     for place, column in enumerate(whole):
         low, high = spans[place]
@@ -203,6 +199,8 @@ def ranges(
         if place in matched:
             bound = bounds[matched[place]]
             limits[column] = bound.low, bound.high
+        elif careful:
+            limits[column] = low, high
         elif low != high and fitting and (fitting[0].low == low or fitting[0].high == high):
             limits[column] = fitting[0].low, fitting[0].high
         else:

@@ -7,9 +7,11 @@ input and exits with 0 where it is allowed. Whoever calls runs them in the sandb
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from curation.verify.programs.extraction import LANGUAGES, CodeLang, code_blocks
+from curation.verify.programs.problem import Validator, ValidatorLang
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,3 +29,13 @@ def programs_in(response: str) -> GeneratorPrograms | None:
     """Return the programs in a response, after its thoughts; None where it holds no Python block."""
     blocks = [block.code for block in code_blocks(response) if LANGUAGES.get(block.name) is CodeLang.PYTHON]
     return GeneratorPrograms(blocks[0], blocks[1] if len(blocks) > 1 else None) if blocks else None
+
+
+def validators_in(responses: Iterable[str]) -> list[Validator]:
+    """Return the validators that responses wrote, each program once: they end with 0 where an input is allowed."""
+    programs = [programs_in(response) for response in responses]
+    codes = dict.fromkeys(one.validator for one in programs if one is not None and one.validator is not None)
+    return [
+        Validator(ValidatorLang.PYTHON, {f"validator{number}.py": code}, (f"validator{number}.py",), accepts=0)
+        for number, code in enumerate(codes, 1)
+    ]

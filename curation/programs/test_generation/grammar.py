@@ -16,7 +16,7 @@ Invariants: pure; the search is bounded (`_MOST_STEPS`), and None says that no f
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from curation.programs.test_generation.shapes import Line, is_whole
 
@@ -95,27 +95,36 @@ def infer_grammar(inputs: Sequence[Sequence[Line]]) -> tuple[Node, ...] | None:
     Example: ``infer_grammar([[["2"], ["5", "6"]], [["1"], ["7"]]])`` is ``(LineNode(0, 1),
     ArrayNode(1, LengthReference(0, 0)))``
     """
+    forms = infer_grammars(inputs, 0.0)
+    return forms[0] if forms else None
+
+
+def infer_grammars(inputs: Sequence[Sequence[Line]], slack: float) -> list[tuple[Node, ...]]:
+    """Return the forms that read all inputs, cheapest first, as far as they cost at most ``slack`` more than that."""
     if not inputs or not all(inputs):
-        return None
-    search = _Search()
+        return []
+    search = _Search(slack)
     search.go([_State(lines, 0, {}) for lines in inputs], (), 0, 0.0)
-    return search.best
+    forms = sorted(search.forms, key=lambda form: form[0])
+    return [nodes for cost, nodes in forms if cost <= search.cost + slack]
 
 
 @dataclass(slots=True)
 class _Search:
     """A depth-first search for the cheapest form; branches that cannot become cheaper are cut."""
 
+    slack: float
     steps: int = _MOST_STEPS
-    best: tuple[Node, ...] | None = None
+    forms: list[tuple[float, tuple[Node, ...]]] = field(default_factory=list)
     cost: float = float("inf")
 
     def go(self, states: list[_State], nodes: tuple[Node, ...], first: int, cost: float) -> None:
         """Search on behind ``nodes``, which cost ``cost``; the next column is ``first``."""
-        if cost >= self.cost:
+        if cost >= self.cost + self.slack:
             return
         if all(state.remaining == 0 for state in states):
-            self.best, self.cost = nodes, cost
+            self.forms.append((cost, nodes))
+            self.cost = min(self.cost, cost)
             return
         if len(nodes) >= _MOST_NODES:
             return
@@ -305,3 +314,12 @@ def _read_lines(
     else:
         observed.extend(SeenInputs(node.first + j, [line[j] for line in block], dict(env)) for j in range(width))
     return at + count
+
+
+def blocks_of(nodes: Sequence[Node]) -> Iterator[LinesNode]:
+    """Yield the blocks of lines of a form."""
+    for node in nodes:
+        if isinstance(node, RepeatNode):
+            yield from blocks_of(node.nodes)
+        elif isinstance(node, LinesNode):
+            yield node

@@ -13,10 +13,12 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import random
-from collections.abc import Sequence
+import string
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from curation.programs.test_generation.columns import Column, Pair, columns_in, counting, pairs_in, read_all
+from curation.programs.test_generation.columns import Column, Pair, counting
+from curation.programs.test_generation.forms import InputForm
 from curation.programs.test_generation.grammar import (
     ArrayNode,
     Env,
@@ -25,11 +27,10 @@ from curation.programs.test_generation.grammar import (
     LinesNode,
     Node,
     RepeatNode,
-    infer_grammar,
-    read_node,
+    blocks_of,
 )
-from curation.programs.test_generation.limits import StatedBound
-from curation.programs.test_generation.shapes import Line, read_lines, written
+from curation.programs.test_generation.graphs import draw_edges
+from curation.programs.test_generation.shapes import Line, written
 
 _TRIES = 6
 _SIZES = {"least": 0, "tiny": 2, "small": 7, "medium": 60}
@@ -54,66 +55,46 @@ _PROFILES = (
 _FIRST = (("most", "whole"), ("least", "low"), ("small", "narrow"), ("most", "high"))
 
 
+_ALPHABETS = (string.ascii_lowercase, string.ascii_uppercase, string.digits)
+
+
+def _whole_alphabets(letters: str) -> str:
+    """Return the letters, and all others of their cases."""
+    others = "".join(alphabet for alphabet in _ALPHABETS if set(alphabet) & set(letters))
+    return "".join(sorted(set(letters) | set(others)))
+
+
 class _TooLargeError(Exception):
     """The input would not fit."""
 
 
-def grow_inputs(
-    inputs: Sequence[str], bounds: Sequence[StatedBound], count: int, seed: str, most_bytes: int
-) -> list[str]:
-    """Return up to ``count`` new inputs of the form that ``inputs`` have; none where no form is found.
+def grow_inputs(form: InputForm, known: Iterable[str], count: int, seed: str, most_bytes: int) -> list[str]:
+    """Return up to ``count`` new inputs of a form, none of them among ``known``.
 
     Args:
-        inputs: those seen, trusted to be valid.
-        bounds: the statement's limits in the order of the text.
         most_bytes: size of the largest one.
     """
-    read = [lines for text in inputs if (lines := read_lines(text)) is not None and all(lines) and lines]
-    nodes = infer_grammar(sorted(read, key=len)[:12]) if read else None
-    if nodes is None:
-        return []
-    usable = [lines for lines in read if _reads(nodes, lines)]
-    observed = read_all(nodes, usable)
-    columns, pairs = columns_in(nodes, observed, bounds), pairs_in(nodes, observed)
     draw = random.Random(int.from_bytes(hashlib.blake2b(seed.encode(), digest_size=8).digest(), "big"))
-    texts = set(inputs)
+    texts = set(known)
     new_texts: list[str] = []
     profiles = [*_FIRST, *(draw.choice(_PROFILES) for _ in range(count * _TRIES))]
     for size, values in profiles:
         if len(new_texts) >= count:
             break
-        text = _grow_input(nodes, columns, pairs, (size, values), draw, most_bytes)
-        if text is not None and text not in texts:
+        text = _grow_input(form, (size, values), draw, most_bytes)
+        if text is not None and text not in texts and (not form.careful or form.allows(text)):
             texts.add(text)
             new_texts.append(text)
     return new_texts
 
 
-def _reads(nodes: Sequence[Node], lines: Sequence[Line]) -> bool:
-    position = 0
-    env: Env = {}
-    for node in nodes:
-        after = read_node(node, lines, position, env, None)
-        if after is None:
-            return False
-        position = after
-    return position == len(lines)
-
-
-def _grow_input(
-    nodes: Sequence[Node],
-    columns: dict[int, Column],
-    pairs: dict[int, Pair],
-    profile: tuple[str, str],
-    draw: random.Random,
-    most_bytes: int,
-) -> str | None:
+def _grow_input(form: InputForm, profile: tuple[str, str], draw: random.Random, most_bytes: int) -> str | None:
     """Return one input. Counts are halved until it fits; None where that does not help."""
     most = max(16, most_bytes // 8)
     for _ in range(24):
-        growth = _Growth(columns, pairs, counting(nodes), profile, draw, most, most_bytes // 6)
+        growth = _Growth(form, counting(form.nodes), profile, draw, most, most_bytes // 6)
         try:
-            for node in nodes:
+            for node in form.nodes:
                 growth.node(node)
         except _TooLargeError:
             if most <= 1:
@@ -133,8 +114,7 @@ def _grow_input(
 class _Growth:
     """One input while it is written."""
 
-    columns: dict[int, Column]
-    pairs: dict[int, Pair]
+    form: InputForm
     counts: set[int]
     profile: tuple[str, str]
     draw: random.Random
@@ -175,16 +155,19 @@ class _Growth:
                 raise _TooLargeError
             self.lines += [self._many(node.first, width) for _ in range(count)]
             return
-        pair = self.pairs.get(node.first)
+        pair = self.form.pairs.get(node.first)
         tree = pair is not None and pair.tree
-        columns = list(self._tree(count)) if tree else []
+        columns = list(self._tree(count)) if tree else list(self._graph(node, count))
+        joined = bool(columns)
         columns += [self._many(node.first + j, count, node.width == 1) for j in range(len(columns), node.width)]
-        if pair is not None and not tree:
+        if pair is not None and not joined:
             columns[0], columns[1] = self._paired(pair, columns[0], columns[1], node)
+        if self.form.careful:
+            self._relate(node.first, columns)
         self.lines += [list(row) for row in zip(*columns, strict=True)]
 
     def _paired(self, pair: Pair, first: list[str], second: list[str], node: LinesNode) -> tuple[list[str], list[str]]:
-        low, high = self._range(self.columns[node.first + 1])
+        low, high = self._range(node.first + 1)
         for i, (a, b) in enumerate(zip(first, second, strict=True)):
             if pair.unequal and a == b:
                 if low >= high:
@@ -208,10 +191,55 @@ class _Growth:
         self.draw.shuffle(rows)
         return [str(a) for a, _ in rows], [str(b) for _, b in rows]
 
+    def _graph(self, node: LinesNode, count: int) -> tuple[list[str], ...]:
+        """Return the ends of the edges of a graph that is connected, or has no edge twice; nothing where neither is
+        asked for.
+        """
+        relations = self.form.relations
+        simple = relations.has("edges", node.first)
+        nodes = next((self.env[c] for c in self.counts_of_nodes(node.first) if c in self.env), None)
+        if not self.form.careful or node.width == 1 or (nodes is None and not simple):
+            return ()
+        low, high = self._range(node.first) if nodes is None else (1, nodes)
+        ordered = any(word[0] in "<>" for word, other in relations.beside(node.first + 1) if other == node.first)
+        edges = draw_edges(count, low, high, self.draw, connected=nodes is not None, simple=simple, sort=ordered)
+        return [str(a) for a, _ in edges], [str(b) for _, b in edges]
+
+    def counts_of_nodes(self, first: int) -> list[int]:
+        """Return the columns that say how many nodes the edges of a block join, where they always join all."""
+        return [other for name, column, other, _ in self.form.relations.kept if name == "connected" and column == first]
+
+    def _limits_of_count(self, name: int, low: int, high: int) -> tuple[int, int]:
+        """Return the range of a number, cut to the numbers of edges that a connected or simple graph may have."""
+        for block in blocks_of(self.form.nodes) if self.form.careful and name in self.counts else ():
+            if block.count is None or block.count.column != name:
+                continue
+            for nodes in (self.env[c] for c in self.counts_of_nodes(block.first) if c in self.env):
+                low = max(low, nodes - 1 - block.count.plus)
+                if self.form.relations.has("edges", block.first):
+                    high = min(high, nodes * (nodes - 1) // 2 - block.count.plus)
+        if low > high:
+            raise ValueError(f"no count from {low} to {high}")
+        return low, high
+
+    def _relate(self, first: int, columns: list[list[str]]) -> None:
+        """Turn or shift values of one row that must be in order or different, where they are not."""
+        for place in range(1, len(columns)):
+            for word, other in self.form.relations.beside(first + place):
+                column = columns[other - first]
+                for i, (a, b) in enumerate(zip(columns[place], column, strict=True)):
+                    x, y = int(a), int(b)
+                    if word[0] in "<>" and (x > y) == (word[0] == "<") and x != y:
+                        columns[place][i], column[i] = b, a
+                    elif x == y and word in ("<", ">", "!="):
+                        columns[place][i] = str(x - 1 if word == "<" else x + 1)
+                    elif word == "=":
+                        columns[place][i] = b
+
     def _single(self, name: int) -> str:
-        column = self.columns[name]
+        column = self.form.columns[name]
         if column.kind == "whole":
-            low, high = self._range(column, 0.75)
+            low, high = self._limits_of_count(name, *self._range(name, 0.75))
             value = self._size(low, high) if name in self.counts else self._value(low, high)
             self.env[name] = value
             return str(value)
@@ -225,12 +253,18 @@ class _Growth:
         top = min(high, most, low + _SIZES[self.profile[0]])
         return self.draw.randint(low, max(low, top))
 
-    def _range(self, column: Column, chance: float = 1.0) -> tuple[int, int]:
+    def _range(self, name: int, chance: float = 1.0) -> tuple[int, int]:
         """Return a column's range, bounded by the number that it never exceeds.
 
         Where no value seen reached that number, the bound is applied with probability ``chance``.
         """
+        column = self.form.columns[name]
         low, high = column.low, column.high
+        for word, other in self.form.relations.between(name) if self.form.careful else ():
+            if other in self.env:
+                value = self.env[other]
+                low = max(low, value + (word == ">")) if word in (">", ">=", "=") else low
+                high = min(high, value - (word == "<")) if word in ("<", "<=", "=") else high
         if column.most is not None and column.most in self.env and (column.certain or self.draw.random() < chance):
             high = min(high, self.env[column.most])
         if low > high:
@@ -257,21 +291,21 @@ class _Growth:
 
         Beside other columns, whether they are in order and all different may be left to chance.
         """
-        column = self.columns[name]
+        column = self.form.columns[name]
         if not alone:
             chance = self.draw.random() < 0.5
             order, distinct = (0, False) if chance else (column.order, column.distinct)
             column = dataclasses.replace(column, base=None, order=order, distinct=distinct)
         if column.kind == "whole":
-            return [str(value) for value in self._numbers(column, count)]
+            return [str(value) for value in self._numbers(name, column, count)]
         if column.kind == "real":
             shift = 10**column.decimals
             low, high = column.low * shift, column.high * shift
             return [f"{self._value(low, high) / shift:.{column.decimals}f}" for _ in range(count)]
         return self._words(column, count)
 
-    def _numbers(self, column: Column, count: int) -> list[int]:
-        low, high = self._range(column)
+    def _numbers(self, name: int, column: Column, count: int) -> list[int]:
+        low, high = self._range(name)
         draw = self.draw
         if column.base is not None:
             values = list(range(column.base, column.base + count))
@@ -298,17 +332,27 @@ class _Growth:
         if not column.letters or (column.length is None and draw.random() < 0.4 and not column.distinct):
             return [draw.choice(column.words) for _ in range(count)]
         few = draw.random() < 0.3
-        letters = "".join(draw.sample(column.letters, min(2, len(column.letters)))) if few else column.letters
+        known = column.letters if self.form.careful or draw.random() < 0.5 else _whole_alphabets(column.letters)
+        letters = "".join(draw.sample(known, min(2, len(known)))) if few else known
+        spelt = len({letter.islower() for letter in column.letters if letter.isalnum()}) > 1 and draw.random() < 0.8
         words = []
         for _ in range(count):
             size = self._length(column)
             self.room -= max(1, size // 6)
             if self.room < 0:
                 raise _TooLargeError
-            words.append("".join(draw.choices(letters, k=size)))
+            words.append(self._spelt(column, size, known) if spelt else "".join(draw.choices(letters, k=size)))
         if column.distinct and len(set(words)) < count:
             raise ValueError("words that are not all different")
         return words
+
+    def _spelt(self, column: Column, size: int, letters: str) -> str:
+        """Return a word whose letters are of the classes that a word seen has; its last class goes on."""
+        model = self.draw.choice(column.words)
+        classes = [next((c for c in _ALPHABETS if letter in c), letter) for letter in model]
+        kinds = [*classes, *[classes[-1]] * size][:size]
+        choices = {kind: "".join(letter for letter in letters if letter in kind) or kind for kind in set(kinds)}
+        return "".join(self.draw.choice(choices[kind]) for kind in kinds)
 
     def _length(self, column: Column) -> int:
         if column.length is not None:

@@ -8,12 +8,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-_DIGITS = r"\d(?:[\d,_{}]|\\[,;!]|\s(?=\d))*"
+_DIGITS = r"\d+(?:(?:[,_\s]|\{,\}|\{?\\[,;!]\}?)\d{3}(?!\d))*"
 _POWER = r"\s*(?:\^|\*\*)\s*\{?\d+\}?"
 _NUMBER = rf"[-−]?\s*{_DIGITS}(?:\s*(?:\\cdot|\*|×|\\times)\s*10{_POWER}|{_POWER})?"
 _LESS = r"(?:\\leq?slant|\\leq?|≤|<=|<|\\lt)"
 _CHAIN = re.compile(rf"({_NUMBER})\s*({_LESS})\s*([^\d<>≤=$\n][^<>≤=\n]{{0,60}}?)\s*({_LESS})\s*({_NUMBER})")
 _BETWEEN = re.compile(r"between\s+\$?(-?\d[\d,]*)\$?\s+and\s+\$?(-?\d[\d,]*(?:\^\{?\d+\}?)?)\$?", re.IGNORECASE)
+_ABSOLUTE = re.compile(
+    rf"((?:\|\s*[A-Za-z](?:_\{{?\w+\}}?)?\s*\|\s*(?:,|\band\b)?\s*)+)\s*(?:\\leq?(?:slant)?|≤|<=)\s*({_NUMBER})"
+)
 _LEAST_MOST = re.compile(rf"at least\s+\$?({_NUMBER})\$?\s+and\s+(?:at )?most\s+\$?({_NUMBER})", re.IGNORECASE)
 _ABOVE = re.compile(rf"(?<![\w}}|)])([A-Za-z](?:_\w)?)\s*(?:\\leq?slant|\\leq?|≤|<=)\s*({_NUMBER})")
 _LESS_BEFORE = re.compile(rf"{_LESS}[^\d$\n]{{0,60}}$")
@@ -59,6 +62,10 @@ def bounds_in_order(statement: str) -> tuple[StatedBound, ...]:
         low, high = _value(match[1]), _value(match[2])
         if low is not None and high is not None:
             positioned.append((match.start(), StatedBound(low, high)))
+    for match in _ABSOLUTE.finditer(statement):
+        high = _value(match[2])
+        if high is not None:
+            positioned += [(match.start(), StatedBound(-high, high))] * (match[1].count("|") // 2)
     for match in _ABOVE.finditer(statement):  # the end of a chain is none of its own
         before = statement[max(0, match.start() - 70) : match.start()]
         high = _value(match[2])

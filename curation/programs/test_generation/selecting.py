@@ -1,37 +1,58 @@
-"""Selects which generated tests are kept: enough of them, and beyond that only those that tell solutions apart."""
+"""Selects which generated tests are kept: those that tell solutions apart, and others of every kind."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+TIMES = 3
+"""Tests that should fail a known wrong solution: others fail in like ways, not always on the same input."""
+
 
 def select_tests(
-    sound: Sequence[int], failing: Mapping[int, frozenset[int]], caught: frozenset[int], have: int, enough: int
+    sound: Sequence[int],
+    failing: Mapping[int, frozenset[int]],
+    caught: Mapping[int, int],
+    room: int,
+    fill: int,
+    *,
+    kinds: Mapping[int, str] | None = None,
 ) -> list[int]:
-    """Return the tests to keep, in their order.
+    """Return the tests to keep, at most ``room``, in their order.
 
-    First those that catch a solution which nothing before them catches, those that catch most first; then others, the
-    more solutions fail on them the sooner, until there are ``enough``.
+    First those that catch a solution which few before them catch, those that catch most first; then others up to
+    ``fill`` in all, each kind of input in turn, the more solutions fail on them the sooner.
 
     Args:
         sound: tests on which all voting solutions agree.
         failing: test → solutions known to be wrong that fail on it.
-        caught: solutions that fail on a test kept before.
-        have: tests kept before.
+        caught: how often each solution fails on a test kept before.
+        kinds: what kind of input each test has.
 
-    Example: ``select_tests([0, 1, 2], {1: frozenset({7})}, frozenset(), 3, 4)`` is ``[1]``
+    Example: ``select_tests([0, 1, 2], {1: frozenset({7})}, {}, 2, 1)`` is ``[1]``
     """
     nobody: frozenset[int] = frozenset()
     selected: list[int] = []
-    covered = set(caught)
+    times = dict(caught)
     remaining = list(sound)
-    while remaining:
-        best = max(remaining, key=lambda test: (len(failing.get(test, nobody) - covered), -sound.index(test)))
-        if not failing.get(best, nobody) - covered:
+
+    def gain(test: int) -> tuple[float, int]:
+        return sum(1 / (1 + times.get(s, 0)) for s in failing.get(test, nobody) if times.get(s, 0) < TIMES), -test
+
+    def take(test: int) -> None:
+        selected.append(test)
+        remaining.remove(test)
+        for solution in failing.get(test, nobody):
+            times[solution] = times.get(solution, 0) + 1
+
+    while remaining and len(selected) < room:
+        best = max(remaining, key=gain)
+        if not gain(best)[0]:
             break
-        selected.append(best)
-        remaining.remove(best)
-        covered |= failing.get(best, nobody)
-    remaining.sort(key=lambda test: -len(failing.get(test, nobody)))
-    selected += remaining[: max(0, enough - have - len(selected))]
+        take(best)
+    used: dict[str, int] = {}
+    kind_of = kinds or {}
+    while remaining and len(selected) < min(room, fill):
+        best = min(remaining, key=lambda t: (used.get(kind_of.get(t, ""), 0), -len(failing.get(t, nobody)), t))
+        used[kind_of.get(best, "")] = used.get(kind_of.get(best, ""), 0) + 1
+        take(best)
     return sorted(selected)

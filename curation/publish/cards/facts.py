@@ -55,8 +55,10 @@ class BenchmarkFacts:
 class CodeFacts:
     """What a card of a code set says of its tests. ``power`` counts known wrong solutions of the kept problems.
 
-    ``corrected`` and ``discarded`` are tests of the sources; ``generated`` were made of ``tried`` inputs, of which the
-    packages' own validators ``refused`` some.
+    ``corrected`` and ``discarded`` are tests of the sources, ``refused_given`` of the latter those whose input a
+    validator refuses; ``generated`` were made of ``tried`` inputs, of which validators ``refused`` some. ``vouched``
+    counts the kept problems by who speaks for their inputs, empty where nobody does; ``unvouched`` are the generated
+    tests of those, ``aside`` the problems that have a validator which is not believed.
     """
 
     tests_read: int
@@ -66,6 +68,10 @@ class CodeFacts:
     generated: int
     tried: int
     refused: int
+    refused_given: int
+    vouched: Mapping[str, int]
+    unvouched: int
+    aside: int
     runs: int
     weakly_tested: int
     wrong: int

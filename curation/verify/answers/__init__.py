@@ -4,6 +4,7 @@
     reading     text → form: lists, sets, tuples, intervals, relations, matrices, units, choices, words
     forms       form against form, down to single expressions
     computed    integrals, limits, derivatives and symbolic sums, carried out by sympy
+    question    what the statement, where it is known, says about the form of the answer; `asked` decides by it
     values      balls of growing precision refute; exact arithmetic, separation bounds and identities prove
 
 `quick_compare` is the first tier alone, safe and fast in any process. `compare` runs all of them, unguarded: use
@@ -18,18 +19,21 @@ from __future__ import annotations
 
 from curation.verify.answers.plain import parse_plain_number, quick_compare
 from curation.verify.answers.policy import DEFAULT_POLICY, AnswerComparison, ApproximationPolicy
+from curation.verify.answers.question import QuestionForm, read_question
 
 __all__ = [
     "DEFAULT_POLICY",
     "VERSION",
     "AnswerComparison",
     "ApproximationPolicy",
+    "QuestionForm",
     "check_reference",
     "compare",
     "compare_texts",
     "is_plain",
     "load",
     "quick_compare",
+    "read_question",
 ]
 
 VERSION = "answers@4"
@@ -41,6 +45,8 @@ def load() -> None:
     import curation.verify.answers.references
     import curation.verify.answers.tiers  # noqa: F401
 
+    read_question("How many?")  # compiles its expressions
+
 
 def is_plain(reference: str, *, lang: str = "en") -> bool:
     """Return whether a reference is a plain number, hence usable without another look."""
@@ -48,32 +54,48 @@ def is_plain(reference: str, *, lang: str = "en") -> bool:
 
 
 def compare(
-    reference: str, answer: str, *, lang: str = "en", policy: ApproximationPolicy = DEFAULT_POLICY
+    reference: str,
+    answer: str,
+    *,
+    lang: str = "en",
+    policy: ApproximationPolicy = DEFAULT_POLICY,
+    statement: str | None = None,
 ) -> AnswerComparison:
     """Return the verdict of all tiers on two final answers.
 
     An answer that is still a sentence is never refused with confidence.
+
+    Args:
+        statement: the problem, which says what form of answer is asked for (`question`); None where it is not known.
     """
-    quick = quick_compare(reference, answer, lang=lang, policy=policy)
+    quick = quick_compare(reference, answer, lang=lang, policy=policy, statement=statement)
     if quick is not None:
         return quick
     from curation.verify.answers.sentences import compare_with_sentence
     from curation.verify.answers.tiers import compare_answers
 
-    return compare_with_sentence(reference, answer, compare_answers(reference, answer, lang, policy))
+    comparison = compare_answers(reference, answer, lang, policy, read_question(statement, lang))
+    return compare_with_sentence(reference, answer, comparison)
 
 
 def compare_texts(
-    reference: str, answer: str, *, lang: str = "en", policy: ApproximationPolicy = DEFAULT_POLICY
+    reference: str,
+    answer: str,
+    *,
+    lang: str = "en",
+    policy: ApproximationPolicy = DEFAULT_POLICY,
+    statement: str | None = None,
 ) -> AnswerComparison:
     """Return the verdict of `compare` on texts that may be whole responses, read as `goldilocks verify answers` does.
 
-    The judge reads texts by the same function; this is its comparison without its workers.
+    The judge reads texts by the same function; this is its comparison without its workers. ``statement`` is as of
+    `compare`.
     """
     from curation.response_formats import LOOSE
     from curation.verify.extraction import read_answer
 
-    return compare(read_answer(reference, LOOSE) or "", read_answer(answer, LOOSE) or "", lang=lang, policy=policy)
+    texts = read_answer(reference, LOOSE) or "", read_answer(answer, LOOSE) or ""
+    return compare(*texts, lang=lang, policy=policy, statement=statement)
 
 
 def check_reference(reference: str, *, lang: str = "en") -> str | None:

@@ -13,6 +13,7 @@ from curation.verify.answers.forms import Form, Matrix, Relation, Sequence, Unio
 from curation.verify.answers.labels import left_name
 from curation.verify.answers.matrices import components
 from curation.verify.answers.pieces import equals_cases, is_piecewise
+from curation.verify.answers.question import AskedValues
 from curation.verify.answers.regions import Interval, NotARegion, is_region, parse_region, unknowns
 from curation.verify.answers.relations import Relations
 from curation.verify.answers.values import Values
@@ -36,6 +37,10 @@ class Matcher(Relations, Values):
             for value, cases in ((reference, answer), (answer, reference)):
                 if isinstance(value, Value) and isinstance(cases, Sequence) and is_piecewise(cases):
                     return self.decide("by cases", not value.unit and equals_cases(value.expr, cases))
+        is_tuple_asked = self.question.values is AskedValues.TUPLE and _is_pair(reference) != _is_pair(answer)
+        if is_tuple_asked and (is_region(reference) or is_region(answer)):
+            self.doubtful = True
+            return False
         if is_region(reference) or is_region(answer) or _is_real_line(reference) or _is_real_line(answer):
             regions_match = self._match_regions(reference, answer)
             if regions_match is not None:
@@ -100,7 +105,14 @@ class Matcher(Relations, Values):
         free = left.brackets in ("", "{}") and right.brackets in ("", "{}")
         if not free and not _brackets_agree(left.brackets, right.brackets):
             return False
+        if not free and self.question.values is AskedValues.INTERVAL and "" in (left.brackets, right.brackets):
+            self.doubtful |= self._match_ordered(list(left.items), list(right.items))
+            return False
         expanded = (expand_signs(left), expand_signs(right)) if free else (list(left.items), list(right.items))
+        if free and self.question.values is AskedValues.TUPLE and _are_bare_values(left) and _are_bare_values(right):
+            same = self._match_ordered(*expanded)
+            self.doubtful |= not same and self._match_unordered(*expanded)
+            return same
         if free:
             return self._match_unordered(*expanded)
         if _sign_inside(left) or _sign_inside(right):
@@ -122,6 +134,8 @@ class Matcher(Relations, Values):
         if left_names and right_names and (len(set(left_names)) == 1) != (len(set(right_names)) == 1):
             return False
         if len(left_items) != len(right_items):
+            if self.question.values is AskedValues.ANY and len(right_items) == 1:
+                self.doubtful |= any(self.match(left, right_items[0]) for left in left_items)
             return False
         if len(left_items) == 1:
             return self.match(left_items[0], right_items[0])
@@ -175,7 +189,8 @@ class Matcher(Relations, Values):
     def _same_piece(self, left: Interval, right: Interval) -> bool:
         ends = self._same_end(left.low, right.low) and self._same_end(left.high, right.high)
         if ends and (left.includes_low, left.includes_high) != (right.includes_low, right.includes_high):
-            self.doubtful = True
+            # where the question says which intervals it wants, the reference's are those, and there is no doubt
+            self.doubtful |= self.question.includes_ends not in (left.includes_low, left.includes_high)
             return False
         return ends
 
@@ -231,6 +246,14 @@ def _as_vector(form: Form, other: Form) -> Form:
     size = len(other.items) if isinstance(other, Sequence) else len(other.rows)
     vector = components(form.expr, size) if not form.unit else None
     return Sequence(tuple(Value(part) for part in vector), "()") if vector is not None else form
+
+
+def _is_pair(form: Form) -> bool:
+    return isinstance(form, Sequence) and form.brackets == "()" and len(form.items) == 2
+
+
+def _are_bare_values(form: Sequence) -> bool:
+    return form.brackets == "" and len(form.items) > 1 and all(isinstance(item, Value) for item in form.items)
 
 
 def _is_real_line(form: Form) -> bool:

@@ -7,6 +7,7 @@ sight it leaves to the slower tiers (None).
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from fractions import Fraction
 
 from curation.languages.vocabulary import languages
@@ -18,6 +19,7 @@ from curation.verify.answers.policy import (
     WrittenNumber,
     compare_rounded,
 )
+from curation.verify.answers.question import read_question
 
 MAX_QUICK_CHARS = 200
 """Characters of a string the quick tier looks at."""
@@ -68,9 +70,18 @@ def parse_plain_number(text: str, lang: str) -> WrittenNumber | None:
 
 
 def quick_compare(
-    reference: str, answer: str, *, lang: str = "en", policy: ApproximationPolicy = DEFAULT_POLICY
+    reference: str,
+    answer: str,
+    *,
+    lang: str = "en",
+    policy: ApproximationPolicy = DEFAULT_POLICY,
+    statement: str | None = None,
 ) -> AnswerComparison | None:
-    """Return the verdict where the quick tier can decide, else None."""
+    """Return the verdict where the quick tier can decide, else None.
+
+    Args:
+        statement: it may ask for a rounding; it is read only where two different numbers may be rounded.
+    """
     if len(reference) <= 31 and len(answer) <= 31 and _INTEGER.fullmatch(reference) and _INTEGER.fullmatch(answer):
         same = int(reference) == int(answer)
         return AnswerComparison(Outcome.CORRECT if same else Outcome.WRONG, "number", reference, answer, False)
@@ -80,6 +91,9 @@ def quick_compare(
     right = parse_plain_number(answer, lang)
     if right is None:
         return None
+    if statement and left.value != right.value and not (left.is_exact and right.is_exact):
+        rounding = read_question(statement, lang).rounding
+        policy = policy if rounding is None else replace(policy, rounding=rounding)
     return compare_numbers(left, right, policy)
 
 

@@ -67,12 +67,18 @@ def _has_parts(expr: Expr) -> bool:
     )
 
 
-def trial_points(left: Expr, right: Expr) -> Iterator[tuple[bool, Point]]:
-    """Yield points for two expressions, and whether all coordinates are positive; those come first."""
+def trial_points(left: Expr, right: Expr, integers: frozenset[str] = frozenset()) -> Iterator[tuple[bool, Point]]:
+    """Yield points for two expressions, and whether all coordinates are positive; those come first.
+
+    Args:
+        integers: variables known to be integers; where there are any, every residue is among the points.
+    """
     names = tuple(sorted(symbols(left) | symbols(right)))
-    whole = integer_names(left) | integer_names(right)
+    whole = integer_names(left) | integer_names(right) | integers & frozenset(names)
     scattered = _scattered(names, whole)
-    if not any(node.op == "fn" and node.name in _BRANCHING for side in (left, right) for node in walk(side)):
+    if not integers and not any(
+        node.op == "fn" and node.name in _BRANCHING for side in (left, right) for node in walk(side)
+    ):
         yield from scattered
         return
     points = [point for _, point in scattered]

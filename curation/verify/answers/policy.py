@@ -15,15 +15,38 @@ The rules, all fields of `ApproximationPolicy` (digits are significant digits):
     may be off by two;
   - an integer is never an approximation: 5042 is not 15840/π.
 
+  - the statement says how to round (``rounding``): then that rule goes before all others.
+
 What a rule refuses although it lies near is WRONG and marked doubtful, for the review queue.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from curation.records import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Rounding:
+    """The rounding that a statement asks for: to digits behind the point, to significant digits, or none at all.
+
+    Example: "to the nearest tenth" is ``Rounding(places=1)``, "to the nearest hundred" ``Rounding(places=-2)``.
+    """
+
+    places: int | None = None
+    digits: int | None = None
+    exact: bool = False
+
+    def places_of(self, value: Fraction) -> int | None:
+        """Return the digits behind the point to which a number is rounded; None where none are asked for."""
+        if self.digits is None or value == 0:
+            return self.places
+        size = abs(value)
+        power = len(str(size.numerator)) - len(str(size.denominator))
+        power -= size < Fraction(10) ** power
+        return self.digits - 1 - power
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +61,8 @@ class ApproximationPolicy:
     float_digits: int = 10
     float_answer_digits: int = 5
     print_out_digits: int = 15
+    rounding: Rounding | None = None
+    """What the statement asks for; it goes before the other rules."""
 
 
 DEFAULT_POLICY = ApproximationPolicy()
@@ -93,6 +118,10 @@ def rounds_to(value: Fraction, rounded: WrittenNumber, policy: ApproximationPoli
 
 def compare_rounded(reference: WrittenNumber, answer: WrittenNumber, policy: ApproximationPolicy) -> tuple[bool, bool]:
     """Return (counts as equal, doubtful) for two different numbers."""
+    if policy.rounding is not None and policy.enabled:
+        decided = _compare_as_asked(reference, answer, policy, policy.rounding)
+        if decided is not None:
+            return decided
     if not policy.enabled or (reference.is_exact and answer.is_exact):
         return False, False
     if reference.is_exact or (reference.significant_digits >= policy.float_digits and not answer.is_exact):
@@ -109,3 +138,28 @@ def compare_rounded(reference: WrittenNumber, answer: WrittenNumber, policy: App
     if (answer.places or 0) < (reference.places or 0):
         return False, rounds_to(reference.value, answer, policy)
     return near and reference.significant_digits >= policy.decimal_digits, near
+
+
+def _compare_as_asked(
+    reference: WrittenNumber, answer: WrittenNumber, policy: ApproximationPolicy, rounding: Rounding
+) -> tuple[bool, bool] | None:
+    """Return (counts as equal, doubtful) by the rounding that the statement asks for; None where it does not decide.
+
+    The answer counts where it is the reference rounded to the place asked for, or where the reference is so rounded
+    and the answer, rounded too, gives it. Where an exact value is asked for no decimal counts for another number.
+    """
+    without = compare_rounded(reference, answer, replace(policy, rounding=None))
+    doubtful = any(without)
+    if rounding.exact:
+        return (False, doubtful) if not answer.is_exact else None
+    places = rounding.places_of(reference.value)
+    if places is None:
+        return None
+    unit = Fraction(10) ** -places
+    is_near = abs(reference.value - answer.value) <= unit / 2
+    if (answer.value / unit).denominator == 1:
+        reference_is_rounded = (reference.value / unit).denominator == 1
+        return is_near and not reference_is_rounded, doubtful or is_near
+    if (reference.value / unit).denominator == 1 and (reference.places or 0) >= places:
+        return is_near and reference.value.denominator > 1, doubtful or is_near
+    return None

@@ -70,8 +70,12 @@ class Equivalence(Enum):
         return self in (Equivalence.PROVED, Equivalence.IDENTITY)
 
 
-def compare_expressions(left: Expr, right: Expr) -> Equivalence:
-    """Return whether two expressions have the same value wherever both have one."""
+def compare_expressions(left: Expr, right: Expr, integers: frozenset[str] = frozenset()) -> Equivalence:
+    """Return whether two expressions have the same value wherever both have one.
+
+    Args:
+        integers: variables that are known to be integers.
+    """
     if left == right:
         return Equivalence.PROVED
     exact_left, exact_right = rational_value(left), rational_value(right)
@@ -80,7 +84,7 @@ def compare_expressions(left: Expr, right: Expr) -> Equivalence:
     if has(left, "const", "inf") or has(right, "const", "inf"):
         return Equivalence.DIFFERENT
     if symbols(left) or symbols(right):
-        return _compare_functions(left, right)
+        return _compare_functions(left, right, integers)
     try:
         return _compare_constants(left, right)
     except MagnitudeTooLarge:
@@ -124,17 +128,17 @@ def _is_value_of_identity(left: Expr, right: Expr) -> bool:
     return True
 
 
-def _compare_functions(left: Expr, right: Expr) -> Equivalence:
+def _compare_functions(left: Expr, right: Expr, integers: frozenset[str]) -> Equivalence:
     if not has(left, "const", "i") and not has(right, "const", "i"):
-        equivalence = _compare_at_points(left, right, real=True)
+        equivalence = _compare_at_points(left, right, integers, real=True)
         if equivalence is not Equivalence.UNPROVED:
             return equivalence
-    return _compare_at_points(left, right, real=False)
+    return _compare_at_points(left, right, integers, real=False)
 
 
-def _compare_at_points(left: Expr, right: Expr, *, real: bool) -> Equivalence:
+def _compare_at_points(left: Expr, right: Expr, integers: frozenset[str], *, real: bool) -> Equivalence:
     agreements = 0
-    for positive, point in trial_points(left, right):
+    for positive, point in trial_points(left, right, integers):
         try:
             near = _agree_at(left, right, point, real=real)
         except Undefined:

@@ -7,10 +7,12 @@ from dataclasses import replace
 from functools import lru_cache
 
 from curation.records import Outcome
+from curation.verify.answers.asked import compare_as_asked
 from curation.verify.answers.forms import Form, Reading, Words, describe, names_in
 from curation.verify.answers.matching import Matcher
 from curation.verify.answers.plain import quick_compare
 from curation.verify.answers.policy import AnswerComparison, ApproximationPolicy
+from curation.verify.answers.question import NOTHING_ASKED, QuestionForm
 from curation.verify.answers.reading import parse_readings
 from curation.verify.answers.text import normalise_latex, strip_wrappers
 from curation.verify.answers.words import (
@@ -29,8 +31,22 @@ MAX_READ_CHARS = 4000
 """Characters of an answer that is read at all; longer ones are only compared as strings."""
 
 
-def compare_answers(reference: str, answer: str, lang: str, policy: ApproximationPolicy) -> AnswerComparison:
-    """Return the verdict on two final answers."""
+def compare_answers(
+    reference: str,
+    answer: str,
+    lang: str,
+    policy: ApproximationPolicy,
+    question: QuestionForm = NOTHING_ASKED,
+) -> AnswerComparison:
+    """Return the verdict on two final answers to a question."""
+    if question is NOTHING_ASKED:
+        return _compare_answers(reference, answer, lang, policy, question)
+    return compare_as_asked(reference, answer, lang, policy, question, _compare_answers)
+
+
+def _compare_answers(
+    reference: str, answer: str, lang: str, policy: ApproximationPolicy, question: QuestionForm
+) -> AnswerComparison:
     left, right = reference.strip(), answer.strip()
     if not left or not right:
         return _verdict(False, "empty", left, right)
@@ -42,7 +58,7 @@ def compare_answers(reference: str, answer: str, lang: str, policy: Approximatio
     if left == right and left:
         return _verdict(True, "identical", left, right)
     comparison = quick_compare(left, right, lang=lang, policy=policy) or _compare_as_words(left, right, lang, policy)
-    return comparison or compare_readings(parse_readings(left, lang), parse_readings(right, lang), policy)
+    return comparison or compare_readings(parse_readings(left, lang), parse_readings(right, lang), policy, question)
 
 
 @lru_cache(maxsize=4096)
@@ -58,7 +74,10 @@ def _is_same_digit_string(left: str, right: str) -> bool:
 
 
 def compare_readings(
-    references: tuple[Reading, ...], answers: tuple[Reading, ...], policy: ApproximationPolicy
+    references: tuple[Reading, ...],
+    answers: tuple[Reading, ...],
+    policy: ApproximationPolicy,
+    question: QuestionForm = NOTHING_ASKED,
 ) -> AnswerComparison:
     """Return the verdict on every pair of readings, the likeliest first.
 
@@ -76,7 +95,8 @@ def compare_readings(
         both_words = isinstance(reference.form, Words) and isinstance(answer.form, Words)
         if both_words and (reference is fallbacks[0] or answer is fallbacks[1]):
             continue
-        matcher = Matcher(policy, frozenset(name for name, _ in (*reference.declared, *answer.declared)))
+        arbitrary = frozenset(name for name, _ in (*reference.declared, *answer.declared))
+        matcher = Matcher(policy, arbitrary, question)
         if matcher.match(reference.form, answer.form):
             if _say_the_same_beside(reference, answer):
                 forms = _short_description(reference.form), _short_description(answer.form)

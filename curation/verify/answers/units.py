@@ -211,6 +211,14 @@ def conversion_factor(source: str, target: str) -> Fraction | None:
     return left[1] / right[1]
 
 
+def is_power_of(unit: str, base: str) -> bool:
+    """Return whether two normalised units are different powers of one dimension: cm² and m."""
+    left, right = _dimensions_and_size(unit), _dimensions_and_size(base)
+    if left is None or right is None or len(left[0]) != 1 or len(right[0]) != 1:
+        return False
+    return left[0].keys() == right[0].keys() and left[0] != right[0]
+
+
 @lru_cache(maxsize=2048)
 def _dimensions_and_size(unit: str) -> tuple[dict[str, int], Fraction] | None:
     """Return the dimensions of a normalised unit and its size in base units."""

@@ -1,25 +1,26 @@
-"""Single expressions with their units: conversion, approximation, constants of integration, periodic families."""
+"""Single expressions with their units: conversion, approximation, formulas of integers."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 
-from curation.verify.answers.balls import rational_value, real_ball
-from curation.verify.answers.comparing import ComparisonState
+from curation.verify.answers.balls import rational_value
 from curation.verify.answers.constants import difference
-from curation.verify.answers.expr import Expr, const, divide, fn, has, mul, num, rename, sym, symbols, walk
+from curation.verify.answers.expr import Expr, const, divide, fn, has, mul, num, symbols, walk
+from curation.verify.answers.families import Families
 from curation.verify.answers.forms import Value
 from curation.verify.answers.policy import WrittenNumber, compare_rounded
 from curation.verify.answers.samevalue import Equivalence, agree_within_rounding, compare_expressions
 from curation.verify.answers.symbolic import evaluate_symbolically, needs_sympy
-from curation.verify.answers.units import conversion_factor, is_known, normalise_unit
+from curation.verify.answers.units import conversion_factor, is_known, is_power_of, normalise_unit
+from curation.verify.answers.written import constant_value, written_number
 
 RADIANS = divide(const("pi"), num(180))
 MIN_COEFFICIENT_DIGITS = 5
 """Digits from which a decimal inside a formula is taken for a rounded coefficient."""
 
 
-class Values(ComparisonState):
+class Values(Families):
     """The part of `matching.Matcher` that compares single values."""
 
     def match_values(self, reference: Value, answer: Value) -> bool:
@@ -32,6 +33,10 @@ class Values(ComparisonState):
                 for side, share in zip((reference, answer), shares, strict=True)
             ]
             return not all(shares) and self.match_values(*bare)
+        if self.question.unit is not None:
+            same = self._match_in_unit(reference, answer, self.question.unit)
+            if same is not None:
+                return same
         if is_known(reference.unit) and reference.unit and not answer.unit:
             answer = _with_unit_letter(answer)
         elif is_known(answer.unit) and answer.unit and not reference.unit:
@@ -63,6 +68,33 @@ class Values(ComparisonState):
         self.doubtful = True
         return []
 
+    def _match_in_unit(self, reference: Value, answer: Value, unit: str) -> bool | None:
+        """Return whether two values are the same where the one without a unit is in the unit asked for.
+
+        None where that does not decide: both have a unit or neither has, or it is of another kind. A number that would
+        be the same but for its unit is doubtful.
+        """
+        reference, answer = _with_unit_letter(reference), _with_unit_letter(answer)
+        if (reference.unit == "") == (answer.unit == ""):
+            return None
+        other, bare = (reference, answer) if reference.unit else (answer, reference)
+        if symbols(bare.expr) or other.unit == "%" or (unit == "deg" and _in_radians(bare.expr)):
+            return None
+        if {other.unit, unit} == {"deg", "rad"}:
+            converted = mul(other.expr, RADIANS) if unit == "rad" else divide(other.expr, RADIANS)
+        else:
+            factor = conversion_factor(other.unit, unit)
+            if factor is None:
+                is_power = is_power_of(other.unit, unit)
+                self.doubtful |= is_power and self.is_same(reference.expr, answer.expr)
+                return False if is_power else None
+            converted = _scale(other.expr, num(factor))
+        sides = (converted, answer.expr) if reference.unit else (reference.expr, converted)
+        if self.is_same(*sides):
+            return True
+        self.doubtful |= self.is_same(reference.expr, answer.expr)
+        return False
+
     def _percent_conversions(self, reference: Value, answer: Value) -> list[tuple[Expr, Expr]]:
         """Return the pairs to compare: 28% is 0.28, and 28 where the sign was left out.
 
@@ -73,11 +105,22 @@ class Values(ComparisonState):
         if bare.unit not in ("", "ratio"):
             return []
         plain = (reference.expr, answer.expr)
+        is_asked = self.question.is_percent
         if bare is answer:
-            return [plain, (_scale(reference.expr, hundredth), answer.expr)]
+            converted = (_scale(reference.expr, hundredth), answer.expr)
+            if is_asked is None:
+                return [plain, converted]
+            return self._only(plain, converted) if is_asked else self._only(converted, plain)
         converted = (reference.expr, _scale(answer.expr, hundredth))
         number = written_number(bare.expr)
+        if is_asked is False:
+            return self._only(converted, plain)
         return [converted] if number is not None and abs(number.value) < 1 else [converted, plain]
+
+    def _only(self, pair: tuple[Expr, Expr], other: tuple[Expr, Expr]) -> list[tuple[Expr, Expr]]:
+        """Return one pair alone; that the other would be the same is doubtful."""
+        self.doubtful |= self.is_same(*other) and not self.is_same(*pair)
+        return [pair]
 
     def is_same(self, reference: Expr, answer: Expr) -> bool:
         """Return whether two expressions are the same, by the policy on approximations."""
@@ -95,18 +138,28 @@ class Values(ComparisonState):
         if has(reference, "const", "deg") != has(answer, "const", "deg"):
             # 180° - 2α against 180 - 2α: the sign left out; against π - 2α: converted.
             bare = [_without_degrees(side) for side in (reference, answer)]
-            if not has(bare[0], "const", "pi") and compare_expressions(*bare).is_equal:
+            if not has(bare[0], "const", "pi") and compare_expressions(bare[0], bare[1]).is_equal:
                 return self.decide("degrees", True)
         equivalence = compare_expressions(reference, answer)
         if equivalence.is_equal:
             return self.decide(equivalence.value, True)
+        if (
+            equivalence is Equivalence.EQUAL_ON_POSITIVE
+            and symbols(reference) | symbols(answer) <= self.question.positive
+        ):
+            return self.decide("equal on positive numbers", True)
+        integers = self.question.integers & (symbols(reference) | symbols(answer))
+        if integers and (_varies_by_integers(reference) or _varies_by_integers(answer)):
+            equivalence = compare_expressions(reference, answer, integers)
+            if equivalence.is_equal:
+                return self.decide(f"{equivalence.value} of integers", True)
         if equivalence in (Equivalence.EQUAL_ON_POSITIVE, Equivalence.UNPROVED):
             self.doubtful = True
             self.method = equivalence.value
         if equivalence is Equivalence.UNPROVED:
             return False
         if symbols(reference) or symbols(answer):
-            return self._same_with_parameters(reference, answer) or self._rounded_coefficients(reference, answer)
+            return self.same_with_parameters(reference, answer) or self._rounded_coefficients(reference, answer)
         return self._match_approximation(numbers, reference, answer) or self._rounded_coefficients(reference, answer)
 
     def _match_computed(self, reference: Expr, answer: Expr) -> bool:
@@ -167,59 +220,6 @@ class Values(ComparisonState):
         self.doubtful = True
         return False
 
-    def _same_with_parameters(self, reference: Expr, answer: Expr) -> bool:
-        only_one, only_two = symbols(reference) - symbols(answer), symbols(answer) - symbols(reference)
-        if len(only_one) == len(only_two) == 1:
-            old, new = next(iter(only_two)), next(iter(only_one))
-            alike = old.lower() == new.lower() or bool({old, new} & self.arbitrary_names)
-            constants = _is_constant(reference, new) and _is_constant(answer, old)
-            periods = _is_period(reference, new) and _is_period(answer, old)
-            arbitrary = _is_arbitrary(reference, new) and _is_arbitrary(answer, old)
-            if alike or constants or periods or arbitrary:
-                answer = rename(answer, {old: sym(new)})
-            else:
-                return False
-            if compare_expressions(reference, answer).is_equal:
-                return self.decide("renamed parameter", True)
-        elif only_one or only_two:
-            return False
-        return self._same_family(reference, answer) or self._same_antiderivative(reference, answer)
-
-    def _same_family(self, reference: Expr, answer: Expr) -> bool:
-        """Return whether a + kp and b + kp' are one family: p' = ±p and a - b is a whole multiple of p."""
-        for name in sorted(symbols(reference) & symbols(answer)):
-            if not (_is_period(reference, name) and _is_period(answer, name)):
-                continue
-            starts = [rename(side, {name: num(0)}) for side in (reference, answer)]
-            steps = [
-                difference(rename(side, {name: num(1)}), start)
-                for side, start in zip((reference, answer), starts, strict=True)
-            ]
-            if not (
-                compare_expressions(steps[0], steps[1]).is_equal
-                or compare_expressions(steps[0], mul(num(-1), steps[1])).is_equal
-            ):
-                continue
-            shift = constant_value(divide(difference(*starts), steps[0]))
-            if shift is not None and abs(shift - round(shift)) < Fraction(1, 10**30) and symbols(reference) == {name}:
-                return self.decide("family", True)
-        return False
-
-    def _same_antiderivative(self, reference: Expr, answer: Expr) -> bool:
-        """Return whether f + C and g + C are the same: f - g is constant."""
-        for name in sorted(symbols(reference) & symbols(answer)):
-            if name[:1] not in "CcKk" or not (_is_constant(reference, name) and _is_constant(answer, name)):
-                continue
-            gap = difference(reference, answer)
-            others = symbols(gap) - {name}
-            if not others:
-                return False
-            gap = rename(gap, {name: num(0)})
-            values = [rename(gap, {other: num(Fraction(at, 7)) for other in others}) for at in (5, 9, 16)]
-            if all(compare_expressions(values[0], value).is_equal for value in values[1:]):
-                return self.decide("constant of integration", True)
-        return False
-
     def _rounded_coefficients(self, reference: Expr, answer: Expr) -> bool:
         """Return whether formulas agree where one has a decimal of many digits and the other what it is rounded from.
 
@@ -232,7 +232,10 @@ class Values(ComparisonState):
             return False
         left = _with_rounding(reference, decimals[0] - decimals[1])
         right = _with_rounding(answer, decimals[1] - decimals[0])
-        return self.decide("approximation", agree_within_rounding(left, right))
+        same = self.decide("approximation", agree_within_rounding(left, right))
+        is_refused = self.policy.rounding is not None and self.policy.rounding.exact and bool(decimals[1])
+        self.doubtful |= same and is_refused
+        return same and not is_refused
 
 
 def _long_decimals(expr: Expr) -> frozenset[Expr]:
@@ -274,6 +277,15 @@ def _with_unit_letter(value: Value) -> Value:
     return Value(mul(*factors), normalise_unit("*".join(units)))
 
 
+def _varies_by_integers(expr: Expr) -> bool:
+    """Return whether an expression may be simpler for integers: it has a step, a period or a variable exponent."""
+    periodic = ("floor", "ceil", "mod", "gcd", "lcm", "sin", "cos", "tan")
+    return any(
+        (node.op == "fn" and node.name in periodic) or (node.op == "pow" and bool(symbols(node.args[1])))
+        for node in walk(expr)
+    )
+
+
 def _without_degrees(expr: Expr) -> Expr:
     if expr.op == "const" and expr.name == "deg":
         return num(1)
@@ -297,69 +309,5 @@ def _scale(expr: Expr, factor: Expr) -> Expr:
     return num(number.value * factor.value, places)
 
 
-def written_number(expr: Expr) -> WrittenNumber | None:
-    """Return how a number was written: an integer, fraction or decimal, perhaps with a sign or a power of ten."""
-    if expr.op == "num":
-        return WrittenNumber(expr.value, expr.places)
-    value = rational_value(expr)
-    if value is None:
-        return None
-    decimals = [node for node in walk(expr) if node.op == "num" and node.places is not None]
-    if not decimals:
-        return WrittenNumber(value, None)
-    if expr.op == "mul" and len(decimals) == 1 and decimals[0] in expr.args and decimals[0].value != 0:
-        scale = value / decimals[0].value
-        places = decimals[0].places or 0
-        size = abs(scale)
-        while size >= 10 and size.numerator % 10 == 0:
-            size, places = size / 10, places - 1
-        while size <= Fraction(1, 10) and size.denominator % 10 == 0:
-            size, places = size * 10, places + 1
-        return WrittenNumber(value, places) if size == 1 else WrittenNumber(value, None)
-    return WrittenNumber(value, None)
-
-
-def constant_value(expr: Expr) -> Fraction | None:
-    """Return the value of a real constant to 60 digits; None where it has none."""
-    if symbols(expr):
-        return None
-    exact = rational_value(expr)
-    if exact is not None:
-        return exact
-    ball = real_ball(expr)
-    if ball is None or not ball.is_finite() or (ball.rel_accuracy_bits() < 180 and not ball.is_zero()):
-        return None
-    middle = ball.mid().fmpq()
-    return Fraction(int(middle.p), int(middle.q))
-
-
 def _in_radians(expr: Expr) -> bool:
     return has(expr, "const", "pi") or any(node.op == "fn" and node.name.startswith("arc") for node in walk(expr))
-
-
-def _is_arbitrary(expr: Expr, name: str) -> bool:
-    """Return whether a variable stands as the constant of a differential equation's solution: C·e^(2x)."""
-    grows = any(node.op == "fn" or (node.op == "pow" and symbols(node.args[1])) for node in walk(expr))
-    return name in ("C", "c", "K", "A", "B", "C_1", "c_1", "k") and grows and len(symbols(expr)) == 2
-
-
-def _is_constant(expr: Expr, name: str) -> bool:
-    """Return whether a variable stands as a constant of integration: a term of its own, and nowhere else."""
-    if not (name[:1] in "CcKk" or name in ("const", "D", "A", "B")) or expr.op != "add":
-        return False
-    own = [term for term in expr.args if term == sym(name)]
-    return len(own) == 1 and sum(node.op == "sym" and node.name == name for node in walk(expr)) == 1
-
-
-def _is_period(expr: Expr, name: str) -> bool:
-    """Return whether a variable counts periods: it occurs once, multiplied with π, in a sum or alone."""
-    if name[:1] not in "nkmNK" or sum(node.op == "sym" and node.name == name for node in walk(expr)) != 1:
-        return False
-    terms = expr.args if expr.op == "add" else (expr,)
-    return any(
-        name in symbols(term)
-        and (has(term, "const", "pi") or has(term, "const", "deg"))
-        and term.op == "mul"
-        and not has(term, "fn")
-        for term in terms
-    )

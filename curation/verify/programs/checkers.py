@@ -1,12 +1,11 @@
-"""Custom checkers and validators: programs that say whether an output is right, or an input valid.
+"""Custom checkers: programs that say whether an output is right. Those of inputs are in `validators`.
 
 They run in the sandbox as everything foreign does.
 
 Two conventions: a Kattis output validator is called ``validator input answer feedback_dir [flags]`` with the output
 on standard input and exits with 42 (right) or 43 (wrong); a testlib checker is called ``checker input output answer``
 and exits with 0 (right), 1 (wrong), 2 (ill-formed) or 4 (more output than asked for). Any other ending is the
-checker's own failure: BROKEN. A Kattis input validator is called with its flags and the input on standard input, and
-exits with 42 where it is valid.
+checker's own failure: BROKEN.
 
 What it does not do: interactive problems, whose validator talks with the program, are refused by whoever makes the
 `CodeProblem` (`CodeProblem.refused`). testlib.h is not shipped: a checker must bring it among its sources.
@@ -26,7 +25,6 @@ CHECKER_LIMITS = Limits(cpu_s=30.0, memory_mb=2048)
 """Not in the paper: a checker may use more than any program it checks."""
 _STANDARDS = ("-std=c++20", "-std=gnu++17", "-std=gnu++11")
 _INPUT, _ANSWER, _OUTPUT, _FEEDBACK = "judge_input", "judge_answer", "team_output", "feedback"
-_VALID = 42
 _EXITS = {
     CheckerKind.KATTIS: {42: CodeVerdict.AC, 43: CodeVerdict.WA},
     CheckerKind.TESTLIB: {0: CodeVerdict.AC, 1: CodeVerdict.WA, 2: CodeVerdict.WA, 4: CodeVerdict.WA},
@@ -72,10 +70,10 @@ def check_outputs(
     tools: Toolbox, checker: Checker, runs: Sequence[tuple[bytes, bytes, bytes]]
 ) -> list[tuple[CodeVerdict, str]]:
     """Return AC, WA, or BROKEN with its reason for each (input, answer, output), each in a process of its own."""
-    program = _prepared(tools, checker)
+    program = prepare_checker(tools, checker)
     if isinstance(program, str):
         return [(CodeVerdict.BROKEN, program)] * len(runs)
-    beside = _beside(checker)
+    beside = helper_files(checker)
     files = [{**beside, _INPUT: test_input, _ANSWER: answer} for test_input, answer, _ in runs]
     if checker.kind is CheckerKind.KATTIS:
         for file_set in files:
@@ -92,17 +90,7 @@ def check_outputs(
     ]
 
 
-def valid_inputs(tools: Toolbox, validator: Checker, inputs: Sequence[bytes]) -> list[bool]:
-    """Return whether an input validator accepts each input. One that fails or cannot be compiled accepts none."""
-    program = _prepared(tools, validator)
-    if isinstance(program, str):
-        return [False] * len(inputs)
-    files = [_beside(validator)] * len(inputs)
-    results = tools.run(program, inputs, CHECKER_LIMITS, args=validator.args, files=files)
-    return [result.ending is Ending.EXITED and result.exit_code == _VALID for result in results]
-
-
-def _beside(checker: Checker) -> dict[str, bytes]:
+def helper_files(checker: Checker) -> dict[str, bytes]:
     """Return the files beside a Python program, which it may import."""
     if checker.lang is not CodeLang.PYTHON:
         return {}
@@ -122,7 +110,7 @@ def _verdict_of(checker: Checker, result: RunResult) -> tuple[CodeVerdict, str]:
     return CodeVerdict.BROKEN, f"the checker failed: {how}: {message or result.note}"
 
 
-def _prepared(tools: Toolbox, checker: Checker) -> Program | str:
+def prepare_checker(tools: Toolbox, checker: Checker) -> Program | str:
     """Return the checker ready to run, or why it cannot be."""
     if checker.lang is CodeLang.PYTHON:
         return Program(CodeLang.PYTHON, checker.sources[checker.main[0]])

@@ -102,6 +102,31 @@ class Checker:
     args: tuple[str, ...] = ()
 
 
+class ValidatorLang(StrEnum):
+    """The language of an input validator."""
+
+    PYTHON = "python"
+    CPP = "cpp"
+    CHECKTESTDATA = "checktestdata"  # DOMjudge's grammar of inputs: a .ctd file
+
+
+@dataclass(frozen=True, slots=True)
+class Validator:
+    """A program that reads an input and says by its exit code whether the statement allows it.
+
+    ``sources`` and ``main`` are those of a `Checker`; ``accepts`` is the exit code of an allowed input, 42 by Kattis'
+    convention. What is written in checktestdata has one source.
+
+    Example: ``Validator(ValidatorLang.CHECKTESTDATA, {"n.ctd": "INT(1, 9) NEWLINE EOF"}, ("n.ctd",))``
+    """
+
+    lang: ValidatorLang
+    sources: Mapping[str, str]
+    main: tuple[str, ...]
+    args: tuple[str, ...] = ()
+    accepts: int = 42
+
+
 class FunctionStyle(StrEnum):
     """Where the tests of a function problem stand."""
 

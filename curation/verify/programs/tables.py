@@ -36,6 +36,8 @@ from curation.verify.programs.problem import (
     CodeTest,
     FunctionCall,
     FunctionTests,
+    Validator,
+    ValidatorLang,
 )
 
 _SCRIPT = """\
@@ -190,13 +192,24 @@ def checker_of(judging: Mapping[str, Any]) -> Checker | None:
     return Checker(kind, lang, packed["sources"], main, tuple(packed["args"]))
 
 
-def validator_of(judging: Mapping[str, Any]) -> Checker | None:
-    """Return the program of a `JUDGING` row that says whether an input is valid, where there is one."""
-    if judging["validator"] is None:
-        return None
-    packed = json.loads(judging["validator"])
-    lang = CodeLang(judging["validator_lang"])
-    return Checker(CheckerKind.KATTIS, lang, packed["sources"], tuple(packed["main"]), tuple(packed["args"]))
+def validators_text(validators: Sequence[Validator]) -> str | None:
+    """Return input validators as the JSON list that `JUDGING` holds; None where there are none."""
+    packed = [dataclasses.asdict(validator) for validator in validators]
+    return json.dumps(packed) if packed else None
+
+
+def validators_of(judging: Mapping[str, Any]) -> tuple[Validator, ...]:
+    """Return the programs of a `JUDGING` row that must all accept an input."""
+    return tuple(
+        Validator(
+            ValidatorLang(packed["lang"]),
+            packed["sources"],
+            tuple(packed["main"]),
+            tuple(packed["args"]),
+            packed["accepts"],
+        )
+        for packed in json.loads(judging["validator"] or "[]")
+    )
 
 
 def function_text(function: FunctionTests) -> str:

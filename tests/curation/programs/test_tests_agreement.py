@@ -8,7 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curation.config.coding import AgreementSettings
-from curation.programs.tests_agreement import RUN, decide_problems, decide_tests, deviating_solutions, majority_outputs
+from curation.programs.tests_agreement import (
+    INPUT,
+    RUN,
+    decide_problems,
+    decide_tests,
+    deviating_solutions,
+    majority_outputs,
+)
 
 SETTINGS = AgreementSettings(min_tests=1)
 
@@ -63,6 +70,23 @@ def test_a_test_whose_runs_all_broke_is_discarded_and_not_lost():
     asked = pl.DataFrame({"problem": ["p", "p"], "test": [0, 1]})
     decided = decide_tests(runs, SETTINGS, asked)
     assert decided.select("test", "decision", "why").rows() == [(0, "keep", "agrees"), (1, "discard", "no_votes")]
+
+
+def test_refused_inputs_are_dropped_with_their_evidence_and_unproven_ones_are_not_corrected():
+    runs = matrix([["e", "x", "x", "e", "e"]] * 3)
+    inputs = pl.DataFrame(
+        [("p", 0, False, "43: n is too large"), ("p", 1, None, None), ("p", 2, True, None), ("p", 3, None, None)],
+        schema=INPUT,
+        orient="row",
+    )
+    decided = decide_tests(runs, SETTINGS, None, inputs)
+    assert decided.select("decision", "why", "evidence").rows() == [
+        ("discard", "refused_input", "43: n is too large"),
+        ("discard", "unproven_input", None),
+        ("correct", "corrected", None),
+        ("keep", "agrees", None),
+        ("keep", "agrees", None),
+    ]
 
 
 def test_wrong_solutions_do_not_vote():

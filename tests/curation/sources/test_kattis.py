@@ -12,7 +12,7 @@ from curation.sources.kattis import find_packages, read_package
 from curation.sources.kattis_statement import needs_image, statement_text
 from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.judge import judge_programs
-from curation.verify.programs.problem import CheckerKind, CodeVerdict, Submission
+from curation.verify.programs.problem import CheckerKind, CodeVerdict, Submission, ValidatorLang
 from curation.verify.programs.tools import Runner
 
 TEX = r"""\problemname{Two \emph{Sums}}
@@ -159,19 +159,19 @@ def test_checkers_are_read_with_their_headers(tmp_path: Path) -> None:
     assert "script of its own" in read_package(here).reasons["checker"]
 
 
-def test_an_input_validator_is_read_where_one_is_in_python_or_cpp(tmp_path: Path) -> None:
+def test_input_validators_in_python_cpp_and_checktestdata_are_read(tmp_path: Path) -> None:
     here = package(tmp_path / "sums")
-    assert read_package(here).validator is None
+    assert read_package(here).validators == ()
     room = here / "input_format_validators"
     (room / "b").mkdir(parents=True)
     (room / "a.ctd").write_text("INT(0, 10) NEWLINE\n")
     (room / "b" / "valid.py").write_text("import limits\n")
     (room / "b" / "limits.py").write_text("MOST = 10\n")
     (here / "data" / "testdata.yaml").write_text("input_validator_flags: --most 10\n")
-    found = read_package(here).validator
-    assert found is not None
+    grammar, found = read_package(here).validators
+    assert (grammar.lang, grammar.sources) == (ValidatorLang.CHECKTESTDATA, {"a.ctd": "INT(0, 10) NEWLINE\n"})
     assert (found.lang, set(found.sources), found.args) == (
-        CodeLang.PYTHON,
+        ValidatorLang.PYTHON,
         {"valid.py", "limits.py"},
         ("--most", "10"),
     )

@@ -11,7 +11,7 @@ import pytest
 
 from curation.publish.export_formats import export_set
 from curation.records import JUDGING, TEST, SourceError
-from curation.storage.stages import read_table
+from curation.storage.stages import read_manifest, read_table
 from flows.cli.commands import run_recipe
 from flows.cli.plan import plan_recipe
 from flows.run.recipe import load_recipe
@@ -29,7 +29,9 @@ PACKAGE = {
     "problem_statement/problem.en.tex": f"\\problemname{{Plus one}}\n{ASK}\n",
     **{f"data/secret/{n}.in": f"{n}\n" for n in range(6)},
     **{f"data/secret/{n}.ans": f"{n + 1 + (n == 4)}\n" for n in range(6)},
-    "input_validators/v.py": "import sys\nn = int(input())\nsys.exit(42 if 0 <= n <= 997 else 43)\n",
+    "data/secret/7.in": "2000\n",  # more than is allowed: dropped with the validator's words
+    "data/secret/7.ans": "2001\n",
+    "input_validators/v.py": "import sys\nn = int(input())\nsys.exit(42 if 0 <= n <= 997 else f'{n} is too large')\n",
     "submissions/accepted/a.py": "print(int(input()) + 1)\n",
     "submissions/accepted/b.py": "n = int(input())\nprint(n - -1)\n",
     "submissions/accepted/c.py": "import sys\nprint(1 + int(sys.stdin.read()))\n",
@@ -38,6 +40,18 @@ PACKAGE = {
 GENERATOR = "```python\nk = int(input())\nprint(1000 - k)\n```\n```python\nassert 0 <= int(input()) <= 1000\n```\n"
 OUTSIDE = "```python\nk = int(input())\nprint(-k)\n```\n```python\nassert 0 <= int(input()) <= 1000\n```\n"
 """A generator whose inputs its own validator rejects."""
+
+VALIDATOR = """```python
+raise SystemExit(1)
+```
+```python
+import sys
+lines = sys.stdin.read().split("\\n")
+values = list(map(int, lines[1].split(" ")))
+assert len(lines) == 3 and lines[2] == "" and len(values) == int(lines[0]) <= 50 and max(map(abs, values)) <= 1000
+```
+"""
+"""A generator that fails, and a validator that is right."""
 
 STATEMENT = f"# Plus one\n\n{ASK}"
 
@@ -62,7 +76,7 @@ def recipe(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows += [{"problem": f"{STATEMENT}\n\n{LINE}", "text": text} for text in (plus, wrong, wrong, plus)]
     (folder / "attempts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     asked = [{"problem": STATEMENT, "text": text} for text in (OUTSIDE, GENERATOR)]
-    asked.append({"problem": lone["text"], "text": "```python\nraise SystemExit(1)\n```"})
+    asked.append({"problem": lone["text"], "text": VALIDATOR})
     (folder / "generators.jsonl").write_text("".join(json.dumps(row) + "\n" for row in asked))
     text = (RECIPES / "demo_code.toml").read_text()
     text = text.replace("../demo/code/problems.jsonl", "problems.jsonl").replace(
@@ -119,6 +133,8 @@ def test_the_wrong_test_of_the_package_was_corrected_and_new_ones_catch_the_wron
         if row["source"] == "packages"
     )
     decisions = read_table(folder, "decisions").filter(pl.col("problem") == name)
+    refused = decisions.filter(pl.col("why") == "refused_input").select("decision", "evidence").rows()
+    assert refused == [("discard", "exit code 1: 2000 is too large")]
     assert decisions.filter(pl.col("decision") == "correct")["test"].to_list() == [4]
     tests = read_table(folder, "tests").filter(pl.col("problem") == name)
     assert tests.filter(pl.col("index") == 4)["output"].to_list() == ["5\n"]
@@ -129,6 +145,19 @@ def test_the_wrong_test_of_the_package_was_corrected_and_new_ones_catch_the_wron
     power = read_table(folder, "power").filter(pl.col("problem") == name).row(0, named=True)
     assert (power["wrong"], power["caught_given"], power["caught"]) == (1, 0, 1)
     assert power["refused"] >= 2  # 999 and 998: by the statement they are fine, the package's validator says no
+
+
+def test_who_speaks_for_the_inputs_is_kept(finished: Path) -> None:
+    folder = finished / "stages" / "10-tests"
+    sources = dict(read_table(finished / "stages" / "01-sources", "kept").select("id", "source").iter_rows())
+    said = [
+        (sources[problem] == "packages", by, refused, aside)
+        for problem, by, refused, aside in read_table(folder, "validation").iter_rows()
+    ]
+    assert sorted(said) == [(False, "", 0, None), (False, "model", 0, None), (True, "package", 1, None)]
+    manifest = read_manifest(folder)
+    assert manifest is not None
+    assert manifest.notes["refused_given"] == 1
 
 
 def test_dropped_rows_have_their_reason_and_the_card_tells_of_tests(finished: Path) -> None:

@@ -54,6 +54,14 @@ def test_math() -> None:
     assert outcomes == [Outcome.CORRECT, Outcome.WRONG, Outcome.CORRECT]
 
 
+def test_math_is_judged_by_what_the_statement_asks_for() -> None:
+    rope = TrainingTask(PromptRequest("rope", "How long is the rope in metres?", Domain.MATH, "en"), "31")
+    with Verifiers([rope], 1, RewardSettings()) as judges:
+        said = [f"<think>…</think>\\boxed{{{answer}}}" for answer in ("31", "3100 cm", "31\\text{ km}")]
+        outcomes = [verdict.outcome for verdict in asked(judges, rope, *said)]
+    assert outcomes == [Outcome.CORRECT, Outcome.CORRECT, Outcome.WRONG]
+
+
 def test_code_with_the_share_of_tests_passed(code: Verifiers) -> None:
     right = "print(sum(map(int, input().split())))"
     found = asked(code, SUM, program(right), program("input()\nprint(3)"), "<think>…</think>no program")

@@ -1,8 +1,12 @@
 """The form of inputs found from a few of them, and new inputs grown from it."""
 
+from collections.abc import Callable
+
 import pytest
 
-from curation.programs.test_generation.columns import columns_in, pairs_in, read_all
+from curation.programs.test_generation.columns import columns_in, pairs_in
+from curation.programs.test_generation.demands import promises
+from curation.programs.test_generation.forms import infer_form
 from curation.programs.test_generation.grammar import (
     ArrayNode,
     LengthReference,
@@ -16,6 +20,7 @@ from curation.programs.test_generation.grammar import (
 from curation.programs.test_generation.growing import grow_inputs
 from curation.programs.test_generation.limits import StatedBound, bounds_in_order
 from curation.programs.test_generation.making import new_inputs
+from curation.programs.test_generation.relations import read_input
 from curation.programs.test_generation.shapes import Line, read_lines
 
 LIST = ["3\n5 1 4\n", "2\n7 7\n", "1\n9\n"]
@@ -23,6 +28,11 @@ TREE = ["4\n1 2\n1 3\n3 4\n", "3\n2 1\n2 3\n", "5\n1 2\n2 3\n3 4\n4 5\n"]
 GRAPH = ["3 2\n1 2 9\n2 3 4\n", "4 3\n1 4 2\n2 3 7\n3 4 1\n"]
 GRID = ["2 3\n#..\n.#.\n", "3 4\n....\n####\n.#.#\n"]
 CASES = ["2\n3\n1 2 3\n1\n5\n", "1\n4\n2 2 2 2\n"]
+
+
+def grow(inputs: list[str], statement: str, count: int, most_bytes: int, *, careful: bool = False) -> list[str]:
+    form = infer_form(inputs, statement, careful=careful)
+    return [] if form is None else grow_inputs(form, inputs, count, "seed", most_bytes)
 
 
 def lines_of(*texts: str) -> list[list[Line]]:
@@ -51,16 +61,16 @@ def test_the_form_that_all_inputs_share_is_found(inputs: list[str], form: tuple[
 def test_inputs_of_no_common_form_have_none() -> None:
     assert infer_grammar([]) is None
     assert infer_grammar([[["1"]], []]) is None
-    assert grow_inputs(["1  2\n"], [], 4, "s", 1000) == []
+    assert grow(["1  2\n"], "", 4, 1000) == []
 
 
 @pytest.mark.parametrize("inputs", [LIST, TREE, GRAPH, GRID, CASES])
 def test_grown_inputs_have_the_form_are_new_and_the_same_again(inputs: list[str]) -> None:
     nodes = infer_grammar(lines_of(*inputs))
     assert nodes is not None
-    made = grow_inputs(inputs, [], 12, "seed", 4000)
+    made = grow(inputs, "", 12, 4000)
     assert len(made) >= 8
-    assert made == grow_inputs(inputs, [], 12, "seed", 4000)
+    assert made == grow(inputs, "", 12, 4000)
     assert not set(made) & set(inputs)
     for lines in lines_of(*made):
         at, env = 0, {}
@@ -72,14 +82,14 @@ def test_grown_inputs_have_the_form_are_new_and_the_same_again(inputs: list[str]
 
 
 def test_sizes_go_from_the_least_to_the_greatest_stated_that_fits() -> None:
-    bounds = bounds_in_order("One line with $n$ ($1 \\le n \\le 1000$), then $n$ numbers $0 \\le a_i \\le 20$.")
-    assert bounds == (StatedBound(1, 1000), StatedBound(0, 20))
-    counts = [int(text.split()[0]) for text in grow_inputs(LIST, bounds, 12, "s", 100_000)]
+    text = "One line with $n$ ($1 \\le n \\le 1000$), then $n$ numbers $0 \\le a_i \\le 20$."
+    assert bounds_in_order(text) == (StatedBound(1, 1000), StatedBound(0, 20))
+    counts = [int(made.split()[0]) for made in grow(LIST, text, 12, 100_000)]
     assert max(counts) == 1000
     assert min(counts) == 1
-    values = [int(word) for text in grow_inputs(LIST, bounds, 12, "s", 100_000) for word in text.split()[1:]]
+    values = [int(word) for made in grow(LIST, text, 12, 100_000) for word in made.split()[1:]]
     assert (min(values), max(values)) == (0, 20)
-    assert all(len(text) <= 300 for text in grow_inputs(LIST, bounds, 12, "s", 300))
+    assert all(len(made) <= 300 for made in grow(LIST, text, 12, 300))
 
 
 def test_a_limit_that_holds_for_two_names_counts_twice() -> None:
@@ -94,20 +104,20 @@ def test_limits_with_one_end_and_limits_of_lengths() -> None:
     text = "two positive integers $N \\leq 5\\,000$ and $M \\leq 10$, then $1 \\le k \\le 7$, a sum $s \\le 99$ of both"
     assert bounds_in_order(text)[:3] == (StatedBound(1, 5000), StatedBound(1, 10), StatedBound(1, 7))
     words = ["abc\n", "cacab\n"]
-    made = grow_inputs(words, bounds_in_order("It has at least $1$ and at most $1\\,000$ letters."), 12, "s", 5000)
+    made = grow(words, "It has at least $1$ and at most $1\\,000$ letters.", 12, 5000)
     assert max(map(len, made)) > 900
     assert min(map(len, made)) <= 3
 
 
 def test_edges_of_trees_stay_trees_and_ends_stay_in_range() -> None:
-    for text in grow_inputs(TREE, bounds_in_order("$2 \\le n \\le 50$"), 15, "s", 2000):
+    for text in grow(TREE, "$2 \\le n \\le 50$", 15, 2000):
         rows = [tuple(map(int, line.split())) for line in text.splitlines()]
         size = rows[0][0]
         reached, edges = {1}, rows[1:]
         for _ in range(size):
             reached |= {b for a, b in edges if a in reached} | {a for a, b in edges if b in reached}
         assert reached == set(range(1, size + 1))
-    for text in grow_inputs(GRAPH, [], 15, "s", 2000):
+    for text in grow(GRAPH, "", 15, 2000):
         (size, _), *rows = (tuple(map(int, line.split())) for line in text.splitlines())
         assert all(1 <= a < b <= size for a, b, _ in rows)
 
@@ -115,20 +125,21 @@ def test_edges_of_trees_stay_trees_and_ends_stay_in_range() -> None:
 def test_permutations_orders_and_word_lengths_are_seen() -> None:
     nodes = infer_grammar(lines_of("3\n2 3 1\n", "4\n4 1 2 3\n"))
     assert nodes is not None
-    seen = read_all(nodes, lines_of("3\n2 3 1\n", "4\n4 1 2 3\n"))
+    readings = [read_input(nodes, lines) for lines in lines_of("3\n2 3 1\n", "4\n4 1 2 3\n")]
+    seen = [block for reading in readings if reading is not None for block in reading.seen]
     assert columns_in(nodes, seen, [])[1].base == 1
     assert pairs_in(nodes, seen) == {}
-    for text in grow_inputs(["3\n1 5 9\n", "4\n2 3 7 8\n"], [], 10, "s", 500):
+    for text in grow(["3\n1 5 9\n", "4\n2 3 7 8\n"], "", 10, 500):
         values = [int(word) for word in text.split()[1:]]
         assert values == sorted(values)
-    for text in grow_inputs(GRID, [], 10, "s", 500):
+    for text in grow(GRID, "", 10, 500):
         (_, width), *rows = (line.split() for line in text.splitlines())
         assert {len(row[0]) for row in rows} <= {int(width)}
         assert set("".join(row[0] for row in rows)) <= {"#", "."}
 
 
 def test_values_may_lie_far_apart() -> None:
-    made = grow_inputs(["2\n7 1000000000000000000\n", "3\n-1000000000000000000 0 5\n"], [], 10, "s", 500)
+    made = grow(["2\n7 1000000000000000000\n", "3\n-1000000000000000000 0 5\n"], "", 10, 500)
     assert len(made) == 10
 
 
@@ -136,3 +147,63 @@ def test_new_inputs_are_grown_and_changed_ones() -> None:
     made = new_inputs(LIST, "$1 \\le n \\le 100$", 12, "seed", 5000)
     assert len(made) == len(set(made)) >= 10
     assert max(int(text.split()[0]) for text in made) >= 99
+
+
+@pytest.mark.parametrize(
+    ("inputs", "statement", "rule"),
+    [
+        (["5 2\n", "9 9\n", "3 1\n"], "$1 \\le k \\le n$", lambda rows: rows[0][1] <= rows[0][0]),
+        (
+            ["3\n2 3 1\n", "4\n2 1 1 2\n"],
+            "numbers $a_i \\ne i$ from 1 to $n$",
+            lambda rows: all(a != i for i, a in enumerate(rows[1], 1)),
+        ),
+        (
+            ["3\n1 5 9\n", "4\n2 3 7 8\n", "2\n5 6\n"],
+            "in increasing order",
+            lambda rows: all(a < b for a, b in zip(rows[1], rows[1][1:], strict=False)),
+        ),
+        (
+            ["4 4\n1 2\n2 3\n3 4\n4 1\n", "3 2\n1 2\n1 3\n", "3 3\n1 2\n3 1\n3 2\n"],
+            "a connected graph, no two roads join the same towns",
+            lambda rows: connected(rows[0][0], rows[1:]) and len({frozenset(r) for r in rows[1:]}) == len(rows) - 1,
+        ),
+        (["7\n", "15\n"], "$n$ is odd, $1 \\le n \\le 99$", lambda rows: rows[0][0] % 2 == 1),
+    ],
+)
+def test_careful_inputs_keep_the_relations_of_the_given_ones(
+    inputs: list[str], statement: str, rule: Callable[[list[list[int]]], bool]
+) -> None:
+    made = grow(inputs, statement, 20, 2000, careful=True)
+    assert len(made) >= 3
+    for text in [*inputs, *made]:
+        assert rule([[int(word) for word in line.split()] for line in text.splitlines()]), text
+
+
+def connected(nodes: int, edges: list[list[int]]) -> bool:
+    reached = {1}
+    for _ in range(nodes):
+        reached |= {b for edge in edges for b in edge if reached & set(edge)}
+    return reached == set(range(1, nodes + 1))
+
+
+def test_careful_inputs_keep_words_and_ranges_and_are_none_where_a_promise_cannot_be_kept() -> None:
+    words = ["2\nAnna Bob\n", "3\nTom Anna Zoe\n"]
+    made = new_inputs(words, "", 12, "seed", 500, careful=True)
+    assert made
+    assert all(word[0].isupper() and word[1:].islower() for text in made for word in text.split()[1:])
+    assert all(int(text.split()[0]) <= 3 for text in made)  # no limit was told
+    promise = "Input\n\nThe ships, one a line. It is guaranteed that ships never touch.\n\nOutput\n\nA number."
+    assert promises(promise) == ["It is guaranteed that ships never touch."]
+    assert new_inputs(LIST, promise, 12, "seed", 500, careful=True) == []
+    assert new_inputs(LIST, promise, 12, "seed", 500) != []
+    assert new_inputs(["say hello to Bob\n", "hello\n"], "", 12, "seed", 500, careful=True) == []
+
+
+def test_a_careful_input_has_every_form_that_reads_the_given_ones_as_well() -> None:
+    given = ["2 2\n1 2\n3 4\n", "3 3\n1 2 3\n4 5 6\n7 8 9\n"]  # rows of which number, lines of which?
+    form = infer_form(given, "", careful=True)
+    assert form is not None
+    assert form.others
+    assert form.allows("2 2\n5 6\n7 8\n")
+    assert not form.allows("1 2\n5 6\n")

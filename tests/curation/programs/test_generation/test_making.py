@@ -9,6 +9,7 @@ from curation.programs.test_generation import (
     programs_in,
     select_tests,
     stated_bounds,
+    validators_in,
 )
 from curation.programs.test_generation.shapes import read_lines, shape_of
 from curation.prompts.testing import COUNT, TESTING
@@ -26,6 +27,9 @@ EDGES = ["4 2\n1 2\n3 4\n", "3 3\n1 2\n2 3\n1 3\n", "2 1\n1 2\n"]
         (r"$1 \leq a_i, b_i \leq 2 \cdot 10^{9}$", [StatedBound(1, 2_000_000_000)]),
         ("1 ≤ N ≤ 200,000 and 0 < x < 10", [StatedBound(1, 9), StatedBound(1, 200_000)]),
         ("-1000 <= v <= 1000", [StatedBound(-1000, 1000)]),
+        ("$|x|, |y| \\leq 10^9$", [StatedBound(-(10**9), 10**9)]),
+        ("$(1 \\leq n \\leq 1000, 0 \\leq p \\leq 1)$", [StatedBound(0, 1), StatedBound(1, 1000)]),
+        ("$1 \\le n \\le 200{,}000$ and $1 \\le m \\le 30\\,000$", [StatedBound(1, 30_000), StatedBound(1, 200_000)]),
         ("an integer between 2 and 50", [StatedBound(2, 50)]),
         ("no limits, only 3 words", []),
     ],
@@ -77,11 +81,16 @@ def test_inputs_whose_form_cannot_be_read_are_left_alone() -> None:
 
 def test_tests_that_catch_something_new_come_first_and_others_fill_up() -> None:
     failing = {1: frozenset({7}), 2: frozenset({7, 8}), 4: frozenset({9})}
-    assert select_tests([0, 1, 2, 3, 4], failing, frozenset({9}), 3, 4) == [2]
-    assert select_tests([0, 1, 2, 3, 4], failing, frozenset(), 0, 4) == [1, 2, 4, 0] or select_tests(
-        [0, 1, 2, 3, 4], failing, frozenset(), 0, 4
-    ) == [0, 1, 2, 4]
-    assert select_tests([0, 3], failing, frozenset(), 10, 10) == []
+    assert select_tests([0, 1, 2, 3, 4], failing, {9: 3}, 1, 1) == [2]  # it catches two, and 9 is caught often enough
+    assert select_tests([0, 1, 2, 3, 4], failing, {}, 10, 0) == [1, 2, 4]
+    assert select_tests([0, 1, 2, 3, 4], failing, {}, 10, 4) == [0, 1, 2, 4]
+    assert select_tests([0, 3], failing, {}, 0, 10) == []
+
+
+def test_a_wrong_solution_is_caught_by_more_than_one_test_and_others_are_of_every_kind() -> None:
+    failing = dict.fromkeys(range(6), frozenset({7}))
+    assert len(select_tests(list(range(6)), failing, {}, 10, 0)) == 3
+    assert select_tests([0, 1, 2, 3], {}, {}, 2, 2, kinds={0: "small", 1: "small", 2: "small", 3: "large"}) == [0, 3]
 
 
 def test_programs_of_a_response() -> None:
@@ -89,6 +98,8 @@ def test_programs_of_a_response() -> None:
     assert programs_in(said) == GeneratorPrograms("print(1)\n", "assert input()\n")
     assert programs_in("```python\nprint(1)\n```") == GeneratorPrograms("print(1)\n", None)
     assert programs_in("no code") is None
+    (validator,) = validators_in([said, said, "no code"])
+    assert (validator.sources, validator.accepts) == ({"validator1.py": "assert input()\n"}, 0)
     assert programs_in("<think>```python\nprint(1)\n```") is None  # a draft
     assert programs_in("- One:\n  ```python\n  print(1)\n  ```") == GeneratorPrograms("print(1)\n", None)
 

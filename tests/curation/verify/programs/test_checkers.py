@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from curation.verify.programs.checkers import check_outputs, valid_inputs
+from curation.verify.programs.checkers import check_outputs
 from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.judge import judge_programs
 from curation.verify.programs.problem import Checker, CheckerKind, CodeProblem, CodeTest, CodeVerdict, Submission
@@ -117,11 +117,3 @@ def test_flags_and_helpers_reach_the_checker(runner: Runner) -> None:
     for args, wanted in ((("x", "1"), CodeVerdict.AC), ((), CodeVerdict.WA)):
         checker = Checker(CheckerKind.KATTIS, CodeLang.PYTHON, sources, ("validate.py",), args)
         assert check_outputs(tools, checker, [(b"", b"", b"")])[0][0] is wanted
-
-
-def test_inputs_are_valid_where_their_validator_says_so_and_only_there(runner: Runner) -> None:
-    source = "import sys\nassert sys.argv[1:] == ['x']\nsys.exit(42 if int(sys.stdin.read()) < 9 else 43)"
-    validator = Checker(CheckerKind.KATTIS, CodeLang.PYTHON, {"v.py": source}, ("v.py",), ("x",))
-    assert valid_inputs(runner.tools, validator, [b"8\n", b"9\n", b"one\n"]) == [True, False, False]
-    unfit = Checker(CheckerKind.KATTIS, CodeLang.CPP, {"v.cpp": "int main() { return 42 }"}, ("v.cpp",))
-    assert valid_inputs(runner.tools, unfit, [b"8\n"]) == [False]

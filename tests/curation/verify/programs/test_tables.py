@@ -7,14 +7,15 @@ from curation.verify.math_judge import JudgeTask, Response
 from curation.verify.programs.comparison import Comparison
 from curation.verify.programs.extraction import CodeLang, extract_code, fenced
 from curation.verify.programs.judge import ProgramJudge, program_answer
-from curation.verify.programs.problem import Checker, CheckerKind
+from curation.verify.programs.problem import Checker, CheckerKind, Validator, ValidatorLang
 from curation.verify.programs.tables import (
     build_problem,
     checker_of,
     checker_text,
     comparison_of,
     comparison_text,
-    validator_of,
+    validators_of,
+    validators_text,
 )
 
 RULES = {**dict.fromkeys(JUDGING), "time_limit_s": 1.0}
@@ -61,9 +62,11 @@ def test_comparisons_and_checkers_go_through_the_table() -> None:
     checker = Checker(CheckerKind.KATTIS, CodeLang.CPP, {"a.cpp": "x", "b.h": "y"}, ("a.cpp",), ("-f",))
     row = {"checker": checker_text(checker), "checker_kind": "kattis", "checker_lang": "cpp"}
     assert checker_of(row) == checker
-    foreign = Checker(CheckerKind.KATTIS, CodeLang.CPP, {"a.cpp": "// Bj\udcf6rn"}, ("a.cpp",))  # a byte of Latin-1
-    stored = pl.DataFrame({"validator": [checker_text(foreign)], "validator_lang": ["cpp"]})
-    assert validator_of(stored.row(0, named=True)) == foreign
+    foreign = Validator(ValidatorLang.CPP, {"a.cpp": "// Bj\udcf6rn"}, ("a.cpp",), ("x",))  # a byte of Latin-1
+    grammar = Validator(ValidatorLang.CHECKTESTDATA, {"n.ctd": "EOF"}, ("n.ctd",), accepts=0)
+    stored = pl.DataFrame({"validator": [validators_text([foreign, grammar])]})
+    assert validators_of(stored.row(0, named=True)) == (foreign, grammar)
+    assert validators_of({"validator": validators_text([])}) == ()
     single = checker_of({"checker": "int main(){}", "checker_kind": "testlib", "checker_lang": "cpp"})
     assert single is not None
     assert single.main == ("checker.cpp",)

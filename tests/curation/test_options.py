@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from curation.filters.multiple_choice import OpenQuestion, Refusal, open_one
-from curation.filters.multiple_choice.options import split_options, strip_label
 from curation.filters.multiple_choice.resolving import named_letter, names_several, resolve_option
+from curation.options import split_options, strip_label
 from curation.records import DropReason
 
 BOLD = "\\qquad".join(f"\\textbf{{({letter})}}\\ {number}" for letter, number in zip("ABCD", "3456", strict=True))

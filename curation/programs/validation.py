@@ -1,0 +1,153 @@
+"""Which inputs are allowed: whose word is taken for it, and which given inputs are refused.
+
+An executable validator speaks for a problem's inputs: those of its package, or those that a model wrote from the
+statement. Each is tried before it is believed (`vouch`), on the given inputs and on spoiled ones made of them:
+
+    set aside   it cannot be compiled, or fails by itself
+    set aside   it refuses more than `max_refused` of the given inputs: then it is broken, not they. Those of a model
+                may refuse no example of the statement besides
+    set aside   it lets too many spoiled inputs pass (`min_spoiled_refused`): it checks nothing
+
+What a believed validator refuses among the given inputs is dropped with its words. An input whose only fault is white
+space that a data set has changed (carriage returns, the last line break) is not refused.
+
+What it does not do: run solutions; say anything of inputs where no validator is believed (`Vouching.by` is empty).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from curation.config.coding import ValidationSettings
+from curation.verify.programs.problem import Validator
+from curation.verify.programs.tools import Toolbox
+from curation.verify.programs.validators import InputVerdict, ReadyValidator, check_inputs, prepare_validator
+
+VERSION = "validation@1"
+
+_GIVEN = 40
+"""Given inputs that a validator is tried on before it is believed."""
+_SPOILED_OF = 3
+"""Given inputs that spoiled ones are made of."""
+_WHOLE = re.compile(r"(?<![\w.-])-?\d+(?![\w.])")
+
+
+@dataclass(frozen=True, slots=True)
+class GivenInput:
+    """An input that the source gives, with its test's number; ``example``: it stands in the statement."""
+
+    index: int
+    text: str
+    example: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Vouching:
+    """Who speaks for a problem's inputs.
+
+    ``by`` is package, model, or empty where nobody is believed; ``refused`` holds the given inputs that are not
+    allowed, with the validators' words; ``aside`` says why validators are not believed.
+    """
+
+    by: str = ""
+    validators: tuple[ReadyValidator, ...] = ()
+    refused: Mapping[int, str] = field(default_factory=dict)
+    aside: tuple[str, ...] = ()
+
+    def check(self, tools: Toolbox, texts: Sequence[str]) -> list[bool]:
+        """Return whether each input is allowed, as far as the validators say so."""
+        inputs = [text.encode("utf-8", "surrogatepass") for text in texts]
+        return [verdict.valid is True for verdict in check_inputs(tools, self.validators, inputs)]
+
+
+def vouch(
+    tools: Toolbox,
+    package: Sequence[Validator],
+    model: Sequence[Validator],
+    given: Sequence[GivenInput],
+    settings: ValidationSettings,
+) -> Vouching:
+    """Return who speaks for the inputs of a problem: its package's validators, else those of a model."""
+    aside: list[str] = []
+    for by, validators in (("package", package), ("model", model)):
+        believed = []
+        for validator in validators:
+            ready = prepare_validator(tools, validator)
+            why = ready if isinstance(ready, str) else _fault(tools, ready, given, settings, strict=by == "model")
+            if why is not None:
+                aside.append(f"the validator {validator.main[0]} of the {by} is set aside: {why}")
+            elif isinstance(ready, ReadyValidator):
+                believed.append(ready)
+        if believed:
+            return Vouching(by, tuple(believed), _refused(tools, believed, given), tuple(aside))
+    return Vouching(aside=tuple(aside))
+
+
+def _fault(
+    tools: Toolbox, ready: ReadyValidator, given: Sequence[GivenInput], settings: ValidationSettings, *, strict: bool
+) -> str | None:
+    """Return why a validator is not believed, None where it is."""
+    tried = sorted(given, key=lambda one: not one.example)[:_GIVEN]
+    verdicts = _verdicts(tools, [ready], [one.text for one in tried])
+    refused = [one for one, verdict in zip(tried, verdicts, strict=True) if verdict.valid is False]
+    failed = [verdict.words for verdict in verdicts if verdict.valid is None]
+    if not tried or len(failed) > settings.max_refused * len(tried):
+        return f"it failed on {len(failed)} of {len(tried)} given inputs {failed[:1]}"
+    if len(refused) > settings.max_refused * len(tried):
+        return f"it refuses {len(refused)} of {len(tried)} given inputs"
+    if strict and any(one.example for one in refused):
+        return "it refuses an example of the statement"
+    spoiled = spoiled_inputs([one.text for one in tried if one not in refused])
+    passing = sum(verdict.valid is True for verdict in _verdicts(tools, [ready], spoiled, tidy=False))
+    least = settings.min_spoiled_refused_model if strict else settings.min_spoiled_refused
+    if len(spoiled) - passing < least * len(spoiled):
+        return f"it lets {passing} of {len(spoiled)} spoiled inputs pass"
+    return None
+
+
+def _refused(tools: Toolbox, believed: Sequence[ReadyValidator], given: Sequence[GivenInput]) -> dict[int, str]:
+    verdicts = _verdicts(tools, believed, [one.text for one in given])
+    return {one.index: verdict.words for one, verdict in zip(given, verdicts, strict=True) if verdict.valid is False}
+
+
+def _verdicts(
+    tools: Toolbox, ready: Sequence[ReadyValidator], texts: Sequence[str], *, tidy: bool = True
+) -> list[InputVerdict]:
+    """Return the verdict on each input; ``tidy``: one that is refused is tried with its white space in order."""
+    verdicts = check_inputs(tools, ready, [text.encode("utf-8", "surrogatepass") for text in texts])
+    again = [place for place, verdict in enumerate(verdicts) if tidy and verdict.valid is False]
+    changed = [place for place in again if tidy_text(texts[place]) != texts[place]]
+    others = check_inputs(tools, ready, [tidy_text(texts[place]).encode("utf-8", "surrogatepass") for place in changed])
+    for place, verdict in zip(changed, others, strict=True):
+        verdicts[place] = verdict if verdict.valid else verdicts[place]
+    return verdicts
+
+
+def tidy_text(text: str) -> str:
+    """Return a text with bare line breaks, no blanks at the ends of its lines, and one line break at its end."""
+    lines = [line.rstrip() for line in text.replace("\r\n", "\n").split("\n")]
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def spoiled_inputs(inputs: Sequence[str]) -> list[str]:
+    """Return near-valid inputs that hardly any statement allows, made of short given ones.
+
+    Without the last line, with a further one, a word or a number of forty digits in the place of a number, cut in
+    half, empty.
+    """
+    spoiled = [""]
+    for text in sorted(set(inputs), key=len)[:_SPOILED_OF]:
+        tidy = tidy_text(text)
+        lines = tidy.splitlines()
+        spoiled.append(f"{tidy}17 x\n")
+        if len(lines) > 1:
+            spoiled.append("\n".join(lines[:-1]) + "\n")
+        numbers = list(_WHOLE.finditer(tidy))
+        if numbers:
+            last = numbers[-1]
+            spoiled += [f"{tidy[: last.start()]}{other}{tidy[last.end() :]}" for other in ("x", "9" * 40)]
+        if len(tidy.split()) > 3:
+            spoiled.append(tidy[: len(tidy) // 2].rstrip() + "\n")
+    return [text for text in dict.fromkeys(spoiled) if text not in set(inputs)]

@@ -1,0 +1,136 @@
+r"""What a question decides about two answers before and after they are compared, `question.QuestionForm` in hand.
+
+    options     the letter of an option is its text, and the other way round
+    quantity    "m+n = 113" is 113 where m+n is asked for; "m = 113" and the unworked "\binom{8}{4}" are doubtful
+    rounding    an approximation counts as the statement rounds (`policy`)
+
+A form asked for is no reason to refuse an equal value: \frac{2}{4} is right where "simplest form" is asked for, and so
+is 0.5. A value that had to be rounded to be equal is another matter, and so is a formula of the statement's own.
+
+What a unit, a percent sign, brackets and the sign of a variable decide stands where values and sequences meet
+(`values`, `matching`). A refusal for the form's sake is always doubtful: it asks for a person's look.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+from curation.records import Outcome
+from curation.verify.answers.policy import AnswerComparison, ApproximationPolicy
+from curation.verify.answers.question import QuestionForm, compact
+from curation.verify.answers.text import normalise_latex, strip_wrappers
+from curation.verify.answers.words import parse_choice, parse_choice_letters
+from curation.verify.boxes import strip_boxes
+
+Compare = Callable[[str, str, str, ApproximationPolicy, QuestionForm], AnswerComparison]
+
+MAX_FORMULA_CHARS = 400
+"""Characters of an answer that may begin with the quantity asked for, or repeat it."""
+
+
+def compare_as_asked(
+    reference: str, answer: str, lang: str, policy: ApproximationPolicy, question: QuestionForm, compare: Compare
+) -> AnswerComparison:
+    """Return the verdict on two final answers to a question."""
+    policy = with_rounding(policy, question)
+    left, right = without_quantity(reference, question), without_quantity(answer, question)
+    comparison = _compare_by_option(left, right, lang, policy, question, compare)
+    if comparison is None:
+        comparison = compare(left, right, lang, policy, question)
+    if comparison.outcome is Outcome.CORRECT and question.quantity is not None:
+        objection = _objection(reference, answer, question.quantity)
+        if objection is not None:
+            return replace(comparison, outcome=Outcome.WRONG, method=objection, doubtful=True)
+    return comparison
+
+
+def with_rounding(policy: ApproximationPolicy, question: QuestionForm) -> ApproximationPolicy:
+    """Return a policy with the rounding that the question asks for."""
+    return policy if question.rounding is None else replace(policy, rounding=question.rounding)
+
+
+def without_quantity(text: str, question: QuestionForm) -> str:
+    """Return an answer without "quantity asked for =" in front."""
+    if question.quantity is None or "=" not in text or len(text) > MAX_FORMULA_CHARS:
+        return text
+    clean = _clean(text)
+    for match in _EQUALS.finditer(clean):
+        value = clean[match.end() :].strip()
+        if value and _is_same_formula(compact(clean[: match.start()]), question.quantity):
+            return value
+    return text
+
+
+def _clean(text: str) -> str:
+    return strip_wrappers(strip_boxes(normalise_latex(text)))
+
+
+_EQUALS = re.compile(r"(?<![<>!=\\:])=(?!=)")
+_SUM = re.compile(r"[A-Za-z0-9+]+")
+
+
+def _is_same_formula(left: str, right: str) -> bool:
+    """Return whether two formulas are spelled alike, the order of a sum of letters left aside."""
+    if left == right or left == f"({right})":
+        return bool(left)
+    sums = _SUM.fullmatch(left) and _SUM.fullmatch(right)
+    return bool(sums) and sorted(left.split("+")) == sorted(right.split("+"))
+
+
+_OPERATION = re.compile(r"[+*/^!]|(?<=.)-|\\[a-zA-Z]{2,}|\d[A-Za-z(]|[a-z]{2}")
+_NAME = re.compile(r"[A-Za-z](?:_\{?\w\}?)?")
+_COMBINATION = re.compile(r"\d*[A-Za-z](?:_\{?\w\}?)?(?:[+*-]?\d*[A-Za-z](?:_\{?\w\}?)?)+")
+
+
+def _objection(reference: str, answer: str, quantity: str) -> str | None:
+    """Return why an answer of the right value is not what was asked for; None where it may be."""
+    if len(answer) > MAX_FORMULA_CHARS:
+        return None
+    formula = compact(_clean(answer))
+    if formula == quantity and _OPERATION.search(quantity) and compact(_clean(reference)) != formula:
+        return "repeats the question"
+    label, equals, _ = formula.partition("=")
+    if not equals or not _COMBINATION.fullmatch(quantity) or _is_same_formula(label, quantity):
+        return None
+    is_part = _NAME.fullmatch(label) is not None and label in quantity
+    return "not the quantity asked for" if is_part or _COMBINATION.fullmatch(label) else None
+
+
+def _compare_by_option(
+    reference: str, answer: str, lang: str, policy: ApproximationPolicy, question: QuestionForm, compare: Compare
+) -> AnswerComparison | None:
+    """Compare the letter of an option with a text by the option's text; None where that does not make them equal."""
+    if not question.options or reference.strip() == answer.strip():
+        return None
+    texts = _option_text(reference, question.options), _option_text(answer, question.options)
+    if (texts[0] is None) == (texts[1] is None) or parse_choice(_clean(answer if texts[1] is None else reference)):
+        return None  # two letters, none, or a letter beside a letter with its text
+    comparison = compare(texts[0] or reference, texts[1] or answer, lang, policy, question)
+    if comparison.outcome is not Outcome.CORRECT:
+        return None
+    chosen, other = (texts[0], answer) if texts[0] is not None else (texts[1] or "", reference)
+    rivals = [option for option in question.options if option != chosen]
+    if compact(_clean(chosen)) == compact(_clean(other)):
+        return replace(comparison, method="the option's text")
+    names = {compact(option.partition("=")[0]) for option in question.options}
+    is_part = "=" in chosen and "=" not in other and len(names) > 1  # -5, where f(5) = -5 is one of several statements
+    if is_part or any(compare(rival, other, lang, policy, question).outcome is Outcome.CORRECT for rival in rivals):
+        return replace(comparison, outcome=Outcome.WRONG, method="options", doubtful=True)
+    return replace(comparison, method=f"the option's text, {comparison.method}")
+
+
+def _option_text(text: str, options: tuple[str, ...]) -> str | None:
+    """Return the text of the option, or of the options, that an answer names by nothing but capital letters."""
+    if len(text) > MAX_FORMULA_CHARS:
+        return None
+    text = _clean(text)
+    letters = parse_choice_letters(text)
+    if letters is None:
+        choice = parse_choice(text)
+        if choice is None or choice[1] or choice[0] not in text:
+            return None
+        letters = choice[0]
+    places = [ord(letter) - ord("A") for letter in letters]
+    return ", ".join(options[place] for place in places) if max(places) < len(options) else None
