@@ -48,6 +48,7 @@ SHARED_ROOMS = {
     "policies",
     "prompts",
     "records",
+    "response_formats",
     "sources.kattis",
     "sources.kattis_statement",
     "sources.rows",

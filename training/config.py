@@ -11,9 +11,11 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from curation.config import ResponseFormat
 from curation.config.base import Settings
 from curation.config.engines import HeadDtype
 from curation.config.languages import ConsistencySettings
+from curation.response_formats import BOXED, MEANING
 
 
 class RewardSettings(Settings):
@@ -23,6 +25,12 @@ class RewardSettings(Settings):
         0.1, ge=0, description="For keeping the format; without it the reward is 0. 0.1 in the paper."
     )
     correctness: float = Field(0.9, ge=0, description="For a correct final answer. 0.9 in the paper.")
+    response_format: ResponseFormat = Field(
+        BOXED,
+        description=f"How a rollout of math must give its answer: {MEANING}. `boxed` in the paper, and asked for by "
+        "the prompt `solve`.",
+        exclude_if=lambda name: name == BOXED,
+    )
     language: float = Field(
         0.1, ge=0, description="Where problem, thoughts and answer share one language. 0.1 in the paper; 0 is off."
     )

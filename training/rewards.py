@@ -22,6 +22,7 @@ from typing import Protocol
 
 from curation.config.languages import ConsistencySettings
 from curation.records import Domain, Outcome
+from curation.response_formats import BOXED
 from curation.thinking import THINK, ThinkingTags, split_response
 from curation.verify.extraction import extract_answer
 from curation.verify.programs.extraction import code_blocks
@@ -119,7 +120,7 @@ def compute_reward(
     Raises:
         ValueError: the format is kept but there is no verdict, or no share of tests passed where it is needed.
     """
-    failure = format_error(inputs.text, inputs.domain, inputs.tags, inputs.finish)
+    failure = format_error(inputs.text, inputs.domain, inputs.tags, inputs.finish, settings.response_format)
     if failure is not None:
         return Reward(format_error=failure)
     if inputs.outcome is None:
@@ -152,15 +153,22 @@ def length_penalty(tokens: int, settings: RewardSettings) -> float:
     return -settings.length_penalty * min(max(over / settings.effective_length_cache, 0.0), 1.0)
 
 
-def format_error(text: str, domain: Domain, tags: ThinkingTags = THINK, finish: str | None = None) -> str | None:
+def format_error(
+    text: str,
+    domain: Domain,
+    tags: ThinkingTags = THINK,
+    finish: str | None = None,
+    response_format: str = BOXED,
+) -> str | None:
     """Return what is wrong with a rollout's format; None where it is kept.
 
     The format: it starts with the opening tag; there is one such tag and one closing tag; after it, a problem of math
-    has its final answer in a finished box, and one of code a Markdown block that names its language (paper, section
-    2.2). Without tags, the whole text is the answer.
+    has its final answer in the response format, a finished box in the paper, and one of code a Markdown block that
+    names its language (paper, section 2.2). Without tags, the whole text is the answer.
 
     Args:
         finish: how the rollout ended; where it is ``stop``, its end closes an open block.
+        response_format: that of math (`curation.response_formats`).
     """
     if tags.are_used:
         if not text.startswith(tags.open):
@@ -173,10 +181,10 @@ def format_error(text: str, domain: Domain, tags: ThinkingTags = THINK, finish: 
         if not blocks:
             return "no finished code block"
         return None if any(block.name for block in blocks) else "no code block names its language"
-    extracted = extract_answer(text)
-    if extracted is not None and extracted.method == "boxed":
+    if extract_answer(text, response_format, finish) is not None:
         return None
-    return f"no boxed answer after {tags.close}" if tags.are_used else "no boxed answer"
+    answer = "boxed answer" if response_format == BOXED else f"answer in the form {response_format}"
+    return f"no {answer} after {tags.close}" if tags.are_used else f"no {answer}"
 
 
 def _is_one_language(judged: RewardInputs, settings: RewardSettings, check_language: LanguageChecker | None) -> bool:

@@ -14,11 +14,12 @@ from curation.config.filters import (
     Benchmark,
     DecontaminationSettings,
     NearDedupSettings,
+    ResponseFormat,
     StatementSettings,
     VerifySettings,
 )
 from curation.config.languages import ConsistencySettings, LanguageSettings, TranslationSettings
-from curation.config.models import PremisesSettings, RewritingSettings
+from curation.config.models import LlmJudgeSettings, PremisesSettings, RewritingSettings
 from curation.config.policies import (
     AttemptColumns,
     Decoding,
@@ -51,6 +52,7 @@ __all__ = [
     "ExportSettings",
     "LanguageSettings",
     "LivePolicy",
+    "LlmJudgeSettings",
     "NearDedupSettings",
     "Pick",
     "PolicyFile",
@@ -60,6 +62,7 @@ __all__ = [
     "Recipe",
     "RecordedPolicy",
     "RefreshSettings",
+    "ResponseFormat",
     "RewritingSettings",
     "SamplingSettings",
     "ScheduleSettings",

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from curation.config.base import Settings
+from curation.response_formats import ANY, MEANING, checked_format
+
+ResponseFormat = Annotated[str, AfterValidator(checked_format)]
+"""A setting that names a response format."""
 
 
 class StatementSettings(Settings):
@@ -36,6 +40,12 @@ class VerifySettings(Settings):
 
     engine: Literal["goldilocks", "math-verify"] = Field(
         "goldilocks", description="Whose comparison counts: our own, or Math-Verify's, for comparison."
+    )
+    response_format: ResponseFormat = Field(
+        ANY,
+        description=f"How responses give their answers: {MEANING}. What keeps to no stated form has no answer. `boxed` "
+        "in the paper.",
+        exclude_if=lambda name: name == ANY,
     )
     limit_s: float = Field(2.0, gt=0, description="Seconds for one comparison; then the worker is killed.")
     memory_mb: int = Field(2048, ge=256, description="Memory of one worker, MiB.")

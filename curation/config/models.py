@@ -1,4 +1,4 @@
-"""What a model may be asked for beside attempts: votes on premises, and rewriting of hard multiple choice."""
+"""What a model may be asked for beside attempts: votes on premises and doubtful verdicts, and rewriting of choices."""
 
 from __future__ import annotations
 
@@ -32,6 +32,43 @@ class PremisesSettings(Settings):
     def _reachable(self) -> Self:
         if self.min_votes > self.votes:
             raise ValueError(f"least: {self.min_votes} readable votes can never come of {self.votes} votes")
+        return self
+
+
+class LlmJudgeSettings(Settings):
+    """The last tier of the verifier: votes of a model on verdicts that stayed doubtful."""
+
+    policy: PolicySettings | None = Field(
+        None,
+        description="A model that is asked whether a doubtful answer is the reference; nobody where absent. It never "
+        "overrules a verdict that is not doubtful.",
+    )
+    votes: int = Field(3, ge=1, description="Votes per comparison. Not in the paper.")
+    agreement: float = Field(
+        1.0,
+        gt=0.5,
+        le=1,
+        description="Least share of the readable votes that must say the same; else the verdict stays doubtful. "
+        "Another share asks nobody again. Not in the paper.",
+    )
+    min_votes: int = Field(2, ge=1, description="Fewest readable votes for a decision. Not in the paper.")
+    max_calls: int | None = Field(
+        None,
+        ge=1,
+        description="Budget of a difficulty stage in votes; the comparisons of most attempts come first, shard by "
+        "shard. No limit where absent.",
+    )
+    max_tokens: int | None = Field(
+        None,
+        ge=1,
+        description="The same in generated tokens: no comparison is begun once so many are spent. No limit where "
+        "absent.",
+    )
+
+    @model_validator(mode="after")
+    def _reachable(self) -> Self:
+        if self.min_votes > self.votes:
+            raise ValueError(f"min_votes: {self.min_votes} readable votes can never come of {self.votes} votes")
         return self
 
 

@@ -12,7 +12,7 @@ from curation.config.coding import CodeSettings
 from curation.config.difficulty import DifficultyStage, SecondStage
 from curation.config.filters import DecontaminationSettings, NearDedupSettings, StatementSettings, VerifySettings
 from curation.config.grading import GraderSettings
-from curation.config.models import PremisesSettings, RewritingSettings
+from curation.config.models import LlmJudgeSettings, PremisesSettings, RewritingSettings
 from curation.config.old_keys import RECIPE
 from curation.config.refreshing import RefreshSettings
 from curation.config.schedule import ScheduleSettings, StatedCosts
@@ -55,6 +55,9 @@ class Recipe(Settings):
         default_factory=PremisesSettings, description="A model's votes on missing premises and contradictions."
     )
     verify: VerifySettings = Field(default_factory=VerifySettings, description="How answers are judged.")
+    llm_judge: LlmJudgeSettings = Field(
+        default_factory=LlmJudgeSettings, description="A model's votes on verdicts that stayed doubtful."
+    )
     code: CodeSettings = Field(default_factory=CodeSettings, description="The code pipeline: tests and languages.")
     stage1: DifficultyStage = Field(description="Difficulty, first policy.")
     grader: GraderSettings | None = Field(
@@ -97,7 +100,12 @@ class Recipe(Settings):
 
     @model_validator(mode="after")
     def _math_pipeline_only(self) -> Self:
-        for name, policy in (("rewriting", self.rewriting.policy), ("premises", self.premises.policy)):
+        asked = {
+            "rewriting": self.rewriting.policy,
+            "premises": self.premises.policy,
+            "llm_judge": self.llm_judge.policy,
+        }
+        for name, policy in asked.items():
             if policy is not None and self.flow != "curate-math":
                 raise ValueError(f"{name}.policy: no stage of `{self.flow}` asks it; remove the table [{name}.policy]")
         return self

@@ -16,6 +16,7 @@ import polars as pl
 
 from curation.policies.excerpt import excerpt, shortened
 from curation.records import Outcome
+from curation.verify.classes import keep_classes
 from curation.verify.math_judge import Verdict
 
 FAILED = (Outcome.TIMEOUT, Outcome.BROKEN)
@@ -63,23 +64,13 @@ def replace_failed(verdicts: pl.DataFrame, again: Sequence[Verdict]) -> pl.DataF
         verdicts: `VERDICT` rows of one problem, in the order of the index.
         again: the new verdict on each of them. What did not fail before keeps its row, whatever is said of it now.
     """
-    known: dict[int, int] = {0: 0}  # new class: the class that the problem's verdicts have for it
-    old = list(verdicts.select("outcome", "answer_class").iter_rows())
-    for (outcome, answer_class), verdict in zip(old, again, strict=True):
-        if outcome not in FAILED and answer_class and verdict.answer_class:
-            known.setdefault(verdict.answer_class, answer_class)
-    highest = max((answer_class for _, answer_class in old if answer_class is not None), default=0)
-    rows = []
     columns = ("outcome", "answer_class", "method")
-    for (outcome, answer_class, method), verdict in zip(verdicts.select(columns).iter_rows(), again, strict=True):
-        if outcome not in FAILED:
-            rows.append((outcome, answer_class, method))
-            continue
-        if verdict.answer_class is not None and verdict.answer_class not in known:
-            highest += 1
-            known[verdict.answer_class] = highest
-        new_class = known[verdict.answer_class] if verdict.answer_class is not None else None
-        rows.append((verdict.outcome.value, new_class, verdict.method))
+    old = list(verdicts.select(columns).iter_rows())
+    classes = keep_classes(verdicts["answer_class"].to_list(), [verdict.answer_class for verdict in again])
+    rows = [
+        row if row[0] not in FAILED else (verdict.outcome.value, answer_class, verdict.method)
+        for row, verdict, answer_class in zip(old, again, classes, strict=True)
+    ]
     replaced = pl.DataFrame(rows, schema={name: verdicts.schema[name] for name in columns}, orient="row")
     return verdicts.with_columns(replaced)
 

@@ -27,13 +27,14 @@ import time
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from curation.difficulty.early_stopping import OutcomeTally, StoppingRule
 from curation.difficulty.progress import SamplingProgress
 from curation.difficulty.unanswered import ResponseTally, UselessResponses
 from curation.records import COUNTED_OUTCOMES, Completion, Outcome, Policy, PromptRequest
 from curation.storage.attempts import AttemptStore
+from curation.verify.classes import keep_classes
 from curation.verify.math_judge import Judge, JudgeTask, Response, Verdict
 
 VERSION = "sampling@1"
@@ -108,7 +109,10 @@ class _OpenProblem:
 
 
 class Sampler:
-    """Samples attempts and has them judged. The policy and the judge are open; `run` may be called once."""
+    """Samples attempts and has them judged. The policy and the judge are open; `run` may be called once.
+
+    With ``doubtful_is_open`` a doubtful verdict counts as one that is not there yet, as somebody decides on it later.
+    """
 
     def __init__(
         self,
@@ -122,9 +126,10 @@ class Sampler:
         total: int | None = None,
         watch: Callable[[SamplingProgress], None] | None = None,
         alarm: Callable[[UselessResponses], None] | None = None,
+        doubtful_is_open: bool = False,
     ) -> None:
         self._policy, self._store, self._judge, self._rule = policy, store, judge, rule
-        self._ahead = ahead
+        self._ahead, self._doubtful_is_open = ahead, doubtful_is_open
         self._instant = bool(getattr(policy, "instant", False))
         self._max_open = open_problems or max(MIN_OPEN_PROBLEMS, 4 * policy.in_flight)
         self._watch, self._alarm = watch, alarm
@@ -324,7 +329,7 @@ class Sampler:
         future = self._judge.submit(task, answers)
         if future.done():
             problem.is_judging = False
-            self._take_verdicts(problem, indices, future.result(), answers)
+            self._take_verdicts(problem, indices, future.result())
             return
         loop = asyncio.get_running_loop()
 
@@ -334,22 +339,13 @@ class Sampler:
 
         future.add_done_callback(notify)
 
-    def _take_verdicts(
-        self,
-        problem: _OpenProblem,
-        indices: list[int],
-        verdicts: Sequence[Verdict],
-        answers: Sequence[str | None] | None = None,
-    ) -> None:
-        """Remember the verdict of each answer, and count the attempts that wait for them.
-
-        Args:
-            answers: what was judged, in the order of the verdicts; as the verdicts say where absent.
-        """
-        if answers is None:
-            answers = [verdict.answer for verdict in verdicts]
-        for answer, verdict in zip(answers, verdicts, strict=True):
-            problem.verdict_by_answer.setdefault(answer, verdict)
+    def _take_verdicts(self, problem: _OpenProblem, indices: list[int], verdicts: Sequence[Verdict]) -> None:
+        """Remember the verdict of each answer, and count the attempts that wait for them."""
+        known = problem.verdict_by_answer
+        before = [known[verdict.answer].answer_class if verdict.answer in known else None for verdict in verdicts]
+        classes = keep_classes(before, [verdict.answer_class for verdict in verdicts])
+        for verdict, answer_class in zip(verdicts, classes, strict=True):
+            known.setdefault(verdict.answer, replace(verdict, answer_class=answer_class))
         self._count(problem, indices)
 
     def _count(self, problem: _OpenProblem, indices: list[int]) -> None:
@@ -360,7 +356,9 @@ class Sampler:
                 counts = problem.tally.add(None, None)
             else:
                 verdict = problem.verdicts[index] = problem.verdict_by_answer[answer]
-                counts = problem.tally.add(verdict.outcome, verdict.answer_class)
+                is_open = self._doubtful_is_open and verdict.is_doubtful
+                outcome, answer_class = (Outcome.BROKEN, None) if is_open else (verdict.outcome, verdict.answer_class)
+                counts = problem.tally.add(outcome, answer_class)
                 has_answer = verdict.outcome is not Outcome.NO_ANSWER
                 is_cut_off = index in problem.cut_off
                 self._responses.add(problem.request.id, index, has_answer=has_answer, is_cut_off=is_cut_off)

@@ -9,7 +9,7 @@ import polars as pl
 from curation.difficulty.sampling import SampledProblem
 from curation.records import VERDICT, AttemptKey
 from curation.storage.attempts import AttemptStore
-from curation.verify.math_judge import Judge, Response, final_answer
+from curation.verify.math_judge import Judge, Response
 
 
 def verdict_frame(sampled: Iterable[SampledProblem], key: AttemptKey, verifier: str) -> pl.DataFrame:
@@ -34,15 +34,14 @@ def verdict_frame(sampled: Iterable[SampledProblem], key: AttemptKey, verifier: 
 
 
 def stored_answers(
-    store: AttemptStore, problems: Sequence[str], attempts: int, judge: Judge | None = None
+    store: AttemptStore, problems: Sequence[str], attempts: int, judge: Judge
 ) -> dict[str, dict[int, str | None]]:
     """Return the final answers of the stored attempts below ``attempts``, by problem and index.
 
     `SamplingRequest.stored_answers` takes those of one problem.
     """
-    read = final_answer if judge is None else judge.final_answer
     answers: dict[str, dict[int, str | None]] = {}
     rows = store.read(problems, ["problem", "index", "text", "answer", "finish"]).filter(pl.col("index") < attempts)
     for problem, index, text, answer, finish in rows.iter_rows():
-        answers.setdefault(problem, {})[index] = read(Response(text, answer, finish))
+        answers.setdefault(problem, {})[index] = judge.final_answer(Response(text, answer, finish))
     return answers

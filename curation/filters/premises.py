@@ -13,12 +13,11 @@ Not here: who is asked, and the statements themselves.
 
 from __future__ import annotations
 
-import re
 from enum import StrEnum
 
 import polars as pl
 
-from curation.thinking import split_response
+from curation.prompts.verdicts import read_verdict
 
 VERSION = "premises@1"
 
@@ -45,25 +44,11 @@ TALLY = pl.Schema(
     }
 )
 
-_VERDICT = re.compile(r"(?i)\bVERDICT\W{0,6}(SOUND|MISSING|CONTRADICTORY|UNDETERMINED)\b")
-
 
 def read_vote(text: str | None) -> PremiseVote:
-    """Return the last verdict of a response; what stands in its thoughts does not count.
-
-    A response that names two verdicts in its last line is unreadable, as is one that never closed its thoughts.
-    """
-    if text is None:
-        return PremiseVote.UNREADABLE
-    response = split_response(text).answer
-    if response is None:
-        return PremiseVote.UNREADABLE
-    verdicts = list(_VERDICT.finditer(response))
-    if not verdicts:
-        return PremiseVote.UNREADABLE
-    line = response[verdicts[-1].start() :].partition("\n")[0]
-    verdict_words = {word for word in re.findall(r"[A-Z]+", line.upper()) if word.lower() in set(PremiseVote)}
-    return PremiseVote(verdicts[-1][1].lower()) if len(verdict_words) == 1 else PremiseVote.UNREADABLE
+    """Return the verdict of a response, `PremiseVote.UNREADABLE` where it gives none."""
+    verdict = read_verdict(text, tuple(vote.upper() for vote in (PremiseVote.SOUND, *FAULTS)))
+    return PremiseVote(verdict.lower()) if verdict is not None else PremiseVote.UNREADABLE
 
 
 def tally_votes(problems: pl.Series, attempts: pl.DataFrame) -> pl.DataFrame:

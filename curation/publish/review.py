@@ -52,6 +52,8 @@ DISPUTE = pl.Schema(
     }
 )
 
+_BEFORE_REVIEW = "before review: "
+
 SHOWN_COLUMNS = 5
 """Most doubtful verdicts that the evidence of one problem names."""
 
@@ -134,7 +136,7 @@ def apply_verdicts(problems: pl.DataFrame, verdicts: ReviewVerdicts) -> tuple[pl
     rejected = pl.col("_judged").fill_null(False) & pl.col("_said").is_null()
     replaced = pl.col("_said").is_not_null() & pl.col("_said").ne_missing(pl.col("answer"))
     # a bare letter would still be taken for the right option's
-    replaced_answer = pl.format("before review: {}", pl.coalesce("raw_answer", "answer", pl.lit("")))
+    replaced_answer = pl.format(_BEFORE_REVIEW + "{}", pl.coalesce("raw_answer", "answer", pl.lit("")))
     kept = joined.filter(~rejected).with_columns(
         raw_answer=pl.when(replaced).then(replaced_answer).otherwise("raw_answer"),
         answer=pl.coalesce("_said", "answer"),
@@ -143,6 +145,12 @@ def apply_verdicts(problems: pl.DataFrame, verdicts: ReviewVerdicts) -> tuple[pl
         stage=pl.lit(STAGE), reason=pl.lit(DropReason.REJECTED.value), evidence=pl.lit("a person rejected the problem")
     )
     return kept.select(problems.columns), dropped.select(DROPPED.names())
+
+
+def replaced_reference(raw_answer: str | None) -> str | None:
+    """Return the reference that a person replaced, from a row's ``raw_answer``; None where nobody did."""
+    is_replaced = raw_answer is not None and raw_answer.startswith(_BEFORE_REVIEW)
+    return raw_answer.removeprefix(_BEFORE_REVIEW) if raw_answer is not None and is_replaced else None
 
 
 def keep_accepted_labels(decisions: pl.DataFrame, unsuspecting: pl.DataFrame, verdicts: ReviewVerdicts) -> pl.DataFrame:

@@ -1,20 +1,23 @@
-r"""The final answer of a response.
+r"""The final answer of a response: the one reader for measuring, training, judging again and files of pairs.
 
-A prompt asks for ``\boxed{}`` after the reasoning, so that is what counts: the last top-level box after the last
-``</think>`` (boxes that follow one another joined by "and" or commas are one answer). Attempts from elsewhere often
-answer another prompt; for them, and only where there is no box at all, these fall-backs are tried in order, each
-named in `ExtractedAnswer.method`:
+A prompt asks for an answer in some form, the response format; `ANY` is all of them, for attempts of which nobody knows
+what was asked. They are tried in this order, each named in `ExtractedAnswer.method`:
 
-    hashes     the last ``#### 18``
-    cue        the last "The answer is …", "Final answer: …", "A: 26", "答案是 …", "Réponse : …" …
+    boxed      the last top-level box after the last ``</think>``, and those that are one answer with it; a "final
+               answer" behind it counts more
+    tag        what stands in the last ``<answer>…</answer>``; it counts before a box that ends before it
+    hashes     the last ``#### 18``; a heading (``#### Step 2: add``) is none
+    cue        the last "The answer is …", "Final answer: …", "A: 26", "答案是 …", or a heading that says so
+    choice     the last ``Choice_C``
     bare       the whole response is one short line
-    sentence   (lenient only) the last formula or number of the last sentence with one
-    display    (lenient only) the last formula of the text, ``$…$``, ``\[…\]``, ``\(…\)``
-    emphasis   (lenient only) the last ``**…**``
-    number     (lenient only) the last number
 
-A response that was cut off has no final answer: an open ``<think>`` or an unfinished last box gives None unless
-``lenient``. Lenient reading is for pairs of texts that people wrote (`goldilocks verify answers`), never for rewards.
+Where words stand around the value behind a marker, the value is read (`curation.verify.prose`), or the text stays whole
+and is not refused with confidence. A response that was cut off has no final answer: an open ``<think>``, an unfinished
+last box, an open tag; of a text that ended for want of room, the last token does not count.
+
+`LOOSE` goes on where none of these is there, for pairs of texts that people wrote and never for rewards: `sentence`
+(the last formula or number of the last sentence with one), `display` (the last formula), `emphasis` (the last
+``**…**``), `number` (the last one).
 
 Every pass is linear in the length of the response. Nothing here understands the answer; `answers` does.
 """
@@ -22,10 +25,26 @@ Every pass is linear in the length of the response. Nothing here understands the
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from curation.languages.vocabulary import every, neighbours, one_of
-from curation.thinking import split_response
+from curation.response_formats import ANY, BOXED, CHOICE, CUE, HASHES, LOOSE, TAG
+from curation.thinking import CLOSE, OPEN, split_response
+from curation.verify.answers.words import parse_boolean
+from curation.verify.boxes import boxed_answer, end_of_boxes, has_box, unfinished_box
+from curation.verify.loose_reading import guess_answer, only_money
+from curation.verify.prose import (
+    CHAFF_END,
+    MATH,
+    SENTENCE_END,
+    WORD,
+    inside,
+    is_prose,
+    leading_value,
+    stated_value,
+    value_in,
+)
 
 MAX_BARE_CHARS = 160
 """Characters of a response that is taken as nothing but its answer."""
@@ -33,11 +52,11 @@ MAX_BARE_CHARS = 160
 MAX_ANSWER_CHARS = 4000
 """Characters of an answer that is looked for by a fall-back."""
 
+MAX_STATED_CHARS = 300
+"""Characters of a sentence of which what stands behind "is" may be the answer."""
+
 MAX_CUES = 20
 """Cues at the end of a response that are looked at."""
-
-MAX_BOXES = 40
-"""Boxes that are joined into one answer."""
 
 TAIL_CHARS = 20_000
 """Characters at the end of a response that fall-backs search."""
@@ -54,213 +73,244 @@ class ExtractedAnswer:
     answer: str
 
 
-_BOX = re.compile(r"\\+(?:boxed|fbox|framebox)(?![A-Za-z])\s*")
-_BOX_OR_BRACE = re.compile(r"\\+(?:boxed|fbox|framebox)\s*\{|\\[\\{}]|[{}]")
-_BARE_BOX = re.compile(r"\\+(?:boxed|fbox)\s*(?:(\\?[A-Za-z0-9][\w.]*)|\$([^$]{1,80})\$)")
-_SPACED_JOINERS = one_of(lambda vocab: vocab.answers.box_joiners, spaced=True)
-_HAN_JOINERS = one_of(lambda vocab: vocab.answers.box_joiners, spaced=False)
-_JOINER = re.compile(
-    r"(?:\s|\\\\|[,;.&$~]|\\(?:quad|qquad|text|textbf|mbox|mathrm|land|lor|cup|[(),;:!\[\] ])|[{}]"
-    rf"|\b(?:{_SPACED_JOINERS})\b|{_HAN_JOINERS}|、|，|；|\*\*"
-    rf"|\b(?:{one_of(lambda vocab: vocab.answers.box_fillers)})\b|\([a-z]\)|[a-zA-Z](?:_\{{?\w\}}?)?\s*=)*"
+_ANSWER_TAG = "<answer>"
+_HASHES = re.compile(r"(?<!#)####(?!#)[ \t]*([^\n]{0,400})")
+_NUMBERED = re.compile(r"\d+[.):]\s+\D")
+_VALUE_START = re.compile(r"[-−+]?\s*[\d$€£¥\\(\[{.√π]|\*\*|[A-Za-z]\b")
+_CHOICE = re.compile(
+    rf"(?<![A-Za-z])(?i:{one_of(lambda vocab: vocab.answers.choice_words)})[_ ]?\(?([A-J])\)?(?![A-Za-z_'’])"
 )
-_CONNECTIVE = re.compile(rf"\b(?:{one_of(lambda vocab: vocab.answers.connectives_at_start)})\b")
-_SECOND_THOUGHT = re.compile(rf"(?:{one_of(lambda vocab: vocab.answers.second_thoughts)})\b", re.IGNORECASE)
-_HASHES = re.compile(r"####[ \t]*([^\n]{1,400})")
+_NAMED_CHOICE = re.compile(r"(?<![A-Za-z])[Cc]hoice_([A-J])(?![A-Za-z_])")
 _NEIGHBOURS_CUES = "|".join(cue for vocab in neighbours() for cue in vocab.cues)
 ANSWER_CUE = re.compile(rf"(?:{one_of(lambda vocab: vocab.answers.cues)}|{_NEIGHBOURS_CUES})", re.IGNORECASE)
 _WEAK_CUE = re.compile(rf"(?:{one_of(lambda vocab: vocab.answers.weak_cues)})\b", re.IGNORECASE)
+_STRONG_CUE = re.compile(one_of(lambda vocab: vocab.answers.strong_cues), re.IGNORECASE)
 _LINE_CUE = re.compile(r"A:", re.IGNORECASE)
-_DISPLAY = re.compile(
-    r"\$\$(.{1,2000}?)\$\$|\\\[(.{1,2000}?)\\\]|\\\(([^\n]{1,2000}?)\\\)|\$((?:\\.|[^$\\\n]){1,2000})\$", re.DOTALL
+_HEADING = re.compile(
+    rf"^[ \t]*(?:\#{{1,6}}[ \t]*)?(?:\*\*|__)?(?:{one_of(lambda vocab: vocab.answers.headings)})"
+    r"[ \t]*[:：]?[ \t]*(?:\*\*|__)?[ \t]*[:：]?[ \t]*\n\s*",
+    re.IGNORECASE | re.MULTILINE,
 )
-_BOLD = re.compile(r"\*\*([^*\n]{1,200})\*\*")
-_NUMBER = re.compile(
-    r"\\[dt]?frac\{[^{}]{1,40}\}\{[^{}]{1,40}\}"
-    r"|(?<![A-Za-z0-9_.])[-−]?(?:\d{1,3}(?:[,\u202f\u00a0]\d{3})+|\d+)(?:[.,]\d+)?(?:/\d+)?%?(?![.,]?\d)|(?<![\w])\.\d+"
-)
-_COINS = ("$", "€", "£", "¥")
-_MONEY = re.compile(r"\s?[$€£¥]")
-_CHAFF_END = re.compile(
-    rf"(?:\.?\s*(?:{one_of(lambda vocab: vocab.answers.farewells)}|<\|[a-z_]+\|>(?:user|assistant)?"
-    r"|</s>|<eos>)\.?)+\s*$",
-    re.IGNORECASE,
-)
-_SENTENCE_END = re.compile(
-    r"(?<=[^\W\d_][^\W\d_])[.!?](?=\s|$)|(?<=[\d)}\]$*%])\.(?=\s+[A-ZÀ-ÞА-Я\u4e00-\u9fff(]|\s*$)|。|\n|<\||\.\$\$?(?=\s+[A-Z])"
-)
+_JUDGEMENT = re.compile(rf"(?:{one_of(lambda vocab: vocab.answers.judgements)})\s*(?:[,.;:!)]|$)", re.IGNORECASE)
+_BOLD_LABEL = re.compile(r"(?:\*\*|__)[ \t]*([:：])")
 
 
-def extract_answer(response: str, *, lenient: bool = False) -> ExtractedAnswer | None:
-    """Return the final answer of ``response``, or None where it gives none."""
+def extract_answer(response: str, form: str = ANY, finish: str | None = None) -> ExtractedAnswer | None:
+    """Return the final answer of ``response``, or None where it gives none.
+
+    Args:
+        form: the response format (`curation.response_formats`).
+        finish: how the response ended; where that is ``length``, its last token may be half a number.
+    """
     parts = split_response(response)
-    if parts.answer is not None and (parts.answer.strip() or not lenient):
+    if parts.answer is not None and (parts.answer.strip() or form != LOOSE):
         text = parts.answer
-    elif lenient:
+    elif form == LOOSE:
         text = response if parts.answer is None else parts.thoughts
     else:
         return None
-    if "\\" in text and _BOX.search(text):
-        return _boxed(text, lenient)
-    tail = text[-TAIL_CHARS:]
-    extracted = _by_hashes(tail) or _by_cue(tail)
+    if form not in (ANY, LOOSE):
+        return _in_format(text, form, finish)
+    extracted = _marked(text, finish)
     if extracted is not None:
         return extracted
-    if lenient:
-        return _by_last_sentence(tail) or _by_display(tail) or _by_emphasis(tail) or _by_number(tail)
-    return _bare(text)
+    if has_box(text) or (finish == "length" and form == ANY):  # cut off within a box, or before any marker
+        unfinished = unfinished_box(text) if form == LOOSE else None
+        return _answer("boxed (unfinished)", unfinished) if unfinished is not None else None
+    bare = _bare(text)
+    if form == ANY or (bare is not None and not is_prose(bare.answer)):
+        return bare
+    tail = text[-TAIL_CHARS:]
+    guess = guess_answer(tail)
+    return _answer(*guess) if guess is not None else bare
 
 
-def strip_boxes(text: str) -> str:
-    """Return ``text`` without its box commands, but with their contents."""
-    if "boxed" not in text and "fbox" not in text:
-        return text
-    whole = text.strip()
-    spans, cut = _top_level_boxes(whole)
-    if cut is None and len(spans) == 1 and spans[0][0] == 0 and spans[0][2] == len(whole):
-        return strip_boxes(whole[spans[0][1] : -1]) if len(whole) < MAX_ANSWER_CHARS else _BOX.sub(" ", text)
-    return _BOX.sub(" ", text)
+def read_answer(text: str, form: str = ANY) -> str | None:
+    """Return the final answer of a text that is an answer already, or a response that holds one; None for none.
 
+    Recorded answers and both sides of a pair are such texts. What has no marker and no words is the answer as it is.
 
-def _boxed(text: str, lenient: bool) -> ExtractedAnswer | None:
-    spans, cut = _top_level_boxes(text)
-    if cut is not None and (not spans or cut > spans[-1][2]):
-        return _answer("boxed (unfinished)", text[cut:].split("\n", 1)[0]) if lenient else None
-    bare = [match for match in _BARE_BOX.finditer(text) if not spans or match.start() > spans[-1][2]]
-    if bare:
-        return _answer("boxed", bare[-1].group(1) or bare[-1].group(2))
-    if not spans:
-        return None
-    parts = [spans[-1]]
-    for span in spans[-2 : -MAX_BOXES - 1 : -1]:
-        if parts[-1][0] - span[2] > 60 or not _joins(text[span[2] : parts[-1][0]]):
-            break
-        parts.append(span)
-    parts.reverse()
-    return _answer("boxed", ", ".join(strip_boxes(text[inner:end]).strip() for _, inner, end in _without_braces(parts)))
-
-
-def _without_braces(spans: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
-    return [(start, inner, end - 1) for start, inner, end in spans]
-
-
-def _joins(gap: str) -> bool:
-    if gap.count("\n\n") > 1 or re.search(r"[.。]\s+[A-Z]", gap) or _SECOND_THOUGHT.search(gap):
-        return False
-    if len(_CONNECTIVE.findall(gap)) > 1:
-        return False
-    match = _JOINER.match(gap)
-    return match is not None and match.end() == len(gap)
-
-
-def _top_level_boxes(text: str) -> tuple[list[tuple[int, int, int]], int | None]:
-    """Return (start, start of content, end after the brace) of each outermost box.
-
-    The second value is where the content of an unfinished box starts; None where there is none.
+    Args:
+        form: `LOOSE`, or anything else: whoever recorded an answer read it in some format already.
     """
-    spans: list[tuple[int, int, int]] = []
-    stack: list[tuple[int, int] | None] = []
-    boxes = 0
-    for match in _BOX_OR_BRACE.finditer(text):
-        token = match.group()
-        if len(token) > 2:
-            stack.append((match.start(), match.end()))
-            boxes += 1
-        elif token == "{":
-            stack.append(None)
-        elif token == "}" and stack:
-            opened = stack.pop()
-            if opened is not None:
-                boxes -= 1
-                while spans and spans[-1][0] > opened[0]:
-                    spans.pop()  # each box is taken away at most once: linear
-                spans.append((opened[0], opened[1], match.end()))
-    unfinished = [opened for opened in stack if opened is not None]
-    return spans, unfinished[-1][1] if unfinished else None
+    whole = clean_recorded_answer(text)
+    if whole is None:
+        return (text.strip() or None) if form == LOOSE else None
+    if OPEN in text or CLOSE in text:
+        extracted = extract_answer(text, LOOSE if form == LOOSE else ANY)
+        return extracted.answer if extracted is not None else None
+    extracted = _marked(whole, None)
+    if extracted is not None:
+        money = only_money(extracted.answer) if form == LOOSE and is_prose(extracted.answer) else None
+        return money or extracted.answer
+    if form == LOOSE:
+        return _read_loosely(whole)
+    return (value_in(whole) or whole) if is_prose(whole) else whole
+
+
+def _read_loosely(text: str) -> str:
+    """Return the answer in a text of people, which is it already where no words stand around it."""
+    if (not is_prose(text) and not has_box(text)) or parse_boolean(text) is not None:
+        return text
+    is_sentence = len(text) <= MAX_STATED_CHARS and "$" not in text and "\n" not in text
+    value = value_in(text) or (stated_value(text) if is_sentence else text)
+    if value != text:
+        return value
+    extracted = extract_answer(text, LOOSE)
+    return extracted.answer if extracted is not None else text
+
+
+def _marked(text: str, finish: str | None) -> ExtractedAnswer | None:
+    """Return the answer behind the marker that counts most; None where there is none, or a box was cut off."""
+    tagged = _by_tag(text, _ANSWER_TAG)
+    if has_box(text):
+        behind = text.lower().rfind("</answer>")
+        if tagged is None or behind < end_of_boxes(text):
+            return _by_later_cue(text[end_of_boxes(text) :]) or _by_box(text)
+    if tagged is not None:
+        return tagged
+    tail = _whole_tokens(text[-TAIL_CHARS:], finish)
+    return _by_hashes(tail) or _by_cue(tail, finish == "length") or _by_choice(tail, _NAMED_CHOICE)
+
+
+def _by_later_cue(text: str) -> ExtractedAnswer | None:
+    """Return the value behind a "Final answer:" that stands behind the last box."""
+    cue = next(iter([*_STRONG_CUE.finditer(text)][::-1]), None)
+    extracted = _by_cue(text[cue.start() :]) if cue is not None and not has_box(text[cue.start() :]) else None
+    is_value = extracted is not None and _is_short(extracted.answer) and not is_prose(extracted.answer)
+    return extracted if is_value else None
+
+
+def _in_format(text: str, form: str, finish: str | None) -> ExtractedAnswer | None:
+    """Return the answer in one stated format."""
+    if form == BOXED:
+        return _by_box(text)
+    if TAG.fullmatch(form):
+        return _by_tag(text, form)
+    tail, is_cut = _whole_tokens(text[-TAIL_CHARS:], finish), finish == "length"
+    return _by_cue(tail, is_cut) if form == CUE else _BY_FORMAT[form](tail)
+
+
+def _whole_tokens(text: str, finish: str | None) -> str:
+    """Return a text without its last token where it was cut off within it, perhaps."""
+    if finish != "length" or not text or text[-1].isspace():
+        return text
+    return text[: len(text) - len(text.split()[-1])]
+
+
+def _by_box(text: str) -> ExtractedAnswer | None:
+    content = boxed_answer(text)
+    return _answer("boxed", content) if content is not None else None
+
+
+def _by_tag(text: str, tag: str) -> ExtractedAnswer | None:
+    """Return what stands in the last tag that is closed; a marker within it counts."""
+    small = text.lower()
+    end = small.rfind(tag.lower().replace("<", "</"))
+    start = small.rfind(tag.lower(), 0, max(end, 0))
+    if start < 0 or len(small) != len(text):
+        return None
+    content = text[start + len(tag) : end].strip()
+    inner = _by_box(content) or _by_hashes(content) or _by_cue(content) or _by_choice(content, _NAMED_CHOICE)
+    return ExtractedAnswer("tag", inner.answer) if inner is not None else _answer("tag", _value_or_all(content))
 
 
 def _by_hashes(text: str) -> ExtractedAnswer | None:
-    matches = _HASHES.findall(text)
-    return _answer("hashes", matches[-1]) if matches else None
+    """Return what follows the last hashes that are no heading of a part of the text; words alone only at its end."""
+    last: ExtractedAnswer | None = None
+    for match in [*_HASHES.finditer(text)][::-1]:
+        said = _strip_markup(match[1])
+        if not said or _NUMBERED.match(said) or ANSWER_CUE.search(said):
+            continue
+        begins_line = text[: match.start()].rstrip(" \t")[-1:] in ("", "\n")
+        if not begins_line or _VALUE_START.match(said):
+            return _answer("hashes", _value_or_all(said))
+        if not text[match.end() :].strip():
+            last = _answer("hashes", _value_or_all(said))
+    return last
 
 
-def _by_cue(text: str) -> ExtractedAnswer | None:
+def _by_cue(text: str, is_cut: bool = False) -> ExtractedAnswer | None:
     """Return what follows the last cue, up to the end of its sentence.
 
-    A mere "so" or "hence" counts where there is no better cue.
+    A cue that only says that the answer is right counts where nothing else does; so do a mere "so" or "hence".
+
+    Args:
+        is_cut: whether the text ends for want of room, so that of an unfinished sentence only its first value counts.
     """
+    text = _BOLD_LABEL.sub(r"\1", text)
     weak: ExtractedAnswer | None = None
-    for match in list(ANSWER_CUE.finditer(text))[: -MAX_CUES - 1 : -1]:
+    judged: ExtractedAnswer | None = None
+    cues = [*ANSWER_CUE.finditer(text), *_HEADING.finditer(text)]
+    for match in sorted(cues, key=lambda match: match.end())[: -MAX_CUES - 1 : -1]:
         before = text[max(0, match.start() - 20) : match.start()].rstrip(" \t*")[-1:]
         if _LINE_CUE.fullmatch(match.group()) and before not in ("", "\n"):
             continue
-        answer = _text_after(text, match.end())
-        if answer and _WEAK_CUE.match(match.group()) is None:
-            return ExtractedAnswer("cue", answer)
-        if answer and weak is None and _is_short(answer):
+        answer, is_whole = _text_after(text, match.end())
+        if is_cut and not is_whole:
+            answer = leading_value(answer.rstrip(" ,;:")) or ""
+        if not answer:
+            continue
+        if _JUDGEMENT.match(answer):
+            judged = judged or ExtractedAnswer("cue", answer)
+        elif _WEAK_CUE.match(match.group()) is None:
+            return ExtractedAnswer("cue", _value_or_all(answer))
+        elif weak is None and _is_short(answer):
             weak = ExtractedAnswer("cue", answer)
-    return weak
+    return weak or judged
 
 
-def _text_after(text: str, start: int) -> str:
+def _value_or_all(text: str) -> str:
+    """Return the one value in a text with words around it; the whole text where it is nothing else, or not one."""
+    is_sum = "=" in text and WORD.search(text) is not None
+    return (value_in(text) or text) if is_sum or is_prose(text) else text
+
+
+def _text_after(text: str, start: int) -> tuple[str, bool]:
+    """Return what follows a cue, and whether its sentence ends before the text does."""
     rest = text[start : start + MAX_ANSWER_CHARS].lstrip(" \t:：=*_")
     if rest[:1] == "\n":
         rest = rest.lstrip()
-    rest = _CHAFF_END.sub("", rest)
-    display = _DISPLAY.match(rest)
+    rest = CHAFF_END.sub("", rest)
+    display = MATH.match(rest)
     if display:
         begins_line = rest[display.end() :].lstrip(" .*")[:1] in ("", "\n")
         if begins_line or rest.startswith(("\\[", "$$")):
-            return _strip_markup(next(group for group in display.groups() if group is not None))
-    end = _SENTENCE_END.search(rest)
-    return _strip_markup(rest[: end.start()] if end else rest)
+            return _strip_markup(inside(display.group())), True
+    end = SENTENCE_END.search(rest)
+    return _strip_markup(rest[: end.start()] if end else rest), end is not None
 
 
 def _is_short(text: str) -> bool:
     return len(text) <= 40 and any(char.isdigit() for char in text)
 
 
+def _by_choice(text: str, pattern: re.Pattern[str] = _CHOICE) -> ExtractedAnswer | None:
+    letters = pattern.findall(text)
+    return ExtractedAnswer("choice", letters[-1]) if letters else None
+
+
+def _by_stated_choice(text: str) -> ExtractedAnswer | None:
+    """Return the letter of the option that a response names last, or that it consists of."""
+    named, cue = _by_choice(text), _by_cue(text)
+    letter = re.fullmatch(r"\W{0,3}([A-J])\W{0,3}", (cue.answer if cue is not None else text).strip())
+    return ExtractedAnswer("choice", letter[1]) if letter is not None else named
+
+
+_BY_FORMAT: Mapping[str, Callable[[str], ExtractedAnswer | None]] = {
+    HASHES: _by_hashes,
+    CHOICE: _by_stated_choice,
+}
+
+
 def _bare(text: str) -> ExtractedAnswer | None:
     stripped = text.strip()
-    if not stripped or len(stripped) > MAX_BARE_CHARS or "\n" in stripped:
+    if MATH.fullmatch(stripped):
+        return _answer("bare", stripped)
+    if not stripped or len(stripped) > MAX_BARE_CHARS or "\n" in stripped or "<answer>" in stripped:
         return None
     words = re.findall(r"(?<![\\A-Za-z])[^\W\d_]{2,}", re.sub(r"\\[a-zA-Z]+", " ", stripped))
-    return _answer("bare", stripped) if len(words) <= 4 else None
-
-
-def _by_last_sentence(text: str) -> ExtractedAnswer | None:
-    start = max(0, len(text) - 2000)
-    cuts = [match.end() for match in _SENTENCE_END.finditer(text, start)]
-    edges = [start, *cuts, len(text)]
-    for low, high in zip(reversed(edges[:-1]), reversed(edges[1:]), strict=True):
-        sentence = _CHAFF_END.sub("", text[low:high])
-        if sentence.count("$") % 2:
-            return None
-        if any(char.isdigit() for char in sentence):
-            extracted = _by_display(sentence) or _by_number(sentence)
-            return ExtractedAnswer("sentence", extracted.answer) if extracted is not None else None
-    return None
-
-
-def _by_display(text: str) -> ExtractedAnswer | None:
-    last = next(iter([*_DISPLAY.finditer(text)][::-1]), None)
-    return _answer("display", next(group for group in last.groups() if group is not None)) if last else None
-
-
-def _by_emphasis(text: str) -> ExtractedAnswer | None:
-    matches = [match for match in _BOLD.findall(text) if any(char.isdigit() for char in match)]
-    return _answer("emphasis", matches[-1]) if matches else None
-
-
-def _by_number(text: str) -> ExtractedAnswer | None:
-    matches = list(_NUMBER.finditer(text))
-    money = [
-        match
-        for match in matches
-        if _MONEY.match(text, match.end()) or text[match.start() - 1 : match.start()] in _COINS
-    ]
-    last = (money or matches)[-1:]
-    return _answer("number", last[0].group()) if last else None
+    return _answer("bare", _value_or_all(stripped)) if len(words) <= 4 else None
 
 
 def _answer(method: str, text: str) -> ExtractedAnswer | None:

@@ -1,17 +1,19 @@
-"""Judging attempts at math problems: extraction, comparison behind a hard limit, and grouping of equal answers.
+"""The one door from a response, or a pair, to its verdict on a math problem.
 
-The parent extracts final answers and decides with `answers.quick_compare` what it can; only the rest goes to worker
-processes, one job a problem, one announced step a comparison.
+Sampling, the stage of verdicts, training, judging again and `goldilocks verify answers` all come through `MathJudge`:
+the parent reads final answers (`final_answer`) and decides with `answers.quick_compare` what it can; only the rest goes
+to worker processes, one job a problem, one announced step a comparison.
 
-Which text is judged: a response's own ``text`` where there is one; its recorded ``answer`` only where there is no
-text. (A text that yields nothing is NO_ANSWER even if somebody once read an answer out of it: the verifier must
-not depend on another's extraction.)
+Which text is judged: a response's own ``text`` where there is one, in the judge's response format; its recorded
+``answer`` only where there is no text. (A text that yields nothing is NO_ANSWER even if somebody once read an answer
+out of it: the verifier must not depend on another's extraction.)
 
-Answer classes: 0 holds what equals the reference; other answers get 1, 2, … in order of first appearance, joined
-with whatever they are equal to, transitively. A comparison that failed joins nothing. Attempts without an answer,
-and attempts that could not be compared with the reference, have no class.
+Answer classes: 0 holds what equals the reference; other answers get 1, 2, … in order of first appearance
+(`curation.verify.classes`). A comparison that failed joins nothing. Attempts without an answer, and attempts that could
+not be compared with the reference, have no class.
 
-Invariants: results come in the order of the tasks, one verdict per response; TIMEOUT and BROKEN are never WRONG.
+Invariants: results come in the order of the tasks, one verdict per response; TIMEOUT and BROKEN are never WRONG; a
+verdict depends on the task, the format and the limits alone, whoever asks.
 """
 
 from __future__ import annotations
@@ -20,14 +22,16 @@ import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Protocol, Self
 
 from curation.records import Outcome
+from curation.response_formats import ANY
 from curation.verify import answers, math_verify
-from curation.verify.extraction import clean_recorded_answer, extract_answer
-from curation.verify.judge_worker import OWN_ENGINE
+from curation.verify.classes import answer_classes
+from curation.verify.extraction import extract_answer, read_answer
+from curation.verify.judge_worker import DOUBTFUL, OWN_ENGINE, best_verdict, method_of
 from curation.verify.worker_pool import JobReply, WorkerLimits, WorkerPool
 
 
@@ -51,8 +55,9 @@ class JudgeTask:
 
     ``letter`` is the reference of a multiple-choice problem before its options were dropped: responses to the original
     question may name the option instead of its content, and are right when they do. ``seed`` draws the tests of a
-    problem of code in the place of the judge's own. ``statement`` is the problem as it was asked: it says which
-    quantity, unit and form are asked for; None where it is not known.
+    problem of code in the place of the judge's own. ``admissible`` are further references, each as good as the first.
+    ``statement`` is the problem as it was asked: it says which quantity, unit and form are asked for; None where it is
+    not known.
 
     Example: ``JudgeTask("5f0c2ab19e7d00aa11bb", "18", "en", (Response("A: 18", None), Response(None, "26")))``
     """
@@ -64,6 +69,7 @@ class JudgeTask:
     letter: str | None = None
     seed: int | None = None
     statement: str | None = None
+    admissible: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +77,7 @@ class Verdict:
     """The verdict on one response. ``method`` names the tier that decided, or what failed.
 
     ``passed`` is the share of its tests that a program passed, in [0, 1], where the judge runs them all.
+    ``milliseconds`` is what comparing took; None where it failed, or was not measured.
 
     Example: ``Verdict(Outcome.CORRECT, "18", 0, "number")``
     """
@@ -80,6 +87,12 @@ class Verdict:
     answer_class: int | None
     method: str
     passed: float | None = None
+    milliseconds: float | None = field(default=None, compare=False)
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Return whether a person should look: the verifier refused, and would not stand for it."""
+        return self.method.endswith(DOUBTFUL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,15 +152,25 @@ class _AnswerVerdict:
     outcome: Outcome
     method: str
     answer_class: int | None
+    milliseconds: float | None = None
 
 
 class MathJudge:
-    """The math verifier with its workers. A context manager; workers start when they are first needed."""
+    """The math verifier with its workers. A context manager; workers start when they are first needed.
+
+    Args:
+        response_format: the form in which responses give their answers (`curation.response_formats`).
+    """
 
     def __init__(
-        self, workers: int | None = None, limit_s: float = 2.0, memory_mb: int = 2048, engine: str = OWN_ENGINE
+        self,
+        workers: int | None = None,
+        limit_s: float = 2.0,
+        memory_mb: int = 2048,
+        engine: str = OWN_ENGINE,
+        response_format: str = ANY,
     ) -> None:
-        self.engine = engine
+        self.engine, self.response_format = engine, response_format
         self.version = answers.VERSION if engine == OWN_ENGINE else math_verify.engine_version()
         self.limits = WorkerLimits(limit_s, memory_mb)
         self._pool = WorkerPool("curation.verify.judge_worker:run", workers or os.cpu_count() or 1, self.limits)
@@ -159,7 +182,7 @@ class MathJudge:
 
     def final_answer(self, response: Response) -> str | None:
         """Return the final answer of a response."""
-        return final_answer(response)
+        return final_answer(response, self.response_format)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -172,7 +195,7 @@ class MathJudge:
 
         def prepared() -> Iterator[tuple[Any, Any]]:
             for task in tasks:
-                final_answers = [final_answer(response) for response in task.responses]
+                final_answers = [self.final_answer(response) for response in task.responses]
                 waiting.append((task, final_answers))
                 distinct = list(dict.fromkeys(answer for answer in final_answers if answer is not None))
                 quick_verdicts = _quick_verdicts(task, distinct) if self.engine == OWN_ENGINE else None
@@ -193,7 +216,9 @@ class MathJudge:
             final_answers: the final answers of the responses where they are known; ``task.responses`` are then ignored.
         """
         extracted_answers = (
-            [final_answer(response) for response in task.responses] if final_answers is None else list(final_answers)
+            [self.final_answer(response) for response in task.responses]
+            if final_answers is None
+            else list(final_answers)
         )
         distinct = list(dict.fromkeys(answer for answer in extracted_answers if answer is not None))
         quick_verdicts = _quick_verdicts(task, distinct) if self.engine == OWN_ENGINE else None
@@ -223,6 +248,7 @@ class MathJudge:
             "lang": task.lang,
             "answers": distinct,
             "letter": task.letter,
+            "admissible": list(task.admissible),
             "statement": task.statement,
             **self._job,
         }
@@ -298,38 +324,41 @@ class MathJudge:
                     future.cancel()
 
 
-def final_answer(response: Response) -> str | None:
+def final_answer(response: Response, response_format: str = ANY) -> str | None:
     """Return the final answer of a response, from its text or, where it has none, from what was recorded."""
     if response.text is None:
-        return clean_recorded_answer(response.answer)
-    extracted = extract_answer(response.text)
+        return read_answer(response.answer, response_format) if response.answer is not None else None
+    extracted = extract_answer(response.text, response_format, response.finish)
     return extracted.answer if extracted is not None else None
 
 
 def _quick_verdicts(task: JudgeTask, distinct: list[str]) -> dict[str, _AnswerVerdict] | None:
     """Return all verdicts of a problem where `answers.quick_compare` decides every comparison, else None."""
-    verdicts: dict[str, _AnswerVerdict] = {}
-    leaders: list[str] = []
+    verdicts: dict[str, tuple[Outcome, str]] = {}
     for answer in distinct:
-        comparison = answers.quick_compare(task.reference, answer, lang=task.lang, statement=task.statement)
-        if comparison is None or (task.letter is not None and comparison.outcome is not Outcome.CORRECT):
+        comparisons = [
+            answers.quick_compare(reference, answer, lang=task.lang, statement=task.statement)
+            for reference in (task.reference, *task.admissible)
+        ]
+        decided = [(one.outcome, method_of(one)) for one in comparisons if one is not None]
+        if len(decided) < len(comparisons):
             return None
-        if comparison.outcome is Outcome.CORRECT:
-            verdicts[answer] = _AnswerVerdict(comparison.outcome, comparison.method, 0)
-            continue
-        group = None
-        for index, leader in enumerate(leaders):
-            leader_comparison = answers.quick_compare(leader, answer, lang=task.lang, statement=task.statement)
-            if leader_comparison is None:
-                return None
-            if leader_comparison.outcome is Outcome.CORRECT:
-                group = index + 1
-                break
-        if group is None:
-            leaders.append(answer)
-            group = len(leaders)
-        verdicts[answer] = _AnswerVerdict(comparison.outcome, comparison.method, group)
-    return verdicts
+        verdicts[answer] = best_verdict(decided)
+        if task.letter is not None and verdicts[answer][0] is not Outcome.CORRECT:
+            return None
+    undecided = False
+
+    def are_equal(one: str, other: str) -> bool:
+        nonlocal undecided
+        comparison = answers.quick_compare(one, other, lang=task.lang, statement=task.statement)
+        undecided |= comparison is None
+        return comparison is not None and comparison.outcome is Outcome.CORRECT
+
+    wrong_answers = [answer for answer in distinct if verdicts[answer][0] is not Outcome.CORRECT]
+    classes = answer_classes(wrong_answers, are_equal)
+    if undecided:
+        return None
+    return {answer: _AnswerVerdict(*verdicts[answer], classes.get(answer, 0), 0.0) for answer in distinct}
 
 
 def _verdicts(reply: JobReply, final_answers: list[str | None]) -> dict[str, _AnswerVerdict]:
@@ -338,8 +367,8 @@ def _verdicts(reply: JobReply, final_answers: list[str | None]) -> dict[str, _An
             answer: _AnswerVerdict(reply.failure, reply.reason, None) for answer in final_answers if answer is not None
         }
     return {
-        answer: _AnswerVerdict(Outcome(outcome), method, group)
-        for answer, (outcome, method, group) in reply.value["verdicts"].items()
+        answer: _AnswerVerdict(Outcome(outcome), method, group, milliseconds)
+        for answer, (outcome, method, group, milliseconds) in reply.value["verdicts"].items()
     }
 
 
@@ -347,11 +376,11 @@ def _verdict_on(answer: str | None, verdicts: dict[str, _AnswerVerdict]) -> Verd
     if answer is None:
         return Verdict(Outcome.NO_ANSWER, None, None, "no final answer")
     verdict = verdicts[answer]
-    return Verdict(verdict.outcome, answer, verdict.answer_class, verdict.method)
+    return Verdict(verdict.outcome, answer, verdict.answer_class, verdict.method, milliseconds=verdict.milliseconds)
 
 
 def _outcome(reply: JobReply) -> Outcome:
     if reply.failure is not None:
         return reply.failure
-    ((outcome, _, _),) = reply.value["verdicts"].values()
+    ((outcome, *_),) = reply.value["verdicts"].values()
     return Outcome(outcome)

@@ -1,9 +1,14 @@
 """`goldilocks verify answers`: a file of (gold, pred) pairs comes back with verdicts.
 
-Rows in are JSON lines with ``gold`` and ``pred`` (strings with LaTeX, ``$``, a box, or plain text; a null ``pred``
-is no answer), perhaps with ``statement`` (the problem: what it asks for counts) and ``lang``. Rows out are the same
-rows, in order, with ``equal``, ``verdict``, ``method``, ``doubtful`` and ``ms`` (time of the comparison in its worker;
-null where it was killed). ``pred`` may be a whole response: its final answer is extracted leniently, unlike in judging.
+Rows in are JSON lines with ``gold`` (a string, or a list of admissible ones) and ``pred`` (a string with LaTeX, ``$``,
+a box, or plain text; a null ``pred`` is no answer), perhaps with ``statement`` (the problem: what it asks for counts)
+and ``lang``. Either may be a whole response. Rows out are the same rows, in order, with ``equal``, ``verdict``,
+``answer`` (what was read out of ``pred``), ``method``, ``doubtful`` and ``ms`` (time of the comparison; null where it
+failed).
+
+They are judged as attempts are (`curation.verify.math_judge`). The default format is `LOOSE`, for people write pairs: a
+``pred`` may be an answer or a response, and where nothing marks the answer of a response, the last formula counts. In
+any other format a ``pred`` is a response that has to keep to it, as in a run.
 
 Invariants: one row out per row in; bounded memory; the output appears under its name only when it is complete.
 """
@@ -11,16 +16,17 @@ Invariants: one row out per row in; bounded memory; the output appears under its
 from __future__ import annotations
 
 import json
-import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from curation.records import Outcome, SourceError
+from curation.response_formats import LOOSE
 from curation.storage.stages import atomic_replace
 from curation.thinking import THINK, ThinkingTags
-from curation.verify.worker_pool import JobReply, WorkerLimits, WorkerPool
+from curation.verify.extraction import read_answer
+from curation.verify.math_judge import JudgeTask, MathJudge, Response, Verdict
 
 
 def verify_pairs(
@@ -32,6 +38,7 @@ def verify_pairs(
     limit_s: float = 2.0,
     lang: str = "en",
     tags: ThinkingTags = THINK,
+    response_format: str = LOOSE,
 ) -> dict[str, int]:
     """Judge every pair of ``pairs_path`` into ``verdicts_path`` and return the number of rows per verdict.
 
@@ -41,17 +48,15 @@ def verify_pairs(
     counts: dict[str, int] = {outcome.value: 0 for outcome in Outcome}
     rows: deque[dict[str, Any]] = deque()
 
-    def jobs() -> Iterator[dict[str, Any]]:
-        for row in read_pairs(pairs_path):
+    def tasks() -> Iterator[JudgeTask]:
+        for number, row in enumerate(read_pairs(pairs_path)):
             rows.append(row)
-            pred = tags.house_form(row["pred"] or "")
-            job = {"do": "pair", "reference": row["gold"], "answer": pred, "lang": row.get("lang") or lang}
-            yield {**job, "statement": row.get("statement")}
+            yield task_of_pair(row, str(number), lang, tags, response_format)
 
-    pool = WorkerPool("curation.verify.judge_worker:run", workers or os.cpu_count() or 1, WorkerLimits(step_s=limit_s))
-    with pool, atomic_replace(verdicts_path) as out:
-        for rows_done, reply in enumerate(pool.map(jobs()), 1):
-            row = {**rows.popleft(), **_verdict(reply)}
+    judge = MathJudge(workers, limit_s, response_format=response_format)
+    with judge, atomic_replace(verdicts_path) as out:
+        for rows_done, result in enumerate(judge.judge(tasks()), 1):
+            row = {**rows.popleft(), **_columns(result.verdicts[0])}
             counts[row["verdict"]] += 1
             out.write(json.dumps(row, ensure_ascii=True).encode() + b"\n")
             if progress is not None:
@@ -59,10 +64,28 @@ def verify_pairs(
     return counts
 
 
-def _verdict(reply: JobReply) -> dict[str, Any]:
-    if reply.failure is not None:
-        return {"equal": False, "verdict": reply.failure.value, "method": reply.reason, "doubtful": True, "ms": None}
-    return {"equal": reply.value["verdict"] == Outcome.CORRECT.value, **reply.value}
+def task_of_pair(
+    row: dict[str, Any], name: str, lang: str = "en", tags: ThinkingTags = THINK, response_format: str = LOOSE
+) -> JudgeTask:
+    """Return a row of `read_pairs` as the judge takes it."""
+    golds = [row["gold"]] if isinstance(row["gold"], str) else row["gold"]
+    first, *others = [read_answer(gold, LOOSE) or "" for gold in golds]
+    pred = tags.house_form(row["pred"]) if row["pred"] is not None else None
+    response = Response(None, pred) if response_format == LOOSE else Response(pred or "", None)
+    asked = row.get("lang") or lang, (response,)
+    return JudgeTask(name, first, *asked, statement=row.get("statement"), admissible=tuple(others))
+
+
+def _columns(verdict: Verdict) -> dict[str, Any]:
+    failed = verdict.outcome in (Outcome.TIMEOUT, Outcome.BROKEN)
+    return {
+        "equal": verdict.outcome is Outcome.CORRECT,
+        "verdict": verdict.outcome.value,
+        "answer": verdict.answer,
+        "method": verdict.method,
+        "doubtful": failed or verdict.is_doubtful,
+        "ms": None if failed else verdict.milliseconds,
+    }
 
 
 def read_pairs(path: Path) -> Iterator[dict[str, Any]]:
@@ -81,13 +104,19 @@ def read_pairs(path: Path) -> Iterator[dict[str, Any]]:
                 raise _pair_error(path, number, line, f"not JSON ({type(error).__name__})") from error
             if not isinstance(row, dict):
                 raise _pair_error(path, number, line, 'not an object with "gold" and "pred"')
-            if not isinstance(row.get("gold"), str):
-                raise _pair_error(path, number, line, '"gold" must be a string')
+            if not _is_gold(row.get("gold")):
+                raise _pair_error(path, number, line, '"gold" must be a string, or a list of admissible ones')
             if not isinstance(row.get("pred", ""), str | None):
                 raise _pair_error(path, number, line, '"pred" must be a string or null')
             if not isinstance(row.get("statement"), str | None):
                 raise _pair_error(path, number, line, '"statement" must be a string or null')
             yield {**row, "pred": row.get("pred")}
+
+
+def _is_gold(gold: Any) -> bool:
+    if isinstance(gold, list):
+        return bool(gold) and all(isinstance(one, str) for one in gold)
+    return isinstance(gold, str)
 
 
 def _pair_error(path: Path, number: int, line: bytes, reason: str) -> SourceError:

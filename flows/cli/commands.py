@@ -22,6 +22,7 @@ from flows.run.pipeline import read_result
 from flows.run.run_folder import Run, new_run
 from flows.run.spreading import spreading
 from flows.stages.judging import verifier_version
+from flows.stages.llm_judge import llm_judge_of, summary_of
 from flows.stages.verdicts import verdicts_of
 
 
@@ -94,6 +95,9 @@ def print_funnel(run: Run) -> None:
             )
             others = f"; the others: {verdicts_result.folder / 'disagreements_with_labels'}" if disagreements else ""
             console.print(f"{part}: {share} agree with the file's own labels{others}", soft_wrap=True)
+        opinions = read_result(llm_judge_of(part), run, verifier) if llm_judge_of(part).enabled(run) else None
+        if opinions is not None and (summary_text := summary_of(opinions)) is not None:
+            console.print(f"{part}: {summary_text}", soft_wrap=True)
 
 
 def _failure_lines(run: Run, verifier: str) -> Iterator[str]:

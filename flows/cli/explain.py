@@ -29,7 +29,7 @@ from flows.stages.attempts import attempt_store, attempts_of
 from flows.stages.decisions import decisions_of
 from flows.stages.export import EXPORT
 from flows.stages.judging import verifier_version
-from flows.stages.verdicts import verdicts_of
+from flows.stages.llm_judge import final_verdicts
 
 _STATEMENT = ("statement", "answer")
 
@@ -136,10 +136,13 @@ def _print_difficulty(console: Console, run: Run, part: str, verifier: str, name
         interval = f"95 % interval {row['low']:.2f} to {row['high']:.2f}"
         console.print(f"  pass rate  {row['pass_rate']:.3f} over {row['judged']} attempts, {interval}{failures}")
     _print_attempts(console, run, part, verifier, name)
+    stage = final_verdicts(run, part)
+    for line in stage.explain(run, stage.folder_in(run, verifier), name):
+        console.print(f"  {line}", soft_wrap=True, markup=False)
 
 
 def _print_attempts(console: Console, run: Run, part: str, verifier: str, name: str) -> None:
-    verdicts = rows_of(verdicts_of(part).folder_in(run, verifier), "verdicts", name, "problem")
+    verdicts = rows_of(final_verdicts(run, part).folder_in(run, verifier), "verdicts", name, "problem")
     attempts_result = read_result(attempts_of(part), run)
     attempts = (
         attempt_store(run, attempts_result).read([name])

@@ -15,6 +15,7 @@ from curation.filters.dedup.embeddings import require_embeddings
 from curation.filters.statements import classify
 from curation.publish.export_formats import export_set
 from curation.records import ConfigError
+from curation.response_formats import LOOSE, checked_format
 from curation.sources.problems import read_choices, read_texts
 from curation.sources.rows import Row, read_rows, require_path
 from curation.storage.stages import atomic_replace, require_other_place
@@ -61,10 +62,18 @@ def tags_of(thinking: str) -> ThinkingTags:
         raise ConfigError(f"--thinking {error}.") from error
 
 
-def verify_file(path: Path, out: Path, workers: int | None, thinking: str = OPEN) -> None:
-    """Judge a file of pairs, whose responses think in these tags, and print the counts."""
+def verify_file(path: Path, out: Path, workers: int | None, thinking: str = OPEN, response_format: str = LOOSE) -> None:
+    """Judge a file of pairs, whose responses think in these tags and keep to this format, and print the counts.
+
+    Raises:
+        ConfigError: there are no such tags, or no such format, or the output is the input.
+    """
     require_other_place(out, path)
     tags = tags_of(thinking)
+    try:
+        checked_format(response_format)
+    except ValueError as error:
+        raise ConfigError(f"--format {error}.") from error
     reported = 0
     with bar("verify answers", None) as advance:
 
@@ -73,7 +82,7 @@ def verify_file(path: Path, out: Path, workers: int | None, thinking: str = OPEN
             advance(rows - reported)
             reported = rows
 
-        counts = verify_pairs(path, out, workers, progress, tags=tags)
+        counts = verify_pairs(path, out, workers, progress, tags=tags, response_format=response_format)
     counts_text = ", ".join(f"{name} {count:,}" for name, count in counts.items() if count)
     _print_line(f"{sum(counts.values()):,} pairs: {counts_text}: {out}")
 

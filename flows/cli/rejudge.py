@@ -31,9 +31,10 @@ from flows.stages.attempts import attempts_of
 from flows.stages.decisions import decisions_of
 from flows.stages.export import EXPORT
 from flows.stages.judging import verifier_version
+from flows.stages.llm_judge import final_verdicts, llm_judge_of
 from flows.stages.verdicts import verdicts_of
 
-_REJUDGED = re.compile(r"workers|verify\.\w+|stage[12]\.band\.(?!attempts\b)\w+")
+_REJUDGED = re.compile(r"workers|verify\.\w+|llm_judge\.[\w.]+|stage[12]\.band\.(?!attempts\b)\w+")
 
 EXAMPLES = 20
 """Changed decisions that are printed; all of them are written to DIR/rejudged.jsonl."""
@@ -69,14 +70,14 @@ def rejudge_run(folder: Path, overrides: Sequence[str]) -> None:
         raise StoreError(
             f"{folder}: the recipe has changed since its set was published; finish it with `goldilocks run`."
         )
-    run = Run(folder, override_verifier(run, overrides), run.recipe_folder)
+    before_run, run = run, Run(folder, override_verifier(run, overrides), run.recipe_folder)
     pipeline = pipeline_of(run.recipe)
     with lock_folder(folder):
         filters = read_results(run, [stage for stage in pipeline.stages_of(run) if stage.kind is Kind.FILTER])
         attempts = read_results(run, [attempts_of(part) for part in run.parts])
-        before = _snapshot(run, old)
+        before = _snapshot(before_run, old)
         new = verifier_version(run)
-        stages = [stage for part in run.parts for stage in (verdicts_of(part), decisions_of(part))]
+        stages = [stage for part in run.parts for stage in (verdicts_of(part), llm_judge_of(part), decisions_of(part))]
         results = run_pipeline(run, stages, results=filters.plus(*attempts))
         after = _snapshot(run, new)
         run.save()
@@ -110,8 +111,8 @@ def _allowed(overrides: Sequence[str]) -> Sequence[str]:
         key = override.partition("=")[0].strip()
         if not _REJUDGED.fullmatch(key):
             raise ConfigError(
-                f"--set {override}: rejudge changes verify.*, workers and stageN.band.* (but not its attempts) only; "
-                "use `goldilocks run` for the rest."
+                f"--set {override}: rejudge changes verify.*, llm_judge.*, workers and stageN.band.* (but not its "
+                "attempts) only; use `goldilocks run` for the rest."
             )
     return overrides
 
@@ -168,7 +169,7 @@ def _snapshot(run: Run, verifier: str) -> Snapshot:
     return {
         part: (
             read_table(decisions_of(part).folder_in(run, verifier), "decisions"),
-            read_table(verdicts_of(part).folder_in(run, verifier), "verdicts"),
+            read_table(final_verdicts(run, part).folder_in(run, verifier), "verdicts"),
         )
         for part in run.parts
     }

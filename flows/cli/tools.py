@@ -60,11 +60,19 @@ def answers(
     out: Annotated[Path, typer.Option("--out", metavar="OUT.jsonl", help="The rows with their verdicts, in order.")],
     workers: Workers = None,
     thinking: Thinking = "<think>",
+    response_format: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            help="How a `pred` gives its answer, as `verify.response_format` of a recipe: any, boxed, hashes, cue, "
+            "choice, a tag as <answer>; loose takes answers and whatever people wrote.",
+        ),
+    ] = "loose",
 ) -> None:
-    """Compare math answers with their references."""
+    """Compare math answers with their references, as a run judges attempts."""
     from flows.cli.files import verify_file
 
-    verify_file(pairs, out, workers, thinking)
+    verify_file(pairs, out, workers, thinking, response_format)
 
 
 @verify_app.command()

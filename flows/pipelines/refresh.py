@@ -50,6 +50,7 @@ from flows.run.run_folder import Run, difficulty_stage, open_run
 from flows.run.stage import Kind, Results, Stage, StageResult, StageRun, shard_counts
 from flows.stages.attempts import attempt_store, attempts_of, measured_on, stopping_rule
 from flows.stages.decisions import decide_with_reviews
+from flows.stages.llm_judge import final_verdicts, llm_judge_of
 from flows.stages.verdicts import verdicts_of
 
 CHOSEN = "chosen"
@@ -118,7 +119,7 @@ def refresh(folder: Path, policy: Path, attempts: Path | None = None) -> Refresh
 def _judge(run: RefreshedRun, selected: StageResult) -> Results:
     """Sample and judge the selected problems; what the verifier fails on at once again, for there is no next run."""
     part = run.parts[-1]
-    stages = attempts_of(part), verdicts_of(part)
+    stages = attempts_of(part), verdicts_of(part), llm_judge_of(part)
     results = run_pipeline(run, stages, as_task, Results((selected,)))
     while retries.plan_round(results[verdicts_of(part)].folder, run.recipe.verify.retries):
         results = run_pipeline(run, stages, as_task, Results((selected,)))
@@ -227,7 +228,7 @@ def _policy_of(run: RefreshedRun) -> str:
 def _publish(run: RefreshedRun, published: _PublishedRun, results: Results) -> RefreshResult:
     """Decide on the new verdicts, make the next version of old and new decisions, and publish it."""
     part, old, policy = run.parts[-1], decisions_of(run.folder, published.newest.number), _policy_of(run)
-    selected, verdicts = results.problems, results[verdicts_of(part)]
+    selected, verdicts = results.problems, results[final_verdicts(run, part)]
     settings = difficulty_stage(run.recipe, part)
     rates = _rates(run, results, policy)
     judged = read_table(verdicts.folder, "verdicts")
@@ -250,7 +251,7 @@ def _publish(run: RefreshedRun, published: _PublishedRun, results: Results) -> R
 def _rates(run: RefreshedRun, results: Results, policy: str) -> pl.DataFrame:
     """Return the `PASS_RATE` rows of the problems that were judged."""
     part = run.parts[-1]
-    folder = results[verdicts_of(part)].folder
+    folder = results[final_verdicts(run, part)].folder
     names = read_table(results.problems.folder, "kept", ["id"])["id"]
     stopped = read_table(folder, "stopped")["problem"]
     rule = stopping_rule(difficulty_stage(run.recipe, part))

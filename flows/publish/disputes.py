@@ -17,8 +17,8 @@ from flows.run.pipeline import read_result
 from flows.run.run_folder import Run
 from flows.run.stage import Results, StageResult
 from flows.stages.exact_dedup import EXACT_DEDUP
+from flows.stages.llm_judge import final_verdicts
 from flows.stages.near_dedup import NEAR_DEDUP
-from flows.stages.verdicts import verdicts_of
 
 
 def find_disputes(run: Run, results: Results) -> pl.DataFrame:
@@ -47,7 +47,7 @@ def made_from(run: Run, results: Results) -> Mapping[str, str]:
 
 def _verdicts(run: Run, results: Results) -> StageResult | None:
     """Return the verdicts behind the last decisions, as they lie on disk."""
-    return read_result(verdicts_of(run.parts[-1]), run, results.decisions[-1].folder.name)
+    return read_result(final_verdicts(run, run.parts[-1]), run, results.decisions[-1].folder.name)
 
 
 def write_disputes(queue: pl.DataFrame, folder: Path) -> None:

@@ -108,13 +108,13 @@ def ray_runner() -> Iterator[RayRunner]:
 
 
 def _reduce_judge(judge: MathJudge) -> tuple[Any, ...]:
-    return _judge, (judge.limits.step_s, judge.limits.memory_mb, judge.engine)
+    return _judge, (judge.limits.step_s, judge.limits.memory_mb, judge.engine, judge.response_format)
 
 
 @lru_cache(maxsize=4)
-def _judge(limit_s: float, memory_mb: int, engine: str) -> MathJudge:
+def _judge(limit_s: float, memory_mb: int, engine: str, response_format: str) -> MathJudge:
     """Return the verifier of this worker process; its own process ends with it."""
-    return MathJudge(1, limit_s, memory_mb, engine)
+    return MathJudge(1, limit_s, memory_mb, engine, response_format)
 
 
 @cache

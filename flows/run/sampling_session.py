@@ -114,6 +114,7 @@ class SamplingSession:
             total=sum(rows[index] for index in unfinished),
             watch=self._report,
             alarm=self._warn,
+            doubtful_is_open=self._run.recipe.llm_judge.policy is not None,
         )
         self._sampled = sampler.run(self._feed(unfinished))
 

@@ -84,7 +84,8 @@ def make_attempts(job: StageRun) -> StageResult:
 def judged_by(run: Run, part: str, verifier: str) -> dict[str, str]:
     """Return what the verdicts of sampling depend on, besides the attempts."""
     settings = difficulty_stage(run.recipe, part)
-    return {"verifier": verifier, "verify": run.recipe.verify.digest(), "stops": stopping_digest(settings)}
+    said = {"verifier": verifier, "verify": run.recipe.verify.digest(), "stops": stopping_digest(settings)}
+    return said | {"doubtful": "open"} if run.recipe.llm_judge.policy is not None else said
 
 
 def attempt_store(run: Run, result: StageResult) -> attempts.AttemptStore:

@@ -18,7 +18,7 @@ from flows.run.run_folder import Run, difficulty_stage
 from flows.run.stage import Kind, Stage, StageResult, StageRun
 from flows.stages.attempts import attempt_key, attempts_of, part_title, stopping_digest, stopping_rule
 from flows.stages.base import split_rows
-from flows.stages.verdicts import verdicts_of
+from flows.stages.llm_judge import final_verdicts
 
 _LEAST_DOUBT = 1e-9
 """An error rate above 0, however small, makes `pass_rates.decide` foresee decisions."""
@@ -28,7 +28,7 @@ def decide_difficulty(job: StageRun) -> StageResult:
     """Decide on each problem by its pass rate."""
     run, part = job.run, job.stage.part
     settings = difficulty_stage(run.recipe, part)
-    rule, verdicts = stopping_rule(settings), job.results[verdicts_of(part)]
+    rule, verdicts = stopping_rule(settings), job.results[final_verdicts(run, part)]
     policy = attempt_key(attempts_of(part).folder_in(run)).policy
     reviews = review.read_verdicts(run.folder)
     trusted = sorted(name for name, verdict in reviews.items() if verdict.answer is not None)

@@ -29,7 +29,7 @@ def open_judge(run: Run, tries: int = 0) -> Judge:
     if run.recipe.flow == "curate-code":
         return ProgramJudge(VariantProblems(run), run.recipe.seed, run.recipe.workers, run.recipe.code.group_tests)
     settings = run.recipe.verify
-    return MathJudge(run.recipe.workers, *settings.limits(tries), settings.engine)
+    return MathJudge(run.recipe.workers, *settings.limits(tries), settings.engine, settings.response_format)
 
 
 def verifier_version(run: Run) -> str:

@@ -86,8 +86,8 @@ def sample(
     """Sample the problems, fold their attempts, and give them in their order."""
     store = AttemptStore(folder, policy.key)
     names = [one.id for one in asked]
-    held = stored_answers(store, names, rule.band.attempts)
     with MathJudge(1) as judge:
+        held = stored_answers(store, names, rule.band.attempts, judge)
         sampler = Sampler(policy, store, judge, rule, ahead=ahead, total=len(asked))
 
         async def run() -> list[SampledProblem]:

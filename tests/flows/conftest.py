@@ -98,7 +98,7 @@ def refusal(*arguments: str | Path) -> str:
     return said.err
 
 
-OPTIONAL = ("rewriting", "review", "decontamination", "premises")
+OPTIONAL = ("rewriting", "review", "decontamination", "premises", "stage1.llm_judge", "stage2.llm_judge")
 """Stages that only a run with verdicts of people, with benchmarks, or with a model asked beside attempts has."""
 
 STAGES = {stage.name: stage for stage in CURATE_MATH.stages}

@@ -186,7 +186,7 @@ async def judge_response(
         tags: those in which the text has its thoughts.
         finish: how the response ended, as of a `TokenCompletion`.
     """
-    failure = format_error(text, task.request.domain, tags, finish)
+    failure = format_error(text, task.request.domain, tags, finish, verifiers.response_format)
     if failure is not None:
         return failure, None
     return None, await verifiers.verify(task, tags.house_form(text), seed, finish)

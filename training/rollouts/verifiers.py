@@ -56,7 +56,9 @@ class Verifiers:
         with ExitStack() as stack:
             self._threads = stack.enter_context(ThreadPoolExecutor(self._workers, "verifier"))
             if Domain.MATH in self._domains:
-                self._judges[Domain.MATH] = stack.enter_context(MathJudge(self._workers))
+                self._judges[Domain.MATH] = stack.enter_context(
+                    MathJudge(self._workers, response_format=self.response_format)
+                )
             if Domain.CODE in self._domains:
                 all_tests = self._rewards.code == "proportional"
                 programs = self._programs.__getitem__
@@ -70,6 +72,11 @@ class Verifiers:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stack.__exit__(kind, error, trace)
+
+    @property
+    def response_format(self) -> str:
+        """Return the form in which rollouts of math give their answers."""
+        return self._rewards.response_format
 
     def version(self, domain: Domain) -> str:
         """Return name and version of the verifier of a domain."""

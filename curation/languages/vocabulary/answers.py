@@ -44,6 +44,12 @@ class Answers:
     """Value → words that multiply the number before them."""
     cues: tuple[str, ...]
     """Expressions that a final answer follows."""
+    headings: tuple[str, ...]
+    """Expressions of a line of its own that a final answer follows on the next, without marks of a heading."""
+    judgements: tuple[str, ...]
+    """Expressions behind a cue that say how an answer is, not what it is."""
+    value_words: tuple[str, ...]
+    """Words beside a number, besides numerals, that make it another one or leave it open."""
     weak_cues: tuple[str, ...]
     """Expressions of cues that count only where there is no better."""
     strong_cues: tuple[str, ...]

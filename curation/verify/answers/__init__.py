@@ -63,15 +63,19 @@ def compare(
 ) -> AnswerComparison:
     """Return the verdict of all tiers on two final answers.
 
+    An answer that is still a sentence is never refused with confidence.
+
     Args:
         statement: the problem, which says what form of answer is asked for (`question`); None where it is not known.
     """
     quick = quick_compare(reference, answer, lang=lang, policy=policy, statement=statement)
     if quick is not None:
         return quick
+    from curation.verify.answers.sentences import compare_with_sentence
     from curation.verify.answers.tiers import compare_answers
 
-    return compare_answers(reference, answer, lang, policy, read_question(statement, lang))
+    comparison = compare_answers(reference, answer, lang, policy, read_question(statement, lang))
+    return compare_with_sentence(reference, answer, comparison)
 
 
 def compare_texts(
@@ -82,16 +86,16 @@ def compare_texts(
     policy: ApproximationPolicy = DEFAULT_POLICY,
     statement: str | None = None,
 ) -> AnswerComparison:
-    """Return the verdict of `compare` on texts that may be whole responses.
+    """Return the verdict of `compare` on texts that may be whole responses, read as `goldilocks verify answers` does.
 
-    The final answer of each is extracted leniently first. ``statement`` is as of `compare`.
+    The judge reads texts by the same function; this is its comparison without its workers. ``statement`` is as of
+    `compare`.
     """
-    quick = quick_compare(reference, answer, lang=lang, policy=policy, statement=statement)
-    if quick is not None:
-        return quick
-    from curation.verify.answers.tiers import compare_responses
+    from curation.response_formats import LOOSE
+    from curation.verify.extraction import read_answer
 
-    return compare_responses(reference, answer, lang, policy, read_question(statement, lang))
+    texts = read_answer(reference, LOOSE) or "", read_answer(answer, LOOSE) or ""
+    return compare(*texts, lang=lang, policy=policy, statement=statement)
 
 
 def check_reference(reference: str, *, lang: str = "en") -> str | None:

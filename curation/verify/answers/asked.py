@@ -22,7 +22,7 @@ from curation.verify.answers.policy import AnswerComparison, ApproximationPolicy
 from curation.verify.answers.question import QuestionForm, compact
 from curation.verify.answers.text import normalise_latex, strip_wrappers
 from curation.verify.answers.words import parse_choice, parse_choice_letters
-from curation.verify.extraction import strip_boxes
+from curation.verify.boxes import strip_boxes
 
 Compare = Callable[[str, str, str, ApproximationPolicy, QuestionForm], AnswerComparison]
 

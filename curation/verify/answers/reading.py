@@ -48,7 +48,7 @@ from curation.verify.answers.text import normalise_latex, strip_wrappers
 from curation.verify.answers.tokens import MAX_TOKENISED_CHARS, AnswerParseError, Token, split_tokens, tokenise
 from curation.verify.answers.units import is_unit, normalise_unit
 from curation.verify.answers.words import parse_number_words, words
-from curation.verify.extraction import strip_boxes
+from curation.verify.boxes import strip_boxes
 
 MAX_DEPTH = 40
 _SEPARATORS = frozenset((",", ";", "and", "or", "newline", "space", "'or'"))

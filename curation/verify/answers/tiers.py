@@ -7,14 +7,13 @@ from dataclasses import replace
 from functools import lru_cache
 
 from curation.records import Outcome
-from curation.verify.answers.asked import compare_as_asked, with_rounding
+from curation.verify.answers.asked import compare_as_asked
 from curation.verify.answers.forms import Form, Reading, Words, describe, names_in
 from curation.verify.answers.matching import Matcher
 from curation.verify.answers.plain import quick_compare
 from curation.verify.answers.policy import AnswerComparison, ApproximationPolicy
 from curation.verify.answers.question import NOTHING_ASKED, QuestionForm
 from curation.verify.answers.reading import parse_readings
-from curation.verify.answers.responses import choice_letter_in, extract_final
 from curation.verify.answers.text import normalise_latex, strip_wrappers
 from curation.verify.answers.words import (
     is_remark,
@@ -25,7 +24,7 @@ from curation.verify.answers.words import (
     parse_word_list,
     split_boolean,
 )
-from curation.verify.extraction import strip_boxes
+from curation.verify.boxes import strip_boxes
 
 MAX_SHOWN_CHARS = 300
 MAX_READ_CHARS = 4000
@@ -183,29 +182,6 @@ def _compare_as_choice(reference: str, answer: str, lang: str, policy: Approxima
         if comparison.outcome is Outcome.CORRECT:
             return comparison
     return None
-
-
-def compare_responses(
-    reference: str,
-    answer: str,
-    lang: str,
-    policy: ApproximationPolicy,
-    question: QuestionForm = NOTHING_ASKED,
-) -> AnswerComparison:
-    """Return the verdict on two texts, each a final answer or a whole response that holds one."""
-    reference = extract_final(reference)
-    choice = parse_choice(reference)
-    if choice is not None and not choice[1] and parse_choice(answer) is None:
-        letter = choice_letter_in(answer)
-        if letter is not None:
-            return _verdict(letter == choice[0], "choice", choice[0], letter)
-    truth = _compare_truths(reference, answer, lang, policy) if len(reference) > 1 else None
-    if truth is not None:
-        return truth
-    shorter = extract_final(answer)
-    policy = with_rounding(policy, question)
-    comparison = quick_compare(reference, shorter, lang=lang, policy=policy)
-    return comparison or compare_answers(reference, shorter, lang, policy, question)
 
 
 def _verdict(equal: bool, method: str, left: str, right: str) -> AnswerComparison:

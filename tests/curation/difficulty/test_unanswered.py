@@ -39,8 +39,8 @@ def sample(policy: Drawn, folder: Path, count: int = 40) -> list[tuple[UselessRe
     store = AttemptStore(folder, KEY)
     said: list[tuple[UselessResponses, int]] = []
     asked = problems(count)
-    held = stored_answers(store, [one.id for one in asked], 16)
     with MathJudge(1) as judge:
+        held = stored_answers(store, [one.id for one in asked], 16, judge)
 
         def hear(responses: UselessResponses) -> None:
             said.append((responses, sampler.progress.attempts))

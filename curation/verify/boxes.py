@@ -1,0 +1,126 @@
+r"""Boxes in a text: ``\boxed{…}``, ``\fbox{…}``; which of them are the answer, and a text without them.
+
+Boxes that follow one another joined by "and", commas or a name ("x =", "y =") are one answer. A box that only says
+the one before it again ("so 6 … final answer: 6") is that one, not a list of two.
+
+Every pass is linear in the length of the text.
+"""
+
+from __future__ import annotations
+
+import re
+
+from curation.languages.vocabulary import one_of
+
+MAX_BOXES = 40
+"""Boxes that are joined into one answer."""
+
+MAX_GAP_CHARS = 60
+"""Characters between two boxes of one answer."""
+
+MAX_NESTED_CHARS = 4000
+"""Characters of a box in which further boxes are looked for."""
+
+_BOX = re.compile(r"\\+(?:boxed|fbox|framebox)(?![A-Za-z])\s*")
+_BOX_OR_BRACE = re.compile(r"\\+(?:boxed|fbox|framebox)\s*\{|\\[\\{}]|[{}]")
+_BARE_BOX = re.compile(r"\\+(?:boxed|fbox)\s*(?:(\\?[A-Za-z0-9][\w.]*)|\$([^$]{1,80})\$)")
+_SPACED_JOINERS = one_of(lambda vocab: vocab.answers.box_joiners, spaced=True)
+_HAN_JOINERS = one_of(lambda vocab: vocab.answers.box_joiners, spaced=False)
+_JOINER = re.compile(
+    r"(?:\s|\\\\|[,;.&$~]|\\(?:quad|qquad|text|textbf|mbox|mathrm|land|lor|cup|[(),;:!\[\] ])|[{}]"
+    rf"|\b(?:{_SPACED_JOINERS})\b|{_HAN_JOINERS}|、|，|；|\*\*"
+    rf"|\b(?:{one_of(lambda vocab: vocab.answers.box_fillers)})\b|\([a-z]\)|[a-zA-Z](?:_\{{?\w\}}?)?\s*=)*"
+)
+_CONNECTIVE = re.compile(rf"\b(?:{one_of(lambda vocab: vocab.answers.connectives_at_start)})\b")
+_SECOND_THOUGHT = re.compile(rf"(?:{one_of(lambda vocab: vocab.answers.second_thoughts)})\b", re.IGNORECASE)
+_LISTS = re.compile(rf"[,;&、，；=]|\\(?:land|lor|cup)|\b(?:{_SPACED_JOINERS})\b|{_HAN_JOINERS}|\([a-z]\)")
+
+Span = tuple[int, int, int]
+"""Start of a box, start of its content, end behind its brace."""
+
+
+def has_box(text: str) -> bool:
+    """Return whether a text has a command for a box."""
+    return "\\" in text and _BOX.search(text) is not None
+
+
+def boxed_answer(text: str) -> str | None:
+    """Return the content of the last box, or of those that are one answer with it; None where the last is unfinished.
+
+    Example: ``boxed_answer(r"so $x = \\boxed{1}$ or $x = \\boxed{2}$") == "1, 2"``
+    """
+    spans, cut = _top_level_boxes(text)
+    if cut is not None and (not spans or cut > spans[-1][2]):
+        return None
+    bare = [match for match in _BARE_BOX.finditer(text) if not spans or match.start() > spans[-1][2]]
+    if bare:
+        return bare[-1].group(1) or bare[-1].group(2)
+    if not spans:
+        return None
+    parts = [spans[-1]]
+    for span in spans[-2 : -MAX_BOXES - 1 : -1]:
+        gap = text[span[2] : parts[-1][0]]
+        if len(gap) > MAX_GAP_CHARS or not _joins(gap):
+            break
+        if _LISTS.search(gap) is not None or _content(text, span) != _content(text, parts[-1]):
+            parts.append(span)
+        else:
+            parts[-1] = span
+    return ", ".join(_content(text, span) for span in reversed(parts))
+
+
+def unfinished_box(text: str) -> str | None:
+    """Return the first line of the last box where it is never closed."""
+    spans, cut = _top_level_boxes(text)
+    if cut is None or (spans and cut <= spans[-1][2]):
+        return None
+    return text[cut:].split("\n", 1)[0]
+
+
+def end_of_boxes(text: str) -> int:
+    """Return where the last box of a text ends; -1 where it has none that is closed."""
+    spans, _ = _top_level_boxes(text)
+    return spans[-1][2] if spans else -1
+
+
+def strip_boxes(text: str) -> str:
+    """Return ``text`` without its box commands, but with their contents."""
+    if "boxed" not in text and "fbox" not in text:
+        return text
+    whole = text.strip()
+    spans, cut = _top_level_boxes(whole)
+    if cut is None and len(spans) == 1 and spans[0][0] == 0 and spans[0][2] == len(whole):
+        return strip_boxes(whole[spans[0][1] : -1]) if len(whole) < MAX_NESTED_CHARS else _BOX.sub(" ", text)
+    return _BOX.sub(" ", text)
+
+
+def _content(text: str, span: Span) -> str:
+    return strip_boxes(text[span[1] : span[2] - 1]).strip()
+
+
+def _joins(gap: str) -> bool:
+    if gap.count("\n\n") > 1 or re.search(r"[.。]\s+[A-Z]", gap) or _SECOND_THOUGHT.search(gap):
+        return False
+    if len(_CONNECTIVE.findall(gap)) > 1:
+        return False
+    return _JOINER.fullmatch(gap) is not None
+
+
+def _top_level_boxes(text: str) -> tuple[list[Span], int | None]:
+    """Return each outermost box, and where the content of an unfinished one starts; None where there is none."""
+    spans: list[Span] = []
+    stack: list[tuple[int, int] | None] = []
+    for match in _BOX_OR_BRACE.finditer(text):
+        token = match.group()
+        if len(token) > 2:
+            stack.append((match.start(), match.end()))
+        elif token == "{":
+            stack.append(None)
+        elif token == "}" and stack:
+            opened = stack.pop()
+            if opened is not None:
+                while spans and spans[-1][0] > opened[0]:
+                    spans.pop()  # each box is taken away at most once: linear
+                spans.append((opened[0], opened[1], match.end()))
+    unfinished = [opened for opened in stack if opened is not None]
+    return spans, unfinished[-1][1] if unfinished else None

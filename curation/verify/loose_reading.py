@@ -1,0 +1,66 @@
+"""The answer of a text in which nothing marks one: guesses, for pairs that people wrote and never for rewards."""
+
+from __future__ import annotations
+
+import re
+
+from curation.verify.prose import CHAFF_END, MATH, SENTENCE_END, inside
+
+Guess = tuple[str, str]
+"""How an answer was found (sentence, display, emphasis, number), and the answer."""
+
+_BOLD = re.compile(r"\*\*([^*\n]{1,200})\*\*")
+_NUMBER = re.compile(
+    r"\\[dt]?frac\{[^{}]{1,40}\}\{[^{}]{1,40}\}"
+    r"|(?<![A-Za-z0-9_.])[-−]?(?:\d{1,3}(?:[,\u202f\u00a0]\d{3})+|\d+)(?:[.,]\d+)?(?:/\d+)?%?(?![.,]?\d)|(?<![\w])\.\d+"
+)
+_COINS = ("$", "€", "£", "¥")
+_MONEY = re.compile(r"\s?[$€£¥]")
+
+
+def guess_answer(text: str) -> Guess | None:
+    """Return the last formula or number of the last sentence with one; else the last formula, emphasis or number."""
+    return _by_last_sentence(text) or _by_display(text) or _by_emphasis(text) or _by_number(text)
+
+
+def _by_last_sentence(text: str) -> Guess | None:
+    start = max(0, len(text) - 2000)
+    cuts = [match.end() for match in SENTENCE_END.finditer(text, start)]
+    edges = [start, *cuts, len(text)]
+    for low, high in zip(reversed(edges[:-1]), reversed(edges[1:]), strict=True):
+        sentence = CHAFF_END.sub("", text[low:high])
+        if sentence.count("$") % 2:
+            return None
+        if any(char.isdigit() for char in sentence):
+            extracted = _by_display(sentence) or _by_number(sentence)
+            return ("sentence", extracted[1]) if extracted is not None else None
+    return None
+
+
+def _by_display(text: str) -> Guess | None:
+    last = next(iter([*MATH.finditer(text)][::-1]), None)
+    return ("display", inside(last.group())) if last else None
+
+
+def _by_emphasis(text: str) -> Guess | None:
+    matches = [match for match in _BOLD.findall(text) if any(char.isdigit() for char in match)]
+    return ("emphasis", matches[-1]) if matches else None
+
+
+def only_money(text: str) -> str | None:
+    """Return the one number of a text that is money; None where none or several are."""
+    money = _money_in(text)
+    return money[0].group() if len(money) == 1 else None
+
+
+def _by_number(text: str) -> Guess | None:
+    last = (_money_in(text) or list(_NUMBER.finditer(text)))[-1:]
+    return ("number", last[0].group()) if last else None
+
+
+def _money_in(text: str) -> list[re.Match[str]]:
+    return [
+        match
+        for match in _NUMBER.finditer(text)
+        if _MONEY.match(text, match.end()) or text[match.start() - 1 : match.start()] in _COINS
+    ]

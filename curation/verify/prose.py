@@ -1,0 +1,202 @@
+r"""Prose around a value: whether a text is more than an answer, and the one value that it gives.
+
+What follows a marker (``####``, "The answer is") is often a sentence: "144 to paint the room", "that Tom has 7 apples",
+"5 + 3 = 8 eggs". `value_in` reads the value where there is exactly one and the words beside it change nothing; where
+they might ("3 fifths", "5 or more", "18 is wrong") or where there are several, it reads nothing, and the text stays as
+it is. A text that stays prose is never refused with confidence: `answers.compare` marks it doubtful.
+
+Not here: markers (`curation.verify.extraction`), and what a value means (`curation.verify.answers`).
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import takewhile
+
+from curation.languages.vocabulary import every, languages, one_of
+from curation.verify.answers.tokens import FUNCTIONS
+from curation.verify.answers.units import is_unit
+
+MAX_PROSE_CHARS = 4_000
+"""Characters of a text that are looked at for words."""
+
+MAX_SENTENCE_CHARS = 400
+"""Characters of a text that a value is read out of."""
+
+MATH = re.compile(
+    r"\$\$.{1,2000}?\$\$|\$(?:\\.|[^$\\\n]){1,2000}\$|\\\([^\n]{1,2000}?\\\)|\\\[.{1,2000}?\\\]", re.DOTALL
+)
+"""A formula between its signs."""
+
+CHAFF_END = re.compile(
+    rf"(?:\.?\s*(?:{one_of(lambda vocab: vocab.answers.farewells)}|<\|[a-z_]+\|>(?:user|assistant)?"
+    r"|</s>|<eo[a-z]>|<end_of_turn>)\.?)+\s*$",
+    re.IGNORECASE,
+)
+"""What ends a response and says nothing."""
+
+SENTENCE_END = re.compile(
+    r"(?<=[^\W\d_][^\W\d_])[.!?](?=\s|$)|(?<=[\d)}\]$*%])\.(?=\s+[A-ZÀ-ÞА-Я\u4e00-\u9fff(]|\s*$)|。|\n|<\||\.\$\$?(?=\s+[A-Z])"
+)
+"""The end of a sentence or a line."""
+
+WORD = re.compile(r"[A-Za-zÀ-ÿ]{2,}(?![A-Za-zÀ-ÿ])(?!\s*[:=])")
+FOREIGN = re.compile(r"[\u0400-\u04ff\u0600-\u06ff\u0900-\u0dff\u0e00-\u0e7f\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
+_TEXT_COMMAND = re.compile(
+    r"\\(?:text|mathrm|mbox|operatorname|textbf|textit|textnormal)[a-z]*\s*\{[^{}]*\}"
+    r"|\\(?:begin|end)\s*\{[^{}]*\}(?:\{[lcr| ]*\})?|\\[A-Za-z]+"
+)
+_COPULA = re.compile(rf"\b(?:{one_of(lambda vocab: vocab.answers.copulas)})\s+(?!not\b)", re.IGNORECASE)
+_STATES = re.compile(
+    rf"\b(?:{one_of(lambda vocab: vocab.answers.states, spaced=True)})\b"
+    rf"|{one_of(lambda vocab: vocab.answers.states, spaced=False)}",
+    re.IGNORECASE,
+)
+_NUMBER = (
+    r"[-−]?(?:\\?[$€£¥]\s?)?[-−]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:\s?/\s?\d+)?(?!\d)"
+    r"(?:\s?\\?%|\s?[€£¥])?|[-−]?\\[dt]?frac\{\d{1,20}\}\{\d{1,20}\}"
+)
+_VALUE = re.compile(rf"{MATH.pattern}|\*\*[^*\n]{{1,80}}\*\*|(?<![\w.\\^/*]){_NUMBER}", re.DOTALL)
+_SUM = re.compile(
+    r"[\d(][\d\s.,()+*/×÷x$€£−-]*[+*/×÷x−-][\d\s.,()+*/×÷x$€£−-]*=\s*"  # arithmetic, then its value
+    rf"(?P<value>{_NUMBER})"
+)
+_NAME = re.compile(r"\$[A-Za-z]{1,12}(?:\([a-z]\))?\$")
+_UNIT_BEHIND = re.compile(r"[ ~]+[^\W\d_]")
+_WORDS = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+_SIGNS = re.compile(r"[\d=<>^+/\\|_~≈±∞√×÷?&#@{}\[\]*$%]")
+_NEGATED = re.compile(one_of(lambda vocab: vocab.answers.negations), re.IGNORECASE)
+_OPERATORS = frozenset("+-−*/^=<>")
+_SINGLE_LETTERS = frozenset("aAI")
+
+
+def _telling_words() -> frozenset[str]:
+    """Return the words beside a number that can make it another answer, in lower case."""
+    words: list[str] = [
+        *every(lambda vocab: vocab.answers.value_words),
+        *every(lambda vocab: (*vocab.answers.or_words, *vocab.answers.and_words)),
+        *every(lambda vocab: (*vocab.answers.yes, *vocab.answers.no) if vocab.spaced else ()),
+        *every(lambda vocab: vocab.answers.second_thoughts),
+    ]
+    for vocab in languages():
+        numerals = vocab.numerals
+        words += [word for table in (numerals.scales, numerals.parts) for said in table.values() for word in said]
+        words += [word for value, said in numerals.more.items() if value != "1" for word in said]
+        words += [*numerals.units[2:], *numerals.tens]
+        words += [word for said in numerals.behind_digits.values() for word in said if word.isalpha()]
+        words += [word for said in vocab.answers.scales.values() for word in said]
+    return frozenset(word.lower() for word in words)
+
+
+_TELLING = _telling_words()
+_TELLING_HAN = re.compile("|".join(re.escape(word) for word in sorted(_TELLING) if "\u4e00" <= word[0] <= "\u9fff"))
+
+
+def is_prose(text: str) -> bool:
+    """Return whether words stand around the mathematics: more than a unit or a name."""
+    text = text[:MAX_PROSE_CHARS]
+    if len(FOREIGN.findall(text)) >= 5:
+        return any(char.isdigit() for char in text)
+    outside = _TEXT_COMMAND.sub(" ", MATH.sub(" ", text))
+    words = [
+        match.group()
+        for match in WORD.finditer(outside)
+        if not _is_math_word(match.group()) and not _is_operand(outside, match)
+    ]
+    if MATH.search(text) and words and words[0].lower() not in ("and", "or", "only"):
+        return True
+    if len(text) <= 300 and any(char.isdigit() for char in text) and _STATES.search(outside):
+        return len(words) >= 2 or bool(FOREIGN.search(text))
+    return len(words) >= 3 and (any(char.isdigit() for char in text) or "$" in text or len(words) > 8)
+
+
+def _is_math_word(word: str) -> bool:
+    """Return whether a run of letters belongs to the mathematics: a function, a unit, a differential."""
+    is_name = word in FUNCTIONS or (is_unit(word) and word != "in") or word == "pi"  # 5 in, but 5 in the end
+    return is_name or (len(word) == 2 and word[0] == "d" and word != "du")
+
+
+def _is_operand(text: str, word: re.Match[str]) -> bool:
+    """Return whether a run of letters is a product beside an operator: each in "xy+yz+zx"."""
+    before, after = text[: word.start()].rstrip()[-1:], text[word.end() :].lstrip()[:1]
+    return len(word.group()) <= 3 and (before in _OPERATORS or after in _OPERATORS)
+
+
+def inside(formula: str) -> str:
+    """Return a formula that `MATH` matches without its signs."""
+    width = 1 if formula.startswith("$") and not formula.startswith("$$") else 2
+    return formula[width:-width]
+
+
+def has_words(text: str) -> bool:
+    """Return whether a word stands in a text, apart from commands and formulas."""
+    outside = _TEXT_COMMAND.sub(" ", MATH.sub(" ", text[:MAX_PROSE_CHARS]))
+    return WORD.search(outside) is not None or FOREIGN.search(outside) is not None
+
+
+def value_in(text: str) -> str | None:
+    """Return the value that a text gives beside words that change nothing; None where none or several stand there.
+
+    Examples: ``"144 to paint the room"`` → ``"144"``, ``"that Tom has $7$ apples"`` → ``"$7$"``, ``"3 fifths of it"``
+    → None, ``"5 + 3 = 8 eggs"`` → ``"8"``
+    """
+    if len(text) > MAX_SENTENCE_CHARS:
+        return None
+    leading = leading_value(text)
+    if leading is not None:
+        return leading
+    values = [match for match in _VALUE.finditer(text) if any(char.isdigit() for char in match.group())]
+    if len(values) == 1:
+        (only,) = values
+        return _with_unit(text, only) if _is_idle(text[: only.start()]) else None
+    sums = list(_SUM.finditer(text))
+    if len(sums) == 1 and _is_idle(text[: sums[0].start()]):
+        after = text[sums[0].end() :]
+        return sums[0]["value"].strip() if _is_idle(after) else None
+    return None
+
+
+def leading_value(text: str) -> str | None:
+    """Return the value that a text begins with, where only words follow that change nothing."""
+    match = _VALUE.match(text)
+    return _with_unit(text, match) if match is not None else None
+
+
+def stated_value(text: str) -> str:
+    """Return what stands behind the last "is" of a sentence, or else the text: a guess, for texts that people wrote."""
+    if not is_prose(text):
+        return text
+    copula = next(iter([*_COPULA.finditer(text)][::-1]), None)
+    if copula is not None:
+        tail = text[copula.end() :].strip()
+        if any(char.isdigit() for char in tail) and not is_prose(tail):
+            return tail
+    return text
+
+
+def _with_unit(text: str, match: re.Match[str]) -> str | None:
+    """Return a value and the unit behind it; None where what else follows could change it."""
+    after = text[match.end() :]
+    if after[:1].isalpha() or not _is_idle(after):
+        return None
+    value = match.group().strip()
+    if value.startswith("**"):
+        value = value.strip("* ")
+    behind = _WORDS.findall(after) if _UNIT_BEHIND.match(after) else []
+    words = " ".join(takewhile(lambda word: is_unit(word) and (word != "in" or len(behind) == 1), behind))
+    if words and MATH.fullmatch(value):
+        return f"{inside(value)}\\text{{ {words}}}"
+    return f"{value} {words}".rstrip()
+
+
+def _is_idle(text: str) -> bool:
+    """Return whether words beside a value leave it as it is: no other number, sign, negation, or word for a number."""
+    text = _NAME.sub(" ", text)
+    if not text.strip(" .,;:!*()\n"):
+        return True
+    if _SIGNS.search(text.replace("**", "")) or _NEGATED.search(text) or _TELLING_HAN.search(text):
+        return False
+    words = _WORDS.findall(text)
+    if any(len(word) == 1 and word not in _SINGLE_LETTERS and word.isascii() for word in words):
+        return False
+    return not any(word.lower() in _TELLING for word in words)

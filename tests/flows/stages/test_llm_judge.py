@@ -1,0 +1,195 @@
+"""A model's votes on doubtful verdicts, through the whole line, from recorded votes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from curation.policies.recorded import Recorded
+from curation.prompts.judging import comparison_request
+from curation.records import Completion, PromptRequest, problem_id
+from curation.storage.attempts import AttemptStore
+from curation.storage.stages import read_table
+from tests.flows.conftest import TINY_RECIPE, Said, goldilocks, published, refusal, tries, write_jsonl
+
+SAME = "What is 1 divided by 3?"
+DIFFERENT = "What is the seventh part of a cake?"
+OPEN = "How much is two thirds of a metre, in metres?"
+CLEAR = "What is 17 + 25?"
+MUTE = "What is 5 divided by 6?"
+REFERENCES = {SAME: "1/3", DIFFERENT: "1/7", OPEN: "2/3", CLEAR: "42", MUTE: "5/6"}
+FINALS = {SAME: "0.33 0.33 0.3333 9", DIFFERENT: "0.14 1/7 3 4", OPEN: "0.67 2/3 5 6", CLEAR: "42 42 1 2"}
+FINALS[MUTE] = "0.83 5/6 1 2"
+VOTES = {
+    (SAME, "0.33"): ("SAME", "SAME", "SAME"),
+    (DIFFERENT, "0.14"): ("DIFFERENT", "DIFFERENT", "DIFFERENT"),
+    (OPEN, "0.67"): ("SAME", "DIFFERENT", "UNSURE"),
+    (MUTE, "0.83"): ("PERHAPS", "WHO KNOWS", "SAME"),
+}
+
+RECIPE = (
+    TINY_RECIPE.partition("[stage2]")[0]
+    + """
+[llm_judge]
+votes = 3
+
+[llm_judge.policy]
+kind = "recorded"
+name = "judge@1"
+path = "votes.jsonl"
+columns = { problem = "question", text = "text" }
+"""
+)
+
+
+def vote(question: str, answer: str, word: str) -> dict[str, str]:
+    text = comparison_request(question, "en", REFERENCES[question], answer).statement
+    return {"question": text, "text": f"They are.\nVERDICT: {word}"}
+
+
+@pytest.fixture
+def recipe(prefect_server: str, tmp_path: Path) -> Path:
+    folder = tmp_path / "inputs"
+    folder.mkdir()
+    write_jsonl(folder / "problems.jsonl", [{"question": one, "final": two} for one, two in REFERENCES.items()])
+    write_jsonl(folder / "weak.jsonl", [tries(one, REFERENCES[one], finals) for one, finals in FINALS.items()])
+    write_jsonl(folder / "votes.jsonl", [vote(*pair, word) for pair, words in VOTES.items() for word in words])
+    (folder / "recipe.toml").write_text(RECIPE)
+    return folder / "recipe.toml"
+
+
+def run(recipe: Path, folder: Path, *overrides: str) -> Said:
+    done = goldilocks("run", recipe, "--out", folder, *(part for one in overrides for part in ("--set", one)))
+    assert done.status == 0, done.err
+    return done
+
+
+def stage_folder(run_folder: Path) -> Path:
+    (folder,) = (run_folder / "llm_judge" / "stage1").iterdir()
+    return folder
+
+
+def counts(run_folder: Path) -> dict[str, int]:
+    told = json.loads((stage_folder(run_folder) / "DONE.json").read_text())["notes"]
+    return {name.removeprefix("decided "): count for name, count in told.items() if count}
+
+
+def outcomes(run_folder: Path, question: str, table: Path | None = None) -> list[tuple[str, str]]:
+    verdicts = read_table(table or stage_folder(run_folder), "verdicts").filter(problem=problem_id(question))
+    return verdicts.sort("index").select("outcome", "method").rows()
+
+
+def test_votes_decide_what_was_doubtful_and_nothing_else(recipe: Path, tmp_path: Path) -> None:
+    out = run(recipe, tmp_path / "run").out
+    assert counts(tmp_path / "run") == {"same": 1, "different": 1, "open": 2, "calls": 12}
+    assert "4 doubtful answers: 1 the same as the reference, 1 different, 2 open; 12 votes" in " ".join(out.split())
+    same = outcomes(tmp_path / "run", SAME)
+    assert same[0] == same[1] == ("correct", "number (llm judge: same, 3 of 3 votes)")
+    assert [outcome for outcome, _ in same] == ["correct"] * 3 + ["wrong"]
+    assert outcomes(tmp_path / "run", DIFFERENT)[0] == ("wrong", "number (llm judge: different, 3 of 3 votes)")
+    assert outcomes(tmp_path / "run", OPEN)[0] == outcomes(tmp_path / "run", MUTE)[0] == ("wrong", "number (doubtful)")
+    (before,) = (tmp_path / "run" / "verdicts" / "stage1").iterdir()
+    changed = read_table(before, "verdicts").join(
+        read_table(stage_folder(tmp_path / "run"), "verdicts"),
+        on=["problem", "index", "outcome", "method", "answer_class"],
+        how="anti",
+        nulls_equal=True,
+    )
+    assert set(changed["answer"]) == {"0.33", "0.14"}
+    assert changed["method"].str.ends_with("(doubtful)").all()
+    data = published(tmp_path / "run", "data")
+    assert data.filter(pl.col("id") == problem_id(SAME))["correct"].to_list() == [3]
+    waiting = pl.read_ndjson(tmp_path / "run" / "curated" / "disputed" / "disputed.jsonl")
+    doubted = waiting.filter(kind="doubtful_verdict")
+    assert set(doubted["statement"]) == {OPEN, MUTE}, "what the votes decided needs nobody's look"
+    told = goldilocks("explain", tmp_path / "run", problem_id(SAME)).out
+    assert "llm judge  '0.33' for '1/3': same (3 same)" in told
+
+
+def test_another_share_of_agreement_asks_nobody(recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(recipe, tmp_path / "run")
+    asked: list[str] = []
+    answer = Recorded.answer
+
+    async def watched(self: Recorded, problem: PromptRequest, index: int) -> Completion | None:
+        asked.append(self.key.policy)
+        return await answer(self, problem, index)
+
+    monkeypatch.setattr(Recorded, "answer", watched)
+    run(recipe, tmp_path / "run", "llm_judge.min_votes=1")
+    assert "judge@1" not in asked
+    assert counts(tmp_path / "run")["same"] == 2, "one readable vote is enough now"
+
+
+def test_what_was_voted_before_a_kill_is_not_asked_again(
+    recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(recipe, tmp_path / "whole")
+    made: list[tuple[str, int]] = []
+    add = AttemptStore.add
+    stop = True
+
+    def dying(self: AttemptStore, one: list[tuple[str, int, Completion]]) -> None:
+        add(self, one)
+        if self.key.policy == "judge@1":
+            made.extend((name, index) for name, index, _ in one)
+            if stop and len(made) == 5:
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr(AttemptStore, "add", dying)
+    assert goldilocks("run", recipe, "--out", tmp_path / "killed").status != 0
+    stop = False
+    run(recipe, tmp_path / "killed")
+    assert len(made) == len(set(made)) == 12
+    for table in ("verdicts", "opinions"):
+        whole, killed = (read_table(stage_folder(tmp_path / name), table) for name in ("whole", "killed"))
+        assert whole.equals(killed)
+
+
+def test_the_budget_leaves_out_the_rest(recipe: Path, tmp_path: Path) -> None:
+    out = run(recipe, tmp_path / "run", "llm_judge.max_calls=7").out
+    assert counts(tmp_path / "run") == {"same": 1, "different": 1, "not_asked": 2, "calls": 6}
+    assert "2 not asked, as the budget was spent" in " ".join(out.split())
+    assert outcomes(tmp_path / "run", OPEN)[0] == ("wrong", "number (doubtful)")
+
+
+def test_agreement_with_people_is_counted(recipe: Path, tmp_path: Path) -> None:
+    """One keeps the reference of a problem, the other takes a doubtful answer for it."""
+    folder = tmp_path / "run"
+    run(recipe, folder)
+    for question, answer in ((DIFFERENT, "1/7"), (SAME, "0.33")):
+        said = goldilocks("review", folder, "--accept", problem_id(question), "--answer", answer)
+        assert said.status == 0, said.err
+    out = run(recipe, folder).out
+    assert "of 2 that people decided too, 2 alike" in " ".join(out.split())
+    said = goldilocks("review", folder, "--accept", problem_id(SAME), "--answer", "1/3")
+    assert "of 2 that people decided too, 1 alike" in " ".join(run(recipe, folder).out.split())
+
+
+def test_a_run_is_judged_again_with_a_model_and_without(recipe: Path, tmp_path: Path) -> None:
+    text = recipe.read_text()
+    recipe.write_text(text.partition("[llm_judge]")[0])
+    run(recipe, tmp_path / "run")
+    assert not (tmp_path / "run" / "llm_judge").exists()
+    plain = published(tmp_path / "run", "data")
+    recipe.write_text(text)
+    run(recipe, tmp_path / "run")
+    with_model = published(tmp_path / "run", "data")
+    assert with_model.filter(pl.col("id") == problem_id(SAME))["correct"].to_list() == [3]
+    said = goldilocks("rejudge", tmp_path / "run", "--set", "llm_judge.agreement=0.6")
+    assert said.status == 0, said.err
+    recipe.write_text(text.partition("[llm_judge]")[0])
+    run(recipe, tmp_path / "run")
+    assert published(tmp_path / "run", "data").equals(plain)
+
+
+def test_it_is_for_math_only_and_must_be_reachable(recipe: Path, tmp_path: Path) -> None:
+    said = refusal("run", recipe, "--out", tmp_path / "run", "--set", "llm_judge.min_votes=4")
+    assert "4 readable votes can never come of 3 votes" in said
+    (recipe.parent / "votes.jsonl").unlink()
+    assert "votes.jsonl" in refusal("run", recipe, "--out", tmp_path / "run")
+    shutil.rmtree(recipe.parent)
