@@ -71,8 +71,7 @@ def compare(
     quick = quick_compare(reference, answer, lang=lang, policy=policy, statement=statement)
     if quick is not None:
         return quick
-    from curation.verify.answers.sentences import compare_with_sentence
-    from curation.verify.answers.tiers import compare_answers
+    from curation.verify.answers.tiers import compare_answers, compare_with_sentence
 
     comparison = compare_answers(reference, answer, lang, policy, read_question(statement, lang))
     return compare_with_sentence(reference, answer, comparison)

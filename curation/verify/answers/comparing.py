@@ -1,10 +1,16 @@
-"""The state that the parts of the matcher share: the policy, the question, the deciding tier, and the mark of doubt."""
+"""The state that the parts of the matcher share, and formulas against families: with parameters, and by cases."""
 
 from __future__ import annotations
 
-from curation.verify.answers.forms import Form
+from fractions import Fraction
+
+from curation.verify.answers.constants import difference
+from curation.verify.answers.expr import INFINITY, Expr, add, divide, has, mul, num, power, rename, sym, symbols, walk
+from curation.verify.answers.forms import Form, Sequence, Value
 from curation.verify.answers.policy import ApproximationPolicy
 from curation.verify.answers.question import NOTHING_ASKED, QuestionForm
+from curation.verify.answers.regions import MINUS_INFINITY, Interval, NotARegion, merge_intervals, parse_region
+from curation.verify.answers.samevalue import compare_expressions, constant_value
 
 
 class ComparisonState:
@@ -31,3 +37,143 @@ class ComparisonState:
     def match(self, reference: Form, answer: Form) -> bool:
         """Return whether two forms are the same answer."""
         raise NotImplementedError
+
+
+class Families(ComparisonState):
+    """The part of `matching.Matcher` that compares formulas with parameters."""
+
+    def same_with_parameters(self, reference: Expr, answer: Expr) -> bool:
+        only_one, only_two = symbols(reference) - symbols(answer), symbols(answer) - symbols(reference)
+        if len(only_one) == len(only_two) == 1:
+            old, new = next(iter(only_two)), next(iter(only_one))
+            alike = old.lower() == new.lower() or bool({old, new} & self.arbitrary_names)
+            constants = _is_constant(reference, new) and _is_constant(answer, old)
+            periods = _is_period(reference, new) and _is_period(answer, old)
+            arbitrary = _is_arbitrary(reference, new) and _is_arbitrary(answer, old)
+            if alike or constants or periods or arbitrary:
+                answer = rename(answer, {old: sym(new)})
+            else:
+                return False
+            if compare_expressions(reference, answer).is_equal:
+                return self.decide("renamed parameter", True)
+        elif only_one or only_two:
+            return False
+        return self._same_family(reference, answer) or self._same_antiderivative(reference, answer)
+
+    def _same_family(self, reference: Expr, answer: Expr) -> bool:
+        """Return whether a + kp and b + kp' are one family: p' = ±p and a - b is a whole multiple of p."""
+        for name in sorted(symbols(reference) & symbols(answer)):
+            if not (_is_period(reference, name) and _is_period(answer, name)):
+                continue
+            starts = [rename(side, {name: num(0)}) for side in (reference, answer)]
+            steps = [
+                difference(rename(side, {name: num(1)}), start)
+                for side, start in zip((reference, answer), starts, strict=True)
+            ]
+            if not (
+                compare_expressions(steps[0], steps[1]).is_equal
+                or compare_expressions(steps[0], mul(num(-1), steps[1])).is_equal
+            ):
+                continue
+            shift = constant_value(divide(difference(*starts), steps[0]))
+            if shift is not None and abs(shift - round(shift)) < Fraction(1, 10**30) and symbols(reference) == {name}:
+                return self.decide("family", True)
+        return False
+
+    def _same_antiderivative(self, reference: Expr, answer: Expr) -> bool:
+        """Return whether f + C and g + C are the same: f - g is constant."""
+        for name in sorted(symbols(reference) & symbols(answer)):
+            if name[:1] not in "CcKk" or not (_is_constant(reference, name) and _is_constant(answer, name)):
+                continue
+            gap = difference(reference, answer)
+            others = symbols(gap) - {name}
+            if not others:
+                return False
+            gap = rename(gap, {name: num(0)})
+            values = [rename(gap, {other: num(Fraction(at, 7)) for other in others}) for at in (5, 9, 16)]
+            if all(compare_expressions(values[0], value).is_equal for value in values[1:]):
+                return self.decide("constant of integration", True)
+        return False
+
+
+def _is_arbitrary(expr: Expr, name: str) -> bool:
+    """Return whether a variable stands as the constant of a differential equation's solution: C·e^(2x)."""
+    grows = any(node.op == "fn" or (node.op == "pow" and symbols(node.args[1])) for node in walk(expr))
+    return name in ("C", "c", "K", "A", "B", "C_1", "c_1", "k") and grows and len(symbols(expr)) == 2
+
+
+def _is_constant(expr: Expr, name: str) -> bool:
+    """Return whether a variable stands as a constant of integration: a term of its own, and nowhere else."""
+    if not (name[:1] in "CcKk" or name in ("const", "D", "A", "B")) or expr.op != "add":
+        return False
+    own = [term for term in expr.args if term == sym(name)]
+    return len(own) == 1 and sum(node.op == "sym" and node.name == name for node in walk(expr)) == 1
+
+
+def _is_period(expr: Expr, name: str) -> bool:
+    """Return whether a variable counts periods: it occurs once, multiplied with π, in a sum or alone."""
+    if name[:1] not in "nkmNK" or sum(node.op == "sym" and node.name == name for node in walk(expr)) != 1:
+        return False
+    terms = expr.args if expr.op == "add" else (expr,)
+    return any(
+        name in symbols(term)
+        and (has(term, "const", "pi") or has(term, "const", "deg"))
+        and term.op == "mul"
+        and not has(term, "fn")
+        for term in terms
+    )
+
+
+def equals_cases(value: Expr, cases: Sequence) -> bool:
+    """Return whether ``value`` is what each case says on its interval, and the intervals are the whole line."""
+    names = symbols(value)
+    if len(names) != 1:
+        return False
+    name = next(iter(names))
+    everywhere: list[Interval] = []
+    for case in cases.items:
+        if not isinstance(case, Sequence) or len(case.items) != 2 or not isinstance(case.items[0], Value):
+            return False
+        try:
+            pieces = parse_region(case.items[1])
+        except NotARegion:
+            return False
+        everywhere += pieces
+        if not all(_same_on(value, case.items[0].expr, name, piece) for piece in pieces):
+            return False
+    whole = merge_intervals(everywhere)
+    return len(whole) == 1 and whole[0].low == MINUS_INFINITY and whole[0].high == INFINITY
+
+
+def is_piecewise(form: Form) -> bool:
+    """Return whether a form is a set of values with conditions."""
+    return isinstance(form, Sequence) and form.brackets == "{}" and all(_is_case(item) for item in form.items)
+
+
+def _is_case(form: Form) -> bool:
+    return isinstance(form, Sequence) and len(form.items) == 2 and not isinstance(form.items[1], Value | Sequence)
+
+
+def _same_on(left: Expr, right: Expr, name: str, piece: Interval) -> bool:
+    """Return whether two expressions agree on a piece.
+
+    Inside, they are compared by a variable that runs over the open interval; then at the ends that belong to it.
+    """
+    square = power(sym(name), num(2))
+    if piece.low == piece.high:
+        return _same_at(left, right, name, piece.low)
+    if has(piece.low, "const", "inf") and has(piece.high, "const", "inf"):
+        inside = sym(name)
+    elif has(piece.low, "const", "inf"):
+        inside = difference(piece.high, square)
+    elif has(piece.high, "const", "inf"):
+        inside = add(piece.low, square)
+    else:
+        share = divide(square, add(square, num(1)))
+        inside = add(piece.low, mul(difference(piece.high, piece.low), share))
+    ends = [end for end, within in ((piece.low, piece.includes_low), (piece.high, piece.includes_high)) if within]
+    return _same_at(left, right, name, inside) and all(_same_at(left, right, name, end) for end in ends)
+
+
+def _same_at(left: Expr, right: Expr, name: str, place: Expr) -> bool:
+    return compare_expressions(rename(left, {name: place}), rename(right, {name: place})).is_equal

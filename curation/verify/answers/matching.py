@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import itertools
 
+from curation.verify.answers.comparing import equals_cases, is_piecewise
 from curation.verify.answers.expr import INFINITY, Expr, choose_signs, has
 from curation.verify.answers.forms import Form, Matrix, Relation, Sequence, Union, Value, Words
 from curation.verify.answers.labels import left_name
 from curation.verify.answers.matrices import components
-from curation.verify.answers.pieces import equals_cases, is_piecewise
 from curation.verify.answers.question import AskedValues
 from curation.verify.answers.regions import Interval, NotARegion, is_region, parse_region, unknowns
 from curation.verify.answers.relations import Relations

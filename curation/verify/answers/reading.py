@@ -26,7 +26,7 @@ from curation.verify.answers.forms import (
     also_from,
 )
 from curation.verify.answers.grammar import parse_expression
-from curation.verify.answers.lists import join_items, with_modulus_each
+from curation.verify.answers.labels import join_items, with_modulus_each
 from curation.verify.answers.matrices import determinant, read_matrix
 from curation.verify.answers.quantities import number_variants, parse_compound, parse_number_in_base, parse_value
 from curation.verify.answers.spans import (

@@ -20,8 +20,7 @@ from curation.verify.answers.expr import (
 from curation.verify.answers.forms import Form, Relation, Sequence, Value, without_unit
 from curation.verify.answers.labels import labels_clash, left_name, with_argument_of
 from curation.verify.answers.policy import DEFAULT_POLICY, rounds_to
-from curation.verify.answers.samevalue import compare_expressions, values_at_trial_point
-from curation.verify.answers.written import constant_value, written_number
+from curation.verify.answers.samevalue import compare_expressions, constant_value, values_at_trial_point, written_number
 
 _FLIP = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
 

@@ -5,15 +5,20 @@ from __future__ import annotations
 from fractions import Fraction
 
 from curation.verify.answers.balls import rational_value
+from curation.verify.answers.comparing import Families
 from curation.verify.answers.constants import difference
 from curation.verify.answers.expr import Expr, const, divide, fn, has, mul, num, symbols, walk
-from curation.verify.answers.families import Families
 from curation.verify.answers.forms import Value
 from curation.verify.answers.policy import WrittenNumber, compare_rounded
-from curation.verify.answers.samevalue import Equivalence, agree_within_rounding, compare_expressions
+from curation.verify.answers.samevalue import (
+    Equivalence,
+    agree_within_rounding,
+    compare_expressions,
+    constant_value,
+    written_number,
+)
 from curation.verify.answers.symbolic import evaluate_symbolically, needs_sympy
 from curation.verify.answers.units import conversion_factor, is_known, is_power_of, normalise_unit
-from curation.verify.answers.written import constant_value, written_number
 
 RADIANS = divide(const("pi"), num(180))
 MIN_COEFFICIENT_DIGITS = 5
