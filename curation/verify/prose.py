@@ -58,7 +58,7 @@ _NUMBER = (
 )
 _VALUE = re.compile(rf"{MATH.pattern}|\*\*[^*\n]{{1,80}}\*\*|(?<![\w.\\^/*]){_NUMBER}", re.DOTALL)
 _SUM = re.compile(
-    r"[\d(][\d\s.,()+*/×÷x$€£−-]*[+*/×÷x−-][\d\s.,()+*/×÷x$€£−-]*=\s*"  # arithmetic, then its value
+    r"[\d(][\d\sx.,()+*/×÷$€£−-]*[x+*/×÷−-][\d\sx.,()+*/×÷$€£−-]*=\s*"  # arithmetic, then its value
     rf"(?P<value>{_NUMBER})"
 )
 _NAME = re.compile(r"\$[A-Za-z]{1,12}(?:\([a-z]\))?\$")
