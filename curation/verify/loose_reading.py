@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from curation.verify.prose import CHAFF_END, MATH, SENTENCE_END, inside
+from curation.verify.prose import CHAFF_END, COPULA, MATH, SENTENCE_END, inside, is_conditioned
 
 Guess = tuple[str, str]
 """How an answer was found (sentence, display, emphasis, number), and the answer."""
@@ -14,13 +14,30 @@ _NUMBER = re.compile(
     r"\\[dt]?frac\{[^{}]{1,40}\}\{[^{}]{1,40}\}"
     r"|(?<![A-Za-z0-9_.])[-−]?(?:\d{1,3}(?:[,\u202f\u00a0]\d{3})+|\d+)(?:[.,]\d+)?(?:/\d+)?%?(?![.,]?\d)|(?<![\w])\.\d+"
 )
+MAX_CONDITION_CHARS = 120
+"""A longer text is a response, with a way to its answer."""
+
 _COINS = ("$", "€", "£", "¥")
 _MONEY = re.compile(r"\s?[$€£¥]")
 
 
 def guess_answer(text: str) -> Guess | None:
-    """Return the last formula or number of the last sentence with one; else the last formula, emphasis or number."""
+    """Return the last formula or number of the last sentence with one; else the last formula, emphasis or number.
+
+    None where a short text has several: it is an answer with a condition, of which no part is the answer.
+    """
+    if len(text) <= MAX_CONDITION_CHARS and _has_condition(text):
+        return None
     return _by_last_sentence(text) or _by_display(text) or _by_emphasis(text) or _by_number(text)
+
+
+def _has_condition(text: str) -> bool:
+    """Return whether a short text has several formulas, or one that is not closed, or values and conditions beside."""
+    formulas = len(MATH.findall(text))
+    if formulas > 1 or (text.count("$") % 2 and "\\" in text) or is_conditioned(text):
+        return True
+    several = formulas + len(_NUMBER.findall(MATH.sub(" ", text))) > 1
+    return several and "=" not in text and not COPULA.search(text)
 
 
 def _by_last_sentence(text: str) -> Guess | None:

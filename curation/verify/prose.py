@@ -46,7 +46,7 @@ _TEXT_COMMAND = re.compile(
     r"\\(?:text|mathrm|mbox|operatorname|textbf|textit|textnormal)[a-z]*\s*\{[^{}]*\}"
     r"|\\(?:begin|end)\s*\{[^{}]*\}(?:\{[lcr| ]*\})?|\\[A-Za-z]+"
 )
-_COPULA = re.compile(rf"\b(?:{one_of(lambda vocab: vocab.answers.copulas)})\s+(?!not\b)", re.IGNORECASE)
+COPULA = re.compile(rf"\b(?:{one_of(lambda vocab: vocab.answers.copulas)})\s+(?!not\b)", re.IGNORECASE)
 _STATES = re.compile(
     rf"\b(?:{one_of(lambda vocab: vocab.answers.states, spaced=True)})\b"
     rf"|{one_of(lambda vocab: vocab.answers.states, spaced=False)}",
@@ -162,12 +162,29 @@ def leading_value(text: str) -> str | None:
     return _with_unit(text, match) if match is not None else None
 
 
+_CONDITIONED = re.compile(r"\s*(?:[-−+]|\d|[A-Za-z]\s*$)")
+"""The beginning of what is no sentence about a value: "1 if n is even, otherwise 2", "m is prime or 1"."""
+
+
+def is_conditioned(text: str) -> bool:
+    """Return whether a sentence is no statement of a value: it begins with one, or says something of a letter."""
+    copula = _last_copula(text)
+    return copula is not None and _CONDITIONED.match(text[: copula.start()]) is not None
+
+
+def _last_copula(text: str) -> re.Match[str] | None:
+    return next(iter([*COPULA.finditer(text)][::-1]), None)
+
+
 def stated_value(text: str) -> str:
-    """Return what stands behind the last "is" of a sentence, or else the text: a guess, for texts that people wrote."""
+    """Return what stands behind the last "is" of a sentence, or else the text: a guess, for texts that people wrote.
+
+    What begins with a number or a sign, or is said of a letter, is left whole.
+    """
     if not is_prose(text):
         return text
-    copula = next(iter([*_COPULA.finditer(text)][::-1]), None)
-    if copula is not None:
+    copula = _last_copula(text)
+    if copula is not None and not is_conditioned(text):
         tail = text[copula.end() :].strip()
         if any(char.isdigit() for char in tail) and not is_prose(tail):
             return tail
