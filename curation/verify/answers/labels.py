@@ -14,6 +14,9 @@ from curation.verify.answers.grammar import is_modulus
 from curation.verify.answers.tokens import Token
 
 _CALL = re.compile(r"([A-Za-z]\w*'?)\(([A-Za-z0-9])\)")
+_COMPUTED = re.compile(r"\s*(?:[-+]|\d+\s*[A-Za-z]\w*\s*\(|.*[*/^])")
+"""The left side of an equation that was read as words for want of a form, and is no name: -f(x, y), 2f(x, y)."""
+
 _COORDINATES = frozenset("xyzt")
 """Letters whose equations are curves: x + y = 5 is no name for 5, as m + n = 5 is."""
 
@@ -34,7 +37,7 @@ def left_name(form: Form) -> str | None:
 def is_label(form: Form) -> bool:
     """Return whether the left side of an equation only names what the right side is: x, f(x), AB, m + n, det A."""
     if isinstance(form, Words):
-        return True
+        return not _COMPUTED.match(form.raw)
     if isinstance(form, Sequence):
         return all(isinstance(item, Value) and is_label(item) for item in form.items)
     if not isinstance(form, Value):

@@ -130,3 +130,10 @@ def test_nothing_foreign_behind_an_answer_is_dropped(tail: str) -> None:
             continue  # a letter may stand before any text, yes and no before a remark
         text = f"{reference.strip().strip('$')}{tail}"
         assert answers.compare(reference, text, lang=lang).outcome is Outcome.WRONG, text
+
+
+@pytest.mark.parametrize("left", ["-f(x,y)", "2f(x,y)", "f(x,y)^2"])
+def test_a_left_side_that_computes_is_no_name_of_the_right_side(left: str) -> None:
+    assert answers.compare("f(x,y)=3x", f"{left}=3x").outcome is Outcome.WRONG
+    assert answers.compare("3x", f"{left}=3x").outcome is Outcome.WRONG
+    assert answers.compare("3x", "f(x,y)=3x").outcome is Outcome.CORRECT
