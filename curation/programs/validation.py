@@ -94,7 +94,7 @@ def _fault(
     refused = [one for one, verdict in zip(tried, verdicts, strict=True) if verdict.valid is False]
     failed = [verdict.words for verdict in verdicts if verdict.valid is None]
     if not tried or len(failed) > settings.max_refused * len(tried):
-        return f"it failed on {len(failed)} of {len(tried)} given inputs {failed[:1]}"
+        return f"it failed on {len(failed)} of {len(tried)} given inputs{f': {failed[0]}' if failed else ''}"
     if len(refused) > settings.max_refused * len(tried):
         return f"it refuses {len(refused)} of {len(tried)} given inputs"
     if strict and any(one.example for one in refused):

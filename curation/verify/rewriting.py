@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from curation.records import Outcome
 from curation.verify.answers import DEFAULT_POLICY, check_reference, quick_compare
+from curation.verify.answers.forms import Reading, Words
 
 
 def keep_reference(original: str, rewritten: str, lang: str = "en") -> str:
@@ -34,7 +35,6 @@ def reads_the_same(left: str, right: str, lang: str = "en") -> bool:
     quick = quick_compare(left, right, lang=lang, policy=DEFAULT_POLICY)
     if quick is not None:
         return quick.outcome is Outcome.CORRECT
-    from curation.verify.answers.forms import Words
     from curation.verify.answers.reading import parse_readings
     from curation.verify.answers.tiers import MAX_READ_CHARS, clean_answer
 
@@ -43,7 +43,13 @@ def reads_the_same(left: str, right: str, lang: str = "en") -> bool:
     left, right = clean_answer(left), clean_answer(right)
     if left == right:
         return bool(left)
-    one, other = parse_readings(left, lang), parse_readings(right, lang)
-    if len(one) == len(other) == 1:
-        return isinstance(one[0], Words) and isinstance(other[0], Words) and one[0].text == other[0].text
-    return any(form in other[:-1] for form in one[:-1])
+    # the last reading of any text is its words; it counts only where there is no other
+    one, other = ((readings[:-1] or readings) for readings in (parse_readings(left, lang), parse_readings(right, lang)))
+    return any(_is_same(first, second) for first in one for second in other)
+
+
+def _is_same(left: Reading, right: Reading) -> bool:
+    """Return whether two readings are the same; words by what they say."""
+    if isinstance(left.form, Words) and isinstance(right.form, Words):
+        return (left.form.text, left.unread) == (right.form.text, right.unread)
+    return left == right
