@@ -86,6 +86,6 @@ def test_the_card_says_what_the_labels_say_now() -> None:
 
 def test_a_rule_that_is_switched_off_is_not_on_the_card() -> None:
     trusted, doubtful = precision_sentences()
-    assert "choices 0.94 on 101" in doubtful
+    assert "choices 0.94 on 103" in doubtful
     assert "proof 1.00 on 510" in trusted
     assert "choices" not in " ".join(precision_sentences(("choices",)))
