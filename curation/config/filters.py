@@ -72,12 +72,26 @@ class NearDedupSettings(Settings):
         0.75,
         gt=0,
         le=1,
-        description="Least Jaccard similarity of the token bigrams of two near duplicates. Not in the paper.",
+        description="Least Jaccard similarity of the token bigrams of two near duplicates. A change above "
+        "`measured_from` reads no statement again. Not in the paper.",
+    )
+    measured_from: float = Field(
+        0.75,
+        gt=0,
+        le=1,
+        description="Least similarity of the pairs that are found and kept, or `threshold` where that is lower. A lower "
+        "one takes more time and disk. Not in the paper.",
+        exclude_if=lambda value: value == 0.75,
     )
     figures_agree: bool = Field(
         True,
         description="Whether near duplicates must have the same numbers, signs and telling words. Not in the paper.",
     )
+
+    @property
+    def floor(self) -> float:
+        """Return the least similarity that is measured."""
+        return min(self.threshold, self.measured_from)
 
 
 class Benchmark(Settings):
