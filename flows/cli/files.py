@@ -105,7 +105,8 @@ def decontaminate_file(
     require_other_place(out, path, *against)
     report = contamination_file(path, against, out, settings, field=field, benchmark_field=benchmark_field)
     by_method = ", ".join(f"{method} {hits:,}" for method, hits in report.hits.items())
-    _print_line(f"{report.rows:,} rows, {report.hit_rows:,} overlap ({by_method}): {out}")
+    made = f", {report.template_rows:,} have a benchmark's template with other figures" if report.template_rows else ""
+    _print_line(f"{report.rows:,} rows, {report.hit_rows:,} overlap ({by_method}){made}: {out}")
 
 
 def export_folder(folder: Path, form: str, out: Path) -> None:

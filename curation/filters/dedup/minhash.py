@@ -69,6 +69,7 @@ _STEPS = (
     (r"\+", " plus "),
 )
 _TOKEN = r"\d+(?:\.\d+)?|[\p{Han}\p{Hiragana}\p{Katakana}]|[\p{L}\p{M}]+|[=<>≤≥≠⁰¹²³⁴-⁹]"
+_COMMAND = r"\\\p{L}+|"
 _FIGURE = r"^\d"
 
 
@@ -92,16 +93,26 @@ class TokenizedRows:
         return len(self.token_starts) - 1
 
 
-def tokenize(statements: pl.Series) -> pl.DataFrame:
+def tokenize(statements: pl.Series, *, commands: bool = False) -> pl.DataFrame:
     """Return the tokens of each text, one a line: ``row`` (position in the series) and ``token``, in order.
 
     A null, or a text without tokens, has no line.
+
+    Args:
+        commands: keep the backslash of LaTeX commands, and split names like ``isPrime`` into their words.
     """
-    text = pl.col("text").str.to_lowercase()
+    text = pl.col("text")
+    if commands:
+        text = text.str.replace_all(r"([\p{Ll}\d])(\p{Lu})", "$1 $2")
+    text = text.str.to_lowercase()
     for pattern, replacement in _STEPS:
         text = text.str.replace_all(pattern, replacement)
     lists = pl.DataFrame({"text": statements.cast(pl.String)}).with_row_index("row")
-    lines = lists.select("row", text.str.extract_all(_TOKEN).alias("token")).explode("token").drop_nulls("token")
+    lines = (
+        lists.select("row", text.str.extract_all(_COMMAND + _TOKEN if commands else _TOKEN).alias("token"))
+        .explode("token")
+        .drop_nulls("token")
+    )
     return lines.with_columns(pl.col("token").replace(_WORDS))
 
 
