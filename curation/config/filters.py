@@ -81,7 +81,6 @@ class NearDedupSettings(Settings):
         le=1,
         description="Least similarity of the pairs that are found and kept, or `threshold` where that is lower. A "
         "lower one takes more time and disk. Not in the paper.",
-        exclude_if=lambda value: value == 0.75,
     )
     figures_agree: bool = Field(
         True,

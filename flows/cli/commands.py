@@ -104,7 +104,8 @@ def _template_lines(rows: Sequence[StageStatus]) -> Iterator[str]:
     """Yield a line on problems that are made from a benchmark's template with other figures, where there are any."""
     for row in rows:
         if count := row.notes.get("templates", 0):
-            yield f"{row.stage.title}: {count:,} problems have the wording of a benchmark's with other figures"
+            problems = "1 problem has" if count == 1 else f"{count:,} problems have"
+            yield f"{row.stage.title}: {problems} the wording of a benchmark's with other figures"
 
 
 def _failure_lines(run: Run, verifier: str) -> Iterator[str]:

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -154,9 +155,9 @@ def similar_pairs(
     """
     sketches = Sketches(scratch, floor, figures_agree=figures_agree)
     for index in range(len(shards)):
-        frame = shards.read(index, ["statement", "lang"])
-        sketches.add(index, frame)
-        advance(frame.height)
+        before = sketches.rows
+        sketches.add(index, partial(shards.read, index, ["statement", "lang"]))
+        advance(sketches.rows - before)
     blocks = [
         pl.DataFrame({"left": left, "right": right, "similarity": similarity}, schema=PAIR)
         for left, right, similarity in sketches.similar_pairs(ranks)

@@ -16,7 +16,8 @@ Not here: which of two similar rows stays (`near`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -59,16 +60,23 @@ class Sketches:
         self.figures_agree = figures_agree
         self._starts: list[NDArray[np.int64]] = []
 
-    def add(self, index: int, problems: pl.DataFrame) -> None:
-        """Sketch a shard with the columns statement and lang; shards are added in order, each once."""
+    def add(self, index: int, problems: Callable[[], pl.DataFrame]) -> None:
+        """Sketch a shard; shards are added in order, each once.
+
+        Args:
+            problems: returns the shard's columns statement and lang; it is called if there is no sketch of it yet.
+        """
         assert index == len(self._starts)
         file = self._file(index, "starts")
         if not file.exists():
-            rows = tokenize_rows(problems["statement"])
-            keys = self._keys(rows, problems["lang"])
+            frame = problems()
+            rows = tokenize_rows(frame["statement"])
+            keys = self._keys(rows, frame["lang"])
             for name, array in (("keys", keys), ("shingles", rows.shingles), ("starts", rows.shingle_starts)):
                 with atomic_replace(self._file(index, name)) as handle:
                     np.save(handle, array)
+                    handle.flush()
+                    os.fsync(handle.fileno())
         self._starts.append(np.load(file))
 
     @property
