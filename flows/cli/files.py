@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 from rich.console import Console
 
-from curation.filters.decontamination import OverlapSettings, contamination_file
+from curation.filters.decontamination import METHODS, OverlapSettings, contamination_file
 from curation.filters.dedup.embeddings import require_embeddings
 from curation.filters.statements import classify
 from curation.publish.export_formats import export_set
@@ -27,7 +27,6 @@ FIELDS = ("statement", "answer", "choices", "lang", "id", "source", "meta")
 MAPPED_ONLY = ("source", "meta")
 """Fields that are read only where `--map` names them: in other files these names mean other things."""
 BATCH = 20_000
-METHODS = ("ngram", "minhash", "embedding")
 
 
 def classify_file(path: Path, out: Path, columns: Sequence[str]) -> None:

@@ -20,7 +20,7 @@ import polars as pl
 
 from curation.filters.dedup.minhash import tokenize
 
-_FORMULA = r"\\[a-zA-Z]+|\$[^$]*[\\^_={}][^$]*\$|\$\s*-?[A-Za-z0-9.,+\-()/ ]{1,12}\$(?:\D|$)"
+_FORMULA = r"\\[a-zA-Z(\[]|\$[^$]*[\\^_={}][^$]*\$|\$\s*-?[A-Za-z0-9.,+\-()/ ]{1,12}\$(?:\D|$)"
 """A LaTeX command, or a pair of dollar signs around what no sum of money is."""
 
 _FIGURE = r"^(?:\d.*|\\.+|[b-ce-hj-lo-ru-z])$"

@@ -157,9 +157,7 @@ class BenchmarkIndex:
                 agreeing = compare_figures(alike, batch.figures, self._batch.figures).filter(
                     _agrees(min(self.settings.figures, FIGURES_FLOOR), min(self.settings.formulas, FORMULAS_FLOOR))
                 )
-                frames.append(
-                    self._by_vectors(statements, agreeing["row"].unique().sort()).with_columns(order=pl.lit(2))
-                )
+                frames.append(self._by_vectors(statements, agreeing).with_columns(order=pl.lit(2)))
         lines = compare_figures(pl.concat(frames), batch.figures, self._batch.figures)
         best = -(pl.col("score") + pl.col("agreement") / 10)
         lines = lines.sort("row", "order", best, "at")
