@@ -37,7 +37,7 @@ from curation.filters.decontamination import (  # noqa: E402
 )
 
 DISJOINT = {"gsm8k_rephrased": ("math/svamp",), "humaneval_rephrased": ("code/mbpp_sanitized",)}
-OF_PROGRAMS = {"figures": 0.0, "formulas": 0.0, "cosine": 0.54, "blend": 0.5}
+OF_PROGRAMS = OverlapSettings(figures=0.0, formulas=0.0, cosine=0.54, blend=0.5)
 """What `flows.stages.decontamination.overlap_settings` says in the code pipeline."""
 
 
@@ -112,11 +112,12 @@ def main() -> None:
     parser.add_argument("--disjoint", nargs=2, type=Path, action="append", default=[], metavar=("BENCH", "ROWS"))
     parser.add_argument("--no-embeddings", action="store_true")
     arguments = parser.parse_args()
-    settings = OverlapSettings(methods=METHODS[:2] if arguments.no_embeddings else METHODS)
+    methods = METHODS[:2] if arguments.no_embeddings else METHODS
+    settings = OverlapSettings(methods=methods)
     with pl.Config(tbl_rows=20, tbl_cols=12, tbl_width_chars=160, fmt_str_lengths=40, tbl_hide_dataframe_shape=True):
         for name in DISJOINT:
-            of_programs = OF_PROGRAMS if name.startswith("humaneval") else {}
-            print(rephrased(arguments.data, name, replace(settings, **of_programs)))
+            of_set = OF_PROGRAMS if name.startswith("humaneval") else settings
+            print(rephrased(arguments.data, name, replace(of_set, methods=methods)))
         for benchmark, rows in arguments.disjoint:
             texts = statements(rows)
             scores, seconds = measured(statements(benchmark), {"rows": texts}, settings)

@@ -57,7 +57,8 @@ class Figures:
 
 
 def compare_figures(pairs: pl.DataFrame, left: Figures, right: Figures) -> pl.DataFrame:
-    """Return the pairs with ``agreement`` and ``formal`` (whether one of the two has formulas), in their order.
+    """Return the pairs with ``agreement``, ``shared`` (figures that both have) and ``formal`` (whether one of the two
+    has formulas), in their order.
 
     Args:
         pairs: ``row`` of ``left`` and ``at`` of ``right``.
@@ -68,12 +69,12 @@ def compare_figures(pairs: pl.DataFrame, left: Figures, right: Figures) -> pl.Da
         pairs.join(mine, on="row", how="left", maintain_order="left")
         .join(theirs, on="at", how="left", maintain_order="left")
         .join(_shared(pairs, left.counts, right.counts), on=["row", "at"], how="left", maintain_order="left")
-        .with_columns(formal=pl.col("formal") | pl.col("formal_right"))
+        .with_columns(formal=pl.col("formal") | pl.col("formal_right"), shared=pl.col("shared").fill_null(0))
     )
     most, fewest = pl.max_horizontal("total", "total_right"), pl.min_horizontal("total", "total_right")
     of = pl.when("formal").then(most).otherwise(fewest)
-    agreement = pl.when(of == 0).then(1.0).otherwise(pl.col("shared").fill_null(0) / of)
-    return joined.with_columns(agreement=agreement).drop("formal_right", "total", "total_right", "shared")
+    agreement = pl.when(of == 0).then(1.0).otherwise(pl.col("shared") / of)
+    return joined.with_columns(agreement=agreement).drop("formal_right", "total", "total_right")
 
 
 def compare_wording(pairs: pl.DataFrame, left: Figures, right: Figures) -> pl.DataFrame:
@@ -85,11 +86,16 @@ def compare_wording(pairs: pl.DataFrame, left: Figures, right: Figures) -> pl.Da
     joined = (
         pairs.join(mine, on="row", how="left", maintain_order="left")
         .join(theirs, on="at", how="left", maintain_order="left")
-        .join(_shared(pairs, left.wording, right.wording), on=["row", "at"], how="left", maintain_order="left")
+        .join(
+            _shared(pairs, left.wording, right.wording).rename({"shared": "same"}),
+            on=["row", "at"],
+            how="left",
+            maintain_order="left",
+        )
     )
     longest = pl.max_horizontal(pl.col("words").fill_null(0), pl.col("words_right").fill_null(0))
-    wording = pl.when(longest == 0).then(1.0).otherwise(pl.col("shared").fill_null(0) / longest)
-    return joined.with_columns(wording=wording).drop("words", "words_right", "shared")
+    wording = pl.when(longest == 0).then(1.0).otherwise(pl.col("same").fill_null(0) / longest)
+    return joined.with_columns(wording=wording).drop("words", "words_right", "same")
 
 
 def _shared(pairs: pl.DataFrame, left: pl.DataFrame, right: pl.DataFrame) -> pl.DataFrame:

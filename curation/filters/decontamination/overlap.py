@@ -5,7 +5,8 @@
                  relatively prime …") is next to nothing. Of a text shorter than a run, the whole text stands in the
                  other, if it has 6 tokens or more; the score is 1 then.
   ``words``      the cosine of the texts' words, weighed by rarity; words of more than one problem in twenty are left
-                 out, and words count by how they begin.
+                 out, and words count by how they begin. In running text each of up to five figures that both have
+                 adds a little: few problems share many.
   ``embedding``  the cosine of the sentence embeddings: paraphrases. Only what shares some rare words with a benchmark
                  row is embedded.
 
@@ -40,7 +41,10 @@ METHODS = ("ngram", "words", "embedding")
 OVERLAP, TEMPLATE = "overlap", "template"
 
 FLOORS: Mapping[str, float] = {"ngram": 0.2, "words": 0.35, "embedding": 0.7}
-"""Scores from which on hits are measured and kept, by method, or the threshold where that is lower."""
+"""Scores (of words: cosines) from which on hits are measured and kept, or the threshold where that is lower."""
+
+FIGURE_WORTH, MOST_FIGURES = 0.05, 5
+"""What a shared figure adds to the cosine of the words in running text, where all agree, and how many count."""
 
 FIGURES_FLOOR, FORMULAS_FLOOR = 0.5, 0.8
 """Agreement of the figures from which on a candidate is embedded, or the setting where that is lower."""
@@ -77,7 +81,7 @@ class OverlapSettings:
     ngram: int = 13  # tokens in a run
     whole: int = 6  # fewest tokens of a text that counts as a whole
     coverage: float = 0.5  # least part of the shorter text's runs
-    words: float = 0.55  # least cosine of the words
+    words: float = 0.6  # least cosine of the words, raised by figures that agree
     cosine: float = 0.77  # least cosine of the vectors
     blend: float = 0.0  # part of the words' cosine in the score of `embedding`
     candidates: float = 0.15  # least cosine of the words of what is embedded
@@ -94,7 +98,9 @@ class OverlapSettings:
     @property
     def floors(self) -> Mapping[str, float]:
         """Return the least score that is measured, by method."""
-        return {method: min(FLOORS[method], self.thresholds[method]) for method in METHODS}
+        return {method: min(FLOORS[method], self.thresholds[method]) for method in METHODS} | {
+            "words": max(0.0, min(FLOORS["words"], self.words - FIGURE_WORTH * MOST_FIGURES))
+        }
 
     @property
     def measured_with(self) -> str:
@@ -149,15 +155,14 @@ class BenchmarkIndex:
         if "ngram" in self.settings.methods:
             frames.append(self._by_runs(batch).with_columns(order=pl.lit(0)))
         if {"words", "embedding"} & set(self.settings.methods):
-            alike = self._by_words(batch)
+            alike = compare_figures(self._by_words(batch), batch.figures, self._batch.figures)
             if "words" in self.settings.methods:
                 words = alike.filter(pl.col("score") >= self.settings.floors["words"])
-                frames.append(words.with_columns(order=pl.lit(1)))
+                frames.append(_with_figures(words, self.settings).pipe(_scored).with_columns(order=pl.lit(1)))
             if "embedding" in self.settings.methods:
-                agreeing = compare_figures(alike, batch.figures, self._batch.figures).filter(
-                    _agrees(min(self.settings.figures, FIGURES_FLOOR), min(self.settings.formulas, FORMULAS_FLOOR))
-                )
-                frames.append(self._by_vectors(statements, agreeing).with_columns(order=pl.lit(2)))
+                least = min(self.settings.figures, FIGURES_FLOOR), min(self.settings.formulas, FORMULAS_FLOOR)
+                vectors = self._by_vectors(statements, alike.filter(_agrees(*least)))
+                frames.append(vectors.with_columns(order=pl.lit(2)))
         lines = compare_figures(pl.concat(frames), batch.figures, self._batch.figures)
         best = -(pl.col("score") + pl.col("agreement") / 10)
         lines = lines.sort("row", "order", best, "at")
@@ -204,7 +209,7 @@ class BenchmarkIndex:
             .join(self._postings, on="word")
             .group_by("row", at="row_right")
             .agg(score=(pl.col("weight") * pl.col("weight_right")).sum())
-            .filter(pl.col("score") >= self.settings.candidates)
+            .filter(pl.col("score") >= min(self.settings.candidates, self.settings.floors["words"]))
             .pipe(_scored)
         )
 
@@ -236,6 +241,14 @@ def classify_hits(scores: pl.DataFrame, settings: OverlapSettings) -> pl.DataFra
     is_template = ~agrees & (pl.col("wording") >= settings.template)
     kind = pl.when(is_alike & agrees).then(pl.lit(OVERLAP)).when(is_template).then(pl.lit(TEMPLATE))
     return scores.with_columns(kind=kind).filter(pl.col("kind").is_not_null()).match_to_schema(HIT)
+
+
+def _with_figures(alike: pl.DataFrame, settings: OverlapSettings) -> pl.DataFrame:
+    """Return the pairs with what shared figures add to the score: nothing in formulas, or where none need agree."""
+    worth = FIGURE_WORTH if settings.figures else 0.0
+    added = worth * pl.min_horizontal("shared", pl.lit(MOST_FIGURES)) * pl.col("agreement")
+    score = pl.col("score") + pl.when("formal").then(0.0).otherwise(added)
+    return alike.with_columns(score=score.clip(0, 1))
 
 
 def _agrees(figures: float, formulas: float) -> pl.Expr:
