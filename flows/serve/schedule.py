@@ -28,8 +28,9 @@ from curation.config import Recipe
 from curation.records import ConfigError, StoreError
 from curation.storage.stages import atomic_write, lock_folder
 from flows.pipelines.by_recipe import check_inputs
-from flows.pipelines.curating import curate
+from flows.pipelines.under_prefect import PrefectPage, curate
 from flows.publish.versions import Version, latest, summary
+from flows.run.observer import observed_by
 from flows.run.recipe import load_recipe
 from flows.run.run_folder import Run, difficulty_stage, new_run, open_run
 from flows.run.spreading import spreading
@@ -113,8 +114,8 @@ def scheduled_refresh(folder: Path, policy: Path, attempts: Path | None = None) 
     """
     from flows.pipelines.refresh import refresh, summarise_refresh
 
-    with gpus() if policy.is_dir() else nullcontext():
-        result = refresh.fn(folder, policy, attempts)
+    with gpus() if policy.is_dir() else nullcontext(), observed_by(PrefectPage()):
+        result = refresh(folder, policy, attempts)
     for line in summarise_refresh(result):
         get_run_logger().info(line)
     if result.is_new or result.is_repeated:  # the refresh that made it may have been killed before it said so
