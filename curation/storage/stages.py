@@ -275,6 +275,18 @@ def lock_folder(folder: Path) -> Iterator[None]:
         yield
 
 
+def is_locked(folder: Path) -> bool:
+    """Return whether somebody holds the folder's lock now."""
+    try:
+        with (folder / ".lock").open("r+") as handle:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except BlockingIOError:
+        return True
+    return False
+
+
 def write_parquet(path: Path, frame: pl.DataFrame) -> dict[str, int | str]:
     """Write a frame aside and rename it; return its size in bytes and the hash of its content."""
     path.parent.mkdir(parents=True, exist_ok=True)

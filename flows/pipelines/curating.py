@@ -1,4 +1,4 @@
-"""Curation: a recipe's pipeline from raw rows to a published set. `flows.pipelines.under_prefect` makes a flow of it."""
+"""Curation: a recipe's pipeline from raw rows to a published set; `flows.pipelines.under_prefect` makes it a flow."""
 
 from __future__ import annotations
 

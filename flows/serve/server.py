@@ -16,6 +16,7 @@ import urllib.error
 import urllib.request
 
 from curation.records import GoldilocksError
+from flows.serve.processes import TOKEN, end_with_parent
 
 START_S = 600.0
 """Seconds that the server may take; its first start in a PREFECT_HOME creates a database, and a busy machine is slow.
@@ -81,26 +82,13 @@ def wait_for_server(process: subprocess.Popen[bytes], address: str, name: str, *
     raise GoldilocksError(f"{name} did not answer at {address} within {START_S:.0f} s; {silent}.")
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def _end_with_parent() -> None:
-    """Leave as soon as the parent's end of standard input is gone, however the parent ended."""
-    while os.read(0, 1):
-        pass
-    os._exit(0)
-
-
 def _serve(port: int) -> None:
     import threading
 
     import uvicorn
 
     if not sys.stdin.isatty():
-        threading.Thread(target=_end_with_parent, daemon=True).start()
+        threading.Thread(target=end_with_parent, args=(os.environ.get(TOKEN),), daemon=True).start()
     uvicorn.run("prefect.server.api.server:create_app", factory=True, host="127.0.0.1", port=port, log_level="error")
 
 

@@ -184,7 +184,7 @@ def test_the_command_says_only_what_is_its_own(tiny_run: Tiny, tmp_path: Path) -
     assert files(tmp_path / "run" / "curated") == files(tiny_run.folder / "curated")
 
 
-def test_a_mistake_ends_the_process_with_status_1(tiny_recipe: Path, tmp_path: Path, prefect_server: str) -> None:
+def test_a_mistake_ends_the_process_with_status_1(tiny_recipe: Path, tmp_path: Path) -> None:
     done = cli("run", tiny_recipe, "--set", "sources.0.path=absent.jsonl", "--out", tmp_path / "run")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("goldilocks: source school: no file at ")
@@ -192,7 +192,7 @@ def test_a_mistake_ends_the_process_with_status_1(tiny_recipe: Path, tmp_path: P
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_interrupted_run_says_how_to_go_on(tmp_path: Path, prefect_server: str) -> None:
+def test_an_interrupted_run_says_how_to_go_on(tmp_path: Path) -> None:
     command = [
         sys.executable,
         "-m",

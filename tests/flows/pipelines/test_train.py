@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
+from flows.pipelines.train_stage import train_stage
 
 from curation.records import ConfigError, GoldilocksError, StoreError
 from flows.pipelines.train import main
-from flows.pipelines.train_stage import train_stage
 from flows.run.training import load_train_recipe, read_run, train
 from tests.places import ROOT
 from training.recipe import EmbeddedData, TrainRecipe

@@ -73,7 +73,7 @@ def longer(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_stage_in_the_list_is_everywhere(
-    tiny_recipe: Path, tmp_path: Path, prefect_server: str, longer: None, monkeypatch: pytest.MonkeyPatch
+    tiny_recipe: Path, tmp_path: Path, longer: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tasks: list[tuple[str, str]] = []
     as_task = curating.as_task
