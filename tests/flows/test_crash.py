@@ -68,11 +68,3 @@ def test_a_finished_run_is_not_run_again(demo_run: Path) -> None:
         [*COMMAND, str(demo_run)], cwd=ROOT, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     assert {path: path.stat().st_mtime_ns for path in before} == before
-
-
-def test_the_temporary_server_ends_with_a_killed_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("PREFECT_API_URL", raising=False)
-    monkeypatch.setenv("PREFECT_HOME", str(tmp_path / "prefect"))
-    children = kill_at(tmp_path / "run", "stages/02-statements/shards/00000.json")
-    assert children, "the temporary server is a child of the run"
-    wait_gone(children)
