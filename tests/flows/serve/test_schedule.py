@@ -45,7 +45,7 @@ def test_the_server_takes_the_deployments_with_their_parameters(tmp_path: Path, 
         assert held.schedules[0].schedule.timezone == "Europe/Paris"
         assert held.parameter_openapi_schema["properties"]["recipe"]["format"] == "path"
         assert held.enforce_parameter_schema
-        assert held.concurrency_limit is None, "a killed holder would keep its slot"
+        assert held.global_concurrency_limit is None, "a killed holder would keep its slot"
         assert client.read_deployment_by_name("refresh/tiny").parameters == {"folder": str(tmp_path / "run")}
 
 
