@@ -20,6 +20,7 @@ import pytest
 
 from flows import cli
 from flows.pipelines.curate_math import CURATE_MATH
+from flows.run.history import FILE as HISTORY
 from flows.serve.server import quiet
 from flows.serve.serving import serving_api
 from tests.places import ROOT
@@ -249,6 +250,6 @@ def tiny_copy(tiny_run: Tiny, tmp_path: Path) -> Tiny:
 
 
 def stamps(folder: Path) -> dict[str, tuple[int, int]]:
-    """Each file as (inode, time of the last change): a file that was written again has others."""
-    files = [path for path in folder.rglob("*") if path.is_file()]
+    """Each file but the history as (inode, time of the last change): a file that was written again has others."""
+    files = [path for path in folder.rglob("*") if path.is_file() and path.name != HISTORY]
     return {str(file.relative_to(folder)): (file.stat().st_ino, file.stat().st_mtime_ns) for file in files}
