@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from curation.storage.stages import lock_folder
+from curation.storage.locks import lock_folder
 from flows.cli.plan import compare_with_plan
 from flows.cli.training_status import is_training, training_lines
 from flows.pipelines.by_recipe import check_inputs, pipeline_of

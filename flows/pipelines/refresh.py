@@ -24,7 +24,8 @@ from curation.difficulty.refresh import ROLLOUT_COUNTS, select_anchor, select_un
 from curation.difficulty.refresh import VERSION as REFRESH_VERSION
 from curation.publish import export, review, versions
 from curation.records import StoreError
-from curation.storage.stages import Shard, StageFolder, file_digest, lock_folder, read_shard, read_table
+from curation.storage.locks import lock_folder
+from curation.storage.stages import Shard, StageFolder, file_digest, read_shard, read_table
 from flows.pipelines.by_recipe import pipeline_of
 from flows.pipelines.refresh_inputs import read_trained, with_policy
 from flows.publish import curated_set

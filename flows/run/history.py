@@ -8,6 +8,7 @@ still. Times are seconds since 1970 and wall seconds.
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -36,12 +37,9 @@ def recorded(folder: Path, command: str) -> Iterator[None]:
     token = _reused.set(counts)
     try:
         yield
-    except BaseException as error:
-        end = {"state": FAILED, "error": f"{type(error).__name__}: {error}"}
-        raise
-    else:
-        end = {"state": FINISHED}
     finally:
+        error = sys.exception()
+        end = {"state": FINISHED} if error is None else {"state": FAILED, "error": f"{type(error).__name__}: {error}"}
         _reused.reset(token)
         _write(folder, {"command": command, **end, "seconds": _since(begun), **counts})
 

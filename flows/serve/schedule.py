@@ -27,7 +27,8 @@ from prefect.flows import Flow
 
 from curation.config import Recipe
 from curation.records import ConfigError, StoreError
-from curation.storage.stages import atomic_write, lock_folder
+from curation.storage.locks import lock_folder
+from curation.storage.stages import atomic_write
 from flows.pipelines.by_recipe import check_inputs
 from flows.pipelines.under_prefect import PrefectPage, curate
 from flows.publish.versions import Version, latest, summary

@@ -30,7 +30,8 @@ from types import FrameType
 from rich.console import Console
 
 from curation.records import ConfigError, GoldilocksError, StoreError
-from curation.storage.stages import atomic_write, lock_folder
+from curation.storage.locks import lock_folder
+from curation.storage.stages import atomic_write
 from flows.run.recipe import load_recipe
 from flows.serve.processes import TOKEN, end_processes
 from flows.serve.server import stop, wait_for_server

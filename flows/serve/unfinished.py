@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from curation.config.schedule import ScheduleSettings
-from curation.storage.stages import is_locked
+from curation.storage.locks import is_locked
 
 ANNOUNCED = "announced"
 """In the run folder: the number of the newest version whose event was emitted."""

@@ -31,7 +31,7 @@ from urllib.request import Request, urlopen
 
 import psutil
 
-from curation.storage.stages import is_locked
+from curation.storage.locks import is_locked
 from flows.publish.versions import stored_versions
 from flows.serve.processes import processes_of
 from tests.flows.conftest import free_port, write_tiny

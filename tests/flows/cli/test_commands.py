@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from curation.records import DropReason
-from curation.storage.stages import lock_folder
+from curation.storage.locks import lock_folder
 from curation.verify import answers
 from tests.flows.conftest import STAGES, TINY, TITLES, Tiny, goldilocks, refusal, stamps, tries, write_jsonl
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from curation.config.schedule import ScheduleSettings
-from curation.storage.stages import lock_folder
+from curation.storage.locks import lock_folder
 from flows.serve.unfinished import ANNOUNCED, FIRST, REFRESHED, Work, training_folder, unfinished, wait_before
 
 SCHEDULE = ScheduleSettings(train="train.toml")
