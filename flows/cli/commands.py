@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from curation.storage.locks import lock_folder
+from flows.cli.as_json import print_json, status_table
 from flows.cli.plan import compare_with_plan
 from flows.cli.training_status import is_training, training_lines
 from flows.pipelines.by_recipe import check_inputs, pipeline_of
@@ -29,7 +30,9 @@ from flows.stages.llm_judge import llm_judge_of, summary_of
 from flows.stages.verdicts import verdicts_of
 
 
-def run_recipe(path: Path, overrides: Sequence[str], out: Path | None, *, dry: bool = False) -> Path | None:
+def run_recipe(
+    path: Path, overrides: Sequence[str], out: Path | None, *, dry: bool = False, as_json: bool = False
+) -> Path | None:
     """Run a recipe and return the folder of the curated set; None after a dry run."""
     run = new_run(path, overrides, out)
     run.check_owner()
@@ -40,6 +43,9 @@ def run_recipe(path: Path, overrides: Sequence[str], out: Path | None, *, dry: b
     with lock_folder(run.folder):
         run.save()
         curated = _curate(run, path, overrides)
+    if as_json:
+        print_json(status_table(run.folder))
+        return curated
     print_funnel(newest_run(run.folder))
     console = Console(highlight=False, markup=False, soft_wrap=True)
     console.print(f"\ncurated set and card: {curated / 'README.md'}")

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from flows.run.observer import Item, Work
+from flows.run.progress import tell
 from flows.run.stage import StageResult
 
 FILE = "history.jsonl"
@@ -54,6 +55,7 @@ def timed(folder: Path, item: Item, work: Work) -> Work:
             return result
         if result is not None and result.reused:
             counts["reused"] += 1
+            tell(f"{result.stage.title:<24} was finished before: {result.manifest.kept:,} rows in {result.folder}")
             return result
         line: dict[str, Any] = {"stage": item.name, "state": FINISHED, "seconds": _since(begun)}
         if result is not None:
@@ -66,14 +68,13 @@ def timed(folder: Path, item: Item, work: Work) -> Work:
 
 def last_command(folder: Path) -> str | None:
     """Return in a sentence how the last command in a run folder went; None where none is written down."""
-    lines = _lines(folder)
-    first = next((at for at in reversed(range(len(lines))) if lines[at]["state"] == "begun"), None)
-    if first is None:
+    lines = last_lines(folder)
+    if not lines:
         return None
-    stages = [line for line in lines[first:] if "stage" in line]
-    end = next((line for line in lines[first:] if "command" in line and line["state"] != "begun"), None)
-    began = time.strftime("%Y-%m-%d %H:%M", time.localtime(lines[first]["at"]))
-    words = f"last `{lines[first]['command']}`: begun {began}"
+    stages = [line for line in lines if "stage" in line]
+    end = next((line for line in lines if "command" in line and line["state"] != "begun"), None)
+    began = time.strftime("%Y-%m-%d %H:%M", time.localtime(lines[0]["at"]))
+    words = f"last `{lines[0]['command']}`: begun {began}"
     words += (
         f", {end['state']} after {end['seconds']:,.1f} s" if end is not None else ", not ended: it runs, or was killed"
     )
@@ -83,6 +84,13 @@ def last_command(folder: Path) -> str | None:
     if end is not None and not stages and end["reused"]:
         words += f"; all {end['reused']} stages were finished before"
     return words + (f"; {end['error']}" if end is not None and "error" in end else "")
+
+
+def last_lines(folder: Path) -> list[dict[str, Any]]:
+    """Return the lines of the last command in a run folder, its beginning first."""
+    lines = _lines(folder)
+    first = next((at for at in reversed(range(len(lines))) if lines[at]["state"] == "begun"), None)
+    return lines[first:] if first is not None else []
 
 
 def _took(line: dict[str, Any]) -> str:

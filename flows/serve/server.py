@@ -23,7 +23,7 @@ START_S = 600.0
 A server that ends before is seen at once."""
 
 HEALTH_S = 10.0
-"""Seconds that the server may take to answer one question after its health."""
+"""Seconds that a server may take to answer one question after its health."""
 
 STOP_S = 10.0
 """Seconds that the server may take to end before it is killed; nothing of a run's state is in it."""
@@ -45,10 +45,25 @@ def quiet() -> None:
 
 
 def user_api() -> str | None:
-    """Return the address of the user's own Prefect API, where there is one, and make Prefect `quiet`."""
+    """Return the address of the user's own Prefect API, where there is one, and make Prefect `quiet`.
+
+    Raises:
+        GoldilocksError: nobody answers there.
+    """
     address = os.environ.get("PREFECT_API_URL") or None
-    if address is not None:
-        quiet()
+    if address is None:
+        return None
+    quiet()
+    try:
+        with urllib.request.urlopen(f"{address.rstrip('/')}/health", timeout=HEALTH_S):
+            pass
+    except urllib.error.HTTPError:
+        pass  # somebody answers, and may want a key
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "reason", error)
+        raise GoldilocksError(
+            f"PREFECT_API_URL = {address}: no Prefect API answers there ({reason}); start it, or unset the variable."
+        ) from error
     return address
 
 
