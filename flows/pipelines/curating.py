@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from flows.pipelines.by_recipe import pipeline_of
-from flows.publish.curated_set import publish
+from flows.publish.curated_set import publish, published_mark
 from flows.run.history import recorded
 from flows.run.observer import current_observer
 from flows.run.pipeline import run_pipeline
@@ -14,7 +14,7 @@ from flows.run.run_folder import new_run
 
 
 def curate(recipe: Path, out: Path, overrides: Sequence[str] = ()) -> Path:
-    """Run the recipe's pipeline, publish the set, show it to who watches, and return its folder.
+    """Run the recipe's pipeline, publish the set, show a new one to who watches, and return its folder.
 
     Args:
         recipe: the recipe's TOML file.
@@ -23,7 +23,8 @@ def curate(recipe: Path, out: Path, overrides: Sequence[str] = ()) -> Path:
     """
     run = new_run(recipe, overrides, out)
     with recorded(run.folder, "run"):
-        results = run_pipeline(run, pipeline_of(run.recipe).items)
+        results, before = run_pipeline(run, pipeline_of(run.recipe).items), published_mark(run)
         curated = publish(run, results)
-        current_observer().published(run.recipe.name, curated, results.funnel)
+        if published_mark(run) != before:
+            current_observer().published(run.recipe.name, curated, results.funnel)
     return curated

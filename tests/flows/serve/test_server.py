@@ -102,3 +102,6 @@ def test_the_run_its_tasks_and_its_artifacts_are_stored(tiny_copy: Tiny, under_p
     )
     assert set(shown) <= set(whole)
     assert len(shown) > 30
+    assert tiny_copy.run("name=a.b_c-1..x").status == 0
+    with SyncPrefectClient(under_prefect) as client:
+        assert len(client.read_artifacts(artifact_filter=ArtifactFilter(key=key))) == 2, "nothing new, nothing shown"
