@@ -55,6 +55,10 @@ _PRIOR_SHARE, _SHARE_PROBLEMS = 0.02, 50.0
 _TRAP_PROBLEMS = 20.0
 """Problems by which the traps of a level are held to those of all levels, and these to the flat distribution."""
 
+_LURED, _LURED_TOO = 0.03, 0.4
+"""How often one policy, and another with it, answers a sound problem wrongly just as consistently as it answers others
+rightly. No data of few policies tell; set so that one policy's word alone never outweighs a reference."""
+
 _TURNS, _MOST_ROUNDS, _TOLERANCE = 3, 100, 1e-4
 _CHUNK = 20_000
 
@@ -83,12 +87,14 @@ class _Likelihoods:
             one more than there are: none of them. Sorted by pattern.
         solved: [hypotheses, levels] of who finds that answer, with the level's weight.
         agreed: [hypotheses, traps] of who agrees on which wrong answers.
+        lured: [hypotheses] how likely it is that whoever gave this answer was lured; minus infinity where nobody did.
     """
 
     pattern: Indices
     place: Indices
     solved: Array
     agreed: Array
+    lured: Array
 
 
 def label_posteriors(model: LabelModel, votes: pl.DataFrame, problems: pl.Series, settled: tuple[str, ...] = ()) -> pl.DataFrame:
@@ -144,12 +150,12 @@ def fit_labels(votes: pl.DataFrame, settled: tuple[str, ...] = (), seed: int = 0
         votes = votes.join(ids.alias("problem").to_frame(), on="problem", how="semi")
     seen = vote_patterns(votes, ids, settled)
     traps = np.full((_LEVELS, len(_TRAPS)), 1 / len(_TRAPS))
-    model = LabelModel(fit(_counts(votes, None)), traps, _PRIOR_SHARE)
+    model = LabelModel(fit(_counts(votes, None), slopes=True), traps, _PRIOR_SHARE)
     for turn in range(_TURNS):
         model = _learn(seen, model)
         if turn + 1 < _TURNS:
             labels = label_posteriors(model, votes, ids, settled)
-            model = replace(model, items=fit(_counts(votes, labels)))
+            model = replace(model, items=fit(_counts(votes, labels), slopes=True))
     return model
 
 
@@ -172,12 +178,16 @@ def _learn(seen: VotePatterns, model: LabelModel) -> LabelModel:
     """Learn traps and share by EM, with abilities as they are."""
     found = _likelihoods(seen, model.items)
     frequency, size = seen.frequency, seen.frequency.sum()
+    witnesses = sum(not name.startswith(SOURCE) for name in seen.policies)
+    held = max(_SHARE_PROBLEMS, size / (witnesses - 1)) if witnesses > 1 else None
     last = -np.inf
     for _ in range(_MOST_ROUNDS):
         joint, likelihood = _normalised(found, model, seen)
         mass = joint * frequency[found.pattern][:, None]
         wrong = float(mass[found.place != REFERENCE].sum())
-        share = (wrong + _PRIOR_SHARE * _SHARE_PROBLEMS) / (size - float(seen.is_settled @ frequency) + _SHARE_PROBLEMS)
+        share = _PRIOR_SHARE
+        if held is not None:
+            share = (wrong + _PRIOR_SHARE * held) / (size - float(seen.is_settled @ frequency) + held)
         counts = np.stack([_trap_counts(found.agreed, model.traps[level], mass[:, level]) for level in range(_LEVELS)])
         whole = (counts.sum(axis=0) + _TRAP_PROBLEMS / len(_TRAPS)) / (counts.sum() + _TRAP_PROBLEMS)
         traps = counts + _TRAP_PROBLEMS * whole
@@ -205,10 +215,13 @@ def _normalised(found: _Likelihoods, model: LabelModel, seen: VotePatterns) -> t
     """Return [hypotheses, levels] posteriors, and [patterns] the log-likelihood."""
     logs = found.solved + _log_sums(found.agreed[:, None, :] + np.log(model.traps)[None])
     is_reference = found.place == REFERENCE
-    with np.errstate(divide="ignore"):
-        wrong = np.log(model.share * (1 - seen.is_settled))[found.pattern]
-    logs = logs + np.where(is_reference, np.log(1 - model.share), wrong)[:, None]
+    logs = logs + np.where(is_reference, np.log(1 - model.share), np.log(model.share))[:, None]
     starts = np.flatnonzero(np.diff(found.pattern, prepend=-1))
+    right = np.log(model.share) - np.log(1 - model.share)
+    with np.errstate(divide="ignore"):
+        lure = np.stack([np.logaddexp.reduceat(column, starts) for column in (logs + found.lured[:, None] - right).T], 1)
+    logs[starts] = np.logaddexp(logs[starts], lure)
+    logs[~is_reference & (seen.is_settled[found.pattern] > 0)] = -np.inf
     top = np.maximum.reduceat(logs.max(axis=1), starts)
     shares = np.exp(logs - top[found.pattern][:, None])
     totals = np.add.reduceat(shares.sum(axis=1), starts)
@@ -229,7 +242,10 @@ def _likelihoods(seen: VotePatterns, items: ItemResponseModel) -> _Likelihoods:
     place = np.arange(len(pattern)) - begin[pattern]
     cell = begin[seen.cell_pattern] + seen.cell_place  # the hypothesis that a cell's answer is right
     solved = _solved(seen, items, pattern, cell)
-    return _Likelihoods(pattern, place, solved, _agreed(seen, pattern, place, begin, cell))
+    voters = np.bincount(cell, minlength=len(pattern))
+    is_lure = (place > REFERENCE) & (voters > 0)
+    lured = np.where(is_lure, np.log(_LURED) + (voters - 1) * np.log(_LURED_TOO), -np.inf)
+    return _Likelihoods(pattern, place, solved, _agreed(seen, pattern, place, begin, cell), lured)
 
 
 def _solved(seen: VotePatterns, items: ItemResponseModel, pattern: Indices, cell: Indices) -> Array:
@@ -239,7 +255,8 @@ def _solved(seen: VotePatterns, items: ItemResponseModel, pattern: Indices, cell
     np.add.at(base, seen.ballot_pattern, none)
     logs = base[pattern] + np.log(items.weights)
     np.add.at(logs, cell, _binomials(items, seen, seen.cell_votes, seen.cell_ballot) - none[seen.cell_ballot])
-    level = np.minimum((np.cumsum(items.weights) * _LEVELS).astype(np.int64), _LEVELS - 1)
+    below = np.cumsum(items.weights.reshape(-1, len(items.slopes)).sum(axis=1))
+    level = np.repeat(np.minimum((below * _LEVELS).astype(np.int64), _LEVELS - 1), len(items.slopes))
     return np.stack([_log_sums(logs[:, level == number]) for number in range(_LEVELS)], axis=1)
 
 

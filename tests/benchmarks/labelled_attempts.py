@@ -1,7 +1,7 @@
 """Recorded and simulated attempts with classes of equal answers, and wrong labels planted in them.
 
 A recorded set is a file of JSON lines with ``id``, ``gold`` and ``samples`` = [{model, answer}], as in the shared data's
-`attempts`; classes are those of the verifier. Planted labels are another number than any that was given, or (a share
+`attempts`; classes are those of the verifier; what it takes for wrong and the file says is correct counts as correct. Planted labels are another number than any that was given, or (a share
 of them) an answer that a policy gave: a slip that people make too.
 """
 
@@ -49,11 +49,13 @@ def recorded(path: Path) -> Answers:
     found: Answers = {}
     with MathJudge(workers=1) as judge:
         for row, given, result in zip(rows, answers, judge.judge(tasks), strict=True):
-            classes = [None if verdict.is_doubtful else verdict.answer_class for verdict in result.verdicts]
+            classes = [verdict.answer_class for verdict in result.verdicts]
+            doubted = {verdict.answer_class for verdict in result.verdicts if verdict.is_doubtful}
             models = [str(sample["model"]) for sample in row["samples"]]
-            found[row["id"]] = [
-                (m, None if a is None else c, a or "") for m, c, a in zip(models, classes, given, strict=True)
-            ]
+            said = {c for c, sample in zip(classes, row["samples"], strict=True) if c and sample.get("correct")}
+            classes = [0 if c in said else c for c in classes]
+            attempts = zip(models, classes, given, strict=True)
+            found[row["id"]] = [(m, c, a or "") for m, c, a in attempts if c == 0 or c is None or c not in doubted]
     return found
 
 
@@ -69,7 +71,7 @@ def _plain(answer: str | None) -> str | None:
 
 def simulated(problems: int, abilities: Mapping[str, float], attempts: int, seed: int) -> Answers:
     """Return answers of policies whose errors are systematic: each has an error of its own at a problem, to which it
-    holds with a share of Beta(1, 1); on a fifth of the hard problems this is the same error for all."""
+    holds with a share of Beta(1, 2); on a fifth of the hard problems this is the same error for all."""
     rng = np.random.default_rng(seed)
     found: Answers = {}
     for number in range(problems):
@@ -78,7 +80,7 @@ def simulated(problems: int, abilities: Mapping[str, float], attempts: int, seed
         for place, (name, ability) in enumerate(abilities.items()):
             rate = 1 / (1 + np.exp(difficulty - ability))
             rate = rng.beta(rate * 3, (1 - rate) * 3)
-            trap, hold = 1 if shared else 2 + place, rng.random()
+            trap, hold = 1 if shared else 2 + place, rng.beta(1, 2)
             for _ in range(attempts):
                 if rng.random() < rate:
                     answer = 0
