@@ -27,6 +27,7 @@ import polars as pl
 from curation.difficulty.item_response import ItemResponseModel, fit, rising
 from curation.difficulty.label_votes import REFERENCE, SOURCE, VotePatterns, vote_patterns
 from curation.difficulty.observations import Array, Indices
+from curation.records import DropReason
 
 VERSION = "label-trust@1"
 
@@ -97,7 +98,9 @@ class _Likelihoods:
     lured: Array
 
 
-def label_posteriors(model: LabelModel, votes: pl.DataFrame, problems: pl.Series, settled: tuple[str, ...] = ()) -> pl.DataFrame:
+def label_posteriors(
+    model: LabelModel, votes: pl.DataFrame, problems: pl.Series, settled: tuple[str, ...] = ()
+) -> pl.DataFrame:
     """Return `LABEL` rows in the order of ``problems``.
 
     Args:
@@ -219,7 +222,9 @@ def _normalised(found: _Likelihoods, model: LabelModel, seen: VotePatterns) -> t
     starts = np.flatnonzero(np.diff(found.pattern, prepend=-1))
     right = np.log(model.share) - np.log(1 - model.share)
     with np.errstate(divide="ignore"):
-        lure = np.stack([np.logaddexp.reduceat(column, starts) for column in (logs + found.lured[:, None] - right).T], 1)
+        lure = np.stack(
+            [np.logaddexp.reduceat(column, starts) for column in (logs + found.lured[:, None] - right).T], 1
+        )
     logs[starts] = np.logaddexp(logs[starts], lure)
     logs[~is_reference & (seen.is_settled[found.pattern] > 0)] = -np.inf
     top = np.maximum.reduceat(logs.max(axis=1), starts)
@@ -250,7 +255,9 @@ def _likelihoods(seen: VotePatterns, items: ItemResponseModel) -> _Likelihoods:
 
 def _solved(seen: VotePatterns, items: ItemResponseModel, pattern: Indices, cell: Indices) -> Array:
     """Return [hypotheses, levels] the log-likelihoods of who finds the right answer, by level of difficulty."""
-    none = _binomials(items, seen, np.zeros(len(seen.ballot_judged), dtype=np.int64), np.arange(len(seen.ballot_judged)))
+    none = _binomials(
+        items, seen, np.zeros(len(seen.ballot_judged), dtype=np.int64), np.arange(len(seen.ballot_judged))
+    )
     base = np.zeros((len(seen.answers), len(items.weights)))
     np.add.at(base, seen.ballot_pattern, none)
     logs = base[pattern] + np.log(items.weights)
@@ -261,11 +268,13 @@ def _solved(seen: VotePatterns, items: ItemResponseModel, pattern: Indices, cell
 
 
 def _binomials(items: ItemResponseModel, seen: VotePatterns, correct: Indices, ballot: Indices) -> Array:
-    """Return [rows, grid] the log-likelihoods of so many correct ones on a ballot; a source's say nothing."""
+    """Return [rows, grid] the log-likelihoods of so many correct ones on a ballot; a source errs with the prior share."""
     table = np.zeros((len(correct), len(items.weights)))
     judged, policy, k = seen.ballot_judged[ballot], seen.ballot_policy[ballot], items.concentration
     for number, name in enumerate(seen.policies):
         chosen = np.flatnonzero(policy == number)
+        if name.startswith(SOURCE):
+            table[chosen] = np.log(np.where(correct[chosen] > 0, 1 - _PRIOR_SHARE, _PRIOR_SHARE))[:, None]
         if name not in items.abilities or not len(chosen):
             continue
         means, most = items.means(name), int(judged[chosen].max())
@@ -301,3 +310,51 @@ def _agreed(seen: VotePatterns, pattern: Indices, place: Indices, begin: Indices
     dishes = seen.answers[pattern] + is_none
     logs += dishes[:, None] * np.log(gamma) + others[:, None]
     return logs - of_gamma[all_voters - voters + is_wrong]
+
+
+LABEL_TRUST = pl.Schema(
+    {
+        **LABEL,
+        "rival_answer": pl.String(),  # the rival's first writing; null where there is none
+        "evidence": pl.String(),  # who says what, in words
+    }
+)
+
+
+def described(labels: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
+    """Return `LABEL_TRUST` rows: `LABEL` rows with the evidence in words.
+
+    Args:
+        answers: `curation.difficulty.label_votes.ANSWERS` rows.
+    """
+    rival = answers.select("problem", rival_class="answer_class", rival_answer="answer", rivals="policies")
+    backed = answers.filter(pl.col("answer_class") == REFERENCE).select("problem", backers="policies")
+    joined = labels.join(rival, on=["problem", "rival_class"], how="left", maintain_order="left").join(
+        backed, on="problem", how="left", maintain_order="left"
+    )
+    evidence = pl.format(
+        "wrong with probability {}: {} say {}, {} the reference",
+        pl.col("wrong_label").round(3),
+        pl.col("rivals").fill_null("none"),
+        pl.col("rival_answer").str.head(200).fill_null("one answer"),
+        pl.col("backers").fill_null("none"),
+    )
+    return joined.with_columns(evidence.alias("evidence")).select(LABEL_TRUST.names()).cast(LABEL_TRUST)
+
+
+def suspect_labels(decisions: pl.DataFrame, labels: pl.DataFrame, drop_above: float) -> pl.DataFrame:
+    """Return the decisions, with suspected_wrong_label where a reference is wrong with at least that probability.
+
+    Problems on which nothing could be decided stay undecided.
+
+    Args:
+        decisions: `curation.records.DECISION` rows, made without the rule of votes. labels: `LABEL_TRUST` rows of them.
+    """
+    told = decisions.select("problem").join(labels, on="problem", how="left", maintain_order="left")
+    undecided = decisions["reason"].is_in([DropReason.TOO_FEW_ATTEMPTS.value, DropReason.VERIFIER_FAILED.value])
+    accused = (told["wrong_label"] >= drop_above).fill_null(False) & ~undecided.fill_null(False)
+    return decisions.with_columns(
+        pl.when(accused).then(False).otherwise("keep").alias("keep"),
+        pl.when(accused).then(pl.lit(DropReason.SUSPECTED_WRONG_LABEL.value)).otherwise("reason").alias("reason"),
+        pl.when(accused).then(told["evidence"]).otherwise("evidence").alias("evidence"),
+    )

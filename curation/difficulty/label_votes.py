@@ -9,14 +9,14 @@ known, so it speaks neither for nor against it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
 from curation.difficulty.observations import Array, Indices
-from curation.records import COUNTED_OUTCOMES, Outcome
+from curation.records import COUNTED_OUTCOMES
 
 VOTES = pl.Schema(
     {
@@ -157,3 +157,87 @@ def _as_arrays(
         numbers_of(ballots, "judged"),
         numbers_of(ballots, "answered"),
     )
+
+
+ANSWERS = pl.Schema(
+    {"problem": pl.String(), "answer_class": pl.Int32(), "answer": pl.String(), "policies": pl.String()}
+)
+"""A class of answers of a problem: its first writing, and who gave it how often, as ``policy 12, other 3``."""
+
+
+def label_votes(verdicts: Sequence[pl.DataFrame]) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the votes of several stages as `VOTES`, and their classes as `ANSWERS`.
+
+    Two stages' classes are the same where they share an answer. Attempts on which the verifier failed are no votes, and
+    neither are those of a class that holds a doubtful answer.
+
+    Args:
+        verdicts: `curation.records.VERDICT` rows of each stage.
+    """
+    known = pl.DataFrame(schema={"problem": pl.String, "answer": pl.String, "answer_class": pl.Int32})
+    frames = []
+    for frame in verdicts:
+        counted = frame.filter(pl.col("outcome").is_in([outcome.value for outcome in COUNTED_OUTCOMES])).select(
+            "problem", "policy", "index", "answer", "answer_class", doubted=pl.col("method").str.ends_with("(doubtful)")
+        )
+        in_class = pl.col("answer_class") > REFERENCE
+        is_doubted = (pl.col("doubted").any().over("problem", "answer_class") & in_class).fill_null(False)
+        renamed = _renamed(counted.filter(~is_doubted), known)
+        frames.append(renamed)
+        known = pl.concat([known, renamed.filter(in_class).select(known.columns)]).unique(maintain_order=True)
+    rows = pl.concat(frames) if frames else pl.DataFrame(schema={**VOTES, "index": pl.Int32, "answer": pl.String})
+    votes = rows.group_by("problem", "policy", "answer_class").agg(pl.len().cast(pl.Int64).alias("votes"))
+    votes = votes.sort("problem", "answer_class", "policy")
+    first = (
+        rows.filter(pl.col("answer_class").is_not_null())
+        .group_by("problem", "answer_class", maintain_order=True)
+        .agg(pl.col("answer").first())
+    )
+    said = votes.group_by("problem", "answer_class", maintain_order=True).agg(
+        pl.format("{} {}", "policy", "votes").str.join(", ").alias("policies")
+    )
+    answers = first.join(said, on=["problem", "answer_class"], how="left").sort("problem", "answer_class")
+    return votes.select(VOTES.names()).cast(VOTES), answers.select(ANSWERS.names()).cast(ANSWERS)
+
+
+def _renamed(rows: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
+    """Return a stage's rows with the numbers that its classes have already, and new ones for new classes."""
+    classes = rows.filter(pl.col("answer_class") > REFERENCE).select("problem", "answer", "answer_class").unique()
+    same = (
+        classes.join(known.rename({"answer_class": "old"}), on=["problem", "answer"], how="left")
+        .group_by("problem", "answer_class")
+        .agg(pl.col("old").min())
+        .sort("problem", "answer_class")
+    )
+    last = known.group_by("problem").agg(pl.col("answer_class").max().alias("last"))
+    same = same.join(last, on="problem", how="left", maintain_order="left").with_columns(
+        new=pl.coalesce(
+            "old", pl.col("last").fill_null(0) + pl.col("old").is_null().cum_sum().over("problem").cast(pl.Int32)
+        ).cast(pl.Int32)
+    )
+    joined = rows.join(
+        same.select("problem", "answer_class", "new"), on=["problem", "answer_class"], how="left", maintain_order="left"
+    )
+    return joined.select(
+        "problem", "policy", "index", "answer", pl.coalesce("new", "answer_class").alias("answer_class")
+    )
+
+
+def source_votes(references: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
+    """Return further references of problems, as conflicting copies have them, as `VOTES` of their sources.
+
+    Args:
+        references: problem, source, answer; each is the same as the problem's answer that is written alike, else new.
+        answers: `ANSWERS` rows.
+    """
+    last = answers.group_by("problem").agg(pl.col("answer_class").max().alias("last"))
+    written = references.join(answers.select("problem", "answer", "answer_class"), on=["problem", "answer"], how="left")
+    placed = written.join(last, on="problem", how="left").with_columns(
+        (pl.col("last").fill_null(0) + 1 + pl.col("answer").rank("dense").over("problem")).cast(pl.Int32).alias("new")
+    )
+    return placed.select(
+        "problem",
+        pl.format(SOURCE + "{}", "source").alias("policy"),
+        pl.coalesce("answer_class", "new").alias("answer_class"),
+        pl.lit(1, pl.Int64).alias("votes"),
+    ).unique(["problem", "policy"], keep="first", maintain_order=True)

@@ -62,7 +62,8 @@ def _print_queue(run: Run, console: Console) -> None:
     verdicts = review.read_verdicts(run.folder)
     waiting = review.dispute_queue([published], verdicts)
     for row in waiting.head(SHOWN).iter_rows(named=True):
-        console.print(f"{row['id']}  {review.KINDS[row['kind']]} ({', '.join(row['rows'])})")
+        chance = f", wrong with probability {row['wrong_label']:.2f}" if row["wrong_label"] is not None else ""
+        console.print(f"{row['id']}  {review.KINDS[row['kind']]}{chance} ({', '.join(row['rows'])})")
         console.print(f"  statement   {' '.join(row['statement'].split())}")
         console.print(f"  references  {' | '.join(str(reference) for reference in row['references'])}")
         console.print(f"  evidence    {row['evidence']}")

@@ -21,6 +21,7 @@ from curation.config import Recipe
 from curation.difficulty import pass_rates
 from curation.difficulty.anchor import Anchor, anchor_lines, anchored
 from curation.difficulty.failed_verdicts import failed_verdicts
+from curation.difficulty.label_trust import suspect_labels
 from curation.difficulty.refresh import ROLLOUT_COUNTS, select_anchor, select_uncertain
 from curation.difficulty.refresh import VERSION as REFRESH_VERSION
 from curation.publish import export, review, versions
@@ -50,6 +51,7 @@ from flows.run.run_folder import Run, difficulty_stage, open_run
 from flows.run.stage import Kind, Results, Stage, StageResult, StageRun, shard_counts
 from flows.stages.attempts import attempt_store, attempts_of, measured_on, stopping_rule
 from flows.stages.decisions import decide_with_reviews
+from flows.stages.label_trust import current_labels
 from flows.stages.llm_judge import final_verdicts, llm_judge_of
 from flows.stages.verdicts import verdicts_of
 
@@ -234,6 +236,10 @@ def _publish(run: RefreshedRun, published: _PublishedRun, results: Results) -> R
     judged = read_table(verdicts.folder, "verdicts")
     failures = failed_verdicts(pass_rates.counted_verdicts(judged, stopping_rule(settings)))
     new = decide_with_reviews(rates, settings, part, review.read_verdicts(run.folder), failures)
+    if run.recipe.labels.rule == "posterior":
+        new = suspect_labels(
+            new, current_labels(run, published.results, verdicts.folder.name), run.recipe.labels.drop_above
+        )
     new = new.with_columns(measured_on=pl.lit(measured_on(run, part)))
     table = merge_decisions(old, new, published, run.recipe)
     cost = {

@@ -17,6 +17,7 @@ from flows.run.pipeline import read_result
 from flows.run.run_folder import Run
 from flows.run.stage import Results, StageResult
 from flows.stages.exact_dedup import EXACT_DEDUP
+from flows.stages.label_trust import current_labels
 from flows.stages.llm_judge import final_verdicts
 from flows.stages.near_dedup import NEAR_DEDUP
 
@@ -27,7 +28,11 @@ def find_disputes(run: Run, results: Results) -> pl.DataFrame:
     if (near := results.get(NEAR_DEDUP)) is not None:
         parts.append(review.near_conflicts(_table(near, "dropped"), _table(near, "members")))
     problems = _table(results.problems, "kept")
-    parts.append(review.wrong_labels(problems, _table(results.decisions[-1], "decisions")))
+    if run.recipe.labels.rule == "posterior":
+        labels = current_labels(run, results, results.decisions[-1].folder.name)
+        parts.append(review.doubted_labels(problems, labels, run.recipe.labels.queue_above))
+    else:
+        parts.append(review.wrong_labels(problems, _table(results.decisions[-1], "decisions")))
     verdicts = _verdicts(run, results)
     if verdicts is not None:
         parts.append(review.doubtful_verdicts(problems, _table(verdicts, "verdicts")))
@@ -41,6 +46,7 @@ def made_from(run: Run, results: Results) -> Mapping[str, str]:
     return {
         "verdicts": verdicts.manifest.digest if verdicts is not None else "",
         "said": verdicts_digest,
+        **({"labels": run.recipe.labels.digest()} if run.recipe.labels.rule == "posterior" else {}),
         "as": review.VERSION,
     }
 

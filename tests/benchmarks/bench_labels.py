@@ -32,7 +32,8 @@ from tests.benchmarks.labelled_attempts import (
 from tests.places import SHARED_DATA
 
 SHARES = (0.0, 0.02, 0.05, 0.1)
-DROP,QUEUE=.9,.3
+DROP, QUEUE = 0.9, 0.3
+
 
 def main() -> None:
     """Print the tables."""
@@ -42,14 +43,17 @@ def main() -> None:
     options.add_argument("--seeds", type=int, default=3)
     options.add_argument("--simulated", type=int, default=1000)
     chosen = options.parse_args()
-    print(f"{'attempts of':38} planted | {'strings':>15} | {'votes':>15} | {'posterior: drop':>15} | {'queue':>15} | model  s")
+    print(
+        f"{'attempts of':38} planted | {'strings':>15} | {'votes':>15} | {'posterior: drop':>15} | {'queue':>15} | model  s"
+    )
     for path in sorted(chosen.data.glob("*.jsonl")):
         answers = recorded(path)
         if not answers:
             continue
         half, best = only(answers, None, chosen.half), list(accuracies(answers))
         teams = {"all": best, "best 4": best[:4], "worst 4": best[-4:]}
-        if len(best)>8: teams["best 8"]=best[:8]
+        if len(best) > 8:
+            teams["best 8"] = best[:8]
         for name, team in teams.items():
             if name == "all" or len(team) < len(best):
                 table(f"{path.stem[:28]}, {name}", only(half, set(team)), chosen.seeds)
@@ -61,6 +65,7 @@ def main() -> None:
         four = {"a": 2.0, "b": 2.5, "c": 3.0, "d": 3.5}
         table("simulated: four strong, 8 each", simulated(chosen.simulated, four, 8, chosen.half), chosen.seeds)
 
+
 def table(name: str, answers: Answers, seeds: int) -> None:
     """Print the lines of one set."""
     for share in SHARES:
@@ -71,16 +76,21 @@ def table(name: str, answers: Answers, seeds: int) -> None:
         cells = [
             score(planted, [accused_by_strings(answers, labels) for labels in planted], len(answers)),
             score(planted, [accused_by_votes(answers, labels) for labels in planted], len(answers)),
-            *(score(planted, [{n for n, p in f.items() if p >= t} for f, _ in found], len(answers)) for t in (DROP, QUEUE)),
+            *(
+                score(planted, [{n for n, p in f.items() if p >= t} for f, _ in found], len(answers))
+                for t in (DROP, QUEUE)
+            ),
         ]
         shares = sum(s for _, s in found) / len(found)
-        print(f"{name:38} {share:7.0%} | " + " | ".join(cells) + f" | {shares:.3f} {seconds:4.1f}",flush=True)
+        print(f"{name:38} {share:7.0%} | " + " | ".join(cells) + f" | {shares:.3f} {seconds:4.1f}", flush=True)
+
 
 def posterior(answers: Answers, planted: PlantedLabels) -> tuple[dict[str, float], float]:
     votes = votes_of(answers, planted)
     model = fit_labels(votes)
     labels = label_posteriors(model, votes, votes["problem"].unique().sort())
     return dict(labels.select("problem", "wrong_label").iter_rows()), model.share
+
 
 def score(planted: Sequence[PlantedLabels], accused: Iterable[set[str]], problems: int) -> str:
     """Return precision, recall and share of sound labels accused."""
@@ -91,6 +101,7 @@ def score(planted: Sequence[PlantedLabels], accused: Iterable[set[str]], problem
     precision = f"{hits / made:.2f}" if made and wrong else " -- "
     recall = f"{hits / wrong:.2f}" if wrong else " -- "
     return f"{precision} {recall} {(made - hits) / sound:.3f}"
+
 
 if __name__ == "__main__":
     main()
