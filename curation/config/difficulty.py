@@ -87,14 +87,14 @@ class LabelSettings(Settings):
         "reference is wrong, from the answers of all policies so far; the rule of votes is off. Not in the paper.",
     )
     drop_above: float = Field(
-        0.8,
+        0.5,
         gt=0,
         le=1,
         description="suspected_wrong_label where the reference is wrong with at least this probability. One policy's "
-        "word alone never reaches it. Not in the paper.",
+        "word alone does not reach 0.5 while wrong labels are rare; 0.8 asks for more than two. Not in the paper.",
     )
     queue_above: float = Field(
-        0.3,
+        0.2,
         gt=0,
         le=1,
         description="Queued for people's review where the reference is wrong with at least this probability, kept or "

@@ -9,6 +9,7 @@ from rich.console import Console
 from curation.publish import review
 from curation.records import ConfigError, StoreError
 from curation.storage.stages import lock_folder
+from flows.cli.audit import audit_run
 from flows.cli.find_problem import find_id
 from flows.publish.disputes import published_queue
 from flows.run.lookup import rows_of
@@ -20,14 +21,21 @@ SHOWN = 20
 """Disputes that are printed; all of them lie in DIR/curated/disputed."""
 
 
-def review_run(folder: Path, accept: str | None, reject: str | None, answer: str | None) -> None:
-    """Print the queue, or record a person's verdict on one problem."""
+def review_run(
+    folder: Path, accept: str | None, reject: str | None, answer: str | None, audit: int | None = None
+) -> None:
+    """Print the queue or an audit, or record a person's verdict on one problem."""
     run = open_run(folder.absolute())
     if accept is not None and reject is not None:
         raise ConfigError("--accept and --reject: give one of them; each verdict is its own command.")
     if (accept is None) != (answer is None):
         raise ConfigError("--accept ID and --answer X belong together: which problem, and its right reference.")
+    if audit is not None and (accept is not None or reject is not None):
+        raise ConfigError("--audit shows rows; give --accept or --reject as a command of its own.")
     console = Console(highlight=False, markup=False, soft_wrap=True)
+    if audit is not None:
+        audit_run(run, audit, console)
+        return
     if accept is None and reject is None:
         _print_queue(run, console)
         return
