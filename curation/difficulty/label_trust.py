@@ -309,7 +309,7 @@ def _agreed(seen: VotePatterns, pattern: Indices, place: Indices, begin: Indices
     is_none = place > seen.answers[pattern]
     dishes = seen.answers[pattern] + is_none
     logs += dishes[:, None] * np.log(gamma) + others[:, None]
-    return logs - of_gamma[all_voters - voters + is_wrong]
+    return np.asarray(logs - of_gamma[all_voters - voters + is_wrong])
 
 
 LABEL_TRUST = pl.Schema(

@@ -1,4 +1,4 @@
-"""`goldilocks review --audit N`: rows of the curated set drawn with known probabilities, and what verdicts on them tell.
+"""`goldilocks review --audit N`: rows of the set drawn with known probabilities, and what verdicts on them tell.
 
 The draw lies in DIR/audit.json with the references as they were; the same command goes on with it as long as the set's
 version is the same, and prints the share of wrong labels once every stratum has a verdict. Another N, or another
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import polars as pl

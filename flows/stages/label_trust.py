@@ -1,4 +1,4 @@
-"""The probability that a reference is wrong, from the answers of all policies so far, where the recipe judges labels so.
+"""The probability that a reference is wrong, from all policies' answers so far, where the recipe judges labels so.
 
 The stage stands between the verdicts of a difficulty stage and its decisions; one model is learnt from the verdicts of
 this and of earlier difficulty stages (`curation.difficulty.label_trust`), references of conflicting near duplicates and

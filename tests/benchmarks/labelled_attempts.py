@@ -1,8 +1,8 @@
 """Recorded and simulated attempts with classes of equal answers, and wrong labels planted in them.
 
 A recorded set is a file of JSON lines with ``id``, ``gold`` and ``samples`` = [{model, answer}], as in the shared data's
-`attempts`; classes are those of the verifier; what it takes for wrong and the file says is correct counts as correct. Planted labels are another number than any that was given, or (a share
-of them) an answer that a policy gave: a slip that people make too.
+`attempts`; classes are those of the verifier, and what it takes for wrong and the file calls correct is correct.
+Planted labels are an answer that nobody gave, or (a share of them) one that a policy gave: people slip alike.
 """
 
 from __future__ import annotations
@@ -82,10 +82,8 @@ def simulated(problems: int, abilities: Mapping[str, float], attempts: int, seed
             rate = rng.beta(rate * 3, (1 - rate) * 3)
             trap, hold = 1 if shared else 2 + place, rng.beta(1, 2)
             for _ in range(attempts):
-                if rng.random() < rate:
-                    answer = 0
-                else:
-                    answer = trap if rng.random() < hold else int(rng.integers(20, 60))
+                slip = trap if rng.random() < hold else int(rng.integers(20, 60))
+                answer = 0 if rng.random() < rate else slip
                 rows.append((name, answer, str(answer)))
         found[f"p{number:05}"] = rows
     return found
