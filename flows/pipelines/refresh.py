@@ -26,12 +26,13 @@ from curation.difficulty.refresh import ROLLOUT_COUNTS, select_anchor, select_un
 from curation.difficulty.refresh import VERSION as REFRESH_VERSION
 from curation.publish import export, review, versions
 from curation.records import StoreError
-from curation.storage.stages import Shard, StageFolder, file_digest, lock_folder, read_shard, read_table
+from curation.storage.stages import Shard, StageFolder, atomic_write, file_digest, lock_folder, read_shard, read_table
 from flows.pipelines.by_recipe import pipeline_of
 from flows.pipelines.curating import as_task
 from flows.pipelines.refresh_inputs import read_trained, with_policy
 from flows.publish import curated_set
 from flows.publish.artifacts import show_set
+from flows.publish.disputes import DISPUTED
 from flows.publish.versions import (
     Cause,
     RefreshedRun,
@@ -114,6 +115,8 @@ def refresh(folder: Path, policy: Path, attempts: Path | None = None) -> Refresh
         selected = choose_problems(run, published, attempts, anchor)
         if not selected.manifest.kept:
             return RefreshResult(newest, False, {}, {}, anchor=anchor)
+        if attempts is not None and (disputes := attempts.parent / DISPUTED).is_file():
+            atomic_write(run.place / DISPUTED, disputes.read_text(encoding="utf-8"))
         _cancel_retries(published)
         return replace(_publish(run, published, _judge(run, selected)), anchor=anchor)
 

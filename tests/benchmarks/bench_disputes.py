@@ -1,9 +1,9 @@
 """Labels mended while training: held-out pass@1 with wrong references planted, with `curriculum.disputes` and without.
 
-    .venv/bin/python -m tests.benchmarks.bench_disputes FOLDER [--seeds 1 2 3] [--shares .05 .1 .2] [--steps 30]
+    .venv/bin/python -m tests.benchmarks.bench_disputes FOLDER [--seeds 1 2 3] [--shares .05 .1 .2] [--steps 10]
 
-The embedded model trains on ``--problems`` problems of its family, of which a share has another number as reference; for
-each seed and share once with disputes and once without, and once on clean references. Held out are ``--held-out``
+The embedded model trains on ``--problems`` problems of its family, of which a share has another number as reference;
+for each seed and share once with disputes and once without, and once on clean references. Held out are ``--held-out``
 problems of the held-out split, ``--attempts`` attempts each. *Right*: of the disputed labels, the share that is wrong;
 *found*: of the wrong labels, the share disputed, and among those with rollouts enough. Training is synchronous, by the
 torch generator. What is finished lies in FOLDER and is not done again.
@@ -38,7 +38,7 @@ def planted_set(folder: Path, problems: int, share: float, seed: int) -> set[str
     draw = random.Random(1000 * seed)
     exercises = list(islice(generate_exercises(500 + seed, Split.TRAIN), problems))
     wrong = {item.id for item in draw.sample(exercises, round(share * len(exercises)))}
-    rows = []
+    rows: list[dict[str, Any]] = []
     for item in exercises:
         slip = draw.choice((1, -1, 10, -10, 2, 100))
         answer = item.answer + slip if item.id in wrong else item.answer
@@ -75,8 +75,8 @@ def run_arm(options: argparse.Namespace, folder: Path, seed: int, share: float, 
             train(RECIPES / "train_embedded.toml", out, changes)
     rates_path = folder / "rates.json"
     if not rates_path.exists():
-        rates = measure_pass_rates(out / "model", options.held_out, options.attempts).by_problem["pass_rate"]
-        atomic_write(rates_path, json.dumps(rates.to_list()))
+        measured = measure_pass_rates(out / "model", options.held_out, options.attempts).by_problem["pass_rate"]
+        atomic_write(rates_path, json.dumps(measured.to_list()))
     rates = [rate for rate in json.loads(rates_path.read_text()) if rate is not None]
     lines = (out / "disputed.jsonl").read_text().splitlines() if mends else []
     disputed = {json.loads(line)["id"] for line in lines}
@@ -98,14 +98,14 @@ def main() -> None:
     options.add_argument("folder", type=Path)
     options.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     options.add_argument("--shares", type=float, nargs="+", default=[0.05, 0.1, 0.2])
-    options.add_argument("--steps", type=int, default=30)
-    options.add_argument("--problems", type=int, default=120)
-    options.add_argument("--batch", type=int, default=128)
-    options.add_argument("--held-out", type=int, default=150)
-    options.add_argument("--attempts", type=int, default=4)
+    options.add_argument("--steps", type=int, default=10)
+    options.add_argument("--problems", type=int, default=30)
+    options.add_argument("--batch", type=int, default=96)
+    options.add_argument("--held-out", type=int, default=80)
+    options.add_argument("--attempts", type=int, default=2)
     chosen = options.parse_args()
     before = measure_pass_rates(WEIGHTS, chosen.held_out, chosen.attempts).by_problem["pass_rate"].drop_nulls()
-    print(f"held-out pass@1 before: {before.mean():.3f}")
+    print(f"held-out pass@1 before: {statistics.fmean(before):.3f}")
     print("seed planted | clean  none   mended | disputed right found (of those seen enough)", flush=True)
     for seed in chosen.seeds:
         clean = run_arm(chosen, chosen.folder / f"{seed}-clean", seed, 0.0, mends=False)

@@ -1,7 +1,7 @@
 """Recorded and simulated attempts with classes of equal answers, and wrong labels planted in them.
 
-A recorded set is a file of JSON lines with ``id``, ``gold`` and ``samples`` = [{model, answer}], as in the shared data's
-`attempts`; classes are those of the verifier, and what it takes for wrong and the file calls correct is correct.
+A recorded set is a file of JSON lines with ``id``, ``gold`` and ``samples`` = [{model, answer}], as in the shared
+data's `attempts`; classes are those of the verifier, and what it takes for wrong and the file calls correct is correct.
 Planted labels are an answer that nobody gave, or (a share of them) one that a policy gave: people slip alike.
 """
 
