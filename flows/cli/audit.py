@@ -17,7 +17,8 @@ from rich.console import Console
 from curation.publish import review
 from curation.publish.audit import AuditStratum, draw_audit, estimate_audit
 from curation.records import ConfigError, StoreError
-from curation.storage.stages import atomic_write, lock_folder
+from curation.storage.locks import lock_folder
+from curation.storage.stages import atomic_write
 from flows.cli.find_problem import filters_of
 from flows.publish.curated_set import published_verifier, published_version
 from flows.publish.versions import newest_run

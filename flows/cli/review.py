@@ -9,7 +9,7 @@ from rich.console import Console
 
 from curation.publish import review
 from curation.records import ConfigError, StoreError
-from curation.storage.stages import lock_folder
+from curation.storage.locks import lock_folder
 from flows.cli.audit import audit_run
 from flows.cli.find_problem import find_id
 from flows.cli.training_status import is_training
