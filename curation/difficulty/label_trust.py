@@ -268,7 +268,7 @@ def _solved(seen: VotePatterns, items: ItemResponseModel, pattern: Indices, cell
 
 
 def _binomials(items: ItemResponseModel, seen: VotePatterns, correct: Indices, ballot: Indices) -> Array:
-    """Return [rows, grid] the log-likelihoods of so many correct ones on a ballot; a source errs with the prior share."""
+    """Return [rows, grid] the log-likelihoods of so many correct ones on a ballot; a source errs by the prior share."""
     table = np.zeros((len(correct), len(items.weights)))
     judged, policy, k = seen.ballot_judged[ballot], seen.ballot_policy[ballot], items.concentration
     for number, name in enumerate(seen.policies):
