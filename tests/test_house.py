@@ -30,6 +30,8 @@ SHARED_ROOMS = {
     "difficulty.early_stopping",
     "difficulty.failed_verdicts",
     "difficulty.item_response",
+    "difficulty.label_trust",
+    "difficulty.label_votes",
     "difficulty.observations",
     "difficulty.planning",
     "difficulty.posteriors",

@@ -8,7 +8,7 @@ here. `loading` reads them from TOML and says what is wrong with them; `old_keys
 """
 
 from curation.config.base import Settings, to_plain
-from curation.config.difficulty import Band, DifficultyStage, SecondBand, SecondStage
+from curation.config.difficulty import Band, DifficultyStage, LabelSettings, SecondBand, SecondStage
 from curation.config.engines import EngineSettings, ServerSettings
 from curation.config.filters import (
     Benchmark,
@@ -50,6 +50,7 @@ __all__ = [
     "EndpointPolicy",
     "EngineSettings",
     "ExportSettings",
+    "LabelSettings",
     "LanguageSettings",
     "LivePolicy",
     "LlmJudgeSettings",

@@ -20,15 +20,17 @@ from curation.config import Recipe
 from curation.difficulty import pass_rates
 from curation.difficulty.anchor import Anchor, anchor_lines, anchored
 from curation.difficulty.failed_verdicts import failed_verdicts
+from curation.difficulty.label_trust import suspect_labels
 from curation.difficulty.refresh import ROLLOUT_COUNTS, select_anchor, select_uncertain
 from curation.difficulty.refresh import VERSION as REFRESH_VERSION
 from curation.publish import export, review, versions
 from curation.records import StoreError
 from curation.storage.locks import lock_folder
-from curation.storage.stages import Shard, StageFolder, file_digest, read_shard, read_table
+from curation.storage.stages import Shard, StageFolder, atomic_write, file_digest, read_shard, read_table
 from flows.pipelines.by_recipe import pipeline_of
 from flows.pipelines.refresh_inputs import read_trained, with_policy
 from flows.publish import curated_set
+from flows.publish.disputes import DISPUTED
 from flows.publish.versions import (
     Cause,
     RefreshedRun,
@@ -50,6 +52,7 @@ from flows.run.run_folder import Run, difficulty_stage, open_run
 from flows.run.stage import Kind, Results, Stage, StageResult, StageRun, shard_counts
 from flows.stages.attempts import attempt_store, attempts_of, measured_on, stopping_rule
 from flows.stages.decisions import decide_with_reviews
+from flows.stages.label_trust import current_labels
 from flows.stages.llm_judge import final_verdicts, llm_judge_of
 from flows.stages.verdicts import verdicts_of
 
@@ -111,6 +114,8 @@ def refresh(folder: Path, policy: Path, attempts: Path | None = None) -> Refresh
         selected = choose_problems(run, published, attempts, anchor)
         if not selected.manifest.kept:
             return RefreshResult(newest, False, {}, {}, anchor=anchor)
+        if attempts is not None and (disputes := attempts.parent / DISPUTED).is_file():
+            atomic_write(run.place / DISPUTED, disputes.read_text(encoding="utf-8"))
         _cancel_retries(published)
         return replace(_publish(run, published, _judge(run, selected)), anchor=anchor)
 
@@ -233,6 +238,10 @@ def _publish(run: RefreshedRun, published: _PublishedRun, results: Results) -> R
     judged = read_table(verdicts.folder, "verdicts")
     failures = failed_verdicts(pass_rates.counted_verdicts(judged, stopping_rule(settings)))
     new = decide_with_reviews(rates, settings, part, review.read_verdicts(run.folder), failures)
+    if run.recipe.labels.rule == "posterior":
+        new = suspect_labels(
+            new, current_labels(run, published.results, verdicts.folder.name), run.recipe.labels.drop_above
+        )
     new = new.with_columns(measured_on=pl.lit(measured_on(run, part)))
     table = merge_decisions(old, new, published, run.recipe)
     cost = {

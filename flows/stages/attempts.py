@@ -149,8 +149,12 @@ def attempts_of(part: str) -> Stage:
         band = settings.band
         yield (
             f"{part}: {policy_name(settings.policy)}, {band.attempts} attempts a problem; kept with at least "
-            f"{band.min_correct} correct and a pass rate up to {band.max_pass_rate:g}; "
-            f"suspected wrong label above {band.wrong_label_share:g} and from {band.wrong_label_votes} votes"
+            f"{band.min_correct} correct and a pass rate up to {band.max_pass_rate:g}"
+            + (
+                f"; suspected wrong label above {band.wrong_label_share:g} and from {band.wrong_label_votes} votes"
+                if run.recipe.labels.rule == "votes"
+                else ""
+            )
         )
 
     return Stage(

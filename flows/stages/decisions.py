@@ -12,12 +12,14 @@ import polars as pl
 from curation.config import DifficultyStage
 from curation.difficulty import early_stopping, pass_rates
 from curation.difficulty.failed_verdicts import failed_verdicts
+from curation.difficulty.label_trust import suspect_labels
 from curation.publish import review
 from curation.storage.stages import Shard, read_shard
 from flows.run.run_folder import Run, difficulty_stage
 from flows.run.stage import Kind, Stage, StageResult, StageRun
 from flows.stages.attempts import attempt_key, attempts_of, part_title, stopping_digest, stopping_rule
 from flows.stages.base import split_rows
+from flows.stages.label_trust import label_trust_of
 from flows.stages.llm_judge import final_verdicts
 
 _LEAST_DOUBT = 1e-9
@@ -31,6 +33,7 @@ def decide_difficulty(job: StageRun) -> StageResult:
     rule, verdicts = stopping_rule(settings), job.results[final_verdicts(run, part)]
     policy = attempt_key(attempts_of(part).folder_in(run)).policy
     reviews = review.read_verdicts(run.folder)
+    labels = job.results[label_trust_of(part)] if label_trust_of(part).enabled(run) else None
     trusted = sorted(name for name, verdict in reviews.items() if verdict.answer is not None)
     problems, judged_in = job.problems.folder, verdicts.folder
 
@@ -42,6 +45,9 @@ def decide_difficulty(job: StageRun) -> StageResult:
         decisions = decide_with_reviews(
             rates, settings, part, reviews, failed_verdicts(pass_rates.counted_verdicts(judged, rule))
         )
+        if labels is not None:
+            trust = read_shard(labels.folder, "labels", index)
+            decisions = suspect_labels(decisions, trust, run.recipe.labels.drop_above)
         kept, dropped = split_rows(frame, part, decisions["reason"].to_list(), decisions["evidence"].to_list())
         return Shard(frame.height, {"kept": kept, "dropped": dropped, "decisions": decisions})
 
@@ -49,7 +55,11 @@ def decide_difficulty(job: StageRun) -> StageResult:
         f"{settings.band.digest()} {stopping_digest(settings)}{' trusted ' + ' '.join(trusted) if trusted else ''}"
     )
     version = f"{pass_rates.VERSION} {early_stopping.VERSION}"
-    folder = job.open(version, settings_text, job.problems, verdicts, verifier=judged_in.name)
+    read = [job.problems, verdicts]
+    if labels is not None:
+        read.append(labels)
+        settings_text += f" labels above {run.recipe.labels.drop_above}"
+    folder = job.open(version, settings_text, *read, verifier=judged_in.name)
     return job.shard_by_shard(folder, work)
 
 

@@ -144,8 +144,9 @@ class CardFacts:
     attempts of that stage, ``policies`` who answered there; all three have the same keys, in the order of the stages.
     The funnel may call such a stage by its key or by its key, a dot and more: ``stage1``, ``stage1.decisions``.
     ``notes`` are sentences for the section on limits; ``benchmarks`` are those that the recipe names; ``disputed``
-    counts the disputed labels by what is disputed, in words. ``set_version`` is the set's own version, and ``changed``
-    counts the problems that changed against the one before, in words. ``compared`` is there where two stages judged.
+    counts the disputed labels by what is disputed, in words; ``suspicion`` says when a label is suspected.
+    ``set_version`` is the set's own version, and ``changed`` counts the problems that changed against the one before,
+    in words. ``compared`` is there where two stages judged.
     """
 
     name: str
@@ -165,6 +166,7 @@ class CardFacts:
     notes: tuple[str, ...] = ()
     benchmarks: tuple[BenchmarkFacts, ...] = ()
     disputed: Mapping[str, int] = field(default_factory=dict)
+    suspicion: str = "most attempts agree on one answer that is not the reference"
     code: CodeFacts | None = None
     set_version: int | None = None
     changed: Mapping[str, int] = field(default_factory=dict)
