@@ -144,7 +144,7 @@ class Confinement:
     """The calls for one kind of process, made ready once; ``standard`` are the streams of the one that is started.
 
     ``binary``: the descriptor of an executable file; then the last call executes it, and `command` must be given
-    before each start. ``around``: a filter for the process that serves, which comes before the other.
+    before each start.
     """
 
     def __init__(
@@ -155,9 +155,8 @@ class Confinement:
         ruleset: int,
         binary: int = -1,
         last: Sequence[Step] = (),
-        around: Template | None = None,
     ) -> None:
-        self._library, self._filter, self._around = library, filtering, around
+        self._library, self._filter = library, filtering
         self.calls = 0 if library is None else 2
         """How many calls deeper than who calls `serve` the program starts."""
         self._called: tuple[list[bytes], list[bytes]] | None = None
@@ -256,8 +255,6 @@ class Confinement:
         None is returned, once nobody asks any more.
         """
         self._plan.flags = kernel.CLONE_PARENT
-        if self._around is not None:
-            kernel.call("seccomp", kernel.SECCOMP_SET_MODE_FILTER, 0, self._around.address)
         if self._library is None:
             return self._serve(link)
         plan, text = self._plan, ctypes.create_string_buffer(REQUEST_BYTES)

@@ -98,7 +98,7 @@ class Supervisor:
         self.plan, self.library, self.alone = plan, library, alone
         self.control, self.report, self.ruleset = self._own_descriptors(ruleset)
         self.folder = "/tmp" if plan.apart else plan.scratch
-        kinds = ("compiler",) if plan.kind == "compile" else ("forker", "forked", "binary")
+        kinds = ("compiler",) if plan.kind == "compile" else ("python", "binary")
         self.filters = {} if plan.rung == "none" else {kind: Template(kind) for kind in kinds}
         self.environment = {**ENVIRONMENT, "HOME": self.folder}
         if self.folder != "/tmp":
@@ -147,24 +147,25 @@ class Supervisor:
         ready, filters = limits_of(limits, self.alone), self.filters
         if spared:
             filters = {name: Template(name, spared) for name in self.filters}
-        last, around = ([("close", (REPORT,))], filters.get("forker")) if kind == "forked" else ([], None)
-        return Confinement(self.library, ready, filters.get(kind), self.ruleset, binary, last, around)
+        last, ruleset = ([("close", (REPORT,))], -1) if kind == "python" else ([], self.ruleset)
+        return Confinement(self.library, ready, filters.get(kind), ruleset, binary, last)
 
     def python(self, limits: dict[str, Any], source: int) -> None:
         """Run tests of a Python program, each forked by a process that has the program ready, until the end.
 
-        The parser meets foreign text, so that process does the compiling.
+        The parser meets foreign text, so that process does the compiling, under Landlock's rules where there are some.
         """
-
         limits["tree"] = limits["tree"] and self.forks
         link, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        confinement = self._confined("forked", limits)
+        confinement = self._confined("python", limits)
         pid = kernel.fork()
         if pid == 0:
             link.close()
             self.control.close()
             if limits["tree"]:
-                confinement = self._confined("forked", limits, spared=(os.getppid(), os.getpid()))
+                confinement = self._confined("python", limits, spared=(os.getppid(), os.getpid()))
+            if self.ruleset >= 0:
+                kernel.call("landlock_restrict_self", self.ruleset)
             calls = confinement.calls
             forker.serve(
                 theirs, lambda: child.make_ready(child.compiled(source, limits), self.folder, calls), confinement
