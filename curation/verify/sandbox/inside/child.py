@@ -33,6 +33,10 @@ WELCOME = frozenset(
 )
 """Modules that are loaded once per program where it mentions them; they behave as if its tests imported them."""
 
+COMMON = tuple("bisect cmath copy datetime decimal fractions heapq queue string textwrap threading unicodedata".split())
+"""Modules that are loaded once per slot: small ones without a state, so that tests cost nothing more where they are
+not used. `random` has a state; `dataclasses` and `statistics` bring so much that every fork would take longer."""
+
 OF_NUMPY = frozenset(("fft", "linalg", "ma", "polynomial", "random"))
 """The same, of numpy, which loads them when they are first asked for."""
 

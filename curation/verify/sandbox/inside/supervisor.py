@@ -72,6 +72,8 @@ def preload(plan: Plan) -> Library | None:
         site.setquit()
         site.setcopyright()
         site.sethelper()
+        for name in child.COMMON:
+            importlib.import_module(name)
     if plan.packages:
         sys.path.append(plan.packages)
     if plan.kind == "numpy":

@@ -316,7 +316,9 @@ def test_the_filter_allows_what_is_listed_and_nothing_else(machine: str, kind: s
     code, own, numbers = build(kind, OWN, machine, spared), AUDIT_ARCH[machine], NUMBERS[machine]
     assert len(code) < 256, "the kernel makes it for each test"
     names = {number: name for name, number in numbers.items()}
-    allowed = ALLOWED["program"] | (ALLOWED["forks"] if spared else {}) | (ALLOWED["binary"] if kind == "binary" else {})
+    allowed = (
+        ALLOWED["program"] | (ALLOWED["forks"] if spared else {}) | (ALLOWED["binary"] if kind == "binary" else {})
+    )
     plain = {*PLAIN, *(("wait4", "waitid") if spared else ())}
     for number in (*range(600), 0x40000000, 0x40000000 | 44, 0xFFFFFFFF):
         name = names.get(number, "")
