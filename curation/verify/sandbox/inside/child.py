@@ -20,11 +20,13 @@ from atexit import _ncallbacks as _exit_functions
 from atexit import _run_exitfuncs as _run_exit_functions
 from collections.abc import Callable
 from os import _exit
-from typing import Any, NoReturn
 
-from . import fresh, kernel
 from .confinement import IGNORED, GetRequest
 from .forker import arguments_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
 
 WELCOME = frozenset(
     "abc array ast bisect cmath codecs collections contextlib copy dataclasses datetime decimal enum fileinput "
@@ -32,10 +34,6 @@ WELCOME = frozenset(
     "textwrap threading time traceback types typing unicodedata warnings".split()
 )
 """Modules that are loaded once per program where it mentions them; they behave as if its tests imported them."""
-
-COMMON = tuple("bisect cmath copy datetime decimal fractions heapq queue string textwrap threading unicodedata".split())
-"""Modules that are loaded once per slot: small ones without a state, so that tests cost nothing more where they are
-not used. `random` has a state; `dataclasses` and `statistics` bring so much that every fork would take longer."""
 
 OF_NUMPY = frozenset(("fft", "linalg", "ma", "polynomial", "random"))
 """The same, of numpy, which loads them when they are first asked for."""
@@ -203,8 +201,6 @@ def make_ready(program: Program, folder: str, calls: int) -> Callable[[GetReques
 
     _count_recursion_from(_depth() + calls)
     gc.freeze()
-    fresh.fill_pools()
-    kernel.trim()
     return run
 
 

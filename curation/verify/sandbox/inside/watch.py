@@ -13,9 +13,12 @@ import select
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 from .folder import used_bytes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 TICK_S = 0.01
 HARD_WALL = 10
