@@ -32,7 +32,6 @@ import resource
 import select
 import signal
 import site
-import stat
 import sys
 import time
 from collections.abc import Callable
@@ -60,7 +59,8 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": "/tmp"}
-MESSAGE, DESCRIPTORS = 1 << 16, 64
+MESSAGE, DESCRIPTORS = 1 << 16, 253
+"""Bytes of a message, and descriptors beside it: as many as the kernel takes."""
 AHEAD_S, AHEAD_BYTES = 0.02, 1 << 20
 """Tests that were sent together are reported one by one once they took so long or wrote so much."""
 Start = Callable[[list[str], list[list[int]]], Started]
@@ -106,7 +106,7 @@ class Supervisor:
         self.environment = {**ENVIRONMENT, "HOME": self.folder}
         if self.folder != "/tmp":
             self.environment["TMPDIR"] = self.folder
-        self.forks = plan.apart and alone and watch.resident_kb(os.getpid()) > 0
+        self.forks = plan.apart and alone and watch.sees_children()
 
     def _own_descriptors(self, ruleset: int) -> tuple[_socket.socket, int, int]:
         """Return the control socket, the report pipe and Landlock's rules, out of the way of what programs are given.
@@ -351,23 +351,9 @@ class Supervisor:
         used = self._used(watched, pid, os.pidfd_open(pid))
         used["failed"] = self._failed(used["status"])
         watch.kill_rest(self.plan.apart)
-        written = used["status"] == 0 and self._fetch(message["output"], artifact)
+        written = used["status"] == 0 and folder.fetch(self.folder, message["output"], artifact)
         self.reply(**used, written=written)
         self._clean([])
-
-    def _fetch(self, name: str, artifact: int) -> bool:
-        """Copy the file that a tool wrote into the artifact; return whether it is there."""
-        try:
-            descriptor = os.open(os.path.join(self.folder, name), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        except OSError:
-            return False
-        try:
-            regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
-            if regular:
-                folder.copy_bytes(descriptor, artifact)
-            return regular
-        finally:
-            os.close(descriptor)
 
     def serve(self) -> None:
         """Serve messages until the judge is gone."""

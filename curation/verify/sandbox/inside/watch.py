@@ -49,6 +49,12 @@ def descendants(pid: int) -> Iterator[int]:
             continue
 
 
+def sees_children() -> bool:
+    """Return whether /proc tells a process's memory and children here; else what a program starts cannot be held."""
+    pid = os.getpid()
+    return resident_kb(pid) > 0 and os.path.exists(f"/proc/{pid}/task/{pid}/children")
+
+
 def kill_rest(apart: bool, spare: int = 0) -> None:
     """Kill whatever a program left behind, and collect it; all of the slot's processes but this and ``spare``.
 
