@@ -21,6 +21,7 @@ from atexit import _run_exitfuncs as _run_exit_functions
 from collections.abc import Callable
 from os import _exit
 
+from . import fresh
 from .confinement import IGNORED, GetRequest
 from .forker import arguments_of
 
@@ -201,6 +202,7 @@ def make_ready(program: Program, folder: str, calls: int) -> Callable[[GetReques
 
     _count_recursion_from(_depth() + calls)
     gc.freeze()
+    fresh.fill_pools()
     return run
 
 

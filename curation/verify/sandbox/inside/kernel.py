@@ -35,6 +35,7 @@ _libc.syscall.restype = ctypes.c_long
 _libc.prctl.argtypes = (ctypes.c_int, *(4 * (ctypes.c_ulong,)))
 _close_range = _libc["syscall"]
 _close_range.argtypes = (ctypes.c_long, *(3 * (ctypes.c_uint,)))
+_libc.mincore.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p)
 _holding = ctypes.PyDLL(None, use_errno=True)
 _fork = _holding.fork
 _plain = _holding["syscall"]
@@ -214,6 +215,12 @@ def close_from(first: int, last: int = LAST_DESCRIPTOR) -> None:
     """Close every descriptor from ``first`` on, up to and with ``last`` (close_range(2))."""
     if _close_range(NUMBER["close_range"], first, last, 0) < 0:  # before Linux 5.9
         os.closerange(first, min(last + 1, 4096))
+
+
+def resident(address: int) -> bool:
+    """Return whether the page at this address (a multiple of its size) has been used (mincore(2))."""
+    flags = ctypes.create_string_buffer(1)
+    return _libc.mincore(address, 1, flags) == 0 and flags.raw[0] & 1 == 1
 
 
 def set_thread_stack(size: int) -> None:

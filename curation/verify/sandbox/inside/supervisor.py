@@ -36,7 +36,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from . import child, folder, forker, kernel, watch
+from . import child, folder, forker, fresh, kernel, watch
 from .confinement import (
     DIED,
     FAILED_TO_START,
@@ -384,6 +384,7 @@ def serve(plan: Plan, library: Library | None, ruleset: int, alone: bool) -> Non
     os.chdir(supervisor.folder)
     gc.collect()
     gc.freeze()
+    fresh.fill_all()
     proc = watch.resident_kb(os.getpid()) > 0
     supervisor.reply(ready=True, uid=os.geteuid(), proc=proc, alone=alone, forks=supervisor.forks)
     supervisor.serve()
