@@ -26,17 +26,17 @@ EXEC_DESCRIPTOR = 511
 
 PLAIN = tuple(
     """
-    read write readv writev pread64 pwrite64 preadv pwritev preadv2 pwritev2 open openat close stat fstat lstat
+    read write readv writev pread64 pwrite64 preadv pwritev open openat close stat fstat lstat
     newfstatat statx lseek mmap mprotect munmap mremap madvise brk msync mlock munlock rt_sigaction
     rt_sigprocmask rt_sigreturn sigaltstack rt_sigpending rt_sigtimedwait rt_sigsuspend access faccessat faccessat2
-    pipe pipe2 select pselect6 poll ppoll epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait epoll_pwait2
+    pipe pipe2 select pselect6 poll ppoll epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait
     eventfd eventfd2 dup dup2 dup3 nanosleep clock_nanosleep getitimer setitimer alarm pause getpid gettid getppid
     getuid geteuid getgid getegid getgroups getresuid getresgid getpgrp getpgid getsid exit exit_group flock fsync
     fdatasync ftruncate truncate getdents64 getcwd chdir fchdir rename renameat renameat2 mkdir mkdirat rmdir creat
     unlink unlinkat readlink readlinkat symlink symlinkat link linkat umask gettimeofday time clock_gettime
     clock_getres times getrusage sysinfo uname getrlimit setrlimit statfs fstatfs futex set_robust_list
-    get_robust_list rseq set_tid_address arch_prctl sched_yield sched_getaffinity sched_getparam sched_getscheduler
-    sched_get_priority_max sched_get_priority_min sched_rr_get_interval getcpu getpriority getrandom
+    rseq set_tid_address arch_prctl sched_yield sched_getaffinity sched_getparam sched_getscheduler
+    sched_get_priority_max sched_get_priority_min getcpu getpriority getrandom
     sendfile fadvise64 restart_syscall close_range timerfd_create timerfd_settime
     timerfd_gettime sendto recvfrom shutdown getsockname getpeername
     """.split()
