@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": "/tmp"}
 MESSAGE, DESCRIPTORS = 1 << 16, 253
 """Bytes of a message, and descriptors beside it: as many as the kernel takes."""
-AHEAD_S, AHEAD_BYTES = 0.02, 1 << 20
+AHEAD_S, AHEAD_BYTES = 0.05, 1 << 20
 """Tests that were sent together are reported one by one once they took so long or wrote so much."""
 Start = Callable[[list[str], list[list[int]]], Started]
 """Starts the first of some tests, which have standard streams each, with these arguments; some more if it can."""
