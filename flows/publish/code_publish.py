@@ -115,11 +115,11 @@ def code_facts(run: Run) -> cards.CodeFacts:
         caught_given=notes["power_caught_given"],
         caught=notes["power_caught"],
         languages=dict(sorted(languages.items())),
-        older_standards=_older_standards(read_table(TESTS.folder_in(run), "runs", RUN_OF), groups),
+        older_standards=older_standards(read_table(TESTS.folder_in(run), "runs", RUN_OF), groups),
     )
 
 
-def _older_standards(runs: pl.DataFrame, problems: set[str]) -> dict[str, int]:
+def older_standards(runs: pl.DataFrame, problems: set[str]) -> dict[str, int]:
     """Return how many solutions of these problems only an older standard of C++ accepts, by standard."""
     if runs.is_empty():
         return {}
