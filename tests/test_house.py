@@ -50,6 +50,7 @@ SHARED_ROOMS = {
     "prompts",
     "records",
     "response_formats",
+    "scoring",
     "sources.kattis",
     "sources.kattis_statement",
     "sources.rows",

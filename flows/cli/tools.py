@@ -159,7 +159,7 @@ def export(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run, or of a curated set.")],
     form: Annotated[
         str,
-        typer.Option("--format", help="verl, trl, open-r1, verifiers, nemo-rl, areal or open-instruct."),
+        typer.Option("--format", help="verl, trl, open-r1, verifiers, nemo-rl, areal, openrlhf, slime, open-instruct."),
     ],
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder to write to.")],
 ) -> None:
@@ -167,3 +167,24 @@ def export(
     from flows.cli.files import export_folder
 
     export_folder(folder, form, out)
+
+
+@tools.command("serve-reward", short_help="Serve the judge over HTTP, for any trainer.")
+def serve_reward(
+    folders: Annotated[
+        list[Path] | None, typer.Argument(metavar="DIR…", help="Runs or sets whose problems may be named by their ids.")
+    ] = None,
+    host: Annotated[str, typer.Option(help="Interface to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 for any.")] = 8765,
+    workers: Workers = None,
+    thinking: Thinking = "<think>",
+    response_format: Annotated[
+        str, typer.Option("--format", help="How responses of math give their answers, as `verify.response_format`.")
+    ] = "any",
+) -> None:
+    """Serve the judge over HTTP: rewards of responses, as the problems were measured, until interrupted."""
+    from curation.scoring import ScoringSettings
+    from flows.cli.reward_service import serve_rewards
+
+    settings = ScoringSettings(thinking=thinking, response_format=response_format, workers=workers)
+    serve_rewards(folders or [], host, port, settings)
