@@ -40,6 +40,7 @@ SHARED_ROOMS = {
     "difficulty.unanswered",
     "filters.dedup.embeddings",
     "filters.dedup.minhash",
+    "filters.dedup.sketches",
     "languages.identification",
     "languages.mixing",
     "languages.stripping",

@@ -24,7 +24,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -204,11 +204,11 @@ class StageFolder:
         return self.folder / "shards" / f"{index:05}.json"
 
 
-def read_shard(folder: Path, table: str, index: int) -> pl.DataFrame:
-    """Return one shard of one table of a stage folder."""
+def read_shard(folder: Path, table: str, index: int, columns: Sequence[str] | None = None) -> pl.DataFrame:
+    """Return one shard of one table of a stage folder, all its columns or the named ones."""
     file = folder / table / f"{index:05}.parquet"
     try:
-        return pl.read_parquet(file, glob=False)
+        return pl.read_parquet(file, columns=None if columns is None else list(columns), glob=False)
     except (FileNotFoundError, pl.exceptions.ComputeError) as error:
         raise StoreError(f"{file}: the shard cannot be read ({error}); delete {folder} and run again.") from error
 

@@ -91,7 +91,7 @@ def print_funnel(run: Run) -> None:
     if disputed := published_counts(run):
         counts_text = ", ".join(f"{kind} {count:,}" for kind, count in disputed.items())
         console.print(f"disputed labels: {counts_text}; see `goldilocks review {run.folder}`", soft_wrap=True)
-    for line in (*compare_with_plan(run), *_failure_lines(run, verifier)):
+    for line in (*_template_lines(rows), *compare_with_plan(run), *_failure_lines(run, verifier)):
         console.print(line, soft_wrap=True)
     if (history := last_command(run.folder)) is not None:
         console.print(history, soft_wrap=True)
@@ -108,6 +108,14 @@ def print_funnel(run: Run) -> None:
         opinions = read_result(llm_judge_of(part), run, verifier) if llm_judge_of(part).enabled(run) else None
         if opinions is not None and (summary_text := summary_of(opinions)) is not None:
             console.print(f"{part}: {summary_text}", soft_wrap=True)
+
+
+def _template_lines(rows: Sequence[StageStatus]) -> Iterator[str]:
+    """Yield a line on problems that are made from a benchmark's template with other figures, where there are any."""
+    for row in rows:
+        if count := row.notes.get("templates", 0):
+            problems = "1 problem has" if count == 1 else f"{count:,} problems have"
+            yield f"{row.stage.title}: {problems} the wording of a benchmark's with other figures"
 
 
 def _failure_lines(run: Run, verifier: str) -> Iterator[str]:

@@ -43,7 +43,7 @@ def decontaminate(
     out: Annotated[Path, typer.Option("--out", metavar="OUT.jsonl", help="One line per row, in order, with its hits.")],
     methods: Annotated[
         list[str] | None,
-        typer.Option("--method", help="ngram, minhash (both by default), embedding (an extra); repeatable."),
+        typer.Option("--method", help="ngram, words (both by default), embedding (an extra); repeatable."),
     ] = None,
     field: Annotated[str | None, typer.Option(help="Where a row's statement stands.")] = None,
     benchmark_field: Annotated[str | None, typer.Option(help="The same for the benchmarks.")] = None,
