@@ -17,6 +17,7 @@ TOP_LEVEL = {
     *PACKAGES,
     "tests",
     "data_cards",
+    "docs",
     "pyproject.toml",
     "Makefile",
     "README.md",

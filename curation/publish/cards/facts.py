@@ -62,7 +62,8 @@ class CodeFacts:
     ``corrected`` and ``discarded`` are tests of the sources, ``refused_given`` of the latter those whose input a
     validator refuses; ``generated`` were made of ``tried`` inputs, of which validators ``refused`` some. ``vouched``
     counts the kept problems by who speaks for their inputs, empty where nobody does; ``unvouched`` are the generated
-    tests of those, ``aside`` the problems that have a validator which is not believed.
+    tests of those, ``aside`` the problems that have a validator which is not believed. ``older_standards`` counts the
+    solutions in C++ of the kept problems that only an older standard than the usual one accepts, by standard.
     """
 
     tests_read: int
@@ -82,6 +83,7 @@ class CodeFacts:
     caught_given: int
     caught: int
     languages: Mapping[str, int]
+    older_standards: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
