@@ -132,7 +132,7 @@ def _stopping_points(verdicts: pl.DataFrame, rule: StoppingRule | None) -> pl.Da
                 break
             kind = outcome, answer_class
             outcomes_so_far.append(kinds.setdefault(kind, (Outcome(outcome), answer_class)))
-        stopping_point = rule.stopping_point(outcomes_so_far)
+        stopping_point = rule.of(problem).stopping_point(outcomes_so_far)
         rows.append((problem, stopping_point.requested, stopping_point.is_decided, stopping_point.pass_rate))
     return pl.DataFrame(rows, schema=_STOPPING_POINTS, orient="row")
 
@@ -188,11 +188,11 @@ def decide(
     """Return one `DECISION` row per `PASS_RATE` row, same order: keep, or the first rule that drops, with its numbers.
 
     Args:
-        rule: the one that the pass rates were counted by; only one with an error rate changes anything here.
+        rule: the one that the pass rates were counted by; only one that foresees changes anything here.
         failures: `failed_verdicts` of the problems, named in the evidence of those that they leave undecided.
     """
     decided = _apply_rules(rates, band)
-    if rule is not None and rule.error_rate > 0:
+    if rule is not None and rule.foresees:
         decided = _foresee(decided, rule)
     if failures is not None:
         named = decided.join(failures, on="problem", how="left", maintain_order="left")
@@ -283,8 +283,8 @@ def _hang_on_failures(rates: pl.DataFrame, band: Band) -> pl.Series:
 def _foresee(decided: pl.DataFrame, rule: StoppingRule) -> pl.DataFrame:
     """Replace the decision on the counts by the likeliest one where the rule stopped before the problem was decided."""
     reasons, evidence = decided["reason"].to_list(), decided["evidence"].to_list()
-    columns = ("correct", "top_wrong_votes", "judged", "attempts", "skipped")
-    for row, (correct, top_wrong, judged, attempts, skipped) in enumerate(decided.select(columns).iter_rows()):
+    columns = ("problem", "correct", "top_wrong_votes", "judged", "attempts", "skipped")
+    for row, (problem, correct, top_wrong, judged, attempts, skipped) in enumerate(decided.select(columns).iter_rows()):
         now = OutcomeCounts(correct, top_wrong, judged, attempts, rule.band.attempts - (skipped or 0))
         if not skipped or rule.is_decided(now):
             continue
@@ -292,7 +292,7 @@ def _foresee(decided: pl.DataFrame, rule: StoppingRule) -> pl.DataFrame:
             reasons[row] = DropReason.VERIFIER_FAILED.value
             evidence[row] = _HANGS.format(now.failed, attempts, judged, correct, top_wrong)
             continue
-        reason, chance = rule.likely_decision(now)
+        reason, chance = rule.of(problem).likely_decision(now)
         reasons[row] = reason
         evidence[row] = f"{correct} of {judged} correct, {top_wrong} agree on another answer; foreseen at {chance:.3f}"
     return decided.with_columns(pl.Series("reason", reasons, pl.String), pl.Series("evidence", evidence, pl.String))
