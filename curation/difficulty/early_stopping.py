@@ -133,7 +133,7 @@ class StoppingRule:
         self._by_prior: dict[ProblemPrior, StoppingRule] = {}
         self._stops: dict[OutcomeCounts, bool] = {}
         self._needed: dict[OutcomeCounts, int] = {}
-        self._forecasts: dict[tuple[int, int], Forecast] = {}
+        self._tables: dict[tuple[Prior, int, int], Forecast] = {}
         self._points: dict[tuple[AttemptOutcome, ...], StoppingPoint] = {}
 
     def given(self, priors: Mapping[str, ProblemPrior], band: Band | None = None) -> StoppingRule:
@@ -146,7 +146,8 @@ class StoppingRule:
             band or self.band, early_stopping=self.early_stopping, error_rate=self.error_rate, prior=self.prior
         )
         rule._priors = priors
-        rule._by_prior = self._by_prior if band is None else {}
+        if band is None:
+            rule._by_prior, rule._tables = self._by_prior, self._tables
         return rule
 
     def of(self, problem: str) -> StoppingRule:
@@ -156,7 +157,9 @@ class StoppingRule:
             return self
         rule = self._by_prior.get(known)
         if rule is None:
-            rule = self._by_prior[known] = StoppingRule(self.band, error_rate=known.error_rate, prior=known.prior)
+            rule = StoppingRule(self.band, error_rate=known.error_rate, prior=known.prior)
+            rule._tables = self._tables
+            self._by_prior[known] = rule
         return rule
 
     @property
@@ -328,9 +331,9 @@ class StoppingRule:
         return expectation(self.prior, self._forecast(n, n), self.error_rate, self.band.least_judged)
 
     def _forecast(self, judged: int, attempts: int) -> Forecast:
-        table = self._forecasts.get((judged, attempts))
+        table = self._tables.get((self.prior, judged, attempts))
         if table is None:
-            table = self._forecasts[judged, attempts] = forecast(self.prior, self.reason, judged, attempts)
+            table = self._tables[self.prior, judged, attempts] = forecast(self.prior, self.reason, judged, attempts)
         return table
 
     def _is_foreseen(self, counts: OutcomeCounts) -> bool:

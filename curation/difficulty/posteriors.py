@@ -113,6 +113,22 @@ class Calibration:
         """Return whether the model may be used: deviations are chance, or too small to matter."""
         return self.p_value >= _REFUSED_BELOW or self.worst <= _REFUSED_ABOVE
 
+    def worst_tenth(self, policy: str) -> str:
+        """Return in words what was expected and seen where they are furthest apart, by their z-value."""
+        worst = self.tenths.sort(pl.col("z").abs(), descending=True).row(0, named=True)
+        return (
+            f"what others solve does not tell what {policy} solves (of its tenth {worst['tenth'] + 1} "
+            f"{worst['expected']:.2f} was expected and {worst['seen']:.2f} seen)"
+        )
+
+    @property
+    def lines(self) -> list[str]:
+        """Return the tenths as lines of text: expected and seen share of correct attempts, attempts, z-value."""
+        return [
+            f"tenth {tenth + 1:2}: expected {expected:.3f}, seen {seen:.3f} of {attempts:,} attempts (z {z:+.1f})"
+            for tenth, expected, seen, attempts, z in self.tenths.iter_rows()
+        ]
+
 
 def calibration(model: ItemResponseModel, counts: pl.DataFrame, policy: str) -> Calibration:
     """Return how the model's expectations without a policy's attempts compare with these attempts.

@@ -24,8 +24,9 @@ import polars as pl
 
 from curation.difficulty.early_stopping import AttemptOutcome, ProblemPrior, StoppingRule
 from curation.difficulty.forecast import Prior
-from curation.difficulty.item_response import ItemResponseModel, difficulty_posteriors, rising
+from curation.difficulty.item_response import ItemResponseModel, difficulty_posteriors, fit, rising
 from curation.difficulty.observations import observations
+from curation.difficulty.posteriors import Calibration, calibration
 
 PRIOR = pl.Schema(
     {
@@ -163,3 +164,72 @@ def replay(
         needed += mine[1]
         lost += full[0] != mine[0]
     return Replay(len(attempts), lost, needed, without, error_rate)
+
+
+@dataclass(frozen=True, slots=True)
+class LearntPriors:
+    """Priors of one policy, and whether they may be used.
+
+    Args:
+        table: `PRIOR` rows.
+        calibration: what was expected of the policy beside what was seen.
+        replay: the priors on problems that have their attempts.
+    """
+
+    policy: str
+    table: pl.DataFrame
+    calibration: Calibration
+    replay: Replay
+
+    @property
+    def hold(self) -> bool:
+        """Return whether the priors bear themselves out."""
+        return self.calibration.holds and self.replay.holds
+
+    @property
+    def sentence(self) -> str:
+        """Return in one sentence what the priors save, or why they are refused."""
+        replay = self.replay
+        if not self.calibration.holds:
+            return (
+                f"the difficulty model is not used: {self.calibration.worst_tenth(self.policy)}, so sampling stops by "
+                "the attempts alone"
+            )
+        if not replay.holds:
+            return (
+                f"the difficulty model is not used: of {replay.problems:,} problems judged in full it would have "
+                f"decided {replay.lost:,} otherwise, more than an error rate of {replay.error_rate:g} allows, so "
+                "sampling stops by the attempts alone"
+            )
+        return (
+            f"the difficulty model is used: on {replay.problems:,} problems judged in full it would have needed "
+            f"{replay.attempts:,} attempts instead of {replay.attempts_without:,} and decided {replay.lost:,} otherwise"
+        )
+
+
+def learn_priors(
+    counts: pl.DataFrame,
+    rates: pl.DataFrame,
+    policy: str,
+    problems: pl.Series,
+    attempts: Mapping[str, Sequence[AttemptOutcome]],
+    exact: StoppingRule,
+    error_rate: float,
+) -> LearntPriors:
+    """Return the priors of a policy that has tried some problems in full, its anchor.
+
+    Args:
+        counts: problem, policy, correct, judged: everyone's, the anchor's among them.
+        rates: problem, policy, correct, judged and top_wrong_votes, of the anchor at least.
+        problems: whose priors are wanted; the anchor's get none.
+        attempts: of the anchor's problems, in the order of the index, up to their stop by ``exact``.
+        error_rate: with which a decision may be foreseen wrongly.
+    """
+    tried = counts.filter((pl.col("policy") == policy) & (pl.col("judged") > 0))["problem"]
+    model = fit(counts, always=tried)
+    agreement = agreement_prior(rates)
+    of_anchor = problem_priors(model, counts, policy, pl.Series("problem", list(attempts)), agreement, error_rate)
+    replayed = replay(exact.given(as_priors(of_anchor)), exact, attempts, error_rate)
+    others = problems.filter(~problems.is_in(list(attempts)))
+    table = problem_priors(model, counts, policy, others, agreement, error_rate)
+    return LearntPriors(policy, table, calibration(model, counts, policy), replayed)

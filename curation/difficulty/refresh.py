@@ -123,7 +123,7 @@ def select_uncertain(
     for problem, keep, reason, correct, judged in judged_before.select(columns).iter_rows():
         rollouts = trained_counts.get(problem, (0.0, 0.0))
         old = float(correct), float(judged)
-        change = 1 - expected[problem][1 + _expected_side(reason)] if problem in expected else None
+        change = 1 - expected[problem][1 + expected_side(reason)] if problem in expected else None
         cause = _refresh_cause(problem, keep, reason, old, rollouts, change, band, settings, version)
         if cause is not None:
             rows.append((problem, cause.value))
@@ -167,7 +167,7 @@ def _refresh_cause(
     return None
 
 
-def _expected_side(reason: str | None) -> int:
+def expected_side(reason: str | None) -> int:
     """Return `band_side`; a suspected label is below the band, for the reference is not what is answered."""
     return -1 if reason == DropReason.SUSPECTED_WRONG_LABEL else band_side(reason)
 
