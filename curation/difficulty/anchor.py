@@ -69,7 +69,5 @@ def anchor_lines(anchor: Anchor | None) -> list[str]:
     shift = f"{anchor.shift:+.2f} logits against {anchor.before}" if anchor.shift is not None else "of unknown strength"
     lines = [f"anchor: {anchor.problems:,} problems judged by {anchor.policy}: {shift}"]
     if not anchor.calibration.holds:
-        lines.append(
-            f"anchor: {anchor.calibration.worst_tenth(anchor.policy)}, so old pass rates count as they are"
-        )
+        lines.append(f"anchor: {anchor.calibration.worst_tenth(anchor.policy)}, so old pass rates count as they are")
     return [*lines, *(f"  {line}" for line in anchor.calibration.lines)]

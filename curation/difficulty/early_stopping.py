@@ -129,30 +129,35 @@ class StoppingRule:
         self.early_stopping = early_stopping
         self.error_rate = error_rate
         self.prior = prior or Prior()
-        self._priors: Mapping[str, ProblemPrior] = {}
+        self.priors: Mapping[str, ProblemPrior] = {}
         self._by_prior: dict[ProblemPrior, StoppingRule] = {}
         self._stops: dict[OutcomeCounts, bool] = {}
         self._needed: dict[OutcomeCounts, int] = {}
         self._tables: dict[tuple[Prior, int, int], Forecast] = {}
         self._points: dict[tuple[AttemptOutcome, ...], StoppingPoint] = {}
 
-    def given(self, priors: Mapping[str, ProblemPrior], band: Band | None = None) -> StoppingRule:
+    def given(
+        self, priors: Mapping[str, ProblemPrior], band: Band | None = None, error_rate: float | None = None
+    ) -> StoppingRule:
         """Return this rule with what is known of each problem, by its id; others are stopped as this rule stops them.
 
         Args:
-            band: another one in place of this rule's.
+            band, error_rate: others in place of this rule's.
         """
         rule = StoppingRule(
-            band or self.band, early_stopping=self.early_stopping, error_rate=self.error_rate, prior=self.prior
+            band or self.band,
+            early_stopping=self.early_stopping,
+            error_rate=self.error_rate if error_rate is None else error_rate,
+            prior=self.prior,
         )
-        rule._priors = priors
+        rule.priors = priors
         if band is None:
             rule._by_prior, rule._tables = self._by_prior, self._tables
         return rule
 
     def of(self, problem: str) -> StoppingRule:
         """Return the rule of a problem: this one, or that of what is known of it."""
-        known = self._priors.get(problem)
+        known = self.priors.get(problem)
         if known is None or not self.early_stopping:
             return self
         rule = self._by_prior.get(known)
@@ -165,7 +170,7 @@ class StoppingRule:
     @property
     def foresees(self) -> bool:
         """Return whether decisions may be foreseen, not only counted."""
-        return self.error_rate > 0 or any(known.error_rate > 0 for known in self._priors.values())
+        return self.error_rate > 0 or any(known.error_rate > 0 for known in self.priors.values())
 
     def reason(self, correct: int, top_wrong: int, judged: int, attempts: int) -> DropReason | None:
         """Return why the problem is dropped when all attempts are there, None where it is kept.
@@ -267,10 +272,13 @@ class StoppingRule:
         for outcome, answer_class in outcomes:
             if self.should_stop(tally.add(outcome, answer_class)):
                 break
-        now = tally.counts
-        if self.error_rate > 0 and not self.is_decided(now) and not now.failed:
-            return self.likely_decision(now)[0], now.requested
-        return self.reason(now.correct, now.top_wrong, now.judged, now.attempts), now.requested
+        return self.decision(tally.counts), tally.counts.requested
+
+    def decision(self, counts: OutcomeCounts) -> str | None:
+        """Return the decision on a problem that stopped at these counts: the likeliest one where it is foreseen."""
+        if self.error_rate > 0 and not counts.failed and not self.is_decided(counts):
+            return self.likely_decision(counts)[0]
+        return self.reason(counts.correct, counts.top_wrong, counts.judged, counts.attempts)
 
     def stopping_point(self, outcomes: Sequence[AttemptOutcome]) -> StoppingPoint:
         """Return where a problem with these attempts stops, and its pass rate; cached by the attempts."""
@@ -380,4 +388,3 @@ def _extend_orders(
             new_paths[solved] = new_paths.get(solved, 0) + ways
             new_begun[solved] = new_begun.get(solved, 0) + (0 if first else begun_correct[solved])
     return new_paths, new_begun
-

@@ -20,6 +20,9 @@ from curation.records import GoldilocksError
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
+WINDOWS = 8
+"""Policies that the rollouts of one training are taken for, at most."""
+
 _CHUNK = 200_000
 """Rows gathered at once."""
 
@@ -119,3 +122,21 @@ def observations(counts: pl.DataFrame, problems: pl.Series | None = None) -> Obs
         keys["correct"].to_numpy(),
         keys["judged"].to_numpy(),
     )
+
+
+def rollout_counts(trained: pl.DataFrame) -> pl.DataFrame:
+    """Return rollouts of training as problem, policy, correct and judged: each window of steps is a policy of its own.
+
+    The policy that is trained grows, so its rollouts are those of up to `WINDOWS` policies, by their step.
+
+    Args:
+        trained: problem, step, correct and judged.
+    """
+    if not trained.height:
+        return trained.select("problem", policy=pl.lit("training"), correct="correct", judged="judged")
+    first, last = trained.select(first=pl.col("step").min(), last=pl.col("step").max()).row(0)
+    width = max(1, -(-(last - first + 1) // WINDOWS))
+    begin = first + (pl.col("step") - first) // width * width
+    name = pl.format("training, steps {} to {}", begin, pl.min_horizontal(begin + width - 1, pl.lit(last)))
+    rows = trained.with_columns(policy=name).group_by("problem", "policy", maintain_order=True)
+    return rows.agg(pl.col("correct", "judged").sum())

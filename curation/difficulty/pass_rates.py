@@ -29,7 +29,7 @@ and 92.1 %; with an error rate of 0.05: 95.0 % and 90.7 %).
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 import polars as pl
 
@@ -118,20 +118,26 @@ _STOPPING_POINTS = pl.Schema(
 )
 
 
-def _stopping_points(verdicts: pl.DataFrame, rule: StoppingRule | None) -> pl.DataFrame:
-    """Return where each problem stops by the rule, and its unbiased pass rate; no row where there is no rule."""
-    if rule is None:
-        return pl.DataFrame(schema=_STOPPING_POINTS)
+def outcomes_by_problem(verdicts: pl.DataFrame) -> Iterator[tuple[str, list[AttemptOutcome]]]:
+    """Yield each problem of `VERDICT` rows with its attempts in the order of the index, up to the first gap."""
     kinds: dict[tuple[str, int | None], AttemptOutcome] = {}
-    rows = []
     grouped = verdicts.sort("problem", "index").group_by("problem", maintain_order=True)
     for problem, indices, outcomes, classes in grouped.agg("index", "outcome", "answer_class").iter_rows():
-        outcomes_so_far: list[AttemptOutcome] = []
+        so_far: list[AttemptOutcome] = []
         for place, (index, outcome, answer_class) in enumerate(zip(indices, outcomes, classes, strict=True)):
             if index != place:  # behind a gap lie attempts that were made too early to count
                 break
             kind = outcome, answer_class
-            outcomes_so_far.append(kinds.setdefault(kind, (Outcome(outcome), answer_class)))
+            so_far.append(kinds.setdefault(kind, (Outcome(outcome), answer_class)))
+        yield problem, so_far
+
+
+def _stopping_points(verdicts: pl.DataFrame, rule: StoppingRule | None) -> pl.DataFrame:
+    """Return where each problem stops by the rule, and its unbiased pass rate; no row where there is no rule."""
+    if rule is None:
+        return pl.DataFrame(schema=_STOPPING_POINTS)
+    rows = []
+    for problem, outcomes_so_far in outcomes_by_problem(verdicts):
         stopping_point = rule.of(problem).stopping_point(outcomes_so_far)
         rows.append((problem, stopping_point.requested, stopping_point.is_decided, stopping_point.pass_rate))
     return pl.DataFrame(rows, schema=_STOPPING_POINTS, orient="row")

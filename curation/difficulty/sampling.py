@@ -13,8 +13,8 @@ Invariants:
   - memory is bounded by the open problems: judging that falls behind keeps problems open, and open problems keep new
     ones from being read. Of a stored attempt only its final answer is kept in memory.
 
-A policy with a true attribute ``instant`` answers at no cost: all n attempts at a problem are asked for one after
-another, and stored; the rule still says which of them count. Nothing here decides on a problem: that is the rule's.
+A policy with a true attribute ``instant`` answers at no cost: all n attempts at a problem are asked for in a row, and
+stored; the rule still says which of them count. Nothing here decides on a problem: that is the rule's.
 
 Where most responses are of no use (`curation.difficulty.unanswered`) whoever listens is told, once: early where that is
 certain, else at the end. A stored attempt counts by its answer alone.
@@ -375,9 +375,7 @@ class Sampler:
         for task in problem.running.values():
             task.cancel()
         counts, rule = problem.tally.counts, problem.rule
-        reason: str | None = rule.reason(counts.correct, counts.top_wrong, counts.judged, counts.attempts)
-        if rule.error_rate > 0 and not rule.is_decided(counts):
-            reason = rule.likely_decision(counts)[0]
+        reason = rule.decision(counts)
         progress = self.progress
         progress.problems += 1
         progress.aborted += len(problem.running)
