@@ -9,12 +9,15 @@ Invariant: the order of rows changes nothing.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from curation.config import SolveRate
 from curation.records import GoldilocksError
 
 Array = NDArray[np.float64]
@@ -122,6 +125,36 @@ def observations(counts: pl.DataFrame, problems: pl.Series | None = None) -> Obs
         keys["correct"].to_numpy(),
         keys["judged"].to_numpy(),
     )
+
+
+def stated_counts(problems: pl.DataFrame, solve_rates: Mapping[str, Sequence[SolveRate]]) -> pl.DataFrame:
+    """Return the solve rates that came with the rows of sources as problem, policy, correct and judged.
+
+    A rate of so many attempts counts as the nearest number of correct ones; a row without one says nothing.
+
+    Args:
+        problems: `PROBLEM` rows.
+        solve_rates: by source.
+
+    Raises:
+        GoldilocksError: one is no share.
+    """
+    rows = []
+    stated = problems.filter(pl.col("source").is_in(list(solve_rates)) & pl.col("meta").is_not_null())
+    for problem, source, meta in stated.select("id", "source", "meta").iter_rows():
+        kept = json.loads(meta)
+        for rate in solve_rates[source]:
+            value = kept.get(rate.path)
+            if value is None:
+                continue
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+                raise GoldilocksError(
+                    f"source {source}: the solve rate {rate.path} of {problem} is {value!r}; it should be a share from "
+                    "0 to 1. Name another column in `solve_rates`, or leave it out."
+                )
+            rows.append((problem, rate.policy, round(value * rate.attempts), rate.attempts))
+    schema = {"problem": pl.String, "policy": pl.String, "correct": pl.Int64, "judged": pl.Int64}
+    return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 def rollout_counts(trained: pl.DataFrame) -> pl.DataFrame:

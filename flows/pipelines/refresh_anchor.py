@@ -15,12 +15,13 @@ import polars as pl
 from curation.config import RefreshSettings
 from curation.difficulty.anchor import Anchor, anchor_lines, anchored
 from curation.difficulty.early_stopping import AttemptOutcome, StoppingRule
-from curation.difficulty.observations import rollout_counts
+from curation.difficulty.observations import rollout_counts, stated_counts
 from curation.difficulty.refresh_forecast import RefreshForecast, foresee_refresh
 from curation.storage.stages import read_table
 from flows.publish.versions import Version, decisions_of, stored_versions
 from flows.run.run_folder import Run
 from flows.run.stage import Results
+from flows.stages.attempts import stated_rates
 
 _COLUMNS = ["problem", "policy", "correct", "judged"]
 
@@ -78,7 +79,7 @@ def anchor_result(
 
 
 def known_counts(run: Run, results: Results, trained: pl.DataFrame) -> pl.DataFrame:
-    """Return problem, policy, correct and judged of all stages and versions of a run, and of training since.
+    """Return problem, policy, correct and judged of all stages and versions of a run, of sources, of training since.
 
     Of equal policies those with the most attempts count.
 
@@ -89,4 +90,7 @@ def known_counts(run: Run, results: Results, trained: pl.DataFrame) -> pl.DataFr
     parts += [decisions_of(run.folder, version.number) for version in stored_versions(run.folder)]
     rows = pl.concat([part.select(_COLUMNS) for part in parts])
     judged = rows.sort(_COLUMNS).unique(_COLUMNS[:2], keep="last", maintain_order=True)
-    return pl.concat([judged, rollout_counts(trained).select(_COLUMNS).cast(judged.schema)])
+    problems = read_table(results.problems.folder, "kept", ["id", "source", "meta"])
+    stated = stated_counts(problems, stated_rates(run.recipe)) if problems.width else judged.clear()
+    further = [rollout_counts(trained), stated]
+    return pl.concat([judged, *(part.select(_COLUMNS).cast(judged.schema) for part in further)])

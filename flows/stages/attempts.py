@@ -16,8 +16,9 @@ from pathlib import Path
 
 import polars as pl
 
-from curation.config import DifficultyStage
+from curation.config import DifficultyStage, Recipe, SolveRate
 from curation.difficulty import early_stopping, sampling
+from curation.difficulty.observations import stated_counts
 from curation.difficulty.priors import as_priors
 from curation.records import DECISION, AttemptKey, StoreError
 from curation.storage import attempts
@@ -74,16 +75,21 @@ def make_attempts(job: StageRun) -> StageResult:
     store = attempts.AttemptStore(run.folder / "attempts", policy.key, policy.about)
     with open_judge(run) as judge:
         key, judged_with = asdict(policy.key), judged_by(run, part, judge.version)
+        rule = stopping_rule(settings)
+        learner = _learner(job, rule, policy.key.policy)
         version = f"attempts@3 {sampling.VERSION} {early_stopping.VERSION}"
-        folder = job.open(version, json.dumps([key, judged_with], sort_keys=True), job.problems)
+        made_by, read = [key, judged_with], [job.problems]
+        if learner is not None:
+            made_by.append(
+                {name: [rate.digest() for rate in rates] for name, rates in stated_rates(job.recipe).items()}
+            )
+            read += job.results.decisions
+        folder = job.open(version, json.dumps(made_by, sort_keys=True), *read)
         if store.height < folder.note("attempts"):  # parts of the store were removed: what is missing is made again
             folder.discard()
-        rule = stopping_rule(settings)
         with (
             policy_session(policy, settings.policy) as opened,
-            SamplingSession(
-                run, job.stage, job.problems, folder, opened, store, judge, rule, _learner(job, rule, policy.key.policy)
-            ) as session,
+            SamplingSession(run, job.stage, job.problems, folder, opened, store, judge, rule, learner) as session,
         ):
             result = job.shard_by_shard(folder, session.shard)
     if not (result.reused and (result.folder / JUDGED_BY).exists()):
@@ -97,12 +103,18 @@ def _learner(job: StageRun, rule: early_stopping.StoppingRule, policy: str) -> P
     folder, settings = job.problems.folder, difficulty_stage(job.recipe, job.stage.part)
     if (folder / "priors").is_dir():
         return None
-    problems = read_table(folder, "kept")
+    problems = read_table(folder, "kept", ["id", "source", "meta"])
     parts = [read_table(result.folder, "decisions", list(RATES)) for result in job.results.decisions]
     rates = pl.concat([part for part in parts if part.width] or [DECISION.to_frame().select(RATES)])
+    stated = stated_counts(problems, stated_rates(job.recipe))
+    counts = pl.concat([rates.drop("top_wrong_votes").cast(stated.schema), stated])
     is_open = job.recipe.llm_judge.policy is not None
-    counts = rates.drop("top_wrong_votes")
     return prior_learner(settings, rule, policy, problems["id"], counts, rates, doubtful_is_open=is_open)
+
+
+def stated_rates(recipe: Recipe) -> dict[str, tuple[SolveRate, ...]]:
+    """Return the solve rates that come with the rows, by source."""
+    return {source.name: source.solve_rates for source in recipe.sources if source.solve_rates}
 
 
 def rule_of_shard(rule: early_stopping.StoppingRule, attempts_folder: Path, index: int) -> early_stopping.StoppingRule:
