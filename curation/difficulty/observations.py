@@ -26,7 +26,7 @@ Indices = NDArray[np.int64]
 WINDOWS = 8
 """Policies that the rollouts of one training are taken for, at most."""
 
-_CHUNK = 200_000
+_CHUNK = 100_000
 """Rows gathered at once."""
 
 
@@ -65,18 +65,25 @@ class Observations:
         rows = np.bincount(self.keys, weights=self.frequency[self.pattern_of_row], minlength=len(self.policy))
         return np.asarray(rows, dtype=np.float64)
 
-    def summed(self, table: Array) -> Array:
-        """Return [patterns, columns] the sums of the rows of ``table`` [keys, columns]; zeros for no rows."""
-        sums = np.zeros((len(self.first) - 1, table.shape[1]))
-        begin = 0
-        while begin < len(sums):
+    def summed(self, table: Array, start: int = 0, stop: int | None = None) -> Array:
+        """Return [patterns, columns] the sums of the rows of ``table`` [keys, columns]; zeros for no rows.
+
+        Args:
+            start, stop: the patterns wanted; all where absent.
+        """
+        stop = len(self.first) - 1 if stop is None else stop
+        sums = np.zeros((stop - start, table.shape[1]))
+        begin = start
+        while begin < stop:
             end = int(np.searchsorted(self.first, self.first[begin] + _CHUNK, side="right")) - 1
-            end = min(max(end, begin + 1), len(sums))
+            end = min(max(end, begin + 1), stop)
             starts = self.first[begin:end]
             filled = starts < self.first[begin + 1 : end + 1]
             if filled.any():
                 rows = table[self.keys[self.first[begin] : self.first[end]]]
-                sums[begin:end][filled] = np.add.reduceat(rows, starts[filled] - self.first[begin], axis=0)
+                sums[begin - start : end - start][filled] = np.add.reduceat(
+                    rows, starts[filled] - self.first[begin], axis=0
+                )
             begin = end
         return sums
 

@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 
 from curation.config import Band
-from curation.difficulty.item_response import ItemResponseModel, difficulty_posteriors, rising
+from curation.difficulty.item_response import ItemResponseModel, difficulty_posteriors, posterior_means, rising
 from curation.difficulty.observations import Array, observations
 
 POSTERIOR = pl.Schema(
@@ -90,7 +90,7 @@ def band_sides(
     chances = np.exp(choose[:, None] + of_correct + of_wrong[::-1] - rising(np.array([k]), n)[n])
     cuts = (slice(0, band.min_correct), slice(band.min_correct, most + 1), slice(most + 1, n + 1))
     sides = np.stack([chances[cut].sum(axis=0) for cut in cuts], axis=1)
-    table = pl.DataFrame((difficulty_posteriors(model, seen) @ sides)[seen.pattern], SIDES.names()[1:], orient="row")
+    table = pl.DataFrame(posterior_means(model, seen, sides)[seen.pattern], SIDES.names()[1:], orient="row")
     return _in_order(problems, table.with_columns(seen.problems)).select(SIDES.names()).cast(SIDES)
 
 

@@ -24,7 +24,7 @@ import polars as pl
 
 from curation.difficulty.early_stopping import AttemptOutcome, ProblemPrior, StoppingRule
 from curation.difficulty.forecast import Prior
-from curation.difficulty.item_response import ItemResponseModel, difficulty_posteriors, fit, rising
+from curation.difficulty.item_response import ItemResponseModel, fit, posterior_means, rising
 from curation.difficulty.observations import observations
 from curation.difficulty.posteriors import Calibration, calibration
 
@@ -64,9 +64,9 @@ def problem_priors(
         agreement: from `agreement_prior`.
     """
     seen = observations(counts.filter(pl.col("policy") != policy), problems)
-    weights, means, k = difficulty_posteriors(model, seen), model.means(policy), model.concentration
-    mean = weights @ means
-    variance = weights @ (means * (means * k + 1) / (k + 1)) - mean**2
+    means, k = model.means(policy), model.concentration
+    mean, square = posterior_means(model, seen, np.stack([means, means * (means * k + 1) / (k + 1)], axis=1)).T
+    variance = square - mean**2
     size = np.clip(mean * (1 - mean) / np.maximum(variance, 1e-12) - 1, _LEAST_SIZE, _MOST_SIZE)
     logit = np.round(np.log(mean / (1 - mean)) / _MEAN_STEP) * _MEAN_STEP
     mean, size = 1 / (1 + np.exp(-logit)), np.exp(np.round(np.log(size) / _SIZE_STEP) * _SIZE_STEP)
