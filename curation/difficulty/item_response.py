@@ -180,9 +180,7 @@ class _Tally:
 
 def _tallies(seen: Observations, mass: Array) -> dict[str, _Tally]:
     """Return each policy's tally, for ``mass`` [patterns, grid] of problems."""
-    order = np.argsort(seen.keys, kind="stable")
-    starts = np.searchsorted(seen.keys[order], np.arange(len(seen.policy)))
-    by_key = np.add.reduceat(mass[seen.pattern_of_row[order]], starts, axis=0)
+    by_key = seen.summed_by_key(mass)
     tallies = {}
     for number, name in enumerate(seen.policies):
         chosen = np.flatnonzero(seen.policy == number)

@@ -10,7 +10,7 @@ Invariant: the order of rows changes nothing.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,8 +26,8 @@ Indices = NDArray[np.int64]
 WINDOWS = 8
 """Policies that the rollouts of one training are taken for, at most."""
 
-_CHUNK = 100_000
-"""Rows gathered at once."""
+_BLOCK = 4_000_000
+"""Numbers of a table of patterns and keys that are there at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,19 +73,26 @@ class Observations:
         """
         stop = len(self.first) - 1 if stop is None else stop
         sums = np.zeros((stop - start, table.shape[1]))
-        begin = start
-        while begin < stop:
-            end = int(np.searchsorted(self.first, self.first[begin] + _CHUNK, side="right")) - 1
-            end = min(max(end, begin + 1), stop)
-            starts = self.first[begin:end]
-            filled = starts < self.first[begin + 1 : end + 1]
-            if filled.any():
-                rows = table[self.keys[self.first[begin] : self.first[end]]]
-                sums[begin - start : end - start][filled] = np.add.reduceat(
-                    rows, starts[filled] - self.first[begin], axis=0
-                )
-            begin = end
+        for begin, end, has in self._blocks(start, stop):
+            sums[begin - start : end - start] = has @ table
         return sums
+
+    def summed_by_key(self, table: Array) -> Array:
+        """Return [keys, columns] the sums of the rows of ``table`` [patterns, columns] over the patterns with each."""
+        sums = np.zeros((len(self.policy), table.shape[1]))
+        for begin, end, has in self._blocks(0, len(self.first) - 1):
+            sums += has.T @ table[begin:end]
+        return sums
+
+    def _blocks(self, start: int, stop: int) -> Iterator[tuple[int, int, Array]]:
+        """Yield ranges of patterns with [patterns, keys] 1 where a pattern has a key, else 0."""
+        rows = max(1, _BLOCK // max(1, len(self.policy)))
+        for begin in range(start, stop, rows):
+            end = min(begin + rows, stop)
+            has = np.zeros((end - begin, len(self.policy)))
+            place = np.repeat(np.arange(end - begin), np.diff(self.first[begin : end + 1]))
+            has[place, self.keys[self.first[begin] : self.first[end]]] = 1.0
+            yield begin, end, has
 
 
 def observations(counts: pl.DataFrame, problems: pl.Series | None = None) -> Observations:
