@@ -11,9 +11,12 @@ import pytest
 
 from curation.storage.stages import read_table
 from flows.cli.plan import actual_cost
+from flows.cli.refresh import refresh_run
+from flows.pipelines.refresh import summarise_refresh
+from flows.publish.versions import decisions_of
 from flows.run.run_folder import open_run
 from flows.run.sampling_session import LEARNT
-from tests.flows.conftest import goldilocks, write_jsonl
+from tests.flows.conftest import goldilocks, published, write_jsonl
 from tests.flows.solver import Solver, answer, pass_rate, statement
 
 PROBLEMS = 240
@@ -65,6 +68,34 @@ def kept(folder: Path) -> dict[str, str | None]:
     return dict(read_table(verifier, "decisions").select("problem", "reason").iter_rows())
 
 
+def wilson(correct: int, judged: int) -> tuple[float, float]:
+    """The 95 % interval as the card states it."""
+    z, share = 1.959963984540054, correct / judged
+    centre, half = share + z * z / (2 * judged), z * (share * (1 - share) / judged + (z / (2 * judged)) ** 2) ** 0.5
+    scale = 1 + z * z / judged
+    return max(0.0, (centre - half) / scale), min(1.0, (centre + half) / scale)
+
+
+def check_every_figure(folder: Path) -> None:
+    """Each published row says what the verdicts on its attempts say."""
+    verdicts = read_table(next((folder / "verdicts" / "stage2").iterdir()), "verdicts")
+    rows = published(folder, "data")
+    assert rows.height > 20
+    assert (rows["attempts"] < 16).any()
+    for row in rows.iter_rows(named=True):
+        own = verdicts.filter(pl.col("problem") == row["id"]).sort("index")
+        outcomes = own["outcome"].to_list()
+        assert row["policy"] == own["policy"][0] == "strong@1"
+        assert own["index"].to_list() == list(range(row["attempts"]))
+        assert row["correct"] == outcomes.count("correct")
+        assert row["judged"] == row["attempts"] == len(outcomes)
+        assert (row["pass_rate_low"], row["pass_rate_high"]) == pytest.approx(wilson(row["correct"], row["judged"]))
+        if row["attempts"] == 1:
+            assert row["pass_rate"] == row["correct"]
+        assert 0 <= row["pass_rate"] <= 1
+
+
+@pytest.mark.slow
 def test_stage_1s_attempts_spare_stage_2_attempts(prefect_server: str, tmp_path: Path) -> None:
     with Solver(-1.0) as weak, Solver(1.0) as strong:
         runs = {}
@@ -86,6 +117,7 @@ def test_stage_1s_attempts_spare_stage_2_attempts(prefect_server: str, tmp_path:
     priors = read_table(runs["model"] / "stages" / "09-stage2-attempts", "priors")
     assert priors.filter(pl.col("error_rate") == 0).height == 60
     assert priors.height == PROBLEMS
+    check_every_figure(runs["model"])
     before = weak.requests + strong.requests
     again = goldilocks("run", tmp_path / "model.toml", "--out", runs["model"])
     assert again.status == 0, again.err
@@ -132,3 +164,28 @@ def test_a_solve_rate_that_is_no_share_is_refused(prefect_server: str, tmp_path:
         assert said.status == 1
         assert "it should be a share from 0 to 1" in said.err
         assert solver.requests == 0
+
+
+@pytest.mark.slow
+def test_a_refresh_starts_its_policy_once_and_spends_less_than_a_full_judgement(
+    prefect_server: str, tmp_path: Path
+) -> None:
+    with Solver(-1.0) as weak, Solver(0.5) as strong:
+        recipe = write_recipe(tmp_path, {"stage1": (weak, "weak")}, "jeffreys")
+        recipe.write_text(recipe.read_text().replace("error_rate = 0.1, ", ""))
+        said = goldilocks("run", recipe, "--out", tmp_path / "run")
+        assert said.status == 0, said.err
+        (tmp_path / "strong.toml").write_text(f"[policy]\n{strong.table('strong')}")
+        result = refresh_run(tmp_path / "run", tmp_path / "strong.toml", None)
+        assert strong.starts == 1
+        assert result.anchor is not None
+        assert result.anchor.priors is not None
+        assert strong.requests == result.cost["attempts"]
+        assert strong.requests < 0.75 * weak.requests
+    lines = "\n".join(summarise_refresh(result))
+    assert "of the decisions are expected to differ from a full judgement's" in lines
+    assert "tenth 10: expected" in lines
+    made = decisions_of(tmp_path / "run", 2)
+    foreseen = made.filter(pl.col("evidence").str.contains("foreseen at"))
+    assert foreseen.height > 20
+    assert set(foreseen["policy"]) == {"strong@1"}
