@@ -36,7 +36,7 @@ from curation.config.recipe import ExportSettings, Recipe
 from curation.config.refreshing import RefreshSettings
 from curation.config.sampling import SamplingSettings
 from curation.config.schedule import ScheduleSettings, StatedCosts
-from curation.config.sources import Column, Pick, ProblemColumns, Source
+from curation.config.sources import Column, Pick, ProblemColumns, SolveRate, Source
 
 __all__ = [
     "AttemptColumns",
@@ -71,6 +71,7 @@ __all__ = [
     "SecondStage",
     "ServerSettings",
     "Settings",
+    "SolveRate",
     "Source",
     "StatedCosts",
     "StatementSettings",
