@@ -50,6 +50,7 @@ from flows.stages.code_generation import GeneratedTests, generate_tests, vouchin
 from flows.stages.units import Unit
 from tests.benchmarks.planting import packages_in
 
+PARTS = ("looked_at", "held_out")
 MOST_KB = 256
 """Larger secret tests are left out of the truth."""
 SECRET = 20
@@ -327,13 +328,18 @@ def report(all_scored: Sequence[Scored]) -> None:
         print(f"  {label}: samples {own['samples']}, made {own['made']}, none {own['none']}")
 
 
-def packages_of(folders: Sequence[Path], count: int, seed: int) -> Iterator[Package]:
+def part_of(name: str) -> str:
+    """Return whether the generators' authors may look at a package, or only score on it: by its name's hash."""
+    return PARTS[hashlib.sha256(name.encode()).digest()[0] % 2]
+
+
+def packages_of(folders: Sequence[Path], count: int, seed: int, parts: Sequence[str]) -> Iterator[Package]:
     """Yield packages that can be measured, in an order drawn by the seed."""
     usable = [
         package
         for package in packages_in(folders)
         if not set(package.reasons) - {"image"} and package.validators and package.samples
-        and package.problem.test_count > package.samples
+        and package.problem.test_count > package.samples and part_of(package.name) in parts
     ]  # fmt: skip
     random.Random(seed).shuffle(usable)
     yield from usable[:count]
@@ -363,6 +369,7 @@ def main() -> None:
     parser.add_argument("folders", type=Path, nargs="+")
     parser.add_argument("--out", type=Path, help="what was run is kept here, for a further measurement")
     parser.add_argument("--packages", type=int, default=24)
+    parser.add_argument("--part", choices=PARTS, help="those that were looked at, or only scored on; without it both")
     parser.add_argument("--seed", type=int, default=7, help="draws packages and submissions")
     parser.add_argument("--folds", type=int, default=0, help="0: each submission is left out by itself")
     parser.add_argument("--right", type=int, default=4, help="accepted submissions of a package at most")
@@ -378,7 +385,7 @@ def main() -> None:
     all_scored = []
     with Runner(args.workers) as runner:
         keep_compiled(runner, out / "compiled")
-        for package in packages_of(args.folders, args.packages, args.seed):
+        for package in packages_of(args.folders, args.packages, args.seed, [args.part] if args.part else PARTS):
             scored = score(run, runner, package, chosen(package, args.right, args.wrong, args.seed), out, args)
             if scored is None:
                 print(
