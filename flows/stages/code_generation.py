@@ -46,7 +46,10 @@ class SoundTest:
 
 @dataclass(slots=True)
 class GeneratedTests:
-    """What generation gave one problem. ``tests`` are `TEST` rows, ``caught`` counts the tests that fail a solution."""
+    """What generation gave one problem. ``tests`` are `TEST` rows, ``caught`` counts the tests that fail a solution.
+
+    ``reason`` says why there are none; it is empty where there are.
+    """
 
     tests: list[tuple[str, int, str, str, str]] = field(default_factory=list)
     runs: list[pl.DataFrame] = field(default_factory=list)
@@ -55,6 +58,7 @@ class GeneratedTests:
     refused: int = 0
     sound: int = 0
     rounds: int = 0
+    reason: str = ""
 
     def counts(self) -> tuple[int, int, int, int, int]:
         """Return the numbers of inputs made, refused and sound, of tests kept, and of rounds, as in `POWER`."""
