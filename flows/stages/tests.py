@@ -43,6 +43,7 @@ POWER = pl.Schema(
         "sound": pl.Int32(),  # of these, all voting solutions agreed
         "made": pl.Int32(),  # of these, kept
         "rounds": pl.Int32(),
+        "reason": pl.String(),  # why nothing was made; empty where tests were
     }
 )
 """What generation gave a problem: its tests' power to tell known wrong solutions apart, without and with it."""

@@ -7,6 +7,7 @@ touch") makes inputs that nobody checks unsafe.
 from __future__ import annotations
 
 import re
+import string
 
 _INPUT = re.compile(r"^\W*(?:the )?input(?: format| specification)?\W*$", re.IGNORECASE | re.MULTILINE)
 _END = re.compile(
@@ -22,14 +23,12 @@ _PROMISE = re.compile(
     r"|each other)\b",
     re.IGNORECASE,
 )
-_CHANGING = re.compile(
-    r"\b(?:at (?:every|any|each) (?:moment|time|point)|at all times|always|result of)\b", re.IGNORECASE
-)
+_CHANGING = re.compile(r"\b(?:at (?:every|any|each) (?:moment|time|point)|at all times|result of)\b", re.IGNORECASE)
 """Words of promises on what becomes of an input, or how it came about."""
 _EXPRESSED = re.compile(
     r"\b(?:distinct|different|unique|twice|more than once|same (?:pair|location|place|position|point)"
     r"|connected|reach(?:able)?|every pair|sorted|increasing"
-    r"|decreasing|ascending|descending|permutation|tree|odd|even|self-loops?|repeated|duplicates?"
+    r"|decreasing|ascending|descending|permutation|tree|odd|even|self-loops?|repeated|duplicates?|separated by"
     r"|possible to (?:walk|travel|get|go|reach|move))\b",
     re.IGNORECASE,
 )
@@ -52,6 +51,15 @@ _WORDS = {
     r"|larger|smaller|greater|less|fewer|at most \$?[a-z]\b|\bto \$?[a-z]\b|before|after|start|end|\bnodes?\b|vert",
     "parity": r"\b(?:odd|even|parity|multiples? of|divisible)\b",
 }
+_ALPHABET = re.compile(
+    r"\b((?:[lL]ower|[uU]pper)-?\s?case)(?: (?:English|Latin|alphabetic|Roman))* (?:letters?|characters?|alphabet)\b"
+    r"|\b(?:letters?|characters?)[^.;]{0,30}?[`'\"({]*\b([aA])[`'\")}]*\s*(?:-|--|–|to|through)\s*[`'\"({]*[zZ]\b"
+)
+_TOTAL = re.compile(
+    r"\b(?:sum of (?:all |the )*(?:\$?[A-Za-z]\$? (?:over|across)|lengths?)|total (?:length|number))", re.IGNORECASE
+)
+_GREAT = re.compile(r"(?:(\d+)\s*(?:\\cdot|\\times|\*)\s*)?\b10\s*\^\s*\{?(\d)\}?")
+_LONG = re.compile(r"\b\d{1,3}(?:(?:\\,|,|\{,\}|\s)?\d{3})+\b")
 _ORDER_WORDS = re.compile(
     r"\b(?:before|after|larger|smaller|greater|less|fewer|exceeds?|increas\w+|decreas\w+|sorted|ascending|descending"
     r"|earlier|later|respectively|at most as|no more than|chronological\w*|starts?|ends?|begins?)\b",
@@ -95,8 +103,36 @@ def promises(statement: str) -> list[str]:
 
 def _promises(sentence: str) -> bool:
     if _GUARANTEE.search(sentence):
+        parts = re.split(r",? and that ", sentence)
+        if len(parts) > 1:
+            return any(_promises(part if _GUARANTEE.search(part) else f"guaranteed {part}") for part in parts)
         return _CHANGING.search(sentence) is not None or _EXPRESSED.search(sentence) is None
-    return _PROMISE.search(sentence) is not None and _TOLD.search(sentence) is None
+    restated = sentence.lower().startswith("note that")
+    return not restated and _PROMISE.search(sentence) is not None and _TOLD.search(sentence) is None
+
+
+def stated_alphabet(statement: str) -> str:
+    """Return the letters of the cases that the words of a statement's input may be written in; empty where it does not
+    say so, or lists single letters.
+    """
+    letters = ""
+    for match in _ALPHABET.finditer(input_section(statement)):
+        sign = (match[1] or match[2])[0]
+        letters += string.ascii_lowercase if sign in "lLa" else string.ascii_uppercase
+    return letters
+
+
+def stated_total(text: str) -> int | None:
+    """Return the greatest total of counts or lengths that a text allows, None where it names none.
+
+    Example: of "the sum of $n$ over all test cases is at most $10^6$" it is 1000000.
+    """
+    totals = []
+    for sentence in _SENTENCE.split(text):
+        if _TOTAL.search(sentence):
+            totals += [int(match[1] or 1) * 10 ** int(match[2]) for match in _GREAT.finditer(sentence)]
+            totals += [int(re.sub(r"\D", "", match[0])) for match in _LONG.finditer(sentence)]
+    return min(totals, default=None)
 
 
 def in_order(statement: str) -> bool:

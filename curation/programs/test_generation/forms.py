@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import string
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from curation.programs.test_generation.columns import OPEN, Column, Pair, columns_in, pairs_in
-from curation.programs.test_generation.demands import in_order, input_section, spoken_of
+from curation.programs.test_generation.demands import in_order, input_section, spoken_of, stated_alphabet
 from curation.programs.test_generation.grammar import ArrayNode, Node, blocks_of, infer_grammars
 from curation.programs.test_generation.limits import bounds_in_order
 from curation.programs.test_generation.relations import Relations, infer_relations, read_input
@@ -62,6 +63,8 @@ class InputForm:
                 return False
             if column.kind in ("whole", "real") and not all(_lies(token, column) for token in block.tokens):
                 return False
+            if column.kind == "word" and not column.letters and not set(block.tokens) <= set(column.words):
+                return False
         if self.named is not None and self.named.broken(reading.seen) is not None:
             return False
         return self.relations.broken(reading) is None
@@ -99,6 +102,7 @@ def infer_form(inputs: Sequence[str], statement: str, *, careful: bool) -> Input
             distinct = column.distinct and relations.has("different", name)
             columns[name] = dataclasses.replace(column, order=order, distinct=distinct)
         _keep_listed_words(columns, statement)
+        relations = _widen_letters(columns, relations, stated_alphabet(statement))
     if named is not None:
         _apply_limits(columns, named)
         relations = _with_rules(relations, named, nodes, ordered=in_order(statement))
@@ -113,6 +117,19 @@ def _keep_listed_words(columns: dict[int, Column], statement: str) -> None:
         listed = all(len(word) > 1 and re.search(rf"(?<!\w){re.escape(word)}(?!\w)", part) for word in column.words)
         if column.kind == "word" and column.letters and listed:
             columns[name] = dataclasses.replace(column, letters="", length=None)
+
+
+def _widen_letters(columns: dict[int, Column], relations: Relations, alphabet: str) -> Relations:
+    """Give columns of letters all letters of their cases that the statement names."""
+    letters = dict(relations.letters)
+    for name, column in columns.items():
+        own = set(column.letters)
+        cases = [case for case in (string.ascii_lowercase, string.ascii_uppercase) if own & set(case)]
+        if own and own <= set(string.ascii_letters) and all(set(case) <= set(alphabet) for case in cases):
+            widened = "".join(sorted(own.union(*cases)))
+            columns[name] = dataclasses.replace(column, letters=widened)
+            letters[name] = frozenset(widened)
+    return dataclasses.replace(relations, letters=letters)
 
 
 def _apply_limits(columns: dict[int, Column], named: NamedColumns) -> None:

@@ -14,7 +14,7 @@ import dataclasses
 import hashlib
 import random
 import string
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from curation.programs.test_generation.columns import Column, Pair, counting
@@ -52,7 +52,20 @@ _PROFILES = (
     ("most", "narrow"),
     ("medium", "powers"),
 )
-_FIRST = (("most", "whole"), ("least", "low"), ("small", "narrow"), ("most", "high"))
+FIRST_SHAPES = (("most", "whole"), ("least", "low"), ("small", "narrow"), ("most", "high"))
+"""What is made first of all."""
+
+
+def shape_name(profile: tuple[str, str]) -> str:
+    """Return the name of a profile: ``most high``."""
+    return " ".join(profile)
+
+
+SHAPE_PRIORS: Mapping[str, float] = {
+    shape_name(profile): 0.15 + 0.1 * min(4, _PROFILES.count(profile)) for profile in dict.fromkeys(_PROFILES)
+}
+"""How often a shape is expected to tell wrong programs apart, before any was seen. Chosen by hand: small inputs do so
+most often."""
 
 
 _ALPHABETS = (string.ascii_lowercase, string.ascii_uppercase, string.digits)
@@ -77,7 +90,7 @@ def grow_inputs(form: InputForm, known: Iterable[str], count: int, seed: str, mo
     draw = random.Random(int.from_bytes(hashlib.blake2b(seed.encode(), digest_size=8).digest(), "big"))
     texts = set(known)
     new_texts: list[str] = []
-    profiles = [*_FIRST, *(draw.choice(_PROFILES) for _ in range(count * _TRIES))]
+    profiles = [*FIRST_SHAPES, *(draw.choice(_PROFILES) for _ in range(count * _TRIES))]
     for size, values in profiles:
         if len(new_texts) >= count:
             break
@@ -86,6 +99,16 @@ def grow_inputs(form: InputForm, known: Iterable[str], count: int, seed: str, mo
             texts.add(text)
             new_texts.append(text)
     return new_texts
+
+
+def grow_shapes(form: InputForm, known: Set[str], shapes: Sequence[str], seed: str, most_bytes: int) -> Iterator[str]:
+    """Yield an input of each shape, by its name, that is not among ``known``; nothing where none was found."""
+    draw = random.Random(int.from_bytes(hashlib.blake2b(seed.encode(), digest_size=8).digest(), "big"))
+    for shape in shapes:
+        size, values = shape.split(" ")
+        text = _grow_input(form, (size, values), draw, most_bytes)
+        if text is not None and text not in known and (not form.careful or form.allows(text)):
+            yield text
 
 
 def _grow_input(form: InputForm, profile: tuple[str, str], draw: random.Random, most_bytes: int) -> str | None:

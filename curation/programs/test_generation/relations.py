@@ -189,9 +189,8 @@ def _of_columns(seen: Sequence[SeenInputs]) -> Iterator[tuple[Key, bool]]:
         for other, number in block.env.items():
             if other != column:
                 yield from _compared(("compare", column, other), [(low, number), (high, number)], values, number)
-                if len(values) > 1:
-                    yield ("sum", column, other, "="), sum(values) == number
-                    yield ("sum", column, other, "<="), sum(values) <= number
+                yield ("sum", column, other, "="), sum(values) == number
+                yield ("sum", column, other, "<="), sum(values) <= number
         if len(values) > 1:
             yield from _of_numbers(column, values)
 
