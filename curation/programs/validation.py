@@ -6,7 +6,8 @@ statement. Each is tried before it is believed (`vouch`), on the given inputs an
     set aside   it cannot be compiled, or fails by itself
     set aside   it refuses more than `max_refused` of the given inputs: then it is broken, not they. Those of a model
                 may refuse no example of the statement besides
-    set aside   it lets too many spoiled inputs pass (`min_spoiled_refused`): it checks nothing
+    set aside   it lets too many spoiled inputs pass (`min_spoiled_refused`): it checks nothing. A model's is tried on
+                near-valid ones besides, each of which breaks one formula of the statement
 
 What a believed validator refuses among the given inputs is dropped with its words. An input whose only fault is white
 space that a data set has changed (carriage returns, the last line break) is not refused.
@@ -21,11 +22,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from curation.config.coding import ValidationSettings
+from curation.programs.test_generation import rule_breaking_inputs
 from curation.verify.programs.problem import Validator
 from curation.verify.programs.tools import Toolbox
 from curation.verify.programs.validators import InputVerdict, ReadyValidator, check_inputs, prepare_validator
 
-VERSION = "validation@1"
+VERSION = "validation@2"
 
 _GIVEN = 40
 """Given inputs that a validator is tried on before it is believed."""
@@ -48,13 +50,15 @@ class Vouching:
     """Who speaks for a problem's inputs.
 
     ``by`` is package, model, or empty where nobody is believed; ``refused`` holds the given inputs that are not
-    allowed, with the validators' words; ``aside`` says why validators are not believed.
+    allowed, with the validators' words; ``unsaid`` those on which one ran out of its limits, so that nothing is said of
+    them; ``aside`` says why validators are not believed.
     """
 
     by: str = ""
     validators: tuple[ReadyValidator, ...] = ()
     refused: Mapping[int, str] = field(default_factory=dict)
     aside: tuple[str, ...] = ()
+    unsaid: frozenset[int] = frozenset()
 
     def check(self, tools: Toolbox, texts: Sequence[str]) -> list[bool]:
         """Return whether each input is allowed, as far as the validators say so."""
@@ -68,6 +72,7 @@ def vouch(
     model: Sequence[Validator],
     given: Sequence[GivenInput],
     settings: ValidationSettings,
+    statement: str = "",
 ) -> Vouching:
     """Return who speaks for the inputs of a problem: its package's validators, else those of a model."""
     aside: list[str] = []
@@ -75,18 +80,32 @@ def vouch(
         believed = []
         for validator in validators:
             ready = prepare_validator(tools, validator)
-            why = ready if isinstance(ready, str) else _fault(tools, ready, given, settings, strict=by == "model")
+            why = (
+                ready
+                if isinstance(ready, str)
+                else _fault(tools, ready, given, settings, statement, strict=by == "model")
+            )
             if why is not None:
                 aside.append(f"the validator {validator.main[0]} of the {by} is set aside: {why}")
             elif isinstance(ready, ReadyValidator):
                 believed.append(ready)
         if believed:
-            return Vouching(by, tuple(believed), _refused(tools, believed, given), tuple(aside))
+            verdicts = _verdicts(tools, believed, [one.text for one in given])
+            said = list(zip(given, verdicts, strict=True))
+            refused = {one.index: verdict.words for one, verdict in said if verdict.valid is False}
+            unsaid = frozenset(one.index for one, verdict in said if verdict.valid is None)
+            return Vouching(by, tuple(believed), refused, tuple(aside), unsaid)
     return Vouching(aside=tuple(aside))
 
 
 def _fault(
-    tools: Toolbox, ready: ReadyValidator, given: Sequence[GivenInput], settings: ValidationSettings, *, strict: bool
+    tools: Toolbox,
+    ready: ReadyValidator,
+    given: Sequence[GivenInput],
+    settings: ValidationSettings,
+    statement: str,
+    *,
+    strict: bool,
 ) -> str | None:
     """Return why a validator is not believed, None where it is."""
     tried = sorted(given, key=lambda one: not one.example)[:_GIVEN]
@@ -104,12 +123,12 @@ def _fault(
     least = settings.min_spoiled_refused_model if strict else settings.min_spoiled_refused
     if len(spoiled) - passing < least * len(spoiled):
         return f"it lets {passing} of {len(spoiled)} spoiled inputs pass"
+    breaking = rule_breaking_inputs([one.text for one in tried if one not in refused], statement) if strict else {}
+    kept = [verdict.valid is True for verdict in _verdicts(tools, [ready], list(breaking), tidy=False)]
+    if sum(kept) > (1 - least) * len(breaking):
+        rule = list(breaking.values())[kept.index(True)]
+        return f"it lets {sum(kept)} of {len(breaking)} inputs pass that break a formula, as {rule.text}"
     return None
-
-
-def _refused(tools: Toolbox, believed: Sequence[ReadyValidator], given: Sequence[GivenInput]) -> dict[int, str]:
-    verdicts = _verdicts(tools, believed, [one.text for one in given])
-    return {one.index: verdict.words for one, verdict in zip(given, verdicts, strict=True) if verdict.valid is False}
 
 
 def _verdicts(

@@ -110,7 +110,7 @@ def vouching_of(run: Run, unit: Unit, runner: Runner, responses: Sequence[str]) 
         return Vouching()
     rows = unit.tests.select("index", "input", "origin").iter_rows()
     given = [GivenInput(index, text, origin in _EXAMPLES) for index, text, origin in rows]
-    return vouch(runner.tools, package, model, given, run.recipe.code.validation)
+    return vouch(runner.tools, package, model, given, run.recipe.code.validation, unit.row["statement"])
 
 
 @dataclass(slots=True)

@@ -145,7 +145,13 @@ def known_inputs(unit: Unit, vouching: Vouching, decisions: pl.DataFrame) -> pl.
     """
     if vouching.by:
         rows = [
-            (unit.name, test, test not in vouching.refused, vouching.refused.get(test)) for test in unit.tests["index"]
+            (
+                unit.name,
+                test,
+                None if test in vouching.unsaid else test not in vouching.refused,
+                vouching.refused.get(test),
+            )
+            for test in unit.tests["index"]
         ]
         return pl.DataFrame(rows, schema=tests_agreement.INPUT, orient="row")
     corrected = set(decisions.filter(pl.col("decision") == "correct")["test"])

@@ -11,6 +11,7 @@ from curation.programs.test_generation.generators import GeneratorPrograms, prog
 from curation.programs.test_generation.limits import StatedBound, stated_bounds
 from curation.programs.test_generation.making import MUTATED, InputMaker, MadeInput, new_inputs
 from curation.programs.test_generation.mutation import mutate_input
+from curation.programs.test_generation.negatives import rule_breaking_inputs
 from curation.programs.test_generation.selecting import TIMES, select_tests
 
 VERSION = "test_generation@6"
@@ -27,6 +28,7 @@ __all__ = [
     "mutate_input",
     "new_inputs",
     "programs_in",
+    "rule_breaking_inputs",
     "select_tests",
     "stated_bounds",
     "validators_in",

@@ -35,8 +35,7 @@ _EXPRESSED = re.compile(
 _TOLD = re.compile(
     r"\b(?:distinct|different|unique|same|twice|connected|reach(?:able)?|every pair|sorted|order|increasing|decreasing"
     r"|ascending|descending|permutation|tree|odd|even|multiple|divisible|self-loops?|repeated|duplicates?|sum"
-    r"|lower-?case|upper-?case|letters?|integers?|decimals?|digits? after|solutions?|separated)\b|[<>≤≥≠]"
-    r"|\\leq?|\\geq?|\\neq?|\\ne\b",
+    r"|lower-?case|upper-?case|letters?|integers?|decimals?|digits? after|solutions?|separated)\b",
     re.IGNORECASE,
 )
 _NAME = r"[A-Za-z](?:_\{?\w+\}?)?"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import random
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -20,6 +21,8 @@ from curation.programs.test_generation.shape_choice import ShapeChoice
 from curation.programs.test_generation.stated_rules import stated_rules
 
 _GROWN = 2 / 3
+_QUANTIFIED = re.compile(r"\bfor (?:each|all|every|any)\b", re.IGNORECASE)
+"""The formulas behind it say of what the promise is, not what it is."""
 _LARGE_BYTES = 256 << 10
 """Larger inputs are few: they ask for speed, and a judge reads each of them for every program."""
 _LARGE_SHAPE = "most"
@@ -68,7 +71,7 @@ class InputMaker:
         known = set(form.named.rules) if form is not None and form.named is not None else set()
         told = []
         for sentence in promises(self.statement):
-            rules = set(stated_rules(sentence))
+            rules = set() if _QUANTIFIED.search(sentence) else set(stated_rules(sentence))
             if (not rules or not rules <= known) and stated_total(sentence) is None:
                 told.append(" ".join(sentence.split()))
         return told

@@ -66,6 +66,11 @@ class Rule:
         """Return the names in it."""
         return frozenset(_NAME.findall(f"{self.left} {self.right}"))
 
+    @property
+    def text(self) -> str:
+        """Return it as it is written."""
+        return f"{self.left} {self.sign} {self.right}"
+
     def holds(self, values: Values) -> bool:
         """Return whether it holds; all names have values."""
         return _OPERATORS[self.sign](_evaluate(self.left, values), _evaluate(self.right, values))
