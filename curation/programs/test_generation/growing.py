@@ -344,8 +344,19 @@ class _Growth:
             values = [draw.choice((low, high, draw.randint(low, high)))] * count
         else:
             values = [self._value(low, high) for _ in range(count)]
+            values = self._off_place(name, values, low, high)
         if column.order or draw.random() < 0.15:
             values.sort(reverse=column.order < 0 or (not column.order and draw.random() < 0.5))
+        return values
+
+    def _off_place(self, name: int, values: list[int], low: int, high: int) -> list[int]:
+        """Return the values, those changed that are their own place where none may be."""
+        for base in (0, 1):
+            if self.form.careful and low < high and self.form.relations.has("own_place", name, base):
+                values = [
+                    value if value != place else value + 1 if value < high else value - 1
+                    for place, value in enumerate(values, base)
+                ]
         return values
 
     def _words(self, column: Column, count: int) -> list[str]:

@@ -112,6 +112,7 @@ class InputMaker:
             room = most_bytes if large > 0 or not shape.startswith(_LARGE_SHAPE) else min(most_bytes, _LARGE_BYTES)
             text = next(iter(grow_shapes(form, texts, [shape], f"{seed} {number}", room)), None)
             if text is None:
+                large -= shape.startswith(_LARGE_SHAPE)  # it costs time, too
                 self.shapes.learn(shape, paid=False)
                 continue
             large -= len(text) > _LARGE_BYTES

@@ -10,10 +10,12 @@ What it does not do: read words ("all different"), sums over rows, or formulas w
 
 from __future__ import annotations
 
+import itertools
 import operator
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from curation.programs.test_generation.columns import Column
 from curation.programs.test_generation.demands import input_section
@@ -89,21 +91,17 @@ class NamedColumns:
         of_column: dict[int, list[Rule]] = {}
         for rule in self.rules:
             of_column.setdefault(max(self.columns[name] for name in rule.names), []).append(rule)
-        rows: dict[int, list[str]] = {}
+        rows: dict[int, list[int]] = {}
         for block in seen:
-            rows[block.column] = block.tokens
-            for rule in of_column.get(block.column, ()):
-                beside = [self.columns[name] for name in rule.names if self.columns[name] not in block.env]
-                for place in range(len(block.tokens)):
-                    values = {names[column]: value for column, value in block.env.items() if column in names}
-                    for column in beside:
-                        tokens = rows.get(column, [])
-                        if len(tokens) != len(block.tokens):
-                            break
-                        values[names[column]] = _number(tokens[place])
-                    else:
-                        if not rule.holds(values):
-                            return rule
+            rules = of_column.get(block.column, ())
+            if rules or block.column in names:
+                rows[block.column] = list(map(_number, block.tokens))
+            known = {names[column]: value for column, value in block.env.items() if column in names}
+            for rule in rules:
+                beside = {name: rows.get(self.columns[name], []) for name in rule.names if name not in known}
+                told = all(len(values) == len(block.tokens) for values in beside.values())
+                if told and not _all_hold(rule, known, beside, len(block.tokens)):
+                    return rule
         return None
 
     def compared(self) -> Iterator[tuple[int, int, str]]:
@@ -265,6 +263,22 @@ def _number(token: str) -> int:
         return len(token)
 
 
+def _all_hold(rule: Rule, known: Values, rows: Mapping[str, Sequence[int]], count: int) -> bool:
+    """Return whether a rule holds in every row; what varies from row to row is in ``rows``."""
+    sides = [_values_of(side, known, rows, count) for side in (rule.left, rule.right)]
+    return all(map(_OPERATORS[rule.sign], *sides))
+
+
+def _values_of(side: str, known: Values, rows: Mapping[str, Sequence[int]], count: int) -> Iterable[int]:
+    varying = [name for name in set(_NAME.findall(side)) if name in rows]
+    if not varying:
+        return itertools.repeat(_evaluate(side, known), count)
+    if side.strip() in rows:
+        return rows[side.strip()]
+    together = zip(*(rows[name] for name in varying), strict=True)
+    return [_evaluate(side, {**known, **dict(zip(varying, row, strict=True))}) for row in together]
+
+
 def _readable(rule: Rule) -> bool:
     try:
         rule.holds(dict.fromkeys(rule.names, 1))
@@ -282,6 +296,7 @@ def _evaluate(expression: str, values: Values) -> int:
     return value
 
 
+@lru_cache(maxsize=1024)
 def _terms(expression: str) -> list[str]:
     tokens, at = [], 0
     text = expression.strip()
