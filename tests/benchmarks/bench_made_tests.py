@@ -337,7 +337,9 @@ def report(title: str, all_scored: Sequence[Scored]) -> None:
         own = Counter(how for kind, how in wrong if kind == label)
         print(f"  {label}: samples {own['samples']}, made {own['made']}, none {own['none']}")
     reasons = Counter(max(s.reasons, key=lambda why: s.reasons[why]).split(":")[0] for s in all_scored if s.reasons)
-    print("  packages by how the making ended: " + "; ".join(f"{why or 'made'} {n}" for why, n in reasons.most_common()))
+    print(
+        "  packages by how the making ended: " + "; ".join(f"{why or 'made'} {n}" for why, n in reasons.most_common())
+    )
 
 
 def part_of(name: str) -> str:
@@ -387,6 +389,7 @@ def main() -> None:
     parser.add_argument("--right", type=int, default=4, help="accepted submissions of a package at most")
     parser.add_argument("--wrong", type=int, default=6, help="wrong submissions of a package at most")
     parser.add_argument("--most-s", type=float, default=2.0, help="packages with a longer time limit are left out")
+    parser.add_argument("--minutes", type=float, default=0, help="begin no package later; 0: no end")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--validators", action="store_true", help="give the stage the package's validators")
     parser.add_argument("--set", action="append", default=[], help="a setting, as in code.test_generation.rounds=4")
@@ -395,9 +398,13 @@ def main() -> None:
     out.mkdir(parents=True, exist_ok=True)
     run = measured_run(["code.execution_matrix.give_up=1", *args.set], args.seed)
     all_scored = []
+    begin = time.monotonic()
     with Runner(args.workers) as runner:
         keep_compiled(runner, out / "compiled")
         for package in packages_of(args.folders, args.packages, args.seed, [args.part] if args.part else PARTS):
+            if args.minutes and time.monotonic() - begin > 60 * args.minutes:
+                print(f"{package.name} and those behind it: not begun within {args.minutes} minutes", flush=True)
+                break
             scored = score(run, runner, package, chosen(package, args.right, args.wrong, args.seed), out, args)
             if scored is None:
                 print(
@@ -416,9 +423,9 @@ def _print(scored: Scored) -> None:
     counts = Counter(how for _, how in scored.wrong)
     caught = counts["samples"] + counts["made"]
     share = scored.valid / max(1, scored.made)
-    print(f"{scored.name} ({part_of(scored.name).replace('_', ' ')}): valid {scored.valid}/{scored.made} ({share:.0%}), "
-          f"TPR {scored.right_passed}/{scored.right}, TNR {caught}/{len(scored.wrong)} {dict(counts)}, "
-          f"{scored.seconds:.0f} s", flush=True)  # fmt: skip
+    name = f"{scored.name} ({part_of(scored.name).replace('_', ' ')})"
+    print(f"{name}: valid {scored.valid}/{scored.made} ({share:.0%}), TPR {scored.right_passed}/{scored.right}, "
+          f"TNR {caught}/{len(scored.wrong)} {dict(counts)}, {scored.seconds:.0f} s", flush=True)  # fmt: skip
     for why, folds in scored.reasons.items():
         if why:
             print(f"    {folds} of {sum(scored.reasons.values())} folds: {why}", flush=True)
