@@ -306,6 +306,9 @@ def generate_tests(
             [text for text in tests["input"] if len(text) <= LARGE_BYTES],
             unit.row["statement"],
             settings.max_input_kb << 10,
+            hints=test_generation.find_hints(
+                unit.row["statement"], [one.submission.code for one in unit.candidates(run)]
+            ),
         ),
         _from_model(run, runner, responses, trusted=bool(vouching.by)),
         generated,

@@ -347,7 +347,7 @@ def part_of(name: str) -> str:
     return PARTS[hashlib.sha256(name.encode()).digest()[0] % 2]
 
 
-def packages_of(folders: Sequence[Path], count: int, seed: int, parts: Sequence[str]) -> Iterator[Package]:
+def packages_of(folders: Sequence[Path], count: int, seed: int, parts: Sequence[str] = PARTS) -> Iterator[Package]:
     """Yield packages that can be measured, in an order drawn by the seed."""
     usable = [
         package

@@ -8,6 +8,7 @@ Nothing here says that an input is valid: whoever calls asks a validator, and ru
 
 from curation.programs.test_generation.forms import infer_form
 from curation.programs.test_generation.generators import GeneratorPrograms, programs_in, validators_in
+from curation.programs.test_generation.hints import Hints, find_hints
 from curation.programs.test_generation.limits import StatedBound, stated_bounds
 from curation.programs.test_generation.making import MUTATED, InputMaker, MadeInput, new_inputs
 from curation.programs.test_generation.mutation import mutate_input
@@ -21,9 +22,11 @@ __all__ = [
     "TIMES",
     "VERSION",
     "GeneratorPrograms",
+    "Hints",
     "InputMaker",
     "MadeInput",
     "StatedBound",
+    "find_hints",
     "infer_form",
     "mutate_input",
     "new_inputs",

@@ -129,7 +129,8 @@ def _widen_letters(columns: dict[int, Column], relations: Relations, alphabet: s
             widened = "".join(sorted(own.union(*cases)))
             columns[name] = dataclasses.replace(column, letters=widened)
             letters[name] = frozenset(widened)
-    return dataclasses.replace(relations, letters=letters)
+    kept = frozenset(key for key in relations.kept if key[0] != "once" or key[3] not in alphabet)
+    return dataclasses.replace(relations, letters=letters, kept=kept)
 
 
 def _apply_limits(columns: dict[int, Column], named: NamedColumns) -> None:

@@ -14,9 +14,11 @@ from dataclasses import dataclass, field
 
 from curation.programs.test_generation.demands import promises, stated_total
 from curation.programs.test_generation.forms import InputForm, infer_form
-from curation.programs.test_generation.growing import FIRST_SHAPES, SHAPE_PRIORS, grow_shapes, shape_name
+from curation.programs.test_generation.growing import grow_shapes
+from curation.programs.test_generation.hints import Hints, find_hints
 from curation.programs.test_generation.limits import stated_bounds
 from curation.programs.test_generation.mutation import mutate_input
+from curation.programs.test_generation.profiles import FIRST_SHAPES, SHAPE_PRIORS, shape_name
 from curation.programs.test_generation.shape_choice import ShapeChoice
 from curation.programs.test_generation.stated_rules import stated_rules
 
@@ -26,6 +28,7 @@ _QUANTIFIED = re.compile(r"\bfor (?:each|all|every|any)\b", re.IGNORECASE)
 _LARGE_BYTES = 256 << 10
 """Larger inputs are few: they ask for speed, and a judge reads each of them for every program."""
 _LARGE_SHAPE = "most"
+_HINTED = "hinted"
 MUTATED = "mutated"
 
 
@@ -45,12 +48,14 @@ class InputMaker:
     Args:
         most_bytes: size of the largest one.
         large: how many may be larger than 256 KB in one call.
+        hints: numbers and words that inputs may turn on.
     """
 
     inputs: list[str]
     statement: str
     most_bytes: int
     large: int = 2
+    hints: Hints = field(default_factory=Hints)
     shapes: ShapeChoice = field(default_factory=lambda: ShapeChoice(SHAPE_PRIORS))
     _forms: dict[bool, InputForm | str] = field(default_factory=dict)
 
@@ -109,8 +114,11 @@ class InputMaker:
             if len(made) >= count:
                 break
             shape = first[number] if number < len(first) else self.shapes.choose(draw)
+            if shape.endswith(_HINTED) and not self.hints:
+                self.shapes.learn(shape, paid=False)
+                continue
             room = most_bytes if large > 0 or not shape.startswith(_LARGE_SHAPE) else min(most_bytes, _LARGE_BYTES)
-            text = next(iter(grow_shapes(form, texts, [shape], f"{seed} {number}", room)), None)
+            text = next(iter(grow_shapes(form, texts, [shape], f"{seed} {number}", room, self.hints)), None)
             if text is None:
                 large -= shape.startswith(_LARGE_SHAPE)  # it costs time, too
                 self.shapes.learn(shape, paid=False)
@@ -125,5 +133,5 @@ def new_inputs(
     inputs: Sequence[str], statement: str, count: int, seed: str, most_bytes: int, *, careful: bool = False
 ) -> list[str]:
     """Return up to ``count`` inputs that are not among ``inputs``, no two alike: one call of `InputMaker.make`."""
-    maker = InputMaker(list(inputs), statement, most_bytes)
+    maker = InputMaker(list(inputs), statement, most_bytes, hints=find_hints(statement))
     return [one.text for one in maker.make(count, seed, careful=careful)]
