@@ -22,7 +22,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from curation.config.coding import ValidationSettings
-from curation.programs.test_generation import rule_breaking_inputs
 from curation.verify.programs.problem import Validator
 from curation.verify.programs.tools import Toolbox
 from curation.verify.programs.validators import InputVerdict, ReadyValidator, check_inputs, prepare_validator
@@ -72,9 +71,14 @@ def vouch(
     model: Sequence[Validator],
     given: Sequence[GivenInput],
     settings: ValidationSettings,
-    statement: str = "",
+    breaking: Mapping[str, str] | None = None,
 ) -> Vouching:
-    """Return who speaks for the inputs of a problem: its package's validators, else those of a model."""
+    """Return who speaks for the inputs of a problem: its package's validators, else those of a model.
+
+    Args:
+        breaking: near-valid inputs, each with the formula of the statement that it breaks; a model's validator must
+            refuse them.
+    """
     aside: list[str] = []
     for by, validators in (("package", package), ("model", model)):
         believed = []
@@ -83,7 +87,7 @@ def vouch(
             why = (
                 ready
                 if isinstance(ready, str)
-                else _fault(tools, ready, given, settings, statement, strict=by == "model")
+                else _fault(tools, ready, given, settings, breaking or {}, strict=by == "model")
             )
             if why is not None:
                 aside.append(f"the validator {validator.main[0]} of the {by} is set aside: {why}")
@@ -103,7 +107,7 @@ def _fault(
     ready: ReadyValidator,
     given: Sequence[GivenInput],
     settings: ValidationSettings,
-    statement: str,
+    breaking: Mapping[str, str],
     *,
     strict: bool,
 ) -> str | None:
@@ -123,11 +127,11 @@ def _fault(
     least = settings.min_spoiled_refused_model if strict else settings.min_spoiled_refused
     if len(spoiled) - passing < least * len(spoiled):
         return f"it lets {passing} of {len(spoiled)} spoiled inputs pass"
-    breaking = rule_breaking_inputs([one.text for one in tried if one not in refused], statement) if strict else {}
-    kept = [verdict.valid is True for verdict in _verdicts(tools, [ready], list(breaking), tidy=False)]
-    if sum(kept) > (1 - least) * len(breaking):
-        rule = list(breaking.values())[kept.index(True)]
-        return f"it lets {sum(kept)} of {len(breaking)} inputs pass that break a formula, as {rule.text}"
+    broken = breaking if strict else {}
+    kept = [verdict.valid is True for verdict in _verdicts(tools, [ready], list(broken), tidy=False)]
+    if sum(kept) > (1 - least) * len(broken):
+        rule = list(broken.values())[kept.index(True)]
+        return f"it lets {sum(kept)} of {len(broken)} inputs pass that break a formula, as {rule}"
     return None
 
 

@@ -110,7 +110,10 @@ def vouching_of(run: Run, unit: Unit, runner: Runner, responses: Sequence[str]) 
         return Vouching()
     rows = unit.tests.select("index", "input", "origin").iter_rows()
     given = [GivenInput(index, text, origin in _EXAMPLES) for index, text, origin in rows]
-    return vouch(runner.tools, package, model, given, run.recipe.code.validation, unit.row["statement"])
+    texts = [one.text for one in given] if model else []
+    breaking = test_generation.rule_breaking_inputs(texts, unit.row["statement"])
+    rules = {text: rule.text for text, rule in breaking.items()}
+    return vouch(runner.tools, package, model, given, run.recipe.code.validation, rules)
 
 
 @dataclass(slots=True)

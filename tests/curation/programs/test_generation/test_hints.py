@@ -12,7 +12,7 @@ WORD = "Input\n\nA string of lowercase letters, of at most $20$.\n"
 
 
 def test_hints_are_the_literals_of_statement_and_solutions() -> None:
-    found = find_hints('the word "meow", $n \\leq 10^5$', ["if n > 4096 or s == 'purr': n = 7"])
+    found = find_hints('the word "meow", $1 \\leq n \\leq 10^5$', ["if n > 4096 or s == 'purr': n = 7"])
     assert found.words == ("meow", "purr")
     assert {7, 4096, 100_000} <= set(found.numbers)
     assert not find_hints("no literal")
