@@ -20,7 +20,6 @@ Not here: what a stage does (that is its module), and the attempts (`curation.st
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -257,22 +256,6 @@ def finished_shards(folder: Path) -> Iterator[dict[str, Any]]:
         mark = _read_json(file)
         if mark is not None:
             yield mark
-
-
-@contextmanager
-def lock_folder(folder: Path) -> Iterator[None]:
-    """Lock the run folder. A second run on it is refused; the lock ends with the process, however it ends."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        handle = (folder / ".lock").open("w")
-    except OSError as error:
-        raise StoreError(f"{folder} cannot be made or written ({error.strerror}); give another --out.") from error
-    with handle:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise StoreError(f"{folder} is in use by another run; wait for it or give another --out.") from error
-        yield
 
 
 def write_parquet(path: Path, frame: pl.DataFrame) -> dict[str, int | str]:
