@@ -191,7 +191,7 @@ def _notes(problems: pl.DataFrame, power: pl.DataFrame, validation: pl.DataFrame
         name: int(problems[name].sum()) for name in (GIVEN_TESTS, "tests_kept", "tests_corrected", "tests_discarded")
     }
     total["weakly_tested"] = int(kept["weakly_tested"].sum())
-    counted = [name for name in POWER.names() if name not in ("problem", "rounds")]
+    counted = [name for name in POWER.names() if name not in ("problem", "rounds", "reason")]
     kept_validation = validation.join(kept, on="problem", how="semi")
     total |= {f"vouched_{by or 'none'}": kept_validation.filter(by=by).height for by in ("package", "model", "")}
     total["refused_given"] = int(validation["refused"].sum())
