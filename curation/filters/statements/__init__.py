@@ -21,7 +21,7 @@ from curation.filters.statements.filtering import (
 )
 from curation.filters.statements.rules import RULES, StatementRule
 
-VERSION = "statements@5"
+VERSION = "statements@6"
 """Changed whenever a decision could change."""
 
 __all__ = [

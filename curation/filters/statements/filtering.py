@@ -45,6 +45,8 @@ class FilterResult:
 
     kept: pl.DataFrame
     dropped: pl.DataFrame
+    is_kept: pl.Series
+    """One a row that went in, in order."""
 
 
 def filter_statements(problems: pl.DataFrame, settings: StatementSettings | None = None) -> FilterResult:
@@ -66,7 +68,11 @@ def filter_statements(problems: pl.DataFrame, settings: StatementSettings | None
     dropped = rows.filter(pl.col("_reason").is_not_null()).with_columns(
         stage=pl.lit(STAGE), reason=pl.col("_reason"), evidence=pl.format("{}: {}", "_rule", "_evidence")
     )
-    return FilterResult(kept.select(PROBLEM.names()).cast(PROBLEM), dropped.select(DROPPED.names()).cast(DROPPED))
+    return FilterResult(
+        kept.select(PROBLEM.names()).cast(PROBLEM),
+        dropped.select(DROPPED.names()).cast(DROPPED),
+        judged["reason"].is_null().alias("is_kept"),
+    )
 
 
 def _marked(meta: pl.Series, code: dict[int, list[str]]) -> pl.Series:
