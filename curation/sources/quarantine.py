@@ -24,6 +24,7 @@ import polars as pl
 
 from curation.config import Source
 from curation.records import DROPPED, DropReason, SourceError, problem_id
+from curation.sources.code_problems import RefusedPackage
 from curation.sources.problems import FIRST_ROWS, check_columns, read_raw
 from curation.sources.rows import BadRowError, RawRow, Row
 
@@ -105,6 +106,28 @@ def _too_many(source: Source, raw: RawRow, reason: str) -> SourceError:
         f"source {source.name}: more than {source.bad_rows:,} rows cannot be read (the last one: {raw.path}, line "
         f"{raw.line}: {reason}); mend the source, or raise its `bad_rows`."
     )
+
+
+def refused_packages(
+    source: Source, folder: Path, refused: Sequence[RefusedPackage], start: int
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the packages of a source that cannot be read, as dropped rows and in the `QUARANTINE` schema.
+
+    The bytes are those of the package's problem.yaml; none where it has none. Positions go on from ``start``, behind
+    the packages that can be read.
+
+    Raises:
+        SourceError: they are more than the source may have.
+    """
+    rows: list[tuple[str, int, str, int, str, bytes]] = []
+    for package in refused:
+        file = package.path / "problem.yaml"
+        raw = RawRow(file, 1, file.read_bytes() if file.is_file() else b"", None, package.reason)
+        if len(rows) == source.bad_rows:
+            raise _too_many(source, raw, package.reason)
+        rows.append((source.name, start + len(rows), _place(file, folder), raw.line, raw.reason, raw.raw))
+    table = pl.DataFrame(rows, schema=QUARANTINE, orient="row")
+    return _dropped(source, table), table
 
 
 def _quarantine(source: Source, folder: Path, batch: Sequence[RawRow], start: int, bad: dict[int, str]) -> pl.DataFrame:

@@ -39,7 +39,11 @@ ELSEWHERE: Mapping[str, str] = {
     "amc": "test_math_amc.json",
     "math_train": "train_math_math.json",
     "aime": "train_math_aime.json",
-    **{f"gaokao_{kind}_{part}": f"gaokao_{kind}_{part}.json" for kind in ("mcq", "fill", "open") for part in ("I", "II")},
+    **{
+        f"gaokao_{kind}_{part}": f"gaokao_{kind}_{part}.json"
+        for kind in ("mcq", "fill", "open")
+        for part in ("I", "II")
+    },
     "agieval_sat": "agieval_sat-math.jsonl",
     "agieval_cloze": "agieval_gaokao-mathcloze.jsonl",
 }
