@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from curation.filters.statements.figures import FIGURE
 from curation.filters.statements.words import cheap
 from curation.languages.vocabulary import one_of
 
@@ -18,7 +19,9 @@ _LETTERS = _STATEMENT.str.len_chars() + _STATEMENT.str.count_matches(r"\p{Han}")
 _OPEN = _ANSWER.str.replace_all(r"\\(?:left|right|text|mathrm|mbox)\b", "").str.replace_all(
     r"\([^()]*\)|\[[^\[\]]*\]|\{[^{}]*\}|\d,\d{3}", " "
 )
-_WORDS = _ANSWER.str.replace_all(r"\$[^$]*\$|\\[a-zA-Z]+", " ")
+# A sentence around one formula says what the formula says.
+_SAID = _ANSWER.str.replace(r"^(?:The|There)\b[^$.]{0,60}\b(?:is|are|equals?|to)\s+(\$[^$]+\$)[\s.]*$", "${1}")
+_WORDS = _SAID.str.replace_all(r"\$[^$]*\$|\\[a-zA-Z]+", " ")
 _BLANKS = _STATEMENT.str.count_matches(r"_{2,}|[（(](?:\s|\\q?quad|\\ )*[)）]")
 _QUESTIONS = _STATEMENT.str.count_matches(r"[?？]")
 
@@ -53,14 +56,20 @@ FEATURES: dict[str, pl.Expr] = {
     "asks_for_a_pair": _says(_PAIR),
     "explains": _says(r"\b(?:explain|justify|discuss|describe|construct|sketch|draw|write down)\b"),
     "proves": _says(r"\b(?:prove|show that|verify that|with proof)\b"),
-    "decides": _says(r"\b(?:does there|do there|is it (?:true|possible)|must|can|for (?:which|what)) [^?]{0,200}\?\s*$"),
+    "decides": _says(
+        r"\b(?:does there|do there|is it (?:true|possible)|must|can|for (?:which|what)) [^?]{0,200}\?\s*$"
+    ),
     "approximates": _says(r"\b(?:approximat\w*|asymptotic\w*|analytical|regimes?)\b"),
     "any_will_do": _says(
         r"\b(?:one of the possible|a possible|an example|one possible|equivalent (?:to|fractions?)|the same as)\b"
     ),
     "figure_named": _says(r"\b(?:figure|diagram|picture|graph|table|pattern|row|shown|below|above|this)\b"),
-    "short_and_pointing": (_LETTERS < 60) & _says(r"\b(?:the (?:triangle|figure|graph|table|pattern|missing|last)|row|of [A-Z])\b"),
-    "statement_damaged": _STATEMENT.str.contains(r"\\textbackslash|<[A-Z]|T ?N ?Y ?W ?R|\x0C|\\right\}|\\[)\]]\s*\\mid"),
+    "short_and_pointing": (_LETTERS < 60)
+    & _says(r"\b(?:the (?:triangle|figure|graph|table|pattern|missing|last)|row|of [A-Z])\b"),
+    "statement_damaged": _STATEMENT.str.contains(
+        r"\\textbackslash|<[A-Z]|T ?N ?Y ?W ?R|\x0C|\\right\}|\\[)\]]\s*\\mid"
+    ),
+    "figure_code": _STATEMENT.str.contains(FIGURE, literal=True),
     "answer_long": _ANSWER.str.len_chars() > 48,
     "answer_very_long": _ANSWER.str.len_chars() > 120,
     "answer_list": _LIST,
