@@ -34,7 +34,7 @@ class StatementSettings(Settings):
         True, description="Remove LaTeX and HTML debris from statement and answer before any rule looks at them."
     )
     unusable_from: float = Field(
-        0.8,
+        0.85,
         gt=0,
         le=1,
         description="Least probability of the format filter's classifier that a row cannot be used as it stands, from "

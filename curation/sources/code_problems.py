@@ -23,7 +23,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -53,8 +53,7 @@ class CodeTables:
     unreadable: int = 0  # tests that are not UTF-8, which tables of text cannot hold
 
 
-@dataclass(frozen=True, slots=True)
-class RefusedPackage:
+class RefusedPackage(NamedTuple):
     """A package that cannot be read, and why. Example: ``RefusedPackage(Path("p/hello"), "… is no mapping")``"""
 
     path: Path

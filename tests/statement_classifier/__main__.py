@@ -40,7 +40,7 @@ MOST_WEIGHT = 6.0
 WRITTEN_WEIGHT = 1.0
 """Of a row written to try the rules: what the rules are for, where real rows are few."""
 DOUBT = -4.5
-THRESHOLDS = (0.3, 0.5, 0.7, 0.8, 0.9)
+THRESHOLDS = (0.3, 0.5, 0.7, 0.85, 0.9)
 FAMILIES = (
     (r"gaokao.*|agieval_cloze", "gaokao"),
     (r"gsm8k|mgsm|polymath|mip_missing_premise", "gsm8k"),

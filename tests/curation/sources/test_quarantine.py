@@ -12,7 +12,6 @@ import pytest
 
 from curation.config import ProblemColumns, Source
 from curation.records import DROPPED, SourceError
-from curation.sources.code_problems import RefusedPackage
 from curation.sources.problems import problem_rows
 from curation.sources.quarantine import QUARANTINE, Part, read_parts, refused_packages
 from curation.sources.rows import BadRowError, Row, raw_rows, read_rows
@@ -136,7 +135,7 @@ def test_a_package_that_cannot_be_read_is_set_aside_with_its_problem_yaml(tmp_pa
     broken.mkdir(parents=True)
     (broken / "problem.yaml").write_bytes(b"name: [")
     wanted = source("p", kind="kattis", domain="code", columns=ProblemColumns(), bad_rows=1)
-    refused = [RefusedPackage(broken, "no YAML")]
+    refused = [(broken, "no YAML")]
     dropped, table = refused_packages(wanted, tmp_path, refused, 4)
     assert table.rows(named=True) == [
         {"source": "s", "row": 4, "file": "p/hello/problem.yaml", "line": 1, "reason": "no YAML", "raw": b"name: ["}
