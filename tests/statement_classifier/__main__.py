@@ -39,7 +39,7 @@ RIDGE_NAMED, RIDGE_RULES, RIDGE_GRAMS = 3.0, 0.3, 6.0
 MOST_WEIGHT = 6.0
 WRITTEN_WEIGHT = 1.0
 """Of a row written to try the rules: what the rules are for, where real rows are few."""
-DOUBT = -4.5
+DOUBT = -2.5
 THRESHOLDS = (0.3, 0.5, 0.7, 0.85, 0.9)
 FAMILIES = (
     (r"gaokao.*|agieval_cloze", "gaokao"),

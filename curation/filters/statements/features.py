@@ -56,9 +56,7 @@ FEATURES: dict[str, pl.Expr] = {
     "asks_for_a_pair": _says(_PAIR),
     "explains": _says(r"\b(?:explain|justify|discuss|describe|construct|sketch|draw|write down)\b"),
     "proves": _says(r"\b(?:prove|show that|verify that|with proof)\b"),
-    "decides": _says(
-        r"\b(?:does there|do there|is it (?:true|possible)|must|can|for (?:which|what)) [^?]{0,200}\?\s*$"
-    ),
+    "decides": _says(r"\b(?:does there|do there|is it (?:true|possible)|must there|for (?:which|what))\b"),
     "approximates": _says(r"\b(?:approximat\w*|asymptotic\w*|analytical|regimes?)\b"),
     "any_will_do": _says(
         r"\b(?:one of the possible|a possible|an example|one possible|equivalent (?:to|fractions?)|the same as)\b"
