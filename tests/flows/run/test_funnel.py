@@ -11,7 +11,7 @@ import pytest
 
 from tests.flows.conftest import STAGES, TINY, Tiny, goldilocks, tries, write_jsonl
 
-FILTERS = ["Sources", "Format filter", "Reference check", "Exact dedup", "Near dedup"]
+FILTERS = ["Sources", "Format filter", "Format classifier", "Reference check", "Exact dedup", "Near dedup"]
 NUMBERS = re.compile(r"^(\S.*?) {2,}([\d,]+) +([\d,]+) +([\d,]+) +([\d.]*)(.*)$")
 
 
