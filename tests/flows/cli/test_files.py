@@ -58,7 +58,8 @@ def test_rows_are_classified_in_their_order(kind: str, tmp_path: Path) -> None:
     assert [line["keep"] for line in found] == [reason is None for reason in REASONS]
     assert [bool(line["evidence"]) for line in found] == [False, True, True, True]
     assert [line["statement"] for line in found] == [row["task"] for row in ROWS]
-    assert list(found[0]) == ["id", "keep", "reason", "evidence", "statement", "answer"]
+    assert list(found[0]) == ["id", "keep", "reason", "evidence", "statement", "answer", "score"]
+    assert [line["score"] == 1 for line in found] == [reason is not None for reason in REASONS]
     assert sorted(path.name for path in out.parent.iterdir()) == ["out.jsonl"]
 
 
