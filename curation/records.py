@@ -105,6 +105,7 @@ class DropReason(StrEnum):
     ANSWER_IN_STATEMENT = "answer_in_statement"
     WRONG_LANGUAGE = "wrong_language"
     GUESSWORK = "guesswork"  # "what comes next": any answer can be argued for
+    UNUSABLE = "unusable"  # the format filter's classifier: more likely than not it cannot be used as it stands
     CHOICES_NEEDED = "choices_needed"  # multiple choice that makes no sense without its options
     CHOICES_UNRESOLVED = "choices_unresolved"  # the letter of the answer names no option
     # references

@@ -16,6 +16,8 @@ ResponseFormat = Annotated[str, AfterValidator(checked_format)]
 class StatementSettings(Settings):
     """The format filter: which rules run, and on what."""
 
+    undigested: ClassVar[frozenset[str]] = frozenset({"unusable_from", "suspected_from"})
+
     disabled: tuple[str, ...] = Field(
         (), description="Names of rules that do not run: those of `statements.RULES`, and `choices` for the rewriting."
     )
@@ -30,6 +32,20 @@ class StatementSettings(Settings):
     )
     clean: bool = Field(
         True, description="Remove LaTeX and HTML debris from statement and answer before any rule looks at them."
+    )
+    unusable_from: float = Field(
+        0.85,
+        gt=0,
+        le=1,
+        description="Least probability of the format filter's classifier that a row cannot be used as it stands, from "
+        "which it is dropped; 1 drops none. Applied last: another value reads no text again. Not in the paper.",
+    )
+    suspected_from: float = Field(
+        0.5,
+        gt=0,
+        le=1,
+        description="The same for a row in which a rule found something that is not trusted to drop it alone (a figure "
+        "spoken of; nothing asked once the options are gone). Not in the paper.",
     )
 
 

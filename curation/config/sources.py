@@ -92,8 +92,6 @@ class Source(Settings):
     def _code_is_whole(self) -> Self:
         if self.kind == "kattis" and (self.domain != "code" or self.code is not None):
             raise ValueError('a source of kind `kattis` needs `domain = "code"` and no `code` table')
-        if self.kind == "kattis" and self.on_bad_row != "stop":
-            raise ValueError("`on_bad_row` is for rows; a source of kind `kattis` holds packages: leave it out")
         if self.kind != "kattis" and (self.domain == "code") != (self.code is not None):
             raise ValueError('`domain = "code"` and a `code` table belong together: give both or neither')
         missing = [rate.path for rate in self.solve_rates if rate.path not in self.columns.meta]

@@ -23,7 +23,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -53,15 +53,27 @@ class CodeTables:
     unreadable: int = 0  # tests that are not UTF-8, which tables of text cannot hold
 
 
+class RefusedPackage(NamedTuple):
+    """A package that cannot be read, and why. Example: ``RefusedPackage(Path("p/hello"), "… is no mapping")``"""
+
+    path: Path
+    reason: str
+
+
 PACKAGE_BYTES = 64 << 20
 """Packages are handed on together until their tests hold this many bytes."""
 
 
-def read_packages(folder: Path, place: str, rows: int, limit: int | None = None) -> Iterator[list[Package]]:
+def read_packages(
+    folder: Path, place: str, rows: int, limit: int | None = None, refused: list[RefusedPackage] | None = None
+) -> Iterator[list[Package]]:
     """Yield the packages of a folder in batches of up to ``rows`` and about `PACKAGE_BYTES`.
 
+    Args:
+        refused: takes the packages that cannot be read, before the batch that the next one is in.
+
     Raises:
-        SourceError: there is no such folder, or no package in it.
+        SourceError: there is no such folder, or no package in it; without ``refused``, one cannot be read.
     """
     if not folder.is_dir():
         raise SourceError(f"{place}: there is no folder {folder}.")
@@ -71,7 +83,13 @@ def read_packages(folder: Path, place: str, rows: int, limit: int | None = None)
         if limit is not None and count >= limit:
             break
         count += 1
-        package = read_package(path)
+        try:
+            package = read_package(path)
+        except SourceError as error:
+            if refused is None:
+                raise
+            refused.append(RefusedPackage(path, str(error)))
+            continue
         batch.append(package)
         batch_bytes += sum(len(test.input) + len(test.output) for test in package.problem.tests)
         if len(batch) >= rows or batch_bytes >= PACKAGE_BYTES:

@@ -201,9 +201,10 @@ def _batches(rows: Iterator[Row], size: int) -> Iterator[list[Row]]:
 
 def _rows(source: Source, folder: Path, batch_rows: int) -> Iterator[Row]:
     if source.kind == "dataset":
-        dataset = _load_dataset(source, folder).with_format("arrow")
-        for table in dataset.iter(batch_size=batch_rows):
-            yield from table.to_pylist()
+        for raw in _dataset_rows(source, folder, batch_rows):
+            if raw.row is None:
+                raise BadRowError(f"{raw.path}, row {raw.line}: {raw.reason}.", raw.reason)
+            yield raw.row
         return
     for path in source_files(source, folder):
         if source.kind == "jsonl":
@@ -217,10 +218,36 @@ def _rows(source: Source, folder: Path, batch_rows: int) -> Iterator[Row]:
 def read_raw(source: Source, folder: Path, batch_rows: int) -> Iterator[RawRow]:
     """Yield the source's rows beside the bytes that they were, in order, those that cannot be read too."""
     if source.kind == "dataset":
-        yield from numbered_rows(Path(source.path), _rows(source, folder, batch_rows))
+        yield from _dataset_rows(source, folder, batch_rows)
         return
     for path in source_files(source, folder):
         yield from raw_rows(path, source.kind, batch_rows)
+
+
+def _dataset_rows(source: Source, folder: Path, batch_rows: int) -> Iterator[RawRow]:
+    """Yield the rows of a data set; one that holds bytes that are no text, as its files may, without its content."""
+    path, start = Path(source.path), 1
+    dataset = _load_dataset(source, folder).with_format("arrow")
+    for table in dataset.iter(batch_size=batch_rows):
+        try:
+            yield from numbered_rows(path, table.to_pylist(), start)
+        except UnicodeDecodeError:
+            for at in range(table.num_rows):
+                yield _dataset_row(path, start + at, table.take([at]))
+        start += table.num_rows
+
+
+def _dataset_row(path: Path, number: int, table: Any) -> RawRow:
+    try:
+        (raw,) = numbered_rows(path, table.to_pylist(), number)
+    except UnicodeDecodeError as error:
+        return RawRow(path, number, b"".join(map(_column_bytes, table.columns)), None, f"not UTF-8 ({error})")
+    return raw
+
+
+def _column_bytes(column: Any) -> bytes:
+    """Return the bytes that a column of one row holds, of whatever type."""
+    return b"".join(bytes(buffer) for chunk in column.chunks for buffer in chunk.buffers()[-1:] if buffer is not None)
 
 
 def source_files(source: Source, folder: Path) -> list[Path]:

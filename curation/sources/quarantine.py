@@ -107,6 +107,31 @@ def _too_many(source: Source, raw: RawRow, reason: str) -> SourceError:
     )
 
 
+def refused_packages(
+    source: Source, folder: Path, refused: Sequence[tuple[Path, str]], start: int
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the packages of a source that cannot be read, as dropped rows and in the `QUARANTINE` schema.
+
+    Args:
+        refused: the folder of each, and why.
+        start: position of the first; they stand behind the packages that can be read.
+
+    The bytes are those of the package's problem.yaml; none where it has none.
+
+    Raises:
+        SourceError: they are more than the source may have.
+    """
+    rows: list[tuple[str, int, str, int, str, bytes]] = []
+    for path, reason in refused:
+        file = path / "problem.yaml"
+        raw = RawRow(file, 1, file.read_bytes() if file.is_file() else b"", None, reason)
+        if len(rows) == source.bad_rows:
+            raise _too_many(source, raw, reason)
+        rows.append((source.name, start + len(rows), _place(file, folder), raw.line, raw.reason, raw.raw))
+    table = pl.DataFrame(rows, schema=QUARANTINE, orient="row")
+    return _dropped(source, table), table
+
+
 def _quarantine(source: Source, folder: Path, batch: Sequence[RawRow], start: int, bad: dict[int, str]) -> pl.DataFrame:
     rows = [
         (source.name, start + at, _place(batch[at].path, folder), batch[at].line, bad[at], batch[at].raw)

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, Literal, cast
 
 import orjson
 
@@ -82,22 +82,35 @@ def raw_rows(path: Path, kind: str, batch_rows: int = 10_000) -> Iterator[RawRow
         yield from numbered_rows(path, read_parquet(path, batch_rows))
 
 
-def numbered_rows(path: Path, rows: Iterable[Row]) -> Iterator[RawRow]:
-    """Yield rows that came from no lines of text, each with its JSON for its bytes."""
-    for number, row in enumerate(rows, 1):
+def numbered_rows(path: Path, rows: Iterable[Row], start: int = 1) -> Iterator[RawRow]:
+    """Yield rows that came from no lines of text, numbered from ``start``, each with its JSON for its bytes."""
+    for number, row in enumerate(rows, start):
         yield RawRow(path, number, json.dumps(row, ensure_ascii=True, default=str).encode(), row)
 
 
 def read_rows(path: Path, batch_rows: int = 10_000) -> Iterator[Row]:
     """Return an iterator over the rows of one .jsonl, .jsonl.gz, .jsonl.zst, .parquet or .csv file."""
-    kinds = {".jsonl": read_jsonl, ".json": read_jsonl, ".ndjson": read_jsonl, ".csv": read_csv}
-    suffixes = [s for s in path.suffixes if s not in (".gz", ".zst")]
-    kind = suffixes[-1] if suffixes else ""
-    if kind == ".parquet":
+    kind = kind_of(path)
+    if kind == "parquet":
         return read_parquet(path, batch_rows)
-    if kind not in kinds:
-        raise SourceError(f"{path}: not a .jsonl, .jsonl.gz, .jsonl.zst, .parquet or .csv file.")
-    return kinds[kind](path)
+    return read_csv(path) if kind == "csv" else read_jsonl(path)
+
+
+def kind_of(path: Path) -> Literal["jsonl", "csv", "parquet"]:
+    """Return what a file's name says that it holds, as in a recipe's ``kind``.
+
+    Raises:
+        SourceError: it says nothing that can be read.
+    """
+    suffixes = [s for s in path.suffixes if s not in (".gz", ".zst")]
+    match suffixes[-1] if suffixes else "":
+        case ".jsonl" | ".json" | ".ndjson":
+            return "jsonl"
+        case ".csv":
+            return "csv"
+        case ".parquet":
+            return "parquet"
+    raise SourceError(f"{path}: not a .jsonl, .jsonl.gz, .jsonl.zst, .parquet or .csv file.")
 
 
 def value_at(row: Any, path: str) -> Any:

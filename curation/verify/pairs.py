@@ -23,6 +23,7 @@ from typing import Any
 
 from curation.records import Outcome, SourceError
 from curation.response_formats import LOOSE
+from curation.sources.rows import Row, numbered_jsonl
 from curation.storage.stages import atomic_replace
 from curation.thinking import THINK, ThinkingTags
 from curation.verify.extraction import read_answer
@@ -90,27 +91,14 @@ def _columns(verdict: Verdict) -> dict[str, Any]:
 
 def read_pairs(path: Path) -> Iterator[dict[str, Any]]:
     """Yield the rows of a file of pairs; the first bad line raises `SourceError` with its number and text."""
-    try:
-        lines = path.open("rb")
-    except OSError as error:
-        raise SourceError(f"cannot read the pairs in {path}: {error.strerror or error}") from error
-    with lines:
-        for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
-            try:
-                row = json.loads(line)
-            except ValueError as error:
-                raise _pair_error(path, number, line, f"not JSON ({type(error).__name__})") from error
-            if not isinstance(row, dict):
-                raise _pair_error(path, number, line, 'not an object with "gold" and "pred"')
-            if not _is_gold(row.get("gold")):
-                raise _pair_error(path, number, line, '"gold" must be a string, or a list of admissible ones')
-            if not isinstance(row.get("pred", ""), str | None):
-                raise _pair_error(path, number, line, '"pred" must be a string or null')
-            if not isinstance(row.get("statement"), str | None):
-                raise _pair_error(path, number, line, '"statement" must be a string or null')
-            yield {**row, "pred": row.get("pred")}
+    for number, row in numbered_jsonl(path):
+        if not _is_gold(row.get("gold")):
+            raise _pair_error(path, number, row, '"gold" must be a string, or a list of admissible ones')
+        if not isinstance(row.get("pred", ""), str | None):
+            raise _pair_error(path, number, row, '"pred" must be a string or null')
+        if not isinstance(row.get("statement"), str | None):
+            raise _pair_error(path, number, row, '"statement" must be a string or null')
+        yield {**row, "pred": row.get("pred")}
 
 
 def _is_gold(gold: Any) -> bool:
@@ -119,5 +107,5 @@ def _is_gold(gold: Any) -> bool:
     return isinstance(gold, str)
 
 
-def _pair_error(path: Path, number: int, line: bytes, reason: str) -> SourceError:
-    return SourceError(f"{path}, line {number}: {reason}: {line.strip()[:120].decode('utf-8', 'replace')!r}")
+def _pair_error(path: Path, number: int, row: Row, reason: str) -> SourceError:
+    return SourceError(f"{path}, line {number}: {reason}: {json.dumps(row, ensure_ascii=False)[:120]!r}")

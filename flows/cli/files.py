@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 from rich.console import Console
 
+from curation.config import Source
 from curation.filters.decontamination import METHODS, OverlapSettings, contamination_file
 from curation.filters.dedup.embeddings import require_embeddings
 from curation.filters.statements import classify
 from curation.publish.export_formats import export_set
 from curation.records import ConfigError
 from curation.response_formats import LOOSE, checked_format
-from curation.sources.problems import read_choices, read_texts
-from curation.sources.rows import Row, read_rows, require_path
-from curation.storage.stages import atomic_replace, require_other_place
+from curation.sources.problems import FIRST_ROWS, read_choices, read_texts
+from curation.sources.quarantine import QUARANTINE, read_parts
+from curation.sources.rows import Row, kind_of, raw_rows, read_rows, require_path
+from curation.storage.stages import atomic_replace, require_other_place, write_parquet
 from curation.thinking import OPEN, ThinkingTags
 from curation.verify.pairs import verify_pairs
 from flows.run.progress import bar
@@ -29,24 +31,54 @@ MAPPED_ONLY = ("source", "meta")
 BATCH = 20_000
 
 
-def classify_file(path: Path, out: Path, columns: Sequence[str]) -> None:
-    """Write one JSON line per row of ``path`` with id, keep, reason, evidence, statement and answer."""
+def classify_file(path: Path, out: Path, columns: Sequence[str], bad_rows: int = 0) -> None:
+    """Write one JSON line per row of ``path`` with id, keep, reason, evidence, statement and answer.
+
+    Up to ``bad_rows`` rows that cannot be read are set aside, as in a run: each has its line, dropped as ``bad_row``,
+    and its bytes stand in a parquet file beside ``out``.
+    """
+    aside = out.with_name(f"{out.name}.quarantine.parquet")
     require_other_place(out, path)
-    places = _places(columns)
-    rows = read_rows(path)
+    require_other_place(aside, path)
     kept = total = 0
+    quarantined = []
     with atomic_replace(out) as handle, bar("classify", None) as advance:
-        while batch := list(itertools.islice(rows, BATCH)):
-            if total == 0:
-                batch_places = _present(batch, places, columns, path)
-            verdicts = classify(_frame(batch, batch_places, total, path)).drop("rule", strict=False)
+        for verdicts, bad in _classified(path, columns, bad_rows):
             verdicts.write_ndjson(handle)
             kept += int(verdicts["keep"].sum())
             total += verdicts.height
+            quarantined.append(bad)
             advance(verdicts.height)
-    Console(markup=False).print(
-        f"{total:,} rows, {kept:,} kept, {total - kept:,} dropped: {out}", highlight=False, soft_wrap=True
-    )
+    bad = pl.concat(quarantined) if quarantined else pl.DataFrame(schema=QUARANTINE)
+    _print_line(f"{total:,} rows, {kept:,} kept, {total - kept:,} dropped: {out}")
+    if bad.height:
+        write_parquet(aside, bad)
+        _print_line(f"{bad.height:,} rows cannot be read and are set aside: {aside}")
+
+
+def _classified(path: Path, columns: Sequence[str], bad_rows: int) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
+    """Yield the verdicts on each batch of a file's rows, in order, and those of them that cannot be read."""
+    if not bad_rows:
+        rows, total, places = read_rows(path), 0, _places(columns)
+        while batch := list(itertools.islice(rows, BATCH)):
+            places = places if total else _present(batch, places, columns, path)
+            yield classify(_frame(batch, places, total, path)).drop("rule"), pl.DataFrame(schema=QUARANTINE)
+            total += len(batch)
+        return
+    kind = kind_of(path)
+    first = [raw.row for raw in itertools.islice(raw_rows(path, kind), FIRST_ROWS) if raw.row is not None]
+    places = _present(first, _places(columns), columns, path)
+    table = {"name": "file", "kind": kind, "path": str(path.resolve()), "on_bad_row": "quarantine"}
+    source = Source.model_validate({**table, "bad_rows": bad_rows, "columns": {"statement": places["statement"]}})
+
+    def build(rows: list[Row], start: int) -> pl.DataFrame:
+        return classify(_frame(rows, places, start, path, numbered=False)).drop("rule")
+
+    for part in read_parts(source, Path.cwd(), BATCH, build):
+        sound = part.built.with_columns(_row=pl.Series(part.positions, dtype=pl.Int64))
+        bad = part.dropped.select("reason", "evidence", id=pl.col("row").cast(pl.String), keep=False, _row="row")
+        verdicts = pl.concat([sound, bad.cast({"reason": pl.String})], how="diagonal").sort("_row")
+        yield verdicts.with_columns(id=pl.coalesce("id", pl.col("_row").cast(pl.String))).drop("_row"), part.quarantine
 
 
 def tags_of(thinking: str) -> ThinkingTags:
@@ -158,12 +190,15 @@ def _present(batch: Sequence[Row], places: Mapping[str, str], columns: Sequence[
     return dict(places)
 
 
-def _frame(batch: Sequence[Row], places: Mapping[str, str], start: int, path: Path) -> pl.DataFrame:
+def _frame(
+    batch: Sequence[Row], places: Mapping[str, str], start: int, path: Path, numbered: bool = True
+) -> pl.DataFrame:
+    """Return the fields of some rows; their numbers from ``start`` on are their ids where they have none."""
     columns: dict[str, list[Any]] = {
         field: (read_choices if field == "choices" else read_texts)(column, batch, str(path), start)
         for field, column in places.items()
     }
-    if all(name is None for name in columns["id"]):
+    if numbered and all(name is None for name in columns["id"]):
         columns["id"] = [str(start + i) for i in range(len(batch))]
     kinds = {name: pl.List(pl.String()) if name == "choices" else pl.String() for name in columns}
     return pl.DataFrame(columns, schema=kinds)

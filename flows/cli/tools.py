@@ -29,11 +29,19 @@ def classify(
         list[str] | None,
         typer.Option("--map", metavar="FIELD=COLUMN", help="Where a field stands, as in statement=question."),
     ] = None,
+    bad_rows: Annotated[
+        int,
+        typer.Option(
+            "--bad-rows",
+            min=0,
+            help="Most rows set aside that cannot be read, in OUT.jsonl.quarantine.parquet.",
+        ),
+    ] = 0,
 ) -> None:
     """Run the format filter alone: keep or reason, with its evidence, for each row."""
     from flows.cli.files import classify_file
 
-    classify_file(rows, out, columns or [])
+    classify_file(rows, out, columns or [], bad_rows)
 
 
 @tools.command(short_help="Find rows that overlap with benchmarks.")

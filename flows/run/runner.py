@@ -13,25 +13,29 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from curation.storage.stages import Shard
 
 Work = Callable[[], Shard]
+Made = TypeVar("Made")
+"""What a work makes: a shard, or the shards of a group."""
 
 
 class ShardRunner(Protocol):
     """Whoever computes shards."""
 
-    def map(self, works: Iterable[tuple[int, Work]]) -> Iterator[tuple[int, Shard]]:
-        """Yield each shard with its number, in the order given. A work may be called more than once, and on a copy."""
+    def map(self, works: Iterable[tuple[int, Callable[[], Made]]]) -> Iterator[tuple[int, Made]]:
+        """Yield what each work makes with its number, in the order given. A work may be called more than once, and on a
+        copy.
+        """
         ...
 
 
 class LocalRunner:
     """This process, one shard after the other; the verifier spreads over its cores by itself."""
 
-    def map(self, works: Iterable[tuple[int, Work]]) -> Iterator[tuple[int, Shard]]:
+    def map(self, works: Iterable[tuple[int, Callable[[], Made]]]) -> Iterator[tuple[int, Made]]:
         for index, work in works:
             yield index, work()
 

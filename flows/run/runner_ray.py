@@ -27,12 +27,11 @@ from typing import Any
 
 from curation.records import AttemptKey, ConfigError
 from curation.storage.attempts import AttemptStore
-from curation.storage.stages import Shard
 from curation.verify.math_judge import MathJudge
 from curation.verify.programs.judge import ProgramJudge
 from curation.verify.programs.problem import CodeProblem
 from curation.verify.programs.tools import Runner
-from flows.run.runner import Work
+from flows.run.runner import Made
 
 AHEAD = 2
 """Shards sent for each core of the cluster: one to work on and one to go on with."""
@@ -53,8 +52,11 @@ class RayRunner:
         self._ray: Any = ray
         self._compute = ray.remote(num_cpus=1, max_retries=RETRIES)(_compute)
 
-    def map(self, works: Iterable[tuple[int, Work]]) -> Iterator[tuple[int, Shard]]:
-        """Yield each shard with its number, in the order given; keep as many under way as the cluster can take."""
+    def map(self, works: Iterable[tuple[int, Callable[[], Made]]]) -> Iterator[tuple[int, Made]]:
+        """Yield what each work makes with its number, in the order given.
+
+        As many are kept under way as the cluster can take.
+        """
         sent: deque[tuple[int, Any]] = deque()
         for index, work in works:
             sent.append((index, self._compute.remote(work)))
@@ -63,16 +65,16 @@ class RayRunner:
         while sent:
             yield self._next(sent)
 
-    def _next(self, sent: deque[tuple[int, Any]]) -> tuple[int, Shard]:
+    def _next(self, sent: deque[tuple[int, Any]]) -> tuple[int, Any]:
         index, reference = sent.popleft()
         try:
-            shard: Shard = self._ray.get(reference)
+            made = self._ray.get(reference)
         except self._ray.exceptions.RayTaskError as error:
             raise error.as_instanceof_cause() from error
-        return index, shard
+        return index, made
 
 
-def _compute(work: Work) -> Shard:
+def _compute(work: Callable[[], Made]) -> Made:
     return work()
 
 

@@ -10,7 +10,7 @@ made from; shards keep their numbers from the sources on. Not here: any decision
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -262,6 +262,34 @@ class StageRun:
         shards = ((rows, partial(work, index)) for index, rows in enumerate(counts))
         return self.compute(folder, shards, total=sum(counts), rows_in=self.problems.manifest.kept)
 
+    def by_groups(
+        self, folder: StageFolder, work: Callable[[Sequence[int]], Sequence[Shard]], rows: int
+    ) -> StageResult:
+        """Compute the same as `shard_by_shard`, with the shards of about ``rows`` problems in one piece of work.
+
+        That is for work whose every call costs much, however few rows it has. Groups are the same in each run, so a run
+        that was killed makes the same shards again; it loses a group at most.
+        """
+        if (result := self.finished(folder)) is not None:
+            return result
+        counts = shard_counts(self.problems.folder)
+        groups = _grouped(counts, rows)
+        folder.prepare()
+        with bar(self.stage.title, sum(counts)) as advance:
+
+            def unfinished() -> Iterator[tuple[int, Callable[[], Sequence[Shard]]]]:
+                for number, group in enumerate(groups):
+                    if all(map(folder.is_finished, group)):
+                        advance(sum(counts[index] for index in group))
+                    else:
+                        yield number, partial(work, group)
+
+            for number, shards in current_runner(self.stage.runs_anywhere).map(unfinished()):
+                for index, shard in zip(groups[number], shards, strict=True):
+                    folder.write(index, shard)
+                    advance(counts[index])
+        return StageResult(self.stage, folder.folder, folder.close(len(counts), self.problems.manifest.kept))
+
     def compute(
         self,
         folder: StageFolder,
@@ -310,6 +338,23 @@ class StageRun:
         for index, shard in current_runner(self.stage.runs_anywhere).map(shards):
             folder.write(index, shard)
         return StageResult(self.stage, folder.folder, folder.close(count, rows_in))
+
+
+def _grouped(counts: Sequence[int], rows: int) -> list[list[int]]:
+    """Return the shards' numbers in groups, in order; a group ends with the shard that brings it to ``rows``.
+
+    >>> _grouped([3, 3, 3, 9, 1], 6)
+    [[0, 1], [2, 3], [4]]
+    """
+    groups: list[list[int]] = []
+    held = rows
+    for index, count in enumerate(counts):
+        if held >= rows:
+            groups.append([])
+            held = 0
+        groups[-1].append(index)
+        held += count
+    return groups
 
 
 def shard_counts(folder: Path, table: str = "kept") -> list[int]:

@@ -52,7 +52,8 @@ def source_digest(source: Source, folder: Path) -> str:
 def require_source(source: Source, folder: Path) -> None:
     """Refuse a source that is not there or not as the recipe says, by reading its first rows."""
     if source.kind == "kattis":
-        next(code_problems.read_packages(folder / source.path, f"source {source.name}", 1))
+        refused: list[code_problems.RefusedPackage] | None = [] if source.on_bad_row == "quarantine" else None
+        next(code_problems.read_packages(folder / source.path, f"source {source.name}", 1, refused=refused), None)
     elif source.on_bad_row == "quarantine":
         next(_parts_with_quarantine(source, folder, problems.FIRST_ROWS))
     else:
@@ -124,9 +125,15 @@ def _packages(source: Source, run: Run) -> Iterator[tuple[int, Work]]:
     start = 0
     place = f"source {source.name}"
     folder = run.recipe_folder / source.path
-    for batch in code_problems.read_packages(folder, place, run.recipe.shard_rows, source.limit):
+    refused: list[code_problems.RefusedPackage] | None = [] if source.on_bad_row == "quarantine" else None
+    for batch in code_problems.read_packages(folder, place, run.recipe.shard_rows, source.limit, refused):
         yield len(batch), partial(_problems_of_packages, source, batch, start)
         start += len(batch)
+    if refused:
+        dropped, table = quarantine.refused_packages(source, run.recipe_folder, refused, start)
+        empty = _problems_of_packages(source, [], start)
+        tables = {**empty.tables, "dropped": dropped, quarantine.TABLE: table}
+        yield len(refused), partial(Shard, len(refused), tables)
 
 
 def _problems_of_packages(source: Source, packages: list[Package], start: int) -> Shard:

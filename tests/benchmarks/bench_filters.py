@@ -40,6 +40,7 @@ from curation.filters.statements import (  # noqa: E402
     words,
 )
 from curation.records import PROBLEM, DropReason  # noqa: E402
+from tests.benchmarks.labelled_rows import ELSEWHERE, KEEP, LABELS, load_elsewhere, row_hash  # noqa: E402
 from tests.curation.filters.statements import test_neighbours, test_wordings  # noqa: E402
 
 OPEN_SETS = ("gsm8k", "svamp", "mgsm", "imo_answerbench", "olymmath", "polymath")
@@ -131,21 +132,27 @@ def per_rule(lines: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(rows).with_columns(pl.col("precision", "recall").cast(pl.Float64).round(4))
 
 
-LABELS = Path(__file__).with_name("filter_labels.tsv")
-KEEP = "keep"
-
-
 def labelled(problems: pl.DataFrame) -> pl.DataFrame:
     """Return rule, reason, label and ``how`` of every row that the project labelled, and of those written for tests.
 
     Raises:
         SystemExit: a label is of a row that is not in the data.
     """
-    labels = pl.read_csv(LABELS, separator="\t")
+    labels = pl.read_csv(LABELS, separator="\t", schema_overrides={"weight": pl.Float64}).rename(
+        {"weight": "stands_for"}
+    )
     rows = problems.join(labels, on="id", how="inner")
-    if rows.height != labels.height:
-        missing = labels.join(problems, on="id", how="anti")["id"].head(3).to_list()
-        raise SystemExit(f"{labels.height - rows.height} labels are of no row of the data, as {missing}")
+    missing = labels.join(problems, on="id", how="anti").filter(
+        pl.col("id").str.extract("^([^/]+)").is_in(ELSEWHERE).not_()
+    )
+    if missing.height:
+        raise SystemExit(f"{missing.height} labels are of no row of the data, as {missing['id'].head(3).to_list()}")
+    hashes = [row_hash(*texts) for texts in rows.select("statement", "answer").iter_rows()]
+    changed = rows.filter(pl.Series(hashes) != rows["hash"])
+    if changed.height:
+        raise SystemExit(
+            f"{changed.height} rows are not those that were labelled, as {changed['id'].head(3).to_list()}"
+        )
     written = [
         *((str(reason), *row) for reason, rows_of in test_wordings.FIRES.items() for row in rows_of),
         *((KEEP, *row) for rows_of in test_wordings.HARMLESS.values() for row in rows_of),
@@ -155,32 +162,50 @@ def labelled(problems: pl.DataFrame) -> pl.DataFrame:
     own = pl.DataFrame(written, schema=["label", "lang", "statement", "answer"], orient="row")
     return pl.concat(
         [
-            classify(rows.drop("label", "how")).select("rule", "reason").hstack(rows.select("label", "how", "id")),
-            classify(own).select("rule", "reason").hstack(own.select("label", how=pl.lit("written"), id="statement")),
+            classify(rows.drop("label", "how", "hash", "stands_for"))
+            .select("rule", "reason")
+            .hstack(rows.select("label", "how", "id", "stands_for")),
+            classify(own)
+            .select("rule", "reason")
+            .hstack(own.select("label", how=pl.lit("written"), id="statement", stands_for=pl.lit(None, pl.Float64))),
         ]
     )
 
 
+def interval(share: pl.Expr, n: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
+    """Return the ends of Wilson's interval (95 %) of a share of ``n``."""
+    z = 1.96
+    middle, half = share + z**2 / (2 * n), z * (share * (1 - share) / n + z**2 / (4 * n**2)).sqrt()
+    return ((middle - half) / (1 + z**2 / n)).round(3), ((middle + half) / (1 + z**2 / n)).round(3)
+
+
 def label_table(lines: pl.DataFrame) -> pl.DataFrame:
-    """Return by rule and kind of label: rows dropped, those dropped rightly, the precision and its lower end (95 %)."""
+    """Return by rule and kind of label: rows dropped, those dropped rightly, the precision and its interval (95 %)."""
     fired = lines.filter(pl.col("reason").is_not_null())
     counted = fired.group_by("rule", "how").agg(fired=pl.len(), right=(pl.col("label") != KEEP).sum())
-    share, n, z = pl.col("right") / pl.col("fired"), pl.col("fired"), 1.96
-    low = (share + z**2 / (2 * n) - z * (share * (1 - share) / n + z**2 / (4 * n**2)).sqrt()) / (1 + z**2 / n)
-    return counted.with_columns(precision=share.round(4), at_least=low.round(3)).sort("how", "rule")
+    low, high = interval(pl.col("right") / pl.col("fired"), pl.col("fired"))
+    share = pl.col("right") / pl.col("fired")
+    return counted.with_columns(precision=share.round(4), low=low, high=high).sort("how", "rule")
 
 
 def recall_table(lines: pl.DataFrame) -> pl.DataFrame:
-    """Return for each label: its rows, the share that was dropped, and the share dropped for that very reason."""
-    return (
-        lines.group_by("label", "how")
-        .agg(
-            rows=pl.len(),
-            dropped=pl.col("reason").is_not_null().mean().round(4),
-            for_this_reason=(pl.col("reason") == pl.col("label")).fill_null(False).mean().round(4),
-        )
-        .sort("how", "label")
+    """Return for each label: its rows, the share that was dropped, and the share dropped for that very reason.
+
+    ``estimated`` is the share dropped of all rows of the sets with that label, by the rows that were drawn by chance,
+    each as often as it stands for another; its interval takes the rows for independent draws of equal weight.
+    """
+    dropped, drawn = pl.col("reason").is_not_null(), pl.col("stands_for").is_not_null()
+    weight = pl.col("stands_for").filter(drawn)
+    table = lines.group_by("label", "how").agg(
+        rows=pl.len(),
+        dropped=dropped.mean().round(4),
+        for_this_reason=(pl.col("reason") == pl.col("label")).fill_null(False).mean().round(4),
+        drawn=drawn.sum(),
+        estimated=((dropped.filter(drawn) * weight).sum() / weight.sum()).round(4),
+        effective=weight.sum() ** 2 / (weight**2).sum(),
     )
+    low, high = interval(pl.col("estimated"), pl.col("effective"))
+    return table.with_columns(low=low, high=high).drop("effective").sort("how", "label")
 
 
 def debris() -> pl.Expr:
@@ -302,11 +327,12 @@ def main() -> None:
     parser.add_argument("data", nargs="?", type=Path, default=ROOT.parent / "shared" / "data")
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--map-rows", type=int, default=40_000, help="0 leaves the comparison out")
+    parser.add_argument("--elsewhere", type=Path, help="sets by reference (labelled_rows.py); DATA/elsewhere")
     parser.add_argument("--labels", action="store_true", help="only what the project's own labels say")
     arguments = parser.parse_args()
     problems = load(arguments.data)
     with pl.Config(tbl_rows=90, tbl_cols=12, tbl_hide_dataframe_shape=True, tbl_hide_column_data_types=True):
-        lines = labelled(problems)
+        lines = labelled(pl.concat([problems, load_elsewhere(arguments.elsewhere or arguments.data / "elsewhere")]))
         print(label_table(lines), recall_table(lines), sep="\n")
         if arguments.labels:
             return

@@ -71,10 +71,15 @@ def open_question(question: str, options: Sequence[str], index: int, lang: str |
     if points:
         return Refusal(DropReason.CHOICES_NEEDED, points)
     filled = _filled(text, lang)
-    bare = None if filled[-1:] in "?？" else _BARE_BLANK.search(filled) or _BARE_END.search(filled)
+    bare = None if filled[-1:] in "?？" else _bare_end(filled)
     if bare:
         return Refusal(DropReason.CHOICES_NEEDED, bare.group().strip())
     return OpenQuestion(filled, answer)
+
+
+def _bare_end(text: str) -> re.Match[str] | None:
+    """Return the end of a sentence that does not say what its blank stands for."""
+    return ("____" in text and _BARE_BLANK.search(text)) or _BARE_END.search(text)
 
 
 def sound_option(option: str) -> str:
@@ -215,6 +220,8 @@ _EMPTY_BRACKETS = re.compile(
     r"(?:(?<!\$)\$(?!\$))?\s*[（(](?:[\s~　]|\\q?quad|\\ |\\hspace\{[^{}]*\})*\$?(?:[\s~　]|\\q?quad"
     r"|\\ )*[)）](?:\s*\$(?!\$))?"
 )
+# What is in any of them: it begins with a sign, so that it is found quickly.
+_MAY_BE_EMPTY = re.compile(r"[（(](?:[\s~　]|\\q?quad|\\ |\\hspace\{[^{}]*\})*\$?(?:[\s~　]|\\q?quad|\\ )*[)）]")
 # A sentence that ends in "then ____": nothing says what the blank stands for.
 _BARE_BLANK = re.compile(
     rf"(?i)(?:^|[，,。．；;:：]|\$)\s*(?:{one_of(lambda lang: lang.choices.then_words)})[\s,，]*____[\s．。.]*"
@@ -254,7 +261,8 @@ def _tidied(question: str) -> str:
     """Replace brackets that were left for a letter by a blank, and remove instructions about choosing."""
     text = question.strip()
     if "(" in text or "（" in text:
-        text = _EMPTY_BRACKETS.sub(_blank, text)
+        if _MAY_BE_EMPTY.search(text):
+            text = _EMPTY_BRACKETS.sub(_blank, text)
         text = _MARKED_AS_CHOICE.sub("", text)
     if "_" in text or "＿" in text:
         text = _BLANKS.sub("____", text)

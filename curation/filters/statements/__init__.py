@@ -1,12 +1,15 @@
 """The format filter: complete open problems with one final answer stay, everything else leaves with its reason.
 
-    filter_statements(problems) -> FilterResult(kept, dropped)     for the pipeline
+    score_statements(problems)  -> kept with scores, dropped       for the pipeline, whose next stage is
+    drop_unusable(kept, scores) -> kept, dropped                   the threshold on the scores
+    filter_statements(problems) -> kept, dropped                   both at once
     classify(rows)              -> one verdict per row             for the command line
 
 Rules stand side by side in `RULES` (rules.py) with the expressions they look for in words.py (proofs),
 external_references.py (what a statement points at), question_type.py (questions and answers) and completeness.py (cut
-off, debris, no problem). Debris is removed in cleaning.py, labels and points in clutter.py; language_tags.py compares
-text and language tag; multiple choice is opened by `curation.filters.multiple_choice`.
+off, debris, no problem). Rules that err too often drop nothing alone: what they find is a feature of a small classifier
+(scoring.py, features.py, ngrams.py). Debris is removed in cleaning.py, labels and points in clutter.py;
+language_tags.py compares text and language tag; multiple choice is opened by `curation.filters.multiple_choice`.
 
 It does not judge whether an answer can be verified, nor what needs understanding (missing premises).
 """
@@ -17,11 +20,13 @@ from curation.filters.statements.filtering import (
     apply_rules,
     classify,
     clean_statements,
+    drop_unusable,
     filter_statements,
+    score_statements,
 )
 from curation.filters.statements.rules import RULES, StatementRule
 
-VERSION = "statements@5"
+VERSION = "statements@6"
 """Changed whenever a decision could change."""
 
 __all__ = [
@@ -33,5 +38,7 @@ __all__ = [
     "apply_rules",
     "classify",
     "clean_statements",
+    "drop_unusable",
     "filter_statements",
+    "score_statements",
 ]

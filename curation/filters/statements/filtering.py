@@ -21,19 +21,35 @@ import polars as pl
 
 from curation.config import StatementSettings
 from curation.filters.multiple_choice import is_multiple_choice, open_questions
-from curation.filters.statements import cleaning, figures
-from curation.filters.statements.rules import rules_for
+from curation.filters.statements import cleaning, figures, scoring
+from curation.filters.statements.rules import StatementRule, rules_for
 from curation.records import DROPPED, PROBLEM, DropReason
 from curation.verify.rewriting import keep_reference
 
 # Rules that say a question is not complete: where the options were its other half, they are what it lacks.
 _NEEDS_OPTIONS = ("missing_statement", "no_task", "cut_off", "series_guess", "several_answers", "textual_answer")
 
-STAGE = "statements"
+STAGE, THRESHOLD_STAGE = "statements", "usability"
+CLASSIFIER = "classifier"
+"""In the place of a rule's name, where a row leaves by its score and no rule found anything."""
 CHOICES_RULE = "choices"
 
 _WORKED_ON = ("statement", "answer", "choices", "lang", "source", "meta")
 _VERDICT = pl.Schema({"_at": pl.UInt32, "rule": pl.String, "reason": pl.String, "evidence": pl.String})
+_SUSPICION = pl.Schema(
+    {"_at": pl.UInt32, "score": pl.Float64, **{f"s_{name}": pl.String for name in _VERDICT.names()[1:]}}
+)
+SCORES = pl.Schema(
+    {
+        "id": pl.String(),
+        "row": pl.Int64(),
+        "score": pl.Float64(),  # probability that the row cannot be used as it stands
+        "rule": pl.String(),  # the first of `FEATURE_RULES` that found something, and what; null where none did
+        "reason": pl.String(),
+        "evidence": pl.String(),
+    }
+)
+"""One row per row that the rules kept, in order."""
 _MAX_EVIDENCE = 300
 _MANY = 20_000
 """Rows from which those that may be multiple choice, worked on in Python, are judged beside the others, in polars."""
@@ -45,6 +61,10 @@ class FilterResult:
 
     kept: pl.DataFrame
     dropped: pl.DataFrame
+    is_kept: pl.Series
+    """One a row that went in, in order."""
+    scores: pl.DataFrame
+    """Of the kept ones, in the `SCORES` schema."""
 
 
 def filter_statements(problems: pl.DataFrame, settings: StatementSettings | None = None) -> FilterResult:
@@ -54,7 +74,52 @@ def filter_statements(problems: pl.DataFrame, settings: StatementSettings | None
 
     ``problems`` is in the `PROBLEM` schema. Math and code rows are treated alike; hand over math rows only.
     """
-    judged, code = _apply(problems, settings or StatementSettings())
+    settings = settings or StatementSettings()
+    judged, code = _apply(problems, settings)
+    return _result(problems, with_thresholds(judged, settings), code)
+
+
+def score_statements(problems: pl.DataFrame, settings: StatementSettings) -> FilterResult:
+    """Return the same before the threshold: what no trusted rule drops is kept, with its score."""
+    return _result(problems, *_apply(problems, settings))
+
+
+def drop_unusable(
+    kept: pl.DataFrame, scores: pl.DataFrame, settings: StatementSettings
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Split rows that the rules kept by their scores: those below the thresholds, and the others, dropped.
+
+    A dropped row is handed on as the filter rewrote it, with what it was in ``raw_*``.
+    """
+    names = _VERDICT.names()[1:]
+    absent = [pl.lit(None, dtype=pl.String).alias(name) for name in names]
+    verdicts = with_thresholds(
+        scores.select("score", *absent, *(pl.col(name).alias(f"s_{name}") for name in names)), settings
+    )
+    judged = kept.with_columns(stage=pl.lit(THRESHOLD_STAGE), reason=verdicts["reason"], evidence=_evidence(verdicts))
+    dropped = judged.filter(pl.col("reason").is_not_null())
+    return judged.filter(pl.col("reason").is_null()).select(PROBLEM.names()), dropped.select(DROPPED.names())
+
+
+def with_thresholds(judged: pl.DataFrame, settings: StatementSettings) -> pl.DataFrame:
+    """Return verdicts in which rows without one are dropped from a score on; the score stands in the evidence."""
+    suspected = pl.col("s_rule").is_not_null() & (pl.col("score") >= settings.suspected_from)
+    unusable = pl.col("reason").is_null() & (suspected | (pl.col("score") >= settings.unusable_from))
+    verdict = {
+        "rule": pl.col("s_rule").fill_null(CLASSIFIER),
+        "reason": pl.col("s_reason").fill_null(str(DropReason.UNUSABLE)),
+        "evidence": pl.format("{}, score {}", pl.col("s_evidence").fill_null("n-grams and features"), "score"),
+    }
+    return judged.with_columns(
+        pl.when(unusable).then(text).otherwise(name).alias(name) for name, text in verdict.items()
+    )
+
+
+def _evidence(verdicts: pl.DataFrame) -> pl.Series:
+    return verdicts.select(pl.format("{}: {}", "rule", "evidence")).to_series()
+
+
+def _result(problems: pl.DataFrame, judged: pl.DataFrame, code: dict[int, list[str]]) -> FilterResult:
     rows = problems.with_columns(
         _marked(problems["meta"], code),
         *(judged[name].alias(f"_{name}") for name in ("statement", "answer", "choices", "rule", "reason", "evidence")),
@@ -66,7 +131,14 @@ def filter_statements(problems: pl.DataFrame, settings: StatementSettings | None
     dropped = rows.filter(pl.col("_reason").is_not_null()).with_columns(
         stage=pl.lit(STAGE), reason=pl.col("_reason"), evidence=pl.format("{}: {}", "_rule", "_evidence")
     )
-    return FilterResult(kept.select(PROBLEM.names()).cast(PROBLEM), dropped.select(DROPPED.names()).cast(DROPPED))
+    return FilterResult(
+        kept.select(PROBLEM.names()).cast(PROBLEM),
+        dropped.select(DROPPED.names()).cast(DROPPED),
+        judged["reason"].is_null().alias("is_kept"),
+        judged.select(problems["id"], problems["row"], "score", rule="s_rule", reason="s_reason", evidence="s_evidence")
+        .filter(judged["reason"].is_null())
+        .cast(SCORES),
+    )
 
 
 def _marked(meta: pl.Series, code: dict[int, list[str]]) -> pl.Series:
@@ -78,7 +150,7 @@ def _marked(meta: pl.Series, code: dict[int, list[str]]) -> pl.Series:
 
 
 def classify(rows: pl.DataFrame, settings: StatementSettings | None = None) -> pl.DataFrame:
-    """Return one line per row, in input order: id, keep, reason, evidence, statement, answer, rule.
+    """Return one line per row, in input order: id, keep, reason, evidence, statement, answer, rule, score.
 
     ``rows`` needs a ``statement``; ``answer``, ``choices``, ``lang``, ``source``, ``meta`` and ``id`` are used where
     they are there, and the row's number stands in for a missing ``id``. Statement and answer are the rewritten ones
@@ -103,14 +175,17 @@ def classify(rows: pl.DataFrame, settings: StatementSettings | None = None) -> p
         statement=pl.when(dropped).then(original["statement"]).otherwise("statement"),
         answer=pl.when(dropped).then(original["answer"]).otherwise("answer"),
         rule="rule",
+        score="score",
     )
 
 
 def apply_rules(problems: pl.DataFrame, settings: StatementSettings | None = None) -> pl.DataFrame:
     """Return for each row, in order: statement, answer and choices after rewriting; rule, reason and evidence, null
-    where kept.
+    where kept; the score, 1 where a trusted rule dropped it.
     """
-    return _apply(problems, settings or StatementSettings())[0]
+    settings = settings or StatementSettings()
+    judged = with_thresholds(_apply(problems, settings)[0], settings)
+    return judged.drop("s_rule", "s_reason", "s_evidence")
 
 
 def _apply(problems: pl.DataFrame, settings: StatementSettings) -> tuple[pl.DataFrame, dict[int, list[str]]]:
@@ -154,14 +229,65 @@ def _judged(work: pl.DataFrame, settings: StatementSettings) -> pl.DataFrame:
     opened = refused = pl.DataFrame(schema=_VERDICT)
     if CHOICES_RULE not in settings.disabled:
         work, opened, refused = _opened(work)
-    ruled = pl.concat([pl.DataFrame(schema=_VERDICT), *_ruled(work, settings, refused)])
-    incomplete = pl.col("rule").is_in(_NEEDS_OPTIONS) & pl.col("_at").is_in(opened["_at"].implode())
-    needed = pl.lit(str(DropReason.CHOICES_NEEDED))
-    ruled = ruled.with_columns(reason=pl.when(incomplete).then(needed).otherwise("reason"))
-    verdict = pl.concat([refused, ruled])
-    return work.join(verdict, on="_at", how="left", maintain_order="left").select(
-        "_at", "statement", "answer", "choices", "rule", "reason", pl.col("evidence").str.head(_MAX_EVIDENCE)
+    ruled = pl.concat([pl.DataFrame(schema=_VERDICT), *_ruled(work, settings, refused, opened)])
+    verdict = pl.concat([refused, _incomplete(ruled, "", opened)])
+    alive = work.filter(work["_at"].is_in(verdict["_at"].implode()).not_())
+    suspicion = _incomplete(_suspected(alive, _suspicions(alive, settings, opened)), "s_", opened)
+    return (
+        work.join(verdict, on="_at", how="left", maintain_order="left")
+        .join(suspicion, on="_at", how="left", maintain_order="left")
+        .select(
+            "_at", "statement", "answer", "choices", "rule", "reason", pl.col("evidence").str.head(_MAX_EVIDENCE),
+            pl.col("score").fill_null(1.0), "s_rule", "s_reason", pl.col("s_evidence").str.head(_MAX_EVIDENCE),
+        )
+    )  # fmt: skip
+
+
+def _incomplete(verdicts: pl.DataFrame, prefix: str, opened: pl.DataFrame) -> pl.DataFrame:
+    """Return verdicts in which a question that lacks something after its options were taken away needed them."""
+    lacks = pl.col(f"{prefix}rule").is_in(_NEEDS_OPTIONS) & pl.col("_at").is_in(opened["_at"].implode())
+    needed, reason = pl.lit(str(DropReason.CHOICES_NEEDED)), f"{prefix}reason"
+    return verdicts.with_columns(pl.when(lacks).then(needed).otherwise(reason).alias(reason))
+
+
+def _suspicions(rows: pl.DataFrame, settings: StatementSettings, opened: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """Return what each of `FEATURE_RULES` finds in rows, as verdicts; a rule that is switched off finds nothing."""
+    found = {}
+    was_opened = rows["_at"].is_in(opened["_at"].implode())
+    for rule in rules_for(settings):
+        if rule.name in scoring.FEATURE_RULES:
+            gate = rows.select(rule.gate.fill_null(False)).to_series()
+            found[rule.name] = _fired(rule, rows.filter(gate & was_opened if rule.name in scoring.OF_OPENED else gate))
+    return found
+
+
+def _with_hits(rows: pl.DataFrame, found: dict[str, pl.DataFrame]) -> pl.DataFrame:
+    """Return ``_at``, statement and answer of rows, and for each of `FEATURE_RULES` whether it found something."""
+    nothing = pl.Series("_at", [], pl.UInt32)
+    return rows.select("_at", "statement", "answer").with_columns(
+        rows["_at"].is_in((found[name]["_at"] if name in found else nothing).implode()).alias(name)
+        for name in scoring.FEATURE_RULES
     )
+
+
+def _suspected(rows: pl.DataFrame, found: dict[str, pl.DataFrame]) -> pl.DataFrame:
+    """Return the score of each row, and of the rules that found something in it the first."""
+    scores = scoring.score(_with_hits(rows, found)) if rows.height else []
+    first = pl.concat([pl.DataFrame(schema=_VERDICT), *found.values()]).unique("_at", keep="first", maintain_order=True)
+    named = first.rename({name: f"s_{name}" for name in _VERDICT.names()[1:]})
+    scored = rows.select("_at").with_columns(pl.Series("score", scores, pl.Float64))
+    return scored.join(named, on="_at", how="left", maintain_order="left").select(_SUSPICION.names())
+
+
+def suspicious_rows(problems: pl.DataFrame, settings: StatementSettings) -> pl.DataFrame:
+    """Return the rows that no trusted rule drops as the classifier sees them: ``_at``, statement, answer, and a column
+    for each of `FEATURE_RULES`.
+    """
+    work = figures.take_out(problems.select(_WORKED_ON).with_row_index("_at"))[0]
+    work, opened, refused = _opened(_cleaned(work) if settings.clean else work)
+    settled = [refused["_at"], *(verdicts["_at"] for verdicts in _ruled(work, settings, refused, opened))]
+    alive = work.filter(work["_at"].is_in(pl.concat(settled).implode()).not_())
+    return _with_hits(alive, _suspicions(alive, settings, opened))
 
 
 def _raw(name: str) -> pl.Expr:
@@ -223,20 +349,30 @@ def _opened(work: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFram
     return _replaced(work, changes), opened.select("_at"), verdict.cast(_VERDICT)
 
 
-def _ruled(work: pl.DataFrame, settings: StatementSettings, settled: pl.DataFrame) -> list[pl.DataFrame]:
-    """Run the rules on rows not yet settled, and return their verdicts; each rule sees what the ones before it left."""
-    rules = rules_for(settings)
+def _ruled(
+    work: pl.DataFrame, settings: StatementSettings, settled: pl.DataFrame, opened: pl.DataFrame
+) -> list[pl.DataFrame]:
+    """Run the trusted rules on rows not yet settled, and return their verdicts; each rule sees what the ones before it
+    left.
+    """
+    untrusted = set(scoring.FEATURE_RULES) - set(scoring.OF_OPENED)
+    rules = [rule for rule in rules_for(settings) if rule.name not in untrusted]
+    was_opened = work["_at"].is_in(opened["_at"].implode())
     gates = work.select(rule.gate.fill_null(False).alias(rule.name) for rule in rules)
     alive = work["_at"].is_in(settled["_at"].implode()).not_()
     verdicts = []
     for rule in rules:
-        open_to = work.filter(gates[rule.name] & alive)
-        if open_to.is_empty():  # an expression costs its compiling even where there is nothing to look at
-            continue
-        fired = open_to.select(
-            "_at", rule=pl.lit(rule.name), reason=pl.lit(str(rule.reason)), evidence=rule.evidence
-        ).filter(pl.col("evidence").is_not_null())
+        trusted = ~was_opened if rule.name in scoring.OF_OPENED else True
+        fired = _fired(rule, work.filter(gates[rule.name] & alive & trusted))
         if fired.height:
             alive &= work["_at"].is_in(fired["_at"].implode()).not_()
-            verdicts.append(fired.cast(_VERDICT))
+            verdicts.append(fired)
     return verdicts
+
+
+def _fired(rule: StatementRule, rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the verdicts of a rule on rows that its gate let through."""
+    if rows.is_empty():  # an expression costs its compiling even where there is nothing to look at
+        return pl.DataFrame(schema=_VERDICT)
+    verdicts = rows.select("_at", rule=pl.lit(rule.name), reason=pl.lit(str(rule.reason)), evidence=rule.evidence)
+    return verdicts.filter(pl.col("evidence").is_not_null()).cast(_VERDICT)

@@ -28,6 +28,7 @@ REASON_WORDS: Mapping[str, str] = {
     DropReason.ANSWER_IN_STATEMENT: "statement gives the answer away",
     DropReason.WRONG_LANGUAGE: "another language",
     DropReason.GUESSWORK: "asks for a guess",
+    DropReason.UNUSABLE: "cannot be used as it stands, by a classifier's estimate",
     DropReason.CHOICES_NEEDED: "multiple choice that needs its options",
     DropReason.CHOICES_UNRESOLVED: "letter that names no option",
     DropReason.UNVERIFIABLE_ANSWER: "answer the verifier cannot read",

@@ -58,7 +58,8 @@ def test_rows_are_classified_in_their_order(kind: str, tmp_path: Path) -> None:
     assert [line["keep"] for line in found] == [reason is None for reason in REASONS]
     assert [bool(line["evidence"]) for line in found] == [False, True, True, True]
     assert [line["statement"] for line in found] == [row["task"] for row in ROWS]
-    assert list(found[0]) == ["id", "keep", "reason", "evidence", "statement", "answer"]
+    assert list(found[0]) == ["id", "keep", "reason", "evidence", "statement", "answer", "score"]
+    assert [line["score"] == 1 for line in found] == [reason is not None for reason in REASONS]
     assert sorted(path.name for path in out.parent.iterdir()) == ["out.jsonl"]
 
 
@@ -154,7 +155,7 @@ def test_pairs_come_back_judged_in_their_order(tmp_path: Path) -> None:
     ("line", "said"),
     [
         ('{"gold": "7"', "line 3: not JSON"),
-        ("[1, 2]", "line 3: not an object with"),
+        ("[1, 2]", "line 3: a JSON object is wanted"),
         ('{"pred": "7"}', 'line 3: "gold" must be a string'),
         ('{"gold": 7, "pred": "7"}', 'line 3: "gold" must be a string'),
         ('{"gold": "7", "pred": 7}', 'line 3: "pred" must be a string or null'),
@@ -217,3 +218,24 @@ def test_responses_may_think_in_other_tags(tmp_path: Path) -> None:
         verdicts.append(lines(out)[0]["verdict"])
     assert verdicts == ["correct", "wrong"]
     assert "--thinking 'think' is no tag" in refusal("verify", "answers", pairs, "--out", out, "--thinking", "think")
+
+
+def test_classify_sets_bad_rows_aside_where_it_may(tmp_path: Path) -> None:
+    sound = b'{"problem": "What is 2 + 2?", "answer": "4"}\n'
+    bad = b'{"problem": "What is 2?", "answer": NaN}\n'
+    (tmp_path / "in.jsonl").write_bytes(sound + bad + sound)
+    out = tmp_path / "out.jsonl"
+    assert "more than 0" not in refusal("classify", tmp_path / "in.jsonl", "--out", out)
+    assert not out.exists()
+    said = goldilocks("classify", tmp_path / "in.jsonl", "--out", out, "--bad-rows", 1)
+    assert said.status == 0, said.err
+    verdicts = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [(row["id"], row["keep"], row["reason"]) for row in verdicts] == [
+        ("0", True, None), ("1", False, "bad_row"), ("2", True, None)
+    ]  # fmt: skip
+    assert verdicts[1]["evidence"].endswith("line 2: not JSON (NaN is no JSON number)")
+    assert pl.read_parquet(tmp_path / "out.jsonl.quarantine.parquet")["raw"].to_list() == [bad]
+    (tmp_path / "in.jsonl").write_bytes(sound + bad + bad)
+    assert "more than 1 rows cannot be read" in refusal(
+        "classify", tmp_path / "in.jsonl", "--out", out, "--bad-rows", 1
+    )

@@ -11,7 +11,7 @@ import pytest
 
 from tests.flows.conftest import STAGES, TINY, Tiny, goldilocks, tries, write_jsonl
 
-FILTERS = ["Sources", "Format filter", "Reference check", "Exact dedup", "Near dedup"]
+FILTERS = ["Sources", "Format filter", "Format classifier", "Reference check", "Exact dedup", "Near dedup"]
 NUMBERS = re.compile(r"^(\S.*?) {2,}([\d,]+) +([\d,]+) +([\d,]+) +([\d.]*)(.*)$")
 
 
@@ -57,8 +57,8 @@ def test_a_half_finished_stage_shows_its_rows_so_far(tiny_copy: Tiny) -> None:
     for mark in sorted(stage.glob("shards/*.json"))[2:]:
         mark.unlink()
     rows = funnel(folder)
-    assert list(rows) == FILTERS[:3]
-    assert [rows[name] for name in FILTERS[:2]] == [whole[name] for name in FILTERS[:2]]
+    assert list(rows) == FILTERS[:4]
+    assert [rows[name] for name in FILTERS[:3]] == [whole[name] for name in FILTERS[:3]]
     rows_in, kept, dropped, why = rows["Reference check"]
     assert "[so far: 2 of 4 shards]" in why
     assert 0 < rows_in < whole["Reference check"][0]

@@ -74,7 +74,7 @@ def test_an_empty_frame() -> None:
 
 
 def test_an_incomplete_question_with_options_needs_its_options() -> None:
-    row = {"statement": "The man in the shop", "answer": "B", "choices": ["A. 3", "B. 4", "C. 5"]}
+    row = {"statement": "The number of apples that the man in the", "answer": "B", "choices": ["A. 3", "B. 4", "C. 5"]}
     dropped = filter_statements(problems(row)).dropped
     assert dropped["reason"].to_list() == [DropReason.CHOICES_NEEDED]
 
@@ -161,8 +161,10 @@ def test_classify_gives_one_line_per_row_in_order() -> None:
         {"id": [7, 8], "statement": ["Prove that $2$ is prime.", "What is $2+2$?\\\\"], "answer": [None, "4"]}
     )
     lines = classify(rows)
-    assert lines.columns == ["id", "keep", "reason", "evidence", "statement", "answer", "rule"]
-    assert lines.rows() == [
+    assert lines.columns == ["id", "keep", "reason", "evidence", "statement", "answer", "rule", "score"]
+    assert lines["score"][0] == 1  # a trusted rule's
+    assert 0 < lines["score"][1] < 0.5
+    assert lines.drop("score").rows() == [
         ("7", False, "proof", "Prove that", "Prove that $2$ is prime.", None, "proof"),
         ("8", True, None, None, "What is $2+2$?", "4", None),
     ]

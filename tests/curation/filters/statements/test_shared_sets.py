@@ -9,9 +9,12 @@ import polars as pl
 import pytest
 
 from curation.filters.statements import classify
+from curation.filters.statements.filtering import CLASSIFIER
 from curation.filters.statements.precision import LEAST_ROWS, MEASURED, precision_sentences
+from curation.filters.statements.scoring import FEATURE_RULES
 from curation.records import DropReason
 from tests.benchmarks.bench_filters import label_table, labelled, load
+from tests.benchmarks.labelled_rows import ELSEWHERE, KEEP, LABELS, load_elsewhere
 from tests.places import SHARED_DATA
 
 DATA = SHARED_DATA / "math"
@@ -77,15 +80,31 @@ def test_latex_debris_is_gone_from_what_is_kept() -> None:
 def test_the_card_says_what_the_labels_say_now() -> None:
     if not DATA.exists():
         pytest.skip(f"no labelled data at {DATA}")
-    table = label_table(labelled(load(SHARED_DATA))).filter(pl.col("how") != "written")
+    elsewhere = load_elsewhere(SHARED_DATA / "elsewhere")
+    if set(elsewhere["source"]) != set(ELSEWHERE):
+        pytest.skip("not all sets of labelled_rows.ELSEWHERE are at hand")
+    table = label_table(labelled(pl.concat([load(SHARED_DATA), elsewhere]))).filter(pl.col("how") != "written")
+    trusted = table.filter(pl.col("rule").is_in([*FEATURE_RULES, CLASSIFIER]).not_())
     counted = (
-        table.group_by("rule").agg(pl.col("fired").sum(), pl.col("right").sum()).filter(pl.col("fired") >= LEAST_ROWS)
+        trusted.group_by("rule").agg(pl.col("fired").sum(), pl.col("right").sum()).filter(pl.col("fired") >= LEAST_ROWS)
     )
     assert {rule: (fired, right) for rule, fired, right in counted.iter_rows()} == MEASURED
 
 
+def test_labels_are_of_one_row_each_and_say_how() -> None:
+    labels = pl.read_csv(LABELS, separator="\t", schema_overrides={"weight": pl.Float64})
+    assert labels.columns == ["id", "hash", "label", "how", "weight"]
+    assert labels["id"].n_unique() == labels.height
+    assert set(labels["how"]) == {"read", "set"}
+    assert set(labels["label"]) <= {KEEP, *DropReason}
+    assert (labels["how"] == "read").sum() >= 3000
+    assert labels.filter(pl.col("weight").is_not_null())["how"].unique().to_list() == ["read"]
+
+
 def test_a_rule_that_is_switched_off_is_not_on_the_card() -> None:
-    trusted, doubtful = precision_sentences()
-    assert "choices 0.94 on 103" in doubtful
-    assert "proof 1.00 on 510" in trusted
-    assert "choices" not in " ".join(precision_sentences(("choices",)))
+    trusted, doubtful, by_score, recall = precision_sentences()
+    assert "choices 0.89 on 180" in doubtful
+    assert "proof 1.00 on 531" in trusted
+    assert "not trained on" in by_score
+    assert "textual_answer 0.87 on 66" in recall
+    assert "choices 0" not in " ".join(precision_sentences(("choices",)))

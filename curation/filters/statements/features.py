@@ -1,0 +1,89 @@
+"""What the classifier reads of a row besides n-grams: named features, each a yes or no of statement and answer.
+
+They say little alone; a row is dropped by all of them together (`curation.filters.statements.scoring`). English words
+stand here as in the rules; what other languages say is left to the n-grams.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from curation.filters.statements.figures import FIGURE
+from curation.filters.statements.words import cheap
+from curation.languages.vocabulary import one_of
+
+_STATEMENT = pl.col("statement").fill_null("")
+_ANSWER = pl.col("answer").fill_null("").str.strip_chars()
+_LETTERS = _STATEMENT.str.len_chars() + _STATEMENT.str.count_matches(r"\p{Han}")
+# The answer without what is inside brackets, and its words without formulas and commands.
+_OPEN = _ANSWER.str.replace_all(r"\\(?:left|right|text|mathrm|mbox)\b", "").str.replace_all(
+    r"\([^()]*\)|\[[^\[\]]*\]|\{[^{}]*\}|\d,\d{3}", " "
+)
+# A sentence around one formula says what the formula says.
+_SAID = _ANSWER.str.replace(r"^(?:The|There)\b[^$.]{0,60}\b(?:is|are|equals?|to)\s+(\$[^$]+\$)[\s.]*$", "${1}")
+_WORDS = _SAID.str.replace_all(r"\$[^$]*\$|\\[a-zA-Z]+", " ")
+_BLANKS = _STATEMENT.str.count_matches(r"_{2,}|[（(](?:\s|\\q?quad|\\ )*[)）]")
+_QUESTIONS = _STATEMENT.str.count_matches(r"[?？]")
+
+
+_MOST = r"(?:max\w*|largest|greatest|biggest|highest)\b"
+_LEAST = r"(?:min\w*|smallest|least|lowest)\b"
+
+
+def _says(pattern: str) -> pl.Expr:
+    return _STATEMENT.str.contains(cheap(f"(?i){pattern}"))
+
+
+_LIST = _OPEN.str.contains(r"[,;，；、]\s*\S") | _OPEN.str.contains(
+    rf"(?i)[\s$](?:{one_of(lambda lang: lang.statements.several_joiners)})[\s$]"
+)
+_WANTS_SEVERAL = _says(
+    r"\b(?:all|solutions?|solve|roots?|pairs?|triples?|tuples?|ordered|coordinates?|points?|separated|interval|range"
+    r"|domain|values|zeros?|which|factors?|set|vector|matrix|form of)\b"
+)
+_PAIR = (
+    r"\b(?:find|determine|compute|evaluate|identify|calculate|what (?:are|is)|values? of)\b[^.?]{0,60}[\s$]and\b"
+    r"[^.?]{1,24}[.?]?\s*$"
+)
+
+FEATURES: dict[str, pl.Expr] = {
+    "statement_short": _LETTERS < 48,
+    "statement_very_short": _LETTERS < 28,
+    "asks_nothing": (_QUESTIONS == 0) & (_BLANKS == 0),
+    "questions": _QUESTIONS >= 2,
+    "blanks": _BLANKS >= 2,
+    "extremes": _says(rf"\b{_MOST}.{{0,24}}\band\b.{{0,24}}\b{_LEAST}|\b{_LEAST}.{{0,24}}\band\b.{{0,24}}\b{_MOST}"),
+    "asks_for_a_pair": _says(_PAIR),
+    "explains": _says(r"\b(?:explain|justify|discuss|describe|construct|sketch|draw|write down)\b"),
+    "proves": _says(r"\b(?:prove|show that|verify that|with proof)\b"),
+    "decides": _says(r"\b(?:does there|do there|is it (?:true|possible)|must there|for (?:which|what))\b"),
+    "approximates": _says(r"\b(?:approximat\w*|asymptotic\w*|analytical|regimes?)\b"),
+    "any_will_do": _says(
+        r"\b(?:one of the possible|a possible|an example|one possible|equivalent (?:to|fractions?)|the same as)\b"
+    ),
+    "figure_named": _says(r"\b(?:figure|diagram|picture|graph|table|pattern|row|shown|below|above|this)\b"),
+    "short_and_pointing": (_LETTERS < 60)
+    & _says(r"\b(?:the (?:triangle|figure|graph|table|pattern|missing|last)|row|of [A-Z])\b"),
+    "statement_damaged": _STATEMENT.str.contains(
+        r"\\textbackslash|<[A-Z]|T ?N ?Y ?W ?R|\x0C|\\right\}|\\[)\]]\s*\\mid"
+    ),
+    "figure_code": _STATEMENT.str.contains(FIGURE, literal=True),
+    "answer_long": _ANSWER.str.len_chars() > 48,
+    "answer_very_long": _ANSWER.str.len_chars() > 120,
+    "answer_list": _LIST,
+    "list_not_asked_for": _LIST & ~_WANTS_SEVERAL,
+    "pair_answered": _LIST & _says(_PAIR),
+    "answer_either": _OPEN.str.contains(rf"(?i)[\s$\d](?:{one_of(lambda lang: lang.statements.either_words)})[\s$\d]"),
+    "answer_equations": _ANSWER.str.count_matches("=", literal=True) >= 2,
+    "answer_equation": _ANSWER.str.contains("=", literal=True),
+    "answer_compares": _ANSWER.str.contains(r"<|>|\\text(?:less|greater)|\\[lg]eq?\b"),
+    "answer_sentence": _WORDS.str.contains(r"^\s*[A-Z][a-z]*\s+[a-z]{2,}"),
+    "answer_begins_with_word": _WORDS.str.contains(r"^\W*[A-Za-zÀ-ÿ]{3,}"),
+    "answer_words": _WORDS.str.contains(r"[A-Za-zÀ-ÿ]{2,}[\s,]+[A-Za-zÀ-ÿ]{2,}"),
+    "answer_begins_with_han": _ANSWER.str.contains(r"^\p{Han}"),
+    "answer_without_digits": _ANSWER.str.contains(r"\d").not_() & (_ANSWER.str.len_chars() > 3),
+    "answer_formula": _ANSWER.str.contains("\\", literal=True),
+    "answer_damaged": _ANSWER.str.contains(r"\\textbackslash|\\textasciitilde|#|\\underbrace|\\_|\$[+-]\$")
+    | (_ANSWER.str.count_matches("{", literal=True) != _ANSWER.str.count_matches("}", literal=True)),
+}  # fmt: skip
+"""By name, in the order of the weights; null where statement or answer is."""
