@@ -21,13 +21,17 @@ from functools import cache
 
 from curation.languages.stripping import parts
 from curation.languages.vocabulary import language
-from curation.translation.names import name_order
+from curation.translation.names import Name, exchanged_names, names_of
 from curation.translation.numerals import in_digits, in_words, plain_digits
 from curation.translation.quantities import prose_of_units
 from curation.translation.sentences import Segment, align, length_ratio
 from curation.translation.units import DIMENSIONS, UnitMention, units_mentioned
 from curation.translation.violations import Violation
 
+_NUMBER = re.compile(r"[\d.,\s{}/]+(?:\\%)?")
+_DISPLAYED = re.compile(
+    r"\$\$.*?\$\$|\\\[.*?\\\]|\\\(.*?\\\)|\\begin\s*\{(\w+\*?)\}.*?\\end\s*\{\1\}|```.*?```|`[^`\n]+`", re.DOTALL
+)
 _CURRENCIES = "$€£¢"
 _BLANKS = " \u00a0\u202f-个多"
 """What may stand between a number and its unit."""
@@ -39,13 +43,14 @@ _LONGEST = 2.2
 def equivalence(original: str, translated: str, source: str, target: str) -> list[Violation]:
     """Return what the aligned sentences of a translation say otherwise than the original's; empty where they agree."""
     segments = align(original, translated, source, target)
+    names = names_of(original, translated, source, target)
     whole = [segment for segment in segments if segment.before and segment.after]
     return [
         *coverage(segments, source, target),
         *(violation for segment in whole for violation in quantities(segment, source, target)),
         *(violation for segment in whole for violation in polarity(segment, source, target)),
         *(violation for segment in whole for violation in comparisons(segment, source, target)),
-        *(violation for segment in whole for violation in entities(segment, source, target)),
+        *(violation for segment in whole for violation in entities(segment, names)),
         *notation(original, translated, source, target),
     ]
 
@@ -147,7 +152,7 @@ def _units_exchanged(mine: _Pair, others: _Pair) -> bool:
 
 def _tied(text: str, lang: str) -> list[_TiedNumber]:
     """Return the numbers in digits of a text with the unit behind or before each; a fraction is a unit of its own."""
-    plain = prose_of_units(plain_digits(text))
+    plain = prose_of_units(plain_digits(_without_terms(text)))
     mentions = units_mentioned(plain, lang)
     tied: list[_TiedNumber] = []
     for token in in_digits(plain, lang):
@@ -156,6 +161,15 @@ def _tied(text: str, lang: str) -> list[_TiedNumber]:
         unit = unit or next((one.unit for one in mentions if _behind(plain, end, one)), None)
         tied.append(_TiedNumber(token.text, token.values, unit or ("fraction" if "/" in token.text else None)))
     return tied
+
+
+def _without_terms(text: str) -> str:
+    """Return a text without its formulas but those that are a number: what stands in formulas is compared there."""
+    pieces = (
+        piece if not is_formula else f" {piece} " if _NUMBER.fullmatch(piece.strip()) else " "
+        for piece, is_formula in parts(_DISPLAYED.sub(" ", text))
+    )
+    return "".join(pieces)
 
 
 def _before(text: str, start: int, mention: UnitMention) -> bool:
@@ -228,11 +242,12 @@ def comparisons(segment: Segment, source: str, target: str) -> list[Violation]:
     return []
 
 
-def entities(segment: Segment, source: str, target: str) -> list[Violation]:
-    names = name_order(segment.before, segment.after, source)
-    if names is None:
+def entities(segment: Segment, names: list[Name]) -> list[Violation]:
+    """Return a violation where two names changed places."""
+    exchanged = exchanged_names(segment, names)
+    if exchanged is None:
         return []
-    return [Violation("entities", f"{names[0]} and {names[1]} changed places: {_sides(segment)}")]
+    return [Violation("entities", f"{exchanged[0]} and {exchanged[1]} changed places: {_sides(segment)}")]
 
 
 _FOREIGN_GROUPS = re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?:([.,])\d{3})(?![\d]|[.,]\d)")

@@ -27,12 +27,12 @@ _QUESTION = re.compile(r"[?？]")
 _HIDDEN = "\x01"
 _MOVES = {
     (1, 1): 0.0, (2, 1): 2.4, (1, 2): 2.4, (2, 2): 3.0, (3, 1): 5.0, (1, 3): 5.0, (3, 2): 5.5, (2, 3): 5.5, (3, 3): 6.0,
-    (1, 0): 4.5, (0, 1): 4.5,
+    (1, 0): 2.0, (0, 1): 2.0,
 }  # fmt: skip
 """Sentences of the original and of the translation in one segment → cost, in nats."""
 _ANCHOR = 1.5
 """Cost of a number or question mark that only one side of a segment has."""
-_SPREAD, _SLACK = 0.2, 5.0
+_SPREAD, _SLACK = 0.16, 4.0
 """Deviation of a segment's length: its share of the length, and characters."""
 _FORMULA = 6
 """Characters that a formula counts for."""

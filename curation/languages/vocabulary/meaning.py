@@ -32,5 +32,7 @@ class Meaning:
     """Words that another language says as "more" without comparing: another, further, additional, additionally."""
     not_names: tuple[str, ...]
     """Capitalised words that name nobody, in small letters: days, months, nations."""
+    names: dict[str, tuple[str, ...]]
+    """English name, in small letters → how it is written here, where its sound does not show it."""
     thousands: str
     """Signs that part thousands in its numbers, of comma, point and space."""
