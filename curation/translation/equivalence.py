@@ -23,7 +23,8 @@ from curation.languages.stripping import parts
 from curation.languages.vocabulary import language
 from curation.translation.names import Name, exchanged_names, names_of
 from curation.translation.numerals import in_digits, in_words, plain_digits
-from curation.translation.quantities import prose_of_units
+from curation.translation.formulas import formulas_of
+from curation.translation.quantities import months_named, prose_of_units
 from curation.translation.sentences import Segment, align, length_ratio
 from curation.translation.units import DIMENSIONS, UnitMention, units_mentioned
 from curation.translation.violations import Violation
@@ -32,6 +33,8 @@ _NUMBER = re.compile(r"[\d.,\s{}/]+(?:\\%)?")
 _DISPLAYED = re.compile(
     r"\$\$.*?\$\$|\\\[.*?\\\]|\\\(.*?\\\)|\\begin\s*\{(\w+\*?)\}.*?\\end\s*\{\1\}|```.*?```|`[^`\n]+`", re.DOTALL
 )
+_DIGITS = re.compile(r"\d+")
+_CLOCK = re.compile(r"\d\s?[ap]\.?\s?m\b|\d:\d\d|o['’]clock|noon|midnight", re.IGNORECASE)
 _CURRENCIES = "$€£¢"
 _BLANKS = " \u00a0\u202f-个多"
 """What may stand between a number and its unit."""
@@ -40,7 +43,7 @@ _SHORTEST = 0.5
 _LONGEST = 2.2
 
 
-def equivalence(original: str, translated: str, source: str, target: str) -> list[Violation]:
+def check_equivalence(original: str, translated: str, source: str, target: str) -> list[Violation]:
     """Return what the aligned sentences of a translation say otherwise than the original's; empty where they agree."""
     segments = align(original, translated, source, target)
     names = names_of(original, translated, source, target)
@@ -51,6 +54,8 @@ def equivalence(original: str, translated: str, source: str, target: str) -> lis
         *(violation for segment in whole for violation in polarity(segment, source, target)),
         *(violation for segment in whole for violation in comparisons(segment, source, target)),
         *(violation for segment in whole for violation in entities(segment, names)),
+        *new_units(original, translated, source, target),
+        *numbers_in_formulas(original, translated),
         *notation(original, translated, source, target),
     ]
 
@@ -205,7 +210,7 @@ class _Said:
     down: int
     denied: int
     negative: int
-    added: int
+    smaller: int
 
 
 @cache
@@ -220,7 +225,7 @@ def _read(text: str, lang: str) -> _Said:
         down=most + less,
         denied=len(_matcher(lang, "negations").findall(plain)),
         negative=len(_matcher(lang, "negative_words").findall(plain)),
-        added=len(_matcher(lang, "added").findall(plain)),
+        smaller=len(_matcher(lang, "smaller").findall(plain)),
     )
 
 
@@ -234,8 +239,13 @@ def polarity(segment: Segment, source: str, target: str) -> list[Violation]:
 
 
 def comparisons(segment: Segment, source: str, target: str) -> list[Violation]:
+    """Return a violation where less came in, or more took the place of less.
+
+    "Four times as many" is said with more in many languages, so more alone may come in; less may only where
+    a half, a discount or another such word explains it.
+    """
     before, after = _read(segment.before, source), _read(segment.after, target)
-    if after.down > before.down and after.up < before.up:
+    if after.down > before.down + (before.smaller if after.up >= before.up else 0):
         return [Violation("comparisons", f"more became less: {_sides(segment)}")]
     if after.up > before.up and after.down < before.down:
         return [Violation("comparisons", f"less became more: {_sides(segment)}")]
@@ -248,6 +258,30 @@ def entities(segment: Segment, names: list[Name]) -> list[Violation]:
     if exchanged is None:
         return []
     return [Violation("entities", f"{exchanged[0]} and {exchanged[1]} changed places: {_sides(segment)}")]
+
+
+def new_units(original: str, translated: str, source: str, target: str) -> list[Violation]:
+    """Return a violation for a number with a unit that the original names nowhere, such as months for years."""
+    named = {one.unit for one in units_mentioned(prose_of_units(original), source)}
+    dated = bool(_CLOCK.search(original)) or bool(months_named(original, source))
+    for number in _tied(translated, target):
+        if number.unit is None or number.unit in ("fraction", "percent") or number.unit in named:
+            continue
+        if not (dated and DIMENSIONS[number.unit] == "time"):
+            shown = _excerpt(translated[max(0, translated.find(number.text) - 20) :])
+            return [Violation("units", f"{number.unit} came in, which the original does not name: {shown}")]
+    return []
+
+
+def numbers_in_formulas(original: str, translated: str) -> list[Violation]:
+    """Return a violation for a formula that is the same but for its numbers."""
+    before, after = Counter(formulas_of(original)), Counter(formulas_of(translated))
+    new = {_DIGITS.sub("#", formula): formula for formula in after - before}
+    for formula in before - after:
+        other = new.get(_DIGITS.sub("#", formula))
+        if other is not None and len(formula) > 2:
+            return [Violation("formulas", f"{formula[:_SHOWN]} became {other[:_SHOWN]}")]
+    return []
 
 
 _FOREIGN_GROUPS = re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?:([.,])\d{3})(?![\d]|[.,]\d)")

@@ -11,6 +11,12 @@
     length          its prose is as long as translations are
     leftovers       no sentence is left in the original's language
     added_solution  no answer and no solution came in
+    sentences       no sentence is gone, and none came in
+    order           numbers keep their places and their units
+    polarity        what is denied still is
+    comparisons     more is not less
+    entities        names keep their places
+    notation        thousands are parted as the target's language does
     verifier        no invariant: the verifier itself failed on the translated answer
 
 Invariants: `check_translation` looks at all of them, whatever fails first; it needs no model but the language
@@ -25,16 +31,17 @@ from dataclasses import dataclass
 
 from curation.translation import prose
 from curation.translation.answers import ChecksReferences, check_answer
+from curation.translation.equivalence import check_equivalence
 from curation.translation.formulas import code, formulas, variables
 from curation.translation.quantities import numbers, units
 from curation.translation.violations import Violation
 
-VERSION = "translation@3"
+VERSION = "translation@4"
 """Changes whenever a translation could pass or fail that did not."""
 
 INVARIANTS = (
     "numbers", "units", "formulas", "variables", "code", "choices", "answer", "language", "length", "leftovers",
-    "added_solution", "verifier",
+    "added_solution", "sentences", "order", "polarity", "comparisons", "entities", "notation", "verifier",
 )  # fmt: skip
 """The names of all invariants, as `Violation.invariant` says them."""
 
@@ -80,6 +87,7 @@ def check_translation(
         *prose.language(original.statement, translated.statement, target),
         *prose.length(before, after, source, target),
         *prose.leftovers(original.statement, translated.statement, source, target),
+        *check_equivalence(original.statement, translated.statement, source, target),
         *prose.added_solution(original.statement, translated.statement, translated.answer or original.answer),
     ]
 

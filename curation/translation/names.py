@@ -52,8 +52,7 @@ def names_of(original: str, translated: str, source: str, target: str) -> list[N
         if _likeness(best, form, target) > 0:
             taken[form] = best
     names = [Name(name, tuple(form for form, of in taken.items() if of == name)) for name in candidates]
-    if not language(target).spaced:
-        names = [_spoken(name, translated, target, candidates) for name in names]
+    names = [_written(name, translated, target) for name in names]
     return [name for name in names if name.forms]
 
 
@@ -128,6 +127,7 @@ def _near(mine: str, other: str) -> bool:
 def _consonants(word: str) -> str:
     """Return the consonants of a word in Latin letters, doubled ones once, without h but at its beginning."""
     plain = unidecode(word).lower().replace("'", "").replace(" ", "")
+    plain = re.sub(r"c(?=[eiy])", "s", plain)
     for written, sound in _SOUNDS:
         plain = plain.replace(written, sound)
     if plain[:1] == "g" and plain[1:2] in "ei":
@@ -136,10 +136,13 @@ def _consonants(word: str) -> str:
     return re.sub(r"(.)\1+", r"\1", re.sub(r"^[aeiouy]", "", kept))
 
 
-def _spoken(name: Name, translated: str, target: str, candidates: list[str]) -> Name:
-    """Add to a name how a language without spaces transcribes it."""
-    listed = [form for form in language(target).meaning.names.get(name.original.lower(), ()) if form in translated]
-    return Name(name.original, (*name.forms, *listed)) if listed else Name(name.original, (*name.forms, *_transcribed(name.original, translated)))
+def _written(name: Name, translated: str, target: str) -> Name:
+    """Add to a name how the target's language is known to write it, or transcribes it where words run together."""
+    listed = language(target).meaning.names.get(name.original.lower(), ())
+    known = [form for form in listed if form in translated]
+    if not known and not language(target).spaced:
+        known = _transcribed(name.original, translated)
+    return Name(name.original, tuple(dict.fromkeys((*name.forms, *known))))
 
 
 def _transcribed(name: str, translated: str) -> list[str]:

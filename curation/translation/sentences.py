@@ -21,10 +21,11 @@ from curation.languages.stripping import parts, strip
 from curation.languages.vocabulary import language
 from curation.translation.numerals import in_digits, in_words, plain_digits
 
-_DISPLAY = re.compile(r"\$\$.*?\$\$|\\\[.*?\\\]|\\\(.*?\\\)|```.*?```|`[^`\n]+`", re.DOTALL)
+_DISPLAY = re.compile(r"\\begin\s*\{(\w+\*?)\}.*?\\end\s*\{\1\}|\$\$.*?\$\$|\\\[.*?\\\]|\\\(.*?\\\)|```.*?```|`[^`\n]+`", re.DOTALL)
 _END = re.compile(r"(?<=[.!?…])[\"”»’)\]]*\s+(?=[^\W_a-zа-яà-ÿ]|[\"“«¿¡(\[$\\„])|(?<=[。！？])[\"”’）]*\s*(?=\S)|\n+")
 _QUESTION = re.compile(r"[?？]")
 _HIDDEN = "\x01"
+_WORDY = re.compile(r"[^\W_]")
 _MOVES = {
     (1, 1): 0.0, (2, 1): 2.4, (1, 2): 2.4, (2, 2): 3.0, (3, 1): 5.0, (1, 3): 5.0, (3, 2): 5.5, (2, 3): 5.5, (3, 3): 6.0,
     (1, 0): 2.0, (0, 1): 2.0,
@@ -83,10 +84,17 @@ def align(original: str, translated: str, source: str, target: str) -> list[Segm
 def sentences(text: str, lang: str) -> list[str]:
     """Return the sentences of a text; abbreviations, formulas and code end none."""
     hidden = _hidden(text)
-    cuts = [match for match in _END.finditer(hidden) if not _abbreviations(lang).search(hidden[: match.start()])]
+    cuts = [match for match in _END.finditer(hidden) if not _abbreviations(lang).search(hidden[max(0, match.start() - 8) : match.start()])]
     starts = [0, *(match.end() for match in cuts)]
     ends = [*(match.end() for match in cuts), len(text)]
-    return [piece for start, end in zip(starts, ends, strict=True) if (piece := text[start:end].strip())]
+    pieces = [piece for start, end in zip(starts, ends, strict=True) if (piece := text[start:end].strip())]
+    whole: list[str] = []
+    for piece in pieces:
+        if whole and not _WORDY.search(piece):
+            whole[-1] = f"{whole[-1]} {piece}"
+        else:
+            whole.append(piece)
+    return whole
 
 
 def _hidden(text: str) -> str:
@@ -98,8 +106,9 @@ def _hidden(text: str) -> str:
 
 @cache
 def _abbreviations(lang: str) -> re.Pattern[str]:
-    listed = "|".join(re.escape(word) for word in language(lang).meaning.abbreviations)
-    return re.compile(rf"(?<![^\W\d_])(?:{listed}|[A-ZА-Я])\.\Z" if listed else r"(?<![^\W\d_])[A-Z]\.\Z")
+    """Return the expression of the abbreviations that end before a place, in a language and in English."""
+    words = {*language(lang).meaning.abbreviations, *language("en").meaning.abbreviations}
+    return re.compile(rf"(?<![^\W\d_])(?:{'|'.join(map(re.escape, sorted(words)))}|[A-ZА-Я])\.\s*\Z")
 
 
 def _measured(text: str, lang: str) -> list[_Sentence]:

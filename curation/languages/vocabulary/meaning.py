@@ -28,8 +28,8 @@ class Meaning:
     """Not, no, never, none, without."""
     negative_words: tuple[str, ...]
     """Words that another language says with a negation: only, until, remaining, fail, refuse, unless."""
-    added: tuple[str, ...]
-    """Words that another language says as "more" without comparing: another, further, additional, additionally."""
+    smaller: tuple[str, ...]
+    """Words that another language says with less: half, a third, a discount."""
     not_names: tuple[str, ...]
     """Capitalised words that name nobody, in small letters: days, months, nations."""
     names: dict[str, tuple[str, ...]]
