@@ -19,8 +19,9 @@
     notation        thousands are parted as the target's language does
     verifier        no invariant: the verifier itself failed on the translated answer
 
-Invariants: `check_translation` looks at all of them, whatever fails first; it needs no model but the language
-identification. A translation that passes is not thereby a good one, only one that asks for the same answer.
+Invariants: `check_translation` looks at all up to `added_solution`, whatever fails first, and at the aligned sentences
+(`equivalence`) where these hold: what they say of a number that is gone would be said twice. It needs no model but the language
+identification. A translation that passes is not thereby a good one.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ def check_translation(
         source: the code of the original's language.
     """
     before, after = _whole(original), _whole(translated)
-    return [
+    violations = [
         *numbers(before, after, source, target),
         *units(before, after),
         *formulas(before, after),
@@ -87,9 +88,9 @@ def check_translation(
         *prose.language(original.statement, translated.statement, target),
         *prose.length(before, after, source, target),
         *prose.leftovers(original.statement, translated.statement, source, target),
-        *check_equivalence(original.statement, translated.statement, source, target),
         *prose.added_solution(original.statement, translated.statement, translated.answer or original.answer),
     ]
+    return violations or check_equivalence(original.statement, translated.statement, source, target)
 
 
 def choices(original: CheckedText, translated: CheckedText) -> list[Violation]:
