@@ -19,11 +19,11 @@ from curation.languages.vocabulary import language, languages
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’](?=[^\W\d_]))?")
 _STOP = re.compile(r"[.!?。？！…]")
-_FOREIGN_SCRIPT = {
-    "latin": re.compile(r"[\u3400-\u9fff\u3040-\u30ff\uac00-\ud7af\u0400-\u04ff\u0600-\u06ff\u0900-\u097f]+"),
-    "cyrillic": re.compile(r"[\u3400-\u9fff\u3040-\u30ff\uac00-\ud7af\u0600-\u06ff\u0900-\u097f]+"),
-    "han": re.compile(r"[\u3040-\u30ff\uac00-\ud7af\u0400-\u04ff\u0600-\u06ff\u0900-\u097f]+"),
-}
+_SCRIPTS = re.compile(
+    r"(?P<zh>[\u3400-\u9fff]+)|(?P<ru>[\u0400-\u04ff]+)|(?P<other>[\u3040-\u30ff\uac00-\ud7af\u0590-\u0dff\u0e00-\u0eff]+)"
+)
+_OWN_SCRIPT = {"han": "zh", "cyrillic": "ru"}
+"""The group of `_SCRIPTS` that is a text's own, by its language's script."""
 _SIGNS = 2
 """Small words of one language, in the whole text, from which they are believed."""
 _NOBODY: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())
@@ -50,21 +50,29 @@ def _own(code: str) -> frozenset[str]:
     return frozenset(word.rstrip("'") for word in words)
 
 
-def foreign_letters(prose: str, lang: str) -> int:
-    """Return how many letters of a text stand in passages of other languages than its own.
+def foreign_letters(prose: str, lang: str) -> dict[str, int]:
+    """Return how many letters of a text stand in passages of other languages than its own, by language.
+
+    Passages in Chinese characters count as zh, in Cyrillic letters as ru, in any further script as ``other``.
 
     Args:
         prose: stripped text.
-        lang: the language of the whole.
+        lang: the language of the whole; nothing is said of one that has no file.
 
-    Example: ``foreign_letters("Nous avons the total number of pommes.", "fr")`` counts ``the total number of``.
+    Example: ``foreign_letters("Nous avons the total number of pommes.", "fr")`` counts ``the total number of`` as en.
     """
     try:
         script = language(lang).script
     except KeyError:
-        return 0
-    count = sum(letters(run) for run in _FOREIGN_SCRIPT[script].findall(prose))
-    return count + _foreign_words(prose, lang, 1 if script == "latin" else 2)
+        return {}
+    counts: dict[str, int] = {}
+    if not prose.isascii():
+        for match in _SCRIPTS.finditer(prose):
+            group = str(match.lastgroup)
+            if group != _OWN_SCRIPT.get(script):
+                counts[group] = counts.get(group, 0) + letters(match[0])
+    code, count = _foreign_words(prose, lang, 1 if script == "latin" else 2)
+    return {**counts, code: count} if count else counts
 
 
 @dataclass(slots=True)
@@ -81,8 +89,8 @@ class _Passages:
         return self.signs >= _SIGNS or (self.signs > 0 and self.words > _SIGNS)
 
 
-def _foreign_words(prose: str, lang: str, shortest: int) -> int:
-    """Return the letters of words that only other languages have, with the unknown ones between two of them.
+def _foreign_words(prose: str, lang: str, shortest: int) -> tuple[str, int]:
+    """Return the language that most foreign words are of, and their letters with the unknown ones between two of them.
 
     Args:
         shortest: letters of the shortest word that counts: Latin letters inside other scripts are often symbols.
@@ -109,4 +117,5 @@ def _foreign_words(prose: str, lang: str, shortest: int) -> int:
                 passages.words += 1
                 passages.letters += len(word) + (between if code in last else 0)
             last, between = having, 0
-    return max((passages.letters for passages in found.values() if passages.is_believed), default=0)
+    believed = {code: passages.letters for code, passages in found.items() if passages.is_believed}
+    return max(believed.items(), key=lambda item: (item[1], item[0]), default=("", 0))
