@@ -1,8 +1,8 @@
 """Words of another language inside sentences: where a text switches for less than a sentence.
 
 Words are looked up in the languages' lists of small ones (`Identification.small_words`). A word that the text's own
-language has is never foreign; a small word of another one is a sign, and two signs of one language in a text are believed,
-with the words between them that no list has. Where the scripts differ, the letters tell.
+language has is never foreign; a small word of another one is a sign, and two signs of one language in a text are
+believed, with the words between them that no list has. Where the scripts differ, the letters tell.
 
 Invariants: pure functions of prose (`stripping.strip`); names, terms and loan words are in no list of small words, so
 they are no signs. Not here: whole sentences (`mixing`), which fastText tells better.

@@ -146,9 +146,7 @@ class BackSolver:
 
     async def _solve(self, request: PromptRequest) -> list[str | None]:
         """Return the texts of the attempts at one text; None where the policy gave none."""
-        completions = await asyncio.gather(
-            *(self._policy.answer(request, index) for index in range(self._attempts))
-        )
+        completions = await asyncio.gather(*(self._policy.answer(request, index) for index in range(self._attempts)))
         return [completion.text if completion is not None else None for completion in completions]
 
 

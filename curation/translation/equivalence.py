@@ -1,7 +1,7 @@
 """Whether a translation asks the same: what its sentences say, compared with those that they are aligned with.
 
     sentences     no sentence is gone, and none came in
-    quantities    each number has its unit, in its sentence, in the same order among numbers that nothing else tells apart
+    quantities    each number has its unit, in its sentence, in the same order unless units tell it apart
     polarity      a sentence that denies still denies, one that does not still does not
     comparisons   more is not less, at least not at most, older not younger
     entities      the names stand in the same order, each with its numbers
@@ -21,9 +21,9 @@ from functools import cache
 
 from curation.languages.stripping import parts
 from curation.languages.vocabulary import language
+from curation.translation.formulas import formulas_of
 from curation.translation.names import Name, exchanged_names, names_of
 from curation.translation.numerals import in_digits, in_words, plain_digits
-from curation.translation.formulas import formulas_of
 from curation.translation.quantities import months_named, prose_of_units
 from curation.translation.sentences import Segment, align, length_ratio
 from curation.translation.units import DIMENSIONS, UnitMention, units_mentioned
@@ -61,7 +61,7 @@ def check_equivalence(original: str, translated: str, source: str, target: str) 
 
 
 def coverage(segments: list[Segment], source: str, target: str) -> list[Violation]:
-    """Return violations for sentences that only one text has, and for ones much shorter or longer than what they say."""
+    """Return violations for sentences that only one text has, and for ones far shorter or longer than expected."""
     violations: list[Violation] = []
     for segment in segments:
         if not segment.after:

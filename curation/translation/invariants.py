@@ -20,8 +20,8 @@
     verifier        no invariant: the verifier itself failed on the translated answer
 
 Invariants: `check_translation` looks at all up to `added_solution`, whatever fails first, and at the aligned sentences
-(`equivalence`) where these hold: what they say of a number that is gone would be said twice. It needs no model but the language
-identification. A translation that passes is not thereby a good one.
+(`equivalence`) where these hold: what they say of a number that is gone would be said twice. It needs no
+model but the language identification. A translation that passes is not thereby a good one.
 """
 
 from __future__ import annotations

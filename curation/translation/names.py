@@ -18,10 +18,13 @@ from text_unidecode import unidecode
 from curation.languages.vocabulary import language
 from curation.translation.sentences import Segment
 
-_CAPITALISED = re.compile(r"(?<![^\W\d_])[^\W\d_a-zа-яё\u3400-\u9fff][a-zà-ÿа-яё]+(?:[A-Z][a-z]+)?(?:-[A-ZА-Я][a-zа-яё]+)?")
+_CAPITALISED = re.compile(
+    r"(?<![^\W\d_])[^\W\d_a-zа-яё\u3400-\u9fff][a-zà-ÿа-яё]+(?:[A-Z][a-z]+)?(?:-[A-ZА-Я][a-zа-яё]+)?"
+)
 _HAN_RUN = re.compile(r"[\u3400-\u9fff·]{2,}")
 _SOUNDS = (
-    ("dzh", "j"), ("zh", "j"), ("tch", "j"), ("ch", "j"), ("sch", "s"), ("sh", "s"), ("th", "t"), ("ph", "f"), ("ck", "k"), ("qu", "k"),
+    ("dzh", "j"), ("zh", "j"), ("tch", "j"), ("ch", "j"), ("sch", "s"), ("sh", "s"), ("th", "t"), ("ph", "f"), ("ck", "k"),
+    ("qu", "k"),
     ("x", "s"), ("ts", "s"), ("z", "s"), ("c", "k"), ("q", "j"), ("w", "v"),
 )  # fmt: skip
 _LOOSE = str.maketrans("bpdtgkhlrmnsjfvy", "bbddgggllnnssff.")
@@ -47,7 +50,7 @@ def names_of(original: str, translated: str, source: str, target: str) -> list[N
     if len(candidates) < 2:
         return []
     taken: dict[str, str] = {}
-    for form in _forms(translated, target):
+    for form in _forms(translated):
         best = max(candidates, key=lambda name: (_likeness(name, form, target), -len(name)))
         if _likeness(best, form, target) > 0:
             taken[form] = best
@@ -90,7 +93,7 @@ def _candidates(original: str, source: str) -> list[str]:
 
 
 @cache
-def _forms(translated: str, target: str) -> tuple[str, ...]:
+def _forms(translated: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_CAPITALISED.findall(translated)))
 
 
@@ -150,6 +153,11 @@ def _transcribed(name: str, translated: str) -> list[str]:
     sound = _consonants(name).translate(_LOOSE)
     if len(sound) < 2:
         return []
-    runs = {run[at : at + size] for run in _HAN_RUN.findall(translated) for size in range(2, _LONGEST + 1) for at in range(len(run) - size + 1)}
+    runs = {
+        run[at : at + size]
+        for run in _HAN_RUN.findall(translated)
+        for size in range(2, _LONGEST + 1)
+        for at in range(len(run) - size + 1)
+    }
     alike = [run for run in runs if _consonants(run).translate(_LOOSE) == sound]
     return [min(alike, key=lambda run: (-translated.count(run), len(run), run))] if alike else []

@@ -21,7 +21,9 @@ from curation.languages.stripping import parts, strip
 from curation.languages.vocabulary import language
 from curation.translation.numerals import in_digits, in_words, plain_digits
 
-_DISPLAY = re.compile(r"\\begin\s*\{(\w+\*?)\}.*?\\end\s*\{\1\}|\$\$.*?\$\$|\\\[.*?\\\]|\\\(.*?\\\)|```.*?```|`[^`\n]+`", re.DOTALL)
+_DISPLAY = re.compile(
+    r"\\begin\s*\{(\w+\*?)\}.*?\\end\s*\{\1\}|\$\$.*?\$\$|\\\[.*?\\\]|\\\(.*?\\\)|```.*?```|`[^`\n]+`", re.DOTALL
+)
 _END = re.compile(r"(?<=[.!?…])[\"”»’)\]]*\s+(?=[^\W_a-zа-яà-ÿ]|[\"“«¿¡(\[$\\„])|(?<=[。！？])[\"”’）]*\s*(?=\S)|\n+")
 _QUESTION = re.compile(r"[?？]")
 _HIDDEN = "\x01"
@@ -84,7 +86,11 @@ def align(original: str, translated: str, source: str, target: str) -> list[Segm
 def sentences(text: str, lang: str) -> list[str]:
     """Return the sentences of a text; abbreviations, formulas and code end none."""
     hidden = _hidden(text)
-    cuts = [match for match in _END.finditer(hidden) if not _abbreviations(lang).search(hidden[max(0, match.start() - 8) : match.start()])]
+    cuts = [
+        match
+        for match in _END.finditer(hidden)
+        if not _abbreviations(lang).search(hidden[max(0, match.start() - 8) : match.start()])
+    ]
     starts = [0, *(match.end() for match in cuts)]
     ends = [*(match.end() for match in cuts), len(text)]
     pieces = [piece for start, end in zip(starts, ends, strict=True) if (piece := text[start:end].strip())]

@@ -91,7 +91,9 @@ def _mentions(lang: str) -> tuple[re.Pattern[str], tuple[str, ...]]:
     expressions: list[tuple[int, str, str]] = []
     for unit, (_, signs) in _SIGNS.items():
         for word in named.get(unit, ()):
-            bounded = rf"(?<![^\W\d_]){word}(?![^\W\d_])" if spaced else rf"\s?{word}" if len(word) > 1 else _COUNTED + word
+            bounded = (
+                rf"(?<![^\W\d_]){word}(?![^\W\d_])" if spaced else rf"\s?{word}" if len(word) > 1 else _COUNTED + word
+            )
             expressions.append((len(word), bounded, unit))
         for word in language("en").units.beside_numbers.get(unit, ()):
             expressions.append((len(word), rf"(?<![^\W\d_]){word}(?![^\W\d_])", unit))

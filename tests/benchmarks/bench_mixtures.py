@@ -33,7 +33,8 @@ SHARE, TOGETHER = 0.1, 3
 THRESHOLDS = (0.0, 0.01, 0.02, 0.05, 0.1)
 RUNS = {"runs of four words": 4, "runs of two words": 2, "single words": 1}
 TERMS = (
-    "`for i in range(n): total += a[i]`", "Python", "JavaScript", "$\\text{if } x > 0$", "\\(f(x)=\\sin x\\)", "Facebook",
+    "`for i in range(n): total += a[i]`", "Python", "JavaScript", "$\\text{if } x > 0$", "\\(f(x)=\\sin x\\)",
+    "Facebook",
     "iPhone", "San Francisco", "New York", "km/h", "5 kg", "Wi-Fi", "online", "software", "marketing", "blog", "cookie",
     "```python\nfor x in the_list:\n    print(x)\n```",
 )  # fmt: skip

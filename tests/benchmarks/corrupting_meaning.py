@@ -16,87 +16,126 @@ _GROUPED = re.compile(r"(?<![\d.,])(\d{1,3})[.,\u00a0\u202f\u2009 ](\d{3})(?![\d
 
 UNITS: dict[str, tuple[tuple[str, str], ...]] = {
     "de": (
-        ("Stunden", "Minuten"), ("Minuten", "Stunden"), ("Stunde", "Minute"), ("Sekunden", "Minuten"), ("Tage", "Wochen"),
+        ("Stunden", "Minuten"), ("Minuten", "Stunden"), ("Stunde", "Minute"), ("Sekunden", "Minuten"),
+        ("Tage", "Wochen"),
         ("Tagen", "Wochen"), ("Wochen", "Monate"), ("Monate", "Wochen"), ("Monaten", "Wochen"), ("Jahre", "Monate"),
-        ("Jahren", "Monaten"), ("Meilen", "Kilometer"), ("Kilometer", "Meilen"), ("Meter", "Zentimeter"), ("Metern", "Zentimetern"),
-        ("Zentimeter", "Meter"), ("Fuß", "Zoll"), ("Zoll", "Fuß"), ("Pfund", "Unzen"), ("Unzen", "Pfund"), ("Kilogramm", "Gramm"),
-        ("Gramm", "Kilogramm"), ("Liter", "Gallonen"), ("Gallonen", "Liter"), ("US-Dollar", "Euro"), ("Dollar", "Euro"), ("$", "€"),
+        ("Jahren", "Monaten"), ("Meilen", "Kilometer"), ("Kilometer", "Meilen"), ("Meter", "Zentimeter"),
+        ("Metern", "Zentimetern"),
+        ("Zentimeter", "Meter"), ("Fuß", "Zoll"), ("Zoll", "Fuß"), ("Pfund", "Unzen"), ("Unzen", "Pfund"),
+        ("Kilogramm", "Gramm"),
+        ("Gramm", "Kilogramm"), ("Liter", "Gallonen"), ("Gallonen", "Liter"), ("US-Dollar", "Euro"),
+        ("Dollar", "Euro"), ("$", "€"),
     ),
     "fr": (
-        ("heures", "minutes"), ("heure", "minute"), ("minutes", "heures"), ("secondes", "minutes"), ("jours", "semaines"),
-        ("semaines", "mois"), ("mois", "semaines"), ("ans", "mois"), ("années", "mois"), ("miles", "kilomètres"), ("kilomètres", "miles"),
-        ("km", "miles"), ("mètres", "centimètres"), ("centimètres", "mètres"), ("cm", "m"), ("pieds", "pouces"), ("pouces", "pieds"),
-        ("livres", "onces"), ("kg", "g"), ("kilos", "grammes"), ("grammes", "kilogrammes"), ("litres", "gallons"), ("gallons", "litres"),
+        ("heures", "minutes"), ("heure", "minute"), ("minutes", "heures"), ("secondes", "minutes"),
+        ("jours", "semaines"),
+        ("semaines", "mois"), ("mois", "semaines"), ("ans", "mois"), ("années", "mois"), ("miles", "kilomètres"),
+        ("kilomètres", "miles"),
+        ("km", "miles"), ("mètres", "centimètres"), ("centimètres", "mètres"), ("cm", "m"), ("pieds", "pouces"),
+        ("pouces", "pieds"),
+        ("livres", "onces"), ("kg", "g"), ("kilos", "grammes"), ("grammes", "kilogrammes"), ("litres", "gallons"),
+        ("gallons", "litres"),
         ("dollars", "euros"), ("$", "€"),
     ),
     "es": (
         ("horas", "minutos"), ("hora", "minuto"), ("minutos", "horas"), ("segundos", "minutos"), ("días", "semanas"),
-        ("semanas", "meses"), ("meses", "semanas"), ("años", "meses"), ("millas", "kilómetros"), ("kilómetros", "millas"),
-        ("metros", "centímetros"), ("centímetros", "metros"), ("pies", "pulgadas"), ("pulgadas", "pies"), ("libras", "onzas"),
-        ("onzas", "libras"), ("kilogramos", "gramos"), ("gramos", "kilogramos"), ("litros", "galones"), ("galones", "litros"),
+        ("semanas", "meses"), ("meses", "semanas"), ("años", "meses"), ("millas", "kilómetros"),
+        ("kilómetros", "millas"),
+        ("metros", "centímetros"), ("centímetros", "metros"), ("pies", "pulgadas"), ("pulgadas", "pies"),
+        ("libras", "onzas"),
+        ("onzas", "libras"), ("kilogramos", "gramos"), ("gramos", "kilogramos"), ("litros", "galones"),
+        ("galones", "litros"),
         ("dólares", "euros"), ("$", "€"),
     ),
     "it": (
-        ("ore", "minuti"), ("minuti", "ore"), ("secondi", "minuti"), ("giorni", "settimane"), ("settimane", "mesi"), ("mesi", "settimane"),
-        ("anni", "mesi"), ("miglia", "chilometri"), ("chilometri", "miglia"), ("metri", "centimetri"), ("centimetri", "metri"),
-        ("piedi", "pollici"), ("pollici", "piedi"), ("libbre", "once"), ("chilogrammi", "grammi"), ("grammi", "chilogrammi"),
+        ("ore", "minuti"), ("minuti", "ore"), ("secondi", "minuti"), ("giorni", "settimane"), ("settimane", "mesi"),
+        ("mesi", "settimane"),
+        ("anni", "mesi"), ("miglia", "chilometri"), ("chilometri", "miglia"), ("metri", "centimetri"),
+        ("centimetri", "metri"),
+        ("piedi", "pollici"), ("pollici", "piedi"), ("libbre", "once"), ("chilogrammi", "grammi"),
+        ("grammi", "chilogrammi"),
         ("litri", "galloni"), ("galloni", "litri"), ("dollari", "euro"), ("$", "€"),
     ),
     "ru": (
-        ("часов", "минут"), ("часа", "минуты"), ("час", "минуту"), ("минут", "часов"), ("минуты", "часа"), ("секунд", "минут"), ("дней", "недель"),
-        ("дня", "недели"), ("недель", "месяцев"), ("недели", "месяца"), ("месяцев", "недель"), ("месяца", "недели"), ("лет", "месяцев"),
-        ("миль", "километров"), ("мили", "километра"), ("километров", "миль"), ("км", "миль"), ("метров", "сантиметров"), ("метра", "сантиметра"),
-        ("см", "м"), ("сантиметров", "метров"), ("футов", "дюймов"), ("дюймов", "футов"), ("фунтов", "унций"), ("унций", "фунтов"), ("кг", "г"),
-        ("килограммов", "граммов"), ("граммов", "килограммов"), ("литров", "галлонов"), ("галлонов", "литров"), ("долларов", "евро"), ("$", "€"),
+        ("часов", "минут"), ("часа", "минуты"), ("час", "минуту"), ("минут", "часов"), ("минуты", "часа"),
+        ("секунд", "минут"), ("дней", "недель"),
+        ("дня", "недели"), ("недель", "месяцев"), ("недели", "месяца"), ("месяцев", "недель"), ("месяца", "недели"),
+        ("лет", "месяцев"),
+        ("миль", "километров"), ("мили", "километра"), ("километров", "миль"), ("км", "миль"),
+        ("метров", "сантиметров"), ("метра", "сантиметра"),
+        ("см", "м"), ("сантиметров", "метров"), ("футов", "дюймов"), ("дюймов", "футов"), ("фунтов", "унций"),
+        ("унций", "фунтов"), ("кг", "г"),
+        ("килограммов", "граммов"), ("граммов", "килограммов"), ("литров", "галлонов"), ("галлонов", "литров"),
+        ("долларов", "евро"), ("$", "€"),
     ),
     "zh": (
-        ("小时", "分钟"), ("分钟", "小时"), ("秒", "分钟"), ("天", "周"), ("周", "个月"), ("个月", "周"), ("年", "个月"), ("岁", "个月"), ("英里", "公里"),
-        ("公里", "英里"), ("千米", "英里"), ("厘米", "英寸"), ("米", "厘米"), ("英尺", "英寸"), ("英寸", "英尺"), ("磅", "盎司"), ("盎司", "磅"),
-        ("公斤", "克"), ("千克", "克"), ("克", "千克"), ("升", "加仑"), ("加仑", "升"), ("美元", "欧元"), ("元", "欧元"),
+        ("小时", "分钟"), ("分钟", "小时"), ("秒", "分钟"), ("天", "周"), ("周", "个月"), ("个月", "周"),
+        ("年", "个月"), ("岁", "个月"),
+        ("英里", "公里"),
+        ("公里", "英里"), ("千米", "英里"), ("厘米", "英寸"), ("米", "厘米"), ("英尺", "英寸"), ("英寸", "英尺"),
+        ("磅", "盎司"), ("盎司", "磅"),
+        ("公斤", "克"), ("千克", "克"), ("克", "千克"), ("升", "加仑"), ("加仑", "升"), ("美元", "欧元"),
+        ("元", "欧元"),
     ),
 }  # fmt: skip
 """By language: a unit as it stands behind a number, and the other one that is put there."""
 
 NEGATIONS: dict[str, tuple[tuple[str, str], ...]] = {
-    "de": ((r" nicht\b(?! nur|-)", ""), (r"\bkein(en|em|er|e|es)?\b", r"ein\1"), (r"\bohne\b", "mit"), (r"\bniemals\b|\bnie\b", "immer")),
+    "de": ((r" nicht\b(?! nur|-)", ""), (r"\bkein(en|em|er|e|es)?\b", r"ein\1"), (r"\bohne\b", "mit"),
+    (r"\bniemals\b|\bnie\b", "immer")),
     "fr": ((r"\b[Nn](?:e |['’])(\w+(?: \w+)?) (?:pas|jamais)\b", r"\1"), (r"\bsans\b", "avec"), (r"\baucune?\b", "un")),
-    "es": ((r"\b(?:no|No) (?=\w+)(?!solo|sólo|más|menos)(?![^.,]*\bning)", ""), (r"(?<!\\)\bsin\b(?! [\w\\]?\s?\$)", "con"), (r"\bnunca\b", "siempre")),
+    "es": ((r"\b(?:no|No) (?=\w+)(?!solo|sólo|más|menos)(?![^.,]*\bning)", ""),
+    (r"(?<!\\)\bsin\b(?! [\w\\]?\s?\$)", "con"), (r"\bnunca\b", "siempre")),
     "it": ((r"\b[Nn]on (?!solo)", ""), (r"\bsenza\b", "con"), (r"\bmai\b", "sempre")),
-    "ru": ((r"(?<![а-яё])не (?!только|менее|более)(?![^.,]*\bни)", ""), (r"(?<![а-яё])без (?=[а-яё])", "с "), (r"(?<![а-яё])никогда", "всегда")),
-    "zh": ((r"没有(?!人)", "有"), (r"不(?=[是会能想要需含包喜等为可再])(?!等式|能否|会不会|是不是)", ""), (r"没(?=[吃买卖去来卖完])", "")),
+    "ru": ((r"(?<![а-яё])не (?!только|менее|более)(?![^.,]*\bни)", ""), (r"(?<![а-яё])без (?=[а-яё])", "с "),
+    (r"(?<![а-яё])никогда", "всегда")),
+    "zh": ((r"没有(?!人)", "有"), (r"不(?=[是会能想要需含包喜等为可再])(?!等式|能否|会不会|是不是)", ""),
+    (r"没(?=[吃买卖去来卖完])", "")),
 }  # fmt: skip
 """By language: a negation, and what is left when it is lost."""
 
 COMPARISONS: dict[str, tuple[tuple[str, str], ...]] = {
     "de": (
-        ("mehr", "weniger"), ("älter", "jünger"), ("länger", "kürzer"), ("größer", "kleiner"), ("höher", "niedriger"), ("schneller", "langsamer"),
+        ("mehr", "weniger"), ("älter", "jünger"), ("länger", "kürzer"), ("größer", "kleiner"),
+        ("höher", "niedriger"), ("schneller", "langsamer"),
         ("schwerer", "leichter"), ("mindestens", "höchstens"), ("teurer", "billiger"), ("größere", "kleinere"),
     ),
     "fr": (("plus", "moins"), ("supérieur", "inférieur"), ("supérieure", "inférieure"), ("au moins", "au plus")),
-    "es": (("más", "menos"), ("mayor", "menor"), ("mayores", "menores"), ("al menos", "a lo sumo"), ("como mínimo", "como máximo")),
+    "es": (("más", "menos"), ("mayor", "menor"), ("mayores", "menores"), ("al menos", "a lo sumo"),
+    ("como mínimo", "como máximo")),
     "it": (("più", "meno"), ("maggiore", "minore"), ("maggiori", "minori"), ("almeno", "al massimo")),
     "ru": (
-        ("больше", "меньше"), ("более", "менее"), ("старше", "младше"), ("длиннее", "короче"), ("выше", "ниже"), ("быстрее", "медленнее"),
+        ("больше", "меньше"), ("более", "менее"), ("старше", "младше"), ("длиннее", "короче"), ("выше", "ниже"),
+        ("быстрее", "медленнее"),
         ("тяжелее", "легче"), ("дороже", "дешевле"),
     ),
     "zh": (
-        ("多于", "少于"), ("大于", "小于"), ("高于", "低于"), ("至少", "至多"), ("多", "少"), ("更多", "更少"), ("大", "小"), ("更大", "更小"),
+        ("多于", "少于"), ("大于", "小于"), ("高于", "低于"), ("至少", "至多"), ("多", "少"), ("更多", "更少"),
+        ("大", "小"), ("更大", "更小"),
         ("以上", "以下"),
     ),
 }  # fmt: skip
 """By language: two opposites, exchanged in either direction."""
 
-_ZH_BETWEEN = re.compile(r"比[^，。？！]{1,20}?(多|少|大|小)(?!少)|(多于|少于|大于|小于|高于|低于|至少|至多|更多|更少|更大|更小)")
+_ZH_BETWEEN = re.compile(
+    r"比[^，。？！]{1,20}?(多|少|大|小)(?!少)|(多于|少于|大于|小于|高于|低于|至少|至多|更多|更少|更大|更小)"
+)
 _NAME = re.compile(r"(?<![\w.])[A-Z][a-zé]{2,}(?:[A-Z][a-z]+)?(?!\w)")
 _NO_NAMES = frozenset(
-    "How The What When Each Every There They She His Her And But After Monday Tuesday Wednesday Thursday Friday Saturday "
-    "Sunday January February March April June July August September October November December Let Find Suppose Given If "
-    "For All Two Three One Determine Christmas American French English German Dollar Wenn Wie Der Die Das Les Une Los Las "
-    "Para Por Con Per Quanti Non Sie Ein Eine Auf Nach Jede Jeder Sei Prove Show This That Some Both Dollars Paris".split()
+    "How The What When Each Every There They She His Her And But After Monday Tuesday Wednesday Thursday Friday "
+    "Saturday "
+    "Sunday January February March April June July August September October November December Let Find Suppose "
+    "Given If "
+    "For All Two Three One Determine Christmas American French English German Dollar Wenn Wie Der Die Das Les "
+    "Une Los Las "
+    "Para Por Con Per Quanti Non Sie Ein Eine Auf Nach Jede Jeder Sei Prove Show This That Some Both Dollars "
+    "Paris".split()
 )
 _ZH_NAMES = (
-    "约翰 玛丽 杰克 汤姆 莎拉 萨拉 丽莎 吉姆 詹姆斯 迈克 彼得 保罗 鲍勃 爱丽丝 安娜 大卫 史蒂夫 比利 雷蒙德 萨曼莎 卡拉 梅兰妮 图卢兹 查尔斯顿 西雅图 珍妮 "
-    "艾米 凯特 简 山姆 本 马克 乔治 露西 艾玛 凯莉 吉尔 比尔 亨利 玛莎 蒂姆 尼克 罗伯特 苏珊 朱莉 苏菲亚 索菲亚 贝蒂 莉莉 杰森 瑞秋 蕾切尔 布莱恩 凯文"
+    "约翰 玛丽 杰克 汤姆 莎拉 萨拉 丽莎 吉姆 詹姆斯 迈克 彼得 保罗 鲍勃 爱丽丝 安娜 大卫 史蒂夫 比利 雷蒙德 "
+    "萨曼莎 卡拉 梅兰妮 图卢兹 查尔斯顿 西雅图 珍妮 "
+    "艾米 凯特 简 山姆 本 马克 乔治 露西 艾玛 凯莉 吉尔 比尔 亨利 玛莎 蒂姆 尼克 罗伯特 苏珊 朱莉 苏菲亚 索菲亚 "
+    "贝蒂 莉莉 杰森 瑞秋 蕾切尔 布莱恩 凯文 "
 ).split()
 
 Corruption = Callable[[str, str, str, str, Mapping[str, str], random.Random], str | None]
@@ -213,10 +252,18 @@ def _apart(sentence: str, first: str, second: str) -> bool:
     if sentence.count(first) != 1 or sentence.count(second) != 1:
         return False
     start, end = sorted((sentence.index(first), sentence.index(second)))
-    between = sentence[start + len(sentence[start:].split()[0]) : end] if " " in sentence[start:end] else sentence[start + len(first) : end]
+    between = (
+        sentence[start + len(sentence[start:].split()[0]) : end]
+        if " " in sentence[start:end]
+        else sentence[start + len(first) : end]
+    )
     words = re.findall(r"[^\W\d_]+", between)
     joined = {"und", "et", "y", "e", "и", "and", "oder", "ou", "o"}
-    is_list = all(word in joined or word[:1].isupper() for word in words) if "\u3400" > sentence[:1] else not re.search(r"[^和、与，\s]", between)
+    is_list = (
+        all(word in joined or word[:1].isupper() for word in words)
+        if sentence[:1] < "\u3400"
+        else not re.search(r"[^和、与，\s]", between)
+    )
     return not is_list
 
 
@@ -238,7 +285,11 @@ def sentence_dropped(
     """Drop one sentence of two words or more."""
     parts = [part for part in _SENTENCE.split(translated.strip()) if part]
     whole = [at for at, part in enumerate(parts) if len(re.findall(r"[^\W\d_]", part)) >= (5 if target == "zh" else 10)]
-    if len(parts) < 2 or not whole or translated.count("$") > 1 and re.search(r"\$[^$]*[.?!]\s[A-Z][^$]*\$", translated):
+    if (
+        len(parts) < 2
+        or not whole
+        or (translated.count("$") > 1 and re.search(r"\$[^$]*[.?!]\s[A-Z][^$]*\$", translated))
+    ):
         return None
     dropped = chance.choice(whole)
     return ("" if target == "zh" else " ").join(part for at, part in enumerate(parts) if at != dropped)

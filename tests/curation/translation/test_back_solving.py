@@ -1,4 +1,4 @@
-"""Translations solved by the policy that solved the original: the test of the answers, and the way through `translate`."""
+"""Translations solved by who solved the original: the test of the answers, and the way through `translate`."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def through(tmp_path: Path, solver: Any, **settings: Any) -> Translations:
 
 
 def test_a_translation_that_is_answered_alike_is_kept_and_says_so(tmp_path: Path) -> None:
-    solver = Solver(lambda problem, index: "36" if index % 2 else "12")
+    solver = Solver(lambda _, index: "36" if index % 2 else "12")
     (row,) = through(tmp_path, solver, back_solving=4).rows
     record = json.loads(row["meta"])["translation"]["back_solving"]
     assert record == {"attempts": 4, "within": pytest.approx(1 / 3, abs=1e-4), "across": 0.5, "chance": 1.0}
@@ -90,7 +90,7 @@ def test_a_translation_that_is_answered_alike_is_kept_and_says_so(tmp_path: Path
 
 
 def test_a_translation_that_is_answered_otherwise_is_refused(tmp_path: Path) -> None:
-    solver = Solver(lambda problem, index: "36" if problem.lang == "en" else "15")
+    solver = Solver(lambda problem, _: "36" if problem.lang == "en" else "15")
     found = through(tmp_path, solver, back_solving=4)
     assert found.rows == []
     assert found.failed[0].invariants == ("back_solving",)
@@ -98,26 +98,28 @@ def test_a_translation_that_is_answered_otherwise_is_refused(tmp_path: Path) -> 
 
 
 def test_who_cannot_solve_the_original_refuses_nothing(tmp_path: Path) -> None:
-    silent = Solver(lambda problem, index: None)
+    silent = Solver(lambda _problem, _index: None)
     assert through(tmp_path, silent, back_solving=4).counts["translated"] == 1
     guessing = Solver(lambda problem, index: str(7 * index + (problem.lang == "fr")))
     assert through(tmp_path, guessing, back_solving=6).counts["translated"] == 1
 
 
 def test_attempts_are_on_disk_and_not_made_again(tmp_path: Path) -> None:
-    first = Solver(lambda problem, index: "36")
+    first = Solver(lambda _problem, _index: "36")
     through(tmp_path, StoredReplies(first, tmp_path / "attempts.jsonl"), back_solving=4)
-    again = Solver(lambda problem, index: "36")
+    again = Solver(lambda _problem, _index: "36")
     through(tmp_path, StoredReplies(again, tmp_path / "attempts.jsonl"), back_solving=6)
     assert len(first.asked) == 8
     assert sorted(index for _, index in again.asked) == [4, 4, 5, 5]
 
 
 def test_it_is_off_by_default_and_needs_a_solver(tmp_path: Path) -> None:
-    idle = Solver(lambda problem, index: "36")
+    idle = Solver(lambda _problem, _index: "36")
     assert through(tmp_path, idle).counts["translated"] == 1
     assert idle.asked == []
     with pytest.raises(ConfigError, match="needs a policy that solves"):
-        asyncio.run(translate([ROW], {NAME: "fr"}, recorded(tmp_path, line(FRENCH)), TranslationSettings(back_solving=4)))
+        asyncio.run(
+            translate([ROW], {NAME: "fr"}, recorded(tmp_path, line(FRENCH)), TranslationSettings(back_solving=4))
+        )
     with pytest.raises(ValidationError, match="give more attempts or a higher level"):
         TranslationSettings(back_solving=3)
