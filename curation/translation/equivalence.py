@@ -36,7 +36,7 @@ _DISPLAYED = re.compile(
 _DIGITS = re.compile(r"\d+")
 _CLOCK = re.compile(r"\d\s?[ap]\.?\s?m\b|\d:\d\d|o['’]clock|noon|midnight", re.IGNORECASE)
 _CURRENCIES = "$€£¢"
-_BLANKS = " \u00a0\u202f-个多"
+_BLANKS = " \u00a0\u202f-个"
 """What may stand between a number and its unit."""
 _SHOWN = 70
 _SHORTEST = 0.5

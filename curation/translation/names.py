@@ -19,12 +19,12 @@ from curation.languages.vocabulary import language
 from curation.translation.sentences import Segment
 
 _CAPITALISED = re.compile(
-    r"(?<![^\W\d_])[^\W\d_a-zа-яё\u3400-\u9fff][a-zà-ÿа-яё]+(?:[A-Z][a-z]+)?(?:-[A-ZА-Я][a-zа-яё]+)?"
+    r"(?<![^\W\d_])[^\W\d_a-z\u0430-\u044f\u0451\u3400-\u9fff][a-zà-ÿ\u0430-\u044f\u0451]+(?:[A-Z][a-z]+)?(?:-[A-Z\u0410-\u042f][a-z\u0430-\u044f\u0451]+)?"
 )
 _HAN_RUN = re.compile(r"[\u3400-\u9fff·]{2,}")
 _SOUNDS = (
-    ("dzh", "j"), ("zh", "j"), ("tch", "j"), ("ch", "j"), ("sch", "s"), ("sh", "s"), ("th", "t"), ("ph", "f"), ("ck", "k"),
-    ("qu", "k"),
+    ("dzh", "j"), ("zh", "j"), ("tch", "j"), ("ch", "j"), ("sch", "s"), ("sh", "s"), ("th", "t"), ("ph", "f"),
+    ("ck", "k"), ("qu", "k"),
     ("x", "s"), ("ts", "s"), ("z", "s"), ("c", "k"), ("q", "j"), ("w", "v"),
 )  # fmt: skip
 _LOOSE = str.maketrans("bpdtgkhlrmnsjfvy", "bbddgggllnnssff.")
@@ -80,7 +80,7 @@ def _place(text: str, forms: tuple[str, ...]) -> int | None:
     if not forms:
         return None
     listed = "|".join(re.escape(form) for form in sorted(forms, key=len, reverse=True))
-    match = re.search(rf"(?<![A-Za-zА-Яа-яё])(?:{listed})(?![a-zа-яё])", text)
+    match = re.search(rf"(?<![A-Za-z\u0410-\u044f\u0451])(?:{listed})(?![a-z\u0430-\u044f\u0451])", text)
     return match.start() if match else None
 
 

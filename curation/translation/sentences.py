@@ -114,7 +114,7 @@ def _hidden(text: str) -> str:
 def _abbreviations(lang: str) -> re.Pattern[str]:
     """Return the expression of the abbreviations that end before a place, in a language and in English."""
     words = {*language(lang).meaning.abbreviations, *language("en").meaning.abbreviations}
-    return re.compile(rf"(?<![^\W\d_])(?:{'|'.join(map(re.escape, sorted(words)))}|[A-ZА-Я])\.\s*\Z")
+    return re.compile(rf"(?<![^\W\d_])(?:{'|'.join(map(re.escape, sorted(words)))}|[A-Z\u0410-\u042f])\.\s*\Z")
 
 
 def _measured(text: str, lang: str) -> list[_Sentence]:

@@ -79,20 +79,17 @@ def is_named(unit: str, text: str) -> bool:
     return _ANYWHERE[unit].search(text) is not None
 
 
-_COUNTED = r"(?<=[\d一二两三四五六七八九十百千万半几每个数整])\s?"
-"""What stands before a unit of one character in a language without spaces."""
-
-
 @cache
 def _mentions(lang: str) -> tuple[re.Pattern[str], tuple[str, ...]]:
     """Return the expression of every unit as a language and its signs name it, and the unit of each of its groups."""
     spaced = language(lang).spaced
+    counted = rf"(?<=[\d{language(lang).meaning.counts}])\s?"
     named = language(lang).units.beside_numbers
     expressions: list[tuple[int, str, str]] = []
     for unit, (_, signs) in _SIGNS.items():
         for word in named.get(unit, ()):
             bounded = (
-                rf"(?<![^\W\d_]){word}(?![^\W\d_])" if spaced else rf"\s?{word}" if len(word) > 1 else _COUNTED + word
+                rf"(?<![^\W\d_]){word}(?![^\W\d_])" if spaced else rf"\s?{word}" if len(word) > 1 else counted + word
             )
             expressions.append((len(word), bounded, unit))
         for word in language("en").units.beside_numbers.get(unit, ()):

@@ -5,13 +5,14 @@
 
 DATA holds the shared sets (default: $GOLDILOCKS_DATA, or shared/data beside the checkout). The English problems of
 MGSM and PolyMath are the originals, the same problems in the target languages their translations; each is broken
-``--draws`` times in each way of `corrupting` and `corrupting_meaning` that it allows. ``--missed`` shows what was refused of the true and missed
+``--draws`` times in each way of `corrupting` and `corrupting_meaning` that it allows. ``--missed``
+shows what was refused of the true and missed
 of the broken, in the first half alone. The halves part the problems by a hash: what is mended is looked up in the
 first, so the second says what a set does that nobody looked at. Another seed draws other numbers, formulas, sentences.
 
 ``--msvamp`` names a folder with MSVAMP's test_English.json, test_German.json … (microsoft/MathOctopus, folder
-step1_supervised_finetuning/data/msvamp): 1,000 problems in five of the languages, translated by machine and looked over;
-nothing here was made with a look at them. ``--every`` takes every so many of the problems of a set.
+step1_supervised_finetuning/data/msvamp): 1,000 problems in five of the languages, translated by machine and
+looked over; nothing here was made with a look at them. ``--every`` takes every so many of the problems of a set.
 """
 
 from __future__ import annotations

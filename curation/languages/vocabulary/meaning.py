@@ -36,3 +36,5 @@ class Meaning:
     """English name, in small letters → how it is written here, where its sound does not show it."""
     thousands: str
     """Signs that part thousands in its numbers, of comma, point and space."""
+    counts: str
+    """Characters, beside digits, before a unit of one character where words run together; empty where they stand apart."""
