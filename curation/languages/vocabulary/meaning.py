@@ -37,4 +37,4 @@ class Meaning:
     thousands: str
     """Signs that part thousands in its numbers, of comma, point and space."""
     counts: str
-    """Characters, beside digits, before a unit of one character where words run together; empty where they stand apart."""
+    """Characters, beside digits, before a unit of one character; empty where words stand apart."""
