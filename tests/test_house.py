@@ -39,6 +39,7 @@ SHARED_ROOMS = {
     "difficulty.unanswered",
     "filters.dedup.embeddings",
     "filters.dedup.minhash",
+    "filters.dedup.sketches",
     "languages.identification",
     "languages.mixing",
     "languages.stripping",
@@ -50,6 +51,7 @@ SHARED_ROOMS = {
     "prompts",
     "records",
     "response_formats",
+    "scoring",
     "sources.kattis",
     "sources.kattis_statement",
     "sources.rows",
@@ -59,6 +61,7 @@ SHARED_ROOMS = {
 }
 """Modules of curation that stages may import; every other one is a stage and stands in the independence contract."""
 BROAD_EXCEPTS: dict[str, str] = {
+    "flows/cli/errors.py::ended": "a command ends with a sentence, whatever happens; the trace goes to the log",
     "curation/verify/sandbox/inside/functions/callee.py::_answer": "whatever the judged function raises is its result",
     "curation/verify/sandbox/inside/functions/caller.py::main_caller": "whatever a test program raises is its verdict",
 }

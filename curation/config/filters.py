@@ -72,12 +72,25 @@ class NearDedupSettings(Settings):
         0.75,
         gt=0,
         le=1,
-        description="Least Jaccard similarity of the token bigrams of two near duplicates. Not in the paper.",
+        description="Least Jaccard similarity of the token bigrams of two near duplicates. A change above "
+        "`measured_from` reads no statement again. Not in the paper.",
+    )
+    measured_from: float = Field(
+        0.75,
+        gt=0,
+        le=1,
+        description="Least similarity of the pairs that are found and kept, or `threshold` where that is lower. A "
+        "lower one takes more time and disk. Not in the paper.",
     )
     figures_agree: bool = Field(
         True,
         description="Whether near duplicates must have the same numbers, signs and telling words. Not in the paper.",
     )
+
+    @property
+    def floor(self) -> float:
+        """Return the least similarity that is measured."""
+        return min(self.threshold, self.measured_from)
 
 
 class Benchmark(Settings):
@@ -99,20 +112,65 @@ class DecontaminationSettings(Settings):
     """Decontamination: problems too close to a benchmark leave. Nothing is looked for where no benchmark is named."""
 
     against: tuple[Benchmark, ...] = Field((), strict=False, description="The benchmarks.")
-    methods: tuple[Literal["ngram", "minhash", "embedding"], ...] = Field(
-        ("ngram", "minhash"),
+    methods: tuple[Literal["ngram", "words", "embedding"], ...] = Field(
+        ("ngram", "words"),
         min_length=1,
-        description="What counts as contamination: `ngram` (shared runs of tokens), `minhash` (similar bigrams, other "
-        "numbers allowed), `embedding` (near sentence vectors; an extra). Not in the paper.",
+        description="What counts as overlap: `ngram` (shared runs of tokens), `words` (shared rare words), `embedding` "
+        "(near sentence vectors; an extra, recommended: it finds paraphrases). Not in the paper.",
     )
     ngram: int = Field(13, ge=2, description="Tokens in a shared run. Not in the paper.")
     whole: int = Field(
         6, ge=1, description="Fewest tokens of a text shorter than a run that counts as a whole. Not in the paper."
     )
-    similarity: float = Field(
-        0.25, gt=0, le=1, description="Least Jaccard similarity of the token bigrams. Not in the paper."
+    coverage: float = Field(
+        0.5,
+        gt=0,
+        le=1,
+        description="Least part of the runs of the text with fewer runs that the other shares, weighed by their rarity "
+        "in the corpus. Not in the paper.",
     )
-    cosine: float = Field(0.81, gt=0, le=1, description="Least cosine of the sentence vectors. Not in the paper.")
+    words: float = Field(
+        0.6,
+        gt=0,
+        le=1,
+        description="Least cosine of the words, weighed by their rarity; in running text each of up to five shared "
+        "figures adds at most .05 to it. Not in the paper.",
+    )
+    cosine: float = Field(0.77, gt=0, le=1, description="Least cosine of the sentence vectors. Not in the paper.")
+    program_cosine: float = Field(
+        0.54,
+        gt=0,
+        le=1,
+        description="The same in the code pipeline, where vectors say less: least mean of the two cosines, that of the "
+        "vectors and that of the words. Not in the paper.",
+    )
+    candidates: float = Field(
+        0.15,
+        ge=0,
+        le=0.35,
+        description="Least cosine of the words of what is embedded, so that only candidates are. Not in the paper.",
+    )
+    figures: float = Field(
+        0.55,
+        ge=0,
+        le=1,
+        description="Least part of the figures that must agree for an overlap, in running text. Of programs nothing is "
+        "asked: their examples change freely. Not in the paper.",
+    )
+    formulas: float = Field(
+        0.95, ge=0, le=1, description="The same where one of the two texts has formulas. Not in the paper."
+    )
+    template: float = Field(
+        0.8,
+        gt=0,
+        le=1,
+        description="Least part of the wording that must agree for a template: the same text with other figures. "
+        "Not in the paper.",
+    )
+    templates: Literal["report", "drop"] = Field(
+        "report",
+        description="Whether a problem made from a benchmark's template stays, counted, or leaves. Not in the paper.",
+    )
 
     @model_validator(mode="after")
     def _distinct_names(self) -> Self:

@@ -20,12 +20,11 @@ Not here: what a stage does (that is its module), and the attempts (`curation.st
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -205,11 +204,11 @@ class StageFolder:
         return self.folder / "shards" / f"{index:05}.json"
 
 
-def read_shard(folder: Path, table: str, index: int) -> pl.DataFrame:
-    """Return one shard of one table of a stage folder."""
+def read_shard(folder: Path, table: str, index: int, columns: Sequence[str] | None = None) -> pl.DataFrame:
+    """Return one shard of one table of a stage folder, all its columns or the named ones."""
     file = folder / table / f"{index:05}.parquet"
     try:
-        return pl.read_parquet(file, glob=False)
+        return pl.read_parquet(file, columns=None if columns is None else list(columns), glob=False)
     except (FileNotFoundError, pl.exceptions.ComputeError) as error:
         raise StoreError(f"{file}: the shard cannot be read ({error}); delete {folder} and run again.") from error
 
@@ -257,22 +256,6 @@ def finished_shards(folder: Path) -> Iterator[dict[str, Any]]:
         mark = _read_json(file)
         if mark is not None:
             yield mark
-
-
-@contextmanager
-def lock_folder(folder: Path) -> Iterator[None]:
-    """Lock the run folder. A second run on it is refused; the lock ends with the process, however it ends."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        handle = (folder / ".lock").open("w")
-    except OSError as error:
-        raise StoreError(f"{folder} cannot be made or written ({error.strerror}); give another --out.") from error
-    with handle:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise StoreError(f"{folder} is in use by another run; wait for it or give another --out.") from error
-        yield
 
 
 def write_parquet(path: Path, frame: pl.DataFrame) -> dict[str, int | str]:

@@ -9,24 +9,30 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from curation.storage.stages import lock_folder
+from curation.storage.locks import lock_folder
+from flows.cli.as_json import print_json, status_table
 from flows.cli.plan import compare_with_plan
 from flows.cli.training_status import is_training, training_lines
 from flows.pipelines.by_recipe import check_inputs, pipeline_of
+from flows.pipelines.curating import curate
 from flows.publish.curated_set import published_verifier
 from flows.publish.disputes import published_counts
 from flows.publish.versions import latest, newest_run, summary
 from flows.run import retries
 from flows.run.funnel import StageStatus, status
+from flows.run.history import last_command
 from flows.run.pipeline import read_result
 from flows.run.run_folder import Run, new_run
 from flows.run.spreading import spreading
+from flows.serve.server import user_api
 from flows.stages.judging import verifier_version
 from flows.stages.llm_judge import llm_judge_of, summary_of
 from flows.stages.verdicts import verdicts_of
 
 
-def run_recipe(path: Path, overrides: Sequence[str], out: Path | None, *, dry: bool = False) -> Path | None:
+def run_recipe(
+    path: Path, overrides: Sequence[str], out: Path | None, *, dry: bool = False, as_json: bool = False
+) -> Path | None:
     """Run a recipe and return the folder of the curated set; None after a dry run."""
     run = new_run(path, overrides, out)
     run.check_owner()
@@ -36,23 +42,25 @@ def run_recipe(path: Path, overrides: Sequence[str], out: Path | None, *, dry: b
     check_inputs(run)
     with lock_folder(run.folder):
         run.save()
-        curated = _run_flow(run, path, overrides)
+        curated = _curate(run, path, overrides)
+    if as_json:
+        print_json(status_table(run.folder))
+        return curated
     print_funnel(newest_run(run.folder))
     console = Console(highlight=False, markup=False, soft_wrap=True)
     console.print(f"\ncurated set and card: {curated / 'README.md'}")
     return curated
 
 
-def _run_flow(run: Run, path: Path, overrides: Sequence[str]) -> Path:
-    """Run the recipe's Prefect flow and return the set's folder; a Prefect API is started where the user has none."""
-    from flows.serve.server import prefect_api
-
-    with prefect_api():
-        from flows.pipelines.curating import flow_of
+def _curate(run: Run, path: Path, overrides: Sequence[str]) -> Path:
+    """Run the recipe's pipeline and return the set's folder; a flow where the user has a Prefect API."""
+    with spreading(run.recipe):
+        if user_api() is None:
+            return curate(path.absolute(), run.folder, overrides)
+        from flows.pipelines.under_prefect import flow_of
 
         flow = flow_of(run.recipe).with_options(flow_run_name=run.recipe.name)
-        with spreading(run.recipe):
-            return flow(recipe=path.absolute(), out=run.folder, overrides=list(overrides))
+        return flow(recipe=path.absolute(), out=run.folder, overrides=list(overrides))
 
 
 def show_status(folder: Path) -> None:
@@ -83,8 +91,10 @@ def print_funnel(run: Run) -> None:
     if disputed := published_counts(run):
         counts_text = ", ".join(f"{kind} {count:,}" for kind, count in disputed.items())
         console.print(f"disputed labels: {counts_text}; see `goldilocks review {run.folder}`", soft_wrap=True)
-    for line in (*compare_with_plan(run), *_failure_lines(run, verifier)):
+    for line in (*_template_lines(rows), *compare_with_plan(run), *_failure_lines(run, verifier)):
         console.print(line, soft_wrap=True)
+    if (history := last_command(run.folder)) is not None:
+        console.print(history, soft_wrap=True)
     for part in run.parts:
         verdicts_result = read_result(verdicts_of(part), run, verifier)
         labelled = verdicts_result.manifest.notes.get("labelled", 0) if verdicts_result is not None else 0
@@ -98,6 +108,14 @@ def print_funnel(run: Run) -> None:
         opinions = read_result(llm_judge_of(part), run, verifier) if llm_judge_of(part).enabled(run) else None
         if opinions is not None and (summary_text := summary_of(opinions)) is not None:
             console.print(f"{part}: {summary_text}", soft_wrap=True)
+
+
+def _template_lines(rows: Sequence[StageStatus]) -> Iterator[str]:
+    """Yield a line on problems that are made from a benchmark's template with other figures, where there are any."""
+    for row in rows:
+        if count := row.notes.get("templates", 0):
+            problems = "1 problem has" if count == 1 else f"{count:,} problems have"
+            yield f"{row.stage.title}: {problems} the wording of a benchmark's with other figures"
 
 
 def _failure_lines(run: Run, verifier: str) -> Iterator[str]:

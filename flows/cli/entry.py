@@ -1,7 +1,7 @@
 """The `goldilocks` command. Each command reads its arguments, calls one function and prints what it returns.
 
-Here are the commands of a run; `flows.cli.tools` holds those that work on files.
-Whatever a user can mend ends as one sentence on standard error and exit status 1; nothing else is caught.
+Here are the commands of a run; `flows.cli.tools` holds those that work on files, `flows.cli.errors` what becomes of
+errors.
 """
 
 from __future__ import annotations
@@ -12,17 +12,13 @@ from typing import Annotated
 
 import typer
 
-from curation.records import GoldilocksError
+from flows.cli import errors
 from flows.cli.tools import tools
-
-INTERRUPTED = 130
-"""Exit status of a command that Ctrl-C ended."""
 
 app = typer.Typer(
     name="goldilocks",
     help="Turn raw math and code problems into RL training sets that are neither too easy nor too hard.",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
@@ -31,61 +27,104 @@ Overrides = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Change a setting of the recipe, as in stage1.band.attempts=8."),
 ]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")]
 RunFolder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run.")]
 
 
-@app.command()
+def _print_version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        typer.echo(f"goldilocks {version('goldilocks-rl')}")
+        raise typer.Exit
+
+
+@app.callback()
+def goldilocks(
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error; warnings stay.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Say also which stages were finished before.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Print the trace of an error.")] = False,
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version, and leave.")
+    ] = False,
+) -> None:
+    """Turn raw math and code problems into RL training sets that are neither too easy nor too hard."""
+    from flows.run import progress
+
+    progress.be(progress.Loudness.QUIET if quiet else progress.Loudness.VERBOSE if verbose else progress.Loudness.USUAL)
+    errors.print_traces(debug)
+
+
+@app.command(short_help="Run a recipe from raw rows to a curated set.")
 def run(
     recipe: Annotated[Path, typer.Argument(metavar="RECIPE.toml", help="What to run.")],
     overrides: Overrides = None,
     out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Run folder; runs/NAME by default.")] = None,
     dry: Annotated[bool, typer.Option("--dry", help="Print what would be done, and do nothing.")] = False,
+    json: Json = False,
 ) -> None:
     """Run a recipe from raw rows to a curated set; a run that was killed goes on where it was."""
     from flows.cli.commands import run_recipe
 
-    run_recipe(recipe, overrides or [], out, dry=dry)
+    run_recipe(recipe, overrides or [], out, dry=dry, as_json=json)
 
 
-@app.command()
+@app.command(short_help="Say what a run will cost, before it runs.")
 def plan(
     recipe: Annotated[Path, typer.Argument(metavar="RECIPE.toml", help="What would be run.")],
     overrides: Overrides = None,
     out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Run folder; runs/NAME by default.")] = None,
     pilot: Annotated[int, typer.Option(min=1, help="Problems of the pilot.")] = 64,
     stated: Annotated[bool, typer.Option("--stated", help="Run nothing: by the costs that the recipe states.")] = False,
+    json: Json = False,
 ) -> None:
     """Say what a run will cost, before it runs: its filters, then a pilot through each stage's policy."""
-    if stated:
-        from flows.cli.plan_stated import print_stated
-
-        print_stated(recipe, overrides or [])
-        return
+    from flows.cli.as_json import plan_table, print_json
     from flows.cli.plan import plan_recipe, print_plan
+    from flows.cli.plan_stated import print_stated, stated_plan
 
-    print_plan(plan_recipe(recipe, out, overrides or [], pilot))
+    if json:
+        plans = stated_plan(recipe, overrides or []) if stated else plan_recipe(recipe, out, overrides or [], pilot)
+        print_json(plan_table(plans))
+    elif stated:
+        print_stated(recipe, overrides or [])
+    else:
+        print_plan(plan_recipe(recipe, out, overrides or [], pilot))
 
 
 @app.command()
-def status(folder: RunFolder) -> None:
+def status(folder: RunFolder, json: Json = False) -> None:
     """Show the funnel so far."""
+    from flows.cli.as_json import print_json, status_table
     from flows.cli.commands import show_status
+
+    if json:
+        print_json(status_table(folder))
+        return
 
     show_status(folder)
 
 
-@app.command()
+@app.command(short_help="Show one problem's whole way, with the evidence.")
 def explain(
     folder: RunFolder,
     problem: Annotated[str, typer.Argument(metavar="PROBLEM_ID", help="A problem's id, or the beginning of one.")],
+    json: Json = False,
 ) -> None:
     """Show one problem's whole way, with the evidence of every decision."""
+    from flows.cli.as_json import explain_table, print_json
     from flows.cli.explain import explain_problem
+
+    if json:
+        print_json(explain_table(folder, problem))
+        return
 
     explain_problem(folder, problem)
 
 
-@app.command()
+@app.command(short_help="Judge recorded attempts again with today's verifier.")
 def rejudge(folder: RunFolder, overrides: Overrides = None) -> None:
     """Judge the recorded attempts again with today's verifier; print which decisions changed, and why."""
     from flows.cli.rejudge import rejudge_run
@@ -93,7 +132,7 @@ def rejudge(folder: RunFolder, overrides: Overrides = None) -> None:
     rejudge_run(folder, overrides or [])
 
 
-@app.command()
+@app.command(short_help="Show the disputed labels, or settle one of them.")
 def review(
     folder: RunFolder,
     accept: Annotated[
@@ -108,7 +147,7 @@ def review(
     review_run(folder, accept, reject, answer)
 
 
-@app.command()
+@app.command(short_help="Train a model on curated sets, or go on training one.")
 def train(
     recipe: Annotated[Path | None, typer.Argument(metavar="RECIPE.toml", help="A training recipe.")] = None,
     overrides: Overrides = None,
@@ -128,7 +167,7 @@ def train(
     typer.echo(train_by(recipe, resume or out, overrides or [], resume=resume is not None))
 
 
-@app.command()
+@app.command(short_help="Judge a set again with a new checkpoint.")
 def refresh(
     folder: RunFolder,
     policy: Annotated[Path, typer.Option("--policy", metavar="CHECKPOINT", help="A model's folder, or a .toml table.")],
@@ -142,7 +181,7 @@ def refresh(
     refresh_run(folder, policy, attempts)
 
 
-@app.command()
+@app.command(short_help="Run recipes on their schedules, until interrupted.")
 def serve(
     recipes: Annotated[list[Path], typer.Argument(metavar="RECIPE.toml…", help="Recipes with a schedule.")],
     out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Run folder, for one recipe.")] = None,
@@ -154,15 +193,25 @@ def serve(
     serve_recipes(recipes, out, port)
 
 
-@app.command()
+@app.command(short_help="List the settings of a recipe and what they mean.")
 def settings(
-    prefix: Annotated[str, typer.Argument(metavar="KEY", help="Only settings below this key.")] = "",
+    key: Annotated[
+        str, typer.Argument(metavar="KEY", help="Only settings below this key, or that have this word.")
+    ] = "",
     train: Annotated[bool, typer.Option("--train", help="Those of a trainer's recipe.")] = False,
+    json: Json = False,
+    schema: Annotated[bool, typer.Option("--schema", help="The JSON Schema of a recipe, for editors.")] = False,
 ) -> None:
     """List every setting of a recipe, with its default and what it means."""
-    from flows.cli.settings import print_settings
+    from flows.cli.as_json import print_json
+    from flows.cli.settings import print_settings, settings_schema, settings_table
 
-    print_settings(prefix, train=train)
+    if schema:
+        print_json(settings_schema(train=train))
+    elif json:
+        print_json(settings_table(key, train=train))
+    else:
+        print_settings(key, train=train)
 
 
 app.add_typer(tools)
@@ -170,15 +219,7 @@ app.add_typer(tools)
 
 def main() -> None:
     """Run the `goldilocks` command: the entry point of the console script."""
-    try:
-        app()
-    except GoldilocksError as error:
-        print(f"goldilocks: {error}", file=sys.stderr)
-        sys.exit(1)
-    except SystemExit as end:  # typer ends an interrupted command so
-        if end.code == INTERRUPTED:
-            print("goldilocks: interrupted; run the same command again to go on.", file=sys.stderr)
-        raise
+    sys.exit(errors.ended(app))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 from rich.console import Console
 
-from curation.filters.decontamination import OverlapSettings, contamination_file
+from curation.filters.decontamination import METHODS, OverlapSettings, contamination_file
 from curation.filters.dedup.embeddings import require_embeddings
 from curation.filters.statements import classify
 from curation.publish.export_formats import export_set
@@ -27,7 +27,6 @@ FIELDS = ("statement", "answer", "choices", "lang", "id", "source", "meta")
 MAPPED_ONLY = ("source", "meta")
 """Fields that are read only where `--map` names them: in other files these names mean other things."""
 BATCH = 20_000
-METHODS = ("ngram", "minhash", "embedding")
 
 
 def classify_file(path: Path, out: Path, columns: Sequence[str]) -> None:
@@ -105,7 +104,8 @@ def decontaminate_file(
     require_other_place(out, path, *against)
     report = contamination_file(path, against, out, settings, field=field, benchmark_field=benchmark_field)
     by_method = ", ".join(f"{method} {hits:,}" for method, hits in report.hits.items())
-    _print_line(f"{report.rows:,} rows, {report.hit_rows:,} overlap ({by_method}): {out}")
+    made = f", {report.template_rows:,} have a benchmark's template with other figures" if report.template_rows else ""
+    _print_line(f"{report.rows:,} rows, {report.hit_rows:,} overlap ({by_method}){made}: {out}")
 
 
 def export_folder(folder: Path, form: str, out: Path) -> None:

@@ -19,7 +19,8 @@ from curation.difficulty.planning import CostEstimate, CostRates, PilotProblem, 
 from curation.difficulty.sampling import SampledProblem, Sampler
 from curation.records import ConfigError, Policy
 from curation.storage.attempts import AttemptStore
-from curation.storage.stages import atomic_write, lock_folder, read_manifest, read_table
+from curation.storage.locks import lock_folder
+from curation.storage.stages import atomic_write, read_manifest, read_table
 from flows.pipelines.by_recipe import pipeline_of
 from flows.run.pipeline import run_pipeline
 from flows.run.policies import open_policy

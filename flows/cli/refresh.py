@@ -1,24 +1,23 @@
-"""`goldilocks refresh`: the flow, with a Prefect API of its own where the user has none, and what it came to."""
+"""`goldilocks refresh`: the set judged again by a new checkpoint, and what it came to."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from flows.serve.server import prefect_api
-
-if TYPE_CHECKING:
-    from flows.pipelines.refresh import RefreshResult
+from flows.pipelines.refresh import RefreshResult, refresh, summarise_refresh
+from flows.serve.server import user_api
 
 
 def refresh_run(folder: Path, policy: Path, attempts: Path | None = None) -> RefreshResult:
-    """Refresh the set of a run, print the result and return it."""
-    with prefect_api():
-        from flows.pipelines.refresh import refresh, summarise_refresh
+    """Refresh the set of a run, print the result and return it; a flow where the user has a Prefect API."""
+    if user_api() is not None:
+        from flows.pipelines.under_prefect import refresh_flow
 
-        result = refresh.with_options(flow_run_name=folder.absolute().name)(folder, policy, attempts)
+        result = refresh_flow.with_options(flow_run_name=folder.absolute().name)(folder, policy, attempts)
+    else:
+        result = refresh(folder, policy, attempts)
     console = Console(highlight=False, markup=False, soft_wrap=True)
     for line in summarise_refresh(result):
         console.print(line)

@@ -18,7 +18,8 @@ from rich.console import Console
 from curation.config import Recipe
 from curation.policies.excerpt import excerpt
 from curation.records import ConfigError, StoreError
-from curation.storage.stages import lock_folder, read_table
+from curation.storage.locks import lock_folder
+from curation.storage.stages import read_table
 from flows.cli.commands import print_funnel
 from flows.cli.training_status import is_training
 from flows.pipelines.by_recipe import pipeline_of

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from curation.publish import review
 from curation.records import ConfigError, StoreError
-from curation.storage.stages import lock_folder
+from curation.storage.locks import lock_folder
 from flows.cli.find_problem import find_id
 from flows.publish.disputes import published_queue
 from flows.run.lookup import rows_of

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import difflib
 import re
+import textwrap
 import typing
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from curation.config import Pick, Recipe
 from curation.config.places import Choice, choice_of, choice_of_field, is_table
@@ -20,6 +20,11 @@ from curation.records import ConfigError
 
 COLUMN = "path or { path | value, take }"
 """How a column of a source is written."""
+
+WIDEST, INDENT = 100, "    "
+"""Columns that a meaning takes at most, and how far it is indented."""
+
+DEFAULT_WORDS = {"": "", "required": ", required"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,28 +71,56 @@ def display_key(key: str) -> str:
     return re.sub(r"\(\w+\)", "", key)
 
 
-def print_settings(prefix: str, *, train: bool = False) -> None:
-    """Print the settings whose key begins with ``prefix``: of a recipe, or of a trainer's."""
-    from training.recipe import TrainRecipe
+def find_settings(key: str, *, train: bool = False) -> list[Setting]:
+    """Return the settings whose key begins with ``key``, else those that have it in their key or meaning.
 
-    recipe: type[BaseModel] = TrainRecipe if train else Recipe
-    rows = [row for row in settings_of(recipe) if row.key.startswith(prefix) or display_key(row.key).startswith(prefix)]
-    if not rows:
+    Raises:
+        ConfigError: there are none.
+    """
+    recipe = _model(train=train)
+    rows = list(settings_of(recipe))
+    found = [row for row in rows if row.key.startswith(key) or display_key(row.key).startswith(key)]
+    if not found:
+        sought = key.lower()
+        found = [row for row in rows if sought in display_key(row.key) or sought in row.meaning.lower()]
+    if not found:
+        nearest = difflib.get_close_matches(key, [display_key(row.key) for row in rows], n=1)
+        hint = f"did you mean `{nearest[0]}`? " if nearest else ""
         tops = ", ".join(recipe.model_fields)
-        raise ConfigError(f"no setting begins with {prefix!r}; the top-level keys are: {tops}.")
-    table = Table(box=None, pad_edge=False)
-    for name in ("key", "type", "default", "meaning"):
-        table.add_column(name, overflow="fold", no_wrap=name == "key")
-    for row in rows:
-        table.add_row(*(escape(text) for text in (row.key, row.kind, row.default, row.meaning)))
+        raise ConfigError(f"no setting is named or says {key!r}; {hint}the top-level keys are: {tops}.")
+    return found
+
+
+def print_settings(key: str, *, train: bool = False) -> None:
+    """Print the settings that `find_settings` finds: of a recipe, or of a trainer's. Two lines each, or more."""
+    rows = find_settings(key, train=train)
     console = Console(highlight=False, markup=False, soft_wrap=True)
-    console.print(table)
+    width = min(console.width, WIDEST)
+    for row in rows:
+        console.print(f"{row.key}  {row.kind}{DEFAULT_WORDS.get(row.default, f', {row.default} by default')}")
+        console.print(textwrap.fill(row.meaning, width, initial_indent=INDENT, subsequent_indent=INDENT))
     if any("(" in row.key for row in rows):
         console.print("\ntable(kind).key is written table.key, where table.kind is that kind")
     if any(row.kind == COLUMN for row in rows):
         console.print(f"\n{COLUMN}:")
         for name, field in Pick.model_fields.items():
             console.print(f"  {name:<6} {field.description}")
+
+
+def settings_table(key: str, *, train: bool = False) -> list[dict[str, str]]:
+    """Return the settings that `find_settings` finds, for programs."""
+    return [asdict(row) for row in find_settings(key, train=train)]
+
+
+def settings_schema(*, train: bool = False) -> dict[str, Any]:
+    """Return the JSON Schema of a recipe, by which editors complete and check TOML."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **_model(train=train).model_json_schema()}
+
+
+def _model(*, train: bool) -> type[BaseModel]:
+    from training.recipe import TrainRecipe
+
+    return TrainRecipe if train else Recipe
 
 
 def _table(choice: Choice) -> type[BaseModel] | None:

@@ -21,7 +21,7 @@ Thinking = Annotated[
 Workers = Annotated[int | None, typer.Option(min=1, help="Verifier processes; one a core by default.")]
 
 
-@tools.command()
+@tools.command(short_help="Run the format filter alone, row by row.")
 def classify(
     rows: Rows,
     out: Annotated[Path, typer.Option("--out", metavar="OUT.jsonl", help="One line per row, in order.")],
@@ -36,14 +36,14 @@ def classify(
     classify_file(rows, out, columns or [])
 
 
-@tools.command()
+@tools.command(short_help="Find rows that overlap with benchmarks.")
 def decontaminate(
     rows: Rows,
     against: Annotated[list[Path], typer.Option("--against", metavar="BENCH", help="A benchmark's file; repeatable.")],
     out: Annotated[Path, typer.Option("--out", metavar="OUT.jsonl", help="One line per row, in order, with its hits.")],
     methods: Annotated[
         list[str] | None,
-        typer.Option("--method", help="ngram, minhash (both by default), embedding (an extra); repeatable."),
+        typer.Option("--method", help="ngram, words (both by default), embedding (an extra); repeatable."),
     ] = None,
     field: Annotated[str | None, typer.Option(help="Where a row's statement stands.")] = None,
     benchmark_field: Annotated[str | None, typer.Option(help="The same for the benchmarks.")] = None,
@@ -111,7 +111,7 @@ def code(
     )
 
 
-@tools.command()
+@tools.command(short_help="Tell what isolation this machine gives foreign code.")
 def doctor() -> None:
     """Tell what isolation this machine gives foreign code, property by property, by trying each."""
     from flows.cli.doctor import print_diagnosis
@@ -119,7 +119,7 @@ def doctor() -> None:
     print_diagnosis()
 
 
-@tools.command("detect-language")
+@tools.command("detect-language", short_help="Tell the language of texts, formulas taken away.")
 def detect_language(
     rows: Rows,
     out: Annotated[Path, typer.Option("--out", metavar="OUT.jsonl", help="The rows with `lang` and `confidence`.")],
@@ -136,7 +136,7 @@ def detect_language(
     typer.echo(", ".join(f"{lang} {count:,}" for lang, count in counts.items()) + f": {out}")
 
 
-@tools.command()
+@tools.command(short_help="Translate a share of a curated set.")
 def translate(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run, or of a curated set.")],
     policy: Annotated[
@@ -162,12 +162,12 @@ def translate(
     typer.echo(translation_summary(counts, folder))
 
 
-@tools.command()
+@tools.command(short_help="Write a curated set for another trainer.")
 def export(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run, or of a curated set.")],
     form: Annotated[
         str,
-        typer.Option("--format", help="verl, trl, open-r1, verifiers, nemo-rl, areal or open-instruct."),
+        typer.Option("--format", help="verl, trl, open-r1, verifiers, nemo-rl, areal, openrlhf, slime, open-instruct."),
     ],
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder to write to.")],
 ) -> None:
@@ -175,3 +175,24 @@ def export(
     from flows.cli.files import export_folder
 
     export_folder(folder, form, out)
+
+
+@tools.command("serve-reward", short_help="Serve the judge over HTTP, for any trainer.")
+def serve_reward(
+    folders: Annotated[
+        list[Path] | None, typer.Argument(metavar="DIR…", help="Runs or sets whose problems may be named by their ids.")
+    ] = None,
+    host: Annotated[str, typer.Option(help="Interface to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 for any.")] = 8765,
+    workers: Workers = None,
+    thinking: Thinking = "<think>",
+    response_format: Annotated[
+        str, typer.Option("--format", help="How responses of math give their answers, as `verify.response_format`.")
+    ] = "any",
+) -> None:
+    """Serve the judge over HTTP: rewards of responses, as the problems were measured, until interrupted."""
+    from curation.scoring import ScoringSettings
+    from flows.cli.reward_service import serve_rewards
+
+    settings = ScoringSettings(thinking=thinking, response_format=response_format, workers=workers)
+    serve_rewards(folders or [], host, port, settings)

@@ -15,7 +15,6 @@ from functools import partial
 from pathlib import Path
 
 import polars as pl
-from prefect import flow
 
 from curation.config import Recipe
 from curation.difficulty import pass_rates
@@ -25,12 +24,11 @@ from curation.difficulty.refresh import ROLLOUT_COUNTS, select_anchor, select_un
 from curation.difficulty.refresh import VERSION as REFRESH_VERSION
 from curation.publish import export, review, versions
 from curation.records import StoreError
-from curation.storage.stages import Shard, StageFolder, file_digest, lock_folder, read_shard, read_table
+from curation.storage.locks import lock_folder
+from curation.storage.stages import Shard, StageFolder, file_digest, read_shard, read_table
 from flows.pipelines.by_recipe import pipeline_of
-from flows.pipelines.curating import as_task
 from flows.pipelines.refresh_inputs import read_trained, with_policy
 from flows.publish import curated_set
-from flows.publish.artifacts import show_set
 from flows.publish.versions import (
     Cause,
     RefreshedRun,
@@ -44,6 +42,8 @@ from flows.publish.versions import (
 )
 from flows.run import retries
 from flows.run.funnel import status
+from flows.run.history import recorded
+from flows.run.observer import current_observer
 from flows.run.pipeline import read_results, run_pipeline, run_stage
 from flows.run.policies import open_policy
 from flows.run.run_folder import Run, difficulty_stage, open_run
@@ -86,7 +86,6 @@ class _PublishedRun:
     before: Version | None
 
 
-@flow(name="refresh", persist_result=False)
 def refresh(folder: Path, policy: Path, attempts: Path | None = None) -> RefreshResult:
     """Judge again what has become uncertain, publish the next version, and return what it took and what changed.
 
@@ -96,7 +95,7 @@ def refresh(folder: Path, policy: Path, attempts: Path | None = None) -> Refresh
         attempts: attempts that training made since, in the columns of `curation.difficulty.refresh.ROLLOUT_COUNTS`.
     """
     folder = folder.absolute()
-    with lock_folder(folder):
+    with lock_folder(folder), recorded(folder, "refresh"):
         published = _read_published_run(open_run(folder))
         recipe, home = with_policy(published.run, policy)
         newest = published.newest
@@ -120,9 +119,9 @@ def _judge(run: RefreshedRun, selected: StageResult) -> Results:
     """Sample and judge the selected problems; what the verifier fails on at once again, for there is no next run."""
     part = run.parts[-1]
     stages = attempts_of(part), verdicts_of(part), llm_judge_of(part)
-    results = run_pipeline(run, stages, as_task, Results((selected,)))
+    results = run_pipeline(run, stages, Results((selected,)))
     while retries.plan_round(results[verdicts_of(part)].folder, run.recipe.verify.retries):
-        results = run_pipeline(run, stages, as_task, Results((selected,)))
+        results = run_pipeline(run, stages, Results((selected,)))
     return results
 
 
@@ -264,7 +263,7 @@ def _show(published: _PublishedRun, version: Version) -> RefreshResult:
     curated = curated_set.republish(published.run, version, published.results)
     stages = status(run, pipeline_of(run.recipe), version.verifier)
     funnel = [stage.row for stage in stages if stage.finished and stage.is_shown]
-    show_set(published.run.recipe.name, curated, funnel)
+    current_observer().published(published.run.recipe.name, curated, funnel)
     return RefreshResult(version, True, _count_reasons(run.place / CHOSEN), version.cost)
 
 

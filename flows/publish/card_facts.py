@@ -8,6 +8,7 @@ from importlib.metadata import version as package_version
 import polars as pl
 
 from curation.config import Recipe
+from curation.filters.decontamination import OVERLAP
 from curation.filters.statements.precision import precision_sentences
 from curation.publish import cards, review
 from curation.publish.versions import MOVED
@@ -132,10 +133,14 @@ def _benchmarks(recipe: Recipe, results: Results) -> tuple[cards.BenchmarkFacts,
     result = results.get(DECONTAMINATION)
     if result is None:
         return ()
-    hits = read_table(result.folder, "hits", ["source", "row", "benchmark", "method"]).unique()
-    hit_counts = hits.group_by("benchmark", "method").len()
+    hits = read_table(result.folder, "hits", ["source", "row", "benchmark", "method", "kind"]).unique()
+    overlaps = hits.filter(pl.col("kind") == OVERLAP)
+    hit_counts = overlaps.group_by("benchmark", "method").len()
     counts = {(name, method): count for name, method, count in hit_counts.iter_rows()}
-    rows = dict(hits.unique(["source", "row", "benchmark"]).group_by("benchmark").len().iter_rows())
+    problems = ["source", "row", "benchmark"]
+    rows = dict(overlaps.unique(problems).group_by("benchmark").len().iter_rows())
+    others = hits.unique(problems).join(overlaps, on=problems, how="anti")
+    templates = dict(others.group_by("benchmark").len().iter_rows())
     methods = recipe.decontamination.methods
     return tuple(
         cards.BenchmarkFacts(
@@ -143,6 +148,7 @@ def _benchmarks(recipe: Recipe, results: Results) -> tuple[cards.BenchmarkFacts,
             benchmark.license,
             rows.get(benchmark.name, 0),
             {m: counts.get((benchmark.name, m), 0) for m in methods},
+            templates.get(benchmark.name, 0),
         )
         for benchmark in recipe.decontamination.against
     )

@@ -139,6 +139,11 @@ def published_verifier(run: Run) -> str | None:
     return str(mark["verifier"]) if mark is not None else None
 
 
+def published_mark(run: Run) -> dict[str, Any] | None:
+    """Return all that the published set was made from, with its files and their sizes; None where nothing is."""
+    return _published(run.folder / "curated")
+
+
 def published_version(run: Run) -> int | None:
     """Return the number of the version that is published; None where nothing is."""
     mark = _published(run.folder / "curated")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from curation.publish.cards import FunnelRow
@@ -22,6 +22,7 @@ class StageStatus:
     finished: bool
     shards: int
     total: int | None
+    notes: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def is_shown(self) -> bool:
@@ -58,7 +59,7 @@ def _is_current(folder: Path, digests: Mapping[str, str]) -> bool:
 
 def _finished(result: StageResult) -> StageStatus:
     shards = result.manifest.shards
-    return StageStatus(result.stage, result.funnel_row, True, shards, shards)
+    return StageStatus(result.stage, result.funnel_row, True, shards, shards, result.manifest.notes)
 
 
 def _unfinished(stage: Stage, folder: Path, total: int | None) -> StageStatus:

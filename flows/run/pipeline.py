@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from curation.records import Domain, StoreError
 from curation.storage.stages import read_manifest
+from flows.run.history import timed
+from flows.run.observer import Item, Work, current_observer
 from flows.run.run_folder import Run
-from flows.run.stage import Results, Stage, StageResult, StageRun, Step
-
-Item = Stage | Step
-Work = Callable[[], StageResult | None]
-Wrap = Callable[[Item, Work], Work]
-"""Puts something around an item's work, as Prefect's task."""
+from flows.run.stage import Results, Stage, StageResult, StageRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,22 +51,17 @@ class Pipeline:
         return tuple(stage for stage in self.stages[:first] if stage.enabled(run))
 
 
-def _as_it_is(_item: Item, work: Work) -> Work:
-    return work
-
-
-def run_pipeline(run: Run, items: Iterable[Item], wrap: Wrap = _as_it_is, results: Results | None = None) -> Results:
+def run_pipeline(run: Run, items: Iterable[Item], results: Results | None = None) -> Results:
     """Run the items that are enabled, one after the other; what is finished is not run again.
 
     Args:
-        wrap: puts Prefect's task around each of them.
         results: of the stages before them, where they are not the first.
     """
-    results = results or Results()
+    results, observer = results or Results(), current_observer()
     for item in items:
         if not item.enabled(run):
             continue
-        result = wrap(item, _work_of(item, run, results))()
+        result = observer.around(item, timed(run.folder, item, _work_of(item, run, results)))()
         results = results.plus(result) if result is not None else results
     return results
 

@@ -7,9 +7,34 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from enum import Enum
 from pathlib import Path
 
 Advance = Callable[[int], None]
+
+
+class Loudness(Enum):
+    """How much is said on standard error."""
+
+    QUIET = "warnings alone"
+    USUAL = "a bar or a line per stage"
+    VERBOSE = "also which stages were finished before"
+
+
+_loudness = Loudness.USUAL
+
+
+def be(loudness: Loudness) -> None:
+    """Say so much from here on."""
+    global _loudness
+    _loudness = loudness
+
+
+def tell(text: str) -> None:
+    """Print a line to who wants to know everything."""
+    if _loudness is Loudness.VERBOSE:
+        print(text, file=sys.stderr, flush=True)
+
 
 NOTE_S = 60.0
 """Where nobody watches, seconds between two notes of a long stage."""
@@ -58,6 +83,9 @@ def bar(title: str, total: int | None, finished: int = 0) -> Iterator[Advance]:
         TimeRemainingColumn,
     )
 
+    if _loudness is Loudness.QUIET:
+        yield lambda _more: None
+        return
     console = Console(stderr=True)
     begun = time.monotonic()
     rows = finished

@@ -8,15 +8,16 @@ Each recipe gets deployments in Prefect, named FLOW/RECIPE:
 
 A run emits `goldilocks.curated` only where it made a new version of the set, so a cron that finds nothing new starts
 nothing; one that finds the folder in use is passed over. A version that a run published and was killed before it said
-so is announced by the next run. Runs that hold GPUs hold a slot of the concurrency limit `goldilocks-gpus`. A failed
-run is tried again, and as every pipeline it goes on where it was; so does the next one after a run that was killed.
+so is announced by the next run. Who may run is said by locks that end with their holder (the folder's, that of its
+training, the machine's GPU slots), never by Prefect's own limits, which a killed holder keeps. A failed run is tried
+again; one that was killed is started again by `flows.serve.runner`, and as every pipeline goes on where it was.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from collections.abc import Sequence
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -26,27 +27,33 @@ from prefect.flows import Flow
 
 from curation.config import Recipe
 from curation.records import ConfigError, StoreError
-from curation.storage.stages import atomic_write, lock_folder
+from curation.storage.locks import lock_folder
+from curation.storage.stages import atomic_write
 from flows.pipelines.by_recipe import check_inputs
-from flows.pipelines.curating import curate
+from flows.pipelines.under_prefect import PrefectPage, curate
 from flows.publish.versions import Version, latest, summary
+from flows.run.observer import observed_by
 from flows.run.recipe import load_recipe
 from flows.run.run_folder import Run, difficulty_stage, new_run, open_run
 from flows.run.spreading import spreading
 from flows.run.training import load_train_recipe, train
+from flows.serve.gpu_slots import gpu_slot
+from flows.serve.unfinished import (
+    ANNOUNCED,
+    FIRST,
+    REFRESHED,
+    announced_version,
+    checkpoint,
+    no_more_rounds,
+    trained_stages,
+    training_folder,
+)
 
 if TYPE_CHECKING:
-    from prefect.client.schemas.objects import ConcurrencyLimitConfig
     from prefect.deployments.runner import RunnerDeployment
 
 CURATED, CHECKPOINT = "goldilocks.curated", "goldilocks.checkpoint"
 """Events: a set has a new version; a trainer has a new model."""
-
-ANNOUNCED = "announced"
-"""In the run folder: the number of the newest version whose event was emitted."""
-
-GPUS = "goldilocks-gpus"
-"""The concurrency limit that runs on GPUs hold."""
 
 RETRIES, RETRY_S = 2, 30
 PATIENT = 40
@@ -87,19 +94,30 @@ def scheduled_training(folder: Path, version: int, recipe: Path, rounds: int | N
         recipe: the trainer's recipe.
         rounds: no stage is trained where so many have been.
     """
-    stages = sorted((folder / "training").glob("[0-9]*/model/config.json"))
-    out = folder / "training" / f"{version:04}"
-    if rounds is not None and len(stages) >= rounds and not out.exists():
-        get_run_logger().info("%d stages were trained, and no more are asked for", len(stages))
+    log, out = get_run_logger(), training_folder(folder, version)
+    if no_more_rounds(folder, version, rounds):
+        log.info("%d stages were trained, and no more are asked for", len(trained_stages(folder)))
         return
-    overrides = [_training_data(folder)]
-    if stages and stages[-1].parent.parent != out:
-        overrides.append(f'model="{stages[-1].parent}"')
-    with gpus():
-        resumed = (out / "run.json").exists()
-        model = train(recipe, out, [] if resumed else overrides, resume=resumed)
-    payload = {"folder": str(folder), "policy": str(model), "attempts": str(out / "attempts.jsonl"), "version": version}
-    emit_event(event=CHECKPOINT, resource=_resource("checkpoint", open_run(folder).recipe.name), payload=payload)
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(lock_folder(folder / "training"))
+        except StoreError as busy:
+            log.info("passed over: %s", busy)
+            return
+        stages, overrides = trained_stages(folder), [_training_data(folder)]
+        if stages and stages[-1] != out:
+            overrides.append(f'model="{stages[-1] / "model"}"')
+        if out not in stages:
+            stack.enter_context(gpu_slot(open_run(folder).recipe.schedule.gpus, log.info))
+            resumed = (out / "run.json").exists()
+            train(recipe, out, [] if resumed else overrides, resume=resumed)
+    if (out / REFRESHED).exists():
+        return
+    emit_event(
+        event=CHECKPOINT,
+        resource=_resource("checkpoint", open_run(folder).recipe.name),
+        payload=checkpoint(folder, version),
+    )
 
 
 @flow(name="refresh", retries=PATIENT, retry_delay_seconds=RETRY_S, persist_result=False)
@@ -113,12 +131,19 @@ def scheduled_refresh(folder: Path, policy: Path, attempts: Path | None = None) 
     """
     from flows.pipelines.refresh import refresh, summarise_refresh
 
-    with gpus() if policy.is_dir() else nullcontext():
-        result = refresh.fn(folder, policy, attempts)
+    log, mark = get_run_logger(), policy.parent / REFRESHED
+    if mark.exists():
+        log.info("the set was judged again by %s before", policy)
+        return
+    slots = open_run(folder).recipe.schedule.gpus
+    with gpu_slot(slots, log.info) if policy.is_dir() else nullcontext(), observed_by(PrefectPage()):
+        result = refresh(folder, policy, attempts)
     for line in summarise_refresh(result):
-        get_run_logger().info(line)
+        log.info(line)
     if result.is_new or result.is_repeated:  # the refresh that made it may have been killed before it said so
         _announce(open_run(folder), result.version)
+    if policy.parent.parent == folder / "training":
+        atomic_write(mark, f"{result.version.number}\n")
 
 
 def _training_data(folder: Path) -> str:
@@ -139,7 +164,8 @@ def _curate(recipe: Path, out: Path | None, overrides: list[str]) -> None:
             return
         _begin_announcing(run)
         run.save()
-        with gpus() if needs_gpus(run) else nullcontext(), spreading(run.recipe):
+        slots, say = run.recipe.schedule.gpus, get_run_logger().info
+        with gpu_slot(slots, say) if needs_gpus(run) else nullcontext(), spreading(run.recipe):
             curate(recipe, run.folder, overrides)
         newest = latest(run.folder)
     # Also what an earlier run published and was killed before it said so; what a refresh made is its own to announce.
@@ -153,21 +179,12 @@ def needs_gpus(run: Run) -> bool:
     return any(policy.kind == "vllm" or (policy.kind == "torch" and policy.device != "cpu") for policy in policies)
 
 
-@contextmanager
-def gpus() -> Iterator[None]:
-    """Hold a slot of the machine's GPUs; wait for one where all are held. A killed holder's slot is free in minutes."""
-    from prefect.concurrency.sync import concurrency
-
-    with concurrency(GPUS, occupy=1):
-        yield
-
-
 def _begin_announcing(run: Run) -> None:
     """Mark what was published before the folder's first scheduled run as announced: it starts nothing by itself."""
-    mark = run.folder / ANNOUNCED
-    if not mark.exists():
+    if not (run.folder / ANNOUNCED).exists():
         newest = latest(run.folder)
-        atomic_write(mark, f"{newest.number if newest is not None else 0}\n")
+        for mark in (FIRST, ANNOUNCED):
+            atomic_write(run.folder / mark, f"{newest.number if newest is not None else 0}\n")
 
 
 def _announce(run: Run, version: Version) -> bool:
@@ -175,17 +192,21 @@ def _announce(run: Run, version: Version) -> bool:
 
     Return whether it was emitted now.
     """
-    mark = run.folder / ANNOUNCED
-    if mark.exists() and int(mark.read_text(encoding="utf-8")) >= version.number:
+    if announced_version(run.folder) >= version.number:
         return False
     payload = {"folder": str(run.folder), "version": version.number, "made_on": version.made_on}
     emit_event(event=CURATED, resource=_resource("set", run.recipe.name), payload=payload)
-    atomic_write(mark, f"{version.number}\n")
+    atomic_write(run.folder / ANNOUNCED, f"{version.number}\n")
     return True
 
 
 def _resource(kind: str, name: str) -> dict[str, str]:
     return {"prefect.resource.id": f"goldilocks.{kind}.{name}", "prefect.resource.name": name}
+
+
+def set_folder(recipe: Recipe, out: Path | None) -> Path:
+    """Return the run folder of a recipe that is served: ``out``, or runs/NAME."""
+    return (out or Path("runs") / recipe.name).absolute()
 
 
 def deployments(path: Path, out: Path | None = None) -> list[RunnerDeployment]:
@@ -198,7 +219,7 @@ def deployments(path: Path, out: Path | None = None) -> list[RunnerDeployment]:
         ConfigError: the recipe cannot be meant, or its trainer's recipe is not there or cannot be.
     """
     recipe = load_recipe(path)
-    folder = (out or Path("runs") / recipe.name).absolute()
+    folder = set_folder(recipe, out)
     registered = [_cron_deployment(recipe, path, folder)]
     schedule = recipe.schedule
     if schedule.train is not None:
@@ -224,7 +245,6 @@ def _cron_deployment(recipe: Recipe, path: Path, folder: Path) -> RunnerDeployme
         recipe.name,
         schedule=Cron(cron, timezone=recipe.schedule.timezone) if cron is not None else None,
         parameters={"recipe": str(path.absolute()), "out": str(folder)},
-        concurrency_limit=_concurrency_limit("CANCEL_NEW"),  # a cron that comes too early is passed over
         description=recipe.description or f"The curated set {recipe.name}.",
         tags=["goldilocks", recipe.name],
         entrypoint_type=EntrypointType.MODULE_PATH,
@@ -260,28 +280,11 @@ def _event_deployment(
         recipe.name,
         triggers=[trigger],
         parameters={name: value for name, value in fixed.items() if value is not None},
-        concurrency_limit=_concurrency_limit("ENQUEUE"),
         description=(scheduled_flow.__doc__ or "").partition("\n")[0],
         tags=["goldilocks", recipe.name],
         entrypoint_type=EntrypointType.MODULE_PATH,
     )
     return cast("RunnerDeployment", deployment)  # awaitable in asynchronous code only
-
-
-def _concurrency_limit(otherwise: str) -> ConcurrencyLimitConfig:
-    """Return the limit of one run of a deployment at a time, with ten minutes to start."""
-    from prefect.client.schemas.objects import ConcurrencyLimitConfig, ConcurrencyLimitStrategy
-
-    strategy = ConcurrencyLimitStrategy(otherwise)
-    return ConcurrencyLimitConfig(limit=1, collision_strategy=strategy, grace_period_seconds=600)
-
-
-def limit_gpus(slots: int) -> None:
-    """Set how many runs may hold GPUs at once."""
-    from prefect.client.orchestration import get_client
-
-    with get_client(sync_client=True) as client:
-        client.upsert_global_concurrency_limit_by_name(GPUS, slots)
 
 
 def schedule_phrase(deployment: RunnerDeployment) -> list[str]:

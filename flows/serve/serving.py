@@ -1,26 +1,39 @@
-"""`goldilocks serve`, and the Prefect server behind it: with its page, its scheduler and its triggers.
+"""`goldilocks serve`: Prefect's server and the runner of deployments as children, started again whenever one ends.
 
 Where PREFECT_API_URL names a server, that one is used. Else one is started on the loopback interface; it keeps its
 records in PREFECT_HOME as SQLite, or in PostgreSQL where PREFECT_API_DATABASE_CONNECTION_URL names one
-(``postgresql+asyncpg://user:password@host:5432/name``). It ends with the process that serves.
+(``postgresql+asyncpg://user:password@host:5432/name``).
 
-Prefect reads its settings when it is first imported, so that happens here once the server is up, and not before.
+The service is crash-only: nothing needs a proper end. A child that ends, however it ends, takes all others with it, and
+they are started again; when this process ends, its children see that and end every process of the service
+(`flows.serve.processes`); what they left over is ended by the next service of the same set. A set is served once at a
+time, by a lock that ends with this process.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import secrets
+import select
+import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 
 from rich.console import Console
 
-from curation.records import ConfigError, GoldilocksError
+from curation.records import ConfigError, GoldilocksError, StoreError
+from curation.storage.locks import lock_folder
+from curation.storage.stages import atomic_write
 from flows.run.recipe import load_recipe
+from flows.serve.processes import TOKEN, end_processes
 from flows.serve.server import stop, wait_for_server
 
 PORT = 4200
@@ -34,19 +47,159 @@ SERVED = {
 
 DATABASE = "PREFECT_API_DATABASE_CONNECTION_URL"
 
+SERVICE = "service"
+"""In the run folder: the lock of its service, and the service's token."""
+
+SHORT_S, LONGEST_WAIT_S = 60.0, 60.0
+"""A child that ends within the first is waited for before it starts again: a second, doubled up to the latter."""
+
+WATCH_S = 0.5
+"""Seconds between two looks at the children."""
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """What is served: the recipes, the run folder of a single one, and the port of Prefect's page."""
+
+    paths: tuple[Path, ...]
+    out: Path | None
+    port: int
+    token: str
+
+
+def serve_recipes(paths: Sequence[Path], out: Path | None = None, port: int | None = None) -> None:
+    """Register the recipes' deployments and run what falls due, until interrupted (`goldilocks serve`).
+
+    Args:
+        out: the run folder, where there is one recipe; runs/NAME where absent.
+
+    Raises:
+        ConfigError: a recipe cannot be meant, two have one name, or ``out`` is given for several.
+        StoreError: one of the sets is served already.
+        GoldilocksError: the port is taken, or what serves ended before it began.
+    """
+    recipes = [load_recipe(path) for path in paths]
+    names = [recipe.name for recipe in recipes]
+    if len(set(names)) < len(names):
+        raise ConfigError(f"two of the recipes have one name ({', '.join(sorted(names))}); their names must differ.")
+    if out is not None and len(paths) > 1:
+        raise ConfigError("--out goes with one recipe; without it each runs in runs/NAME.")
+    folders = [(out or Path("runs") / name).absolute() / SERVICE for name in names]
+    service = Service(tuple(path.absolute() for path in paths), out, port or PORT, secrets.token_hex(8))
+    for name, value in SERVED.items():
+        os.environ.setdefault(name, value)
+    with ExitStack() as stack:
+        for folder in folders:
+            stack.enter_context(_served_once(folder, service.token))
+        stack.callback(end_processes, service.token)
+        stack.enter_context(_ends_on_sigterm())
+        print("starting: Prefect's page and the recipes' schedules", file=sys.stderr, flush=True)
+        _keep_serving(service)
+
 
 @contextmanager
-def serving_api(port: int = PORT) -> Iterator[str]:
-    """Yield the address of a Prefect API that schedules and triggers, for the length of the block.
+def _served_once(folder: Path, token: str) -> Iterator[None]:
+    """Hold a set's service, and end what the service before left over."""
+    mark = folder / "service.json"
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(lock_folder(folder))
+        except StoreError as error:
+            if not mark.exists():
+                raise
+            holder = json.loads(mark.read_text(encoding="utf-8"))["process"]
+            raise StoreError(
+                f"{folder.parent} is served already, by process {holder}; end that one, or give another --out."
+            ) from error
+        if mark.exists():
+            end_processes(str(json.loads(mark.read_text(encoding="utf-8"))["token"]))
+        atomic_write(mark, json.dumps({"token": token, "process": os.getpid()}) + "\n")
+        yield
+
+
+@contextmanager
+def _ends_on_sigterm() -> Iterator[None]:
+    """Have SIGTERM end this process as Ctrl-C does: by way of the blocks that are open."""
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _keep_serving(service: Service) -> None:
+    """Start the children, and start them again when one has ended; the first time, their failure is the command's."""
+    console = Console(highlight=False, markup=False, soft_wrap=True)
+    wait_s, has_served = 1.0, False
+    while True:
+        begun = time.monotonic()
+        try:
+            has_served, ended = _serve_once(service, has_served)
+        except GoldilocksError as error:
+            if not has_served:
+                raise
+            ended = str(error)
+        end_processes(service.token)
+        wait_s = 1.0 if time.monotonic() - begun > SHORT_S else min(2 * wait_s, LONGEST_WAIT_S)
+        console.print(f"{time.strftime('%H:%M:%S')} {ended}; everything is started again")
+        time.sleep(wait_s if wait_s > 1 else 0)
+
+
+def _serve_once(service: Service, has_served: bool) -> tuple[bool, str]:
+    """Run the children until one of them ends; return whether they served, and which ended how."""
+    with ExitStack() as stack:
+        address, server = stack.enter_context(serving_api(service.port, service.token))
+        runner, ready = _start_runner(service, address)
+        stack.callback(stop, runner)
+        with os.fdopen(ready, "rb") as pipe:
+            while runner.poll() is None and (server is None or server.poll() is None):
+                served, _, _ = select.select([pipe], [], [], WATCH_S) if not has_served else ([], [], [])
+                if served and pipe.read(1):
+                    has_served = True
+                if has_served:
+                    time.sleep(WATCH_S)
+        if not has_served and runner.returncode is not None:
+            raise GoldilocksError(f"nothing is served: the runner ended with status {runner.returncode} as it began.")
+        name, process = ("Prefect's server", server) if runner.poll() is None else ("the runner", runner)
+        return has_served, f"{name} ended with status {process.returncode if process is not None else '?'}"
+
+
+def _start_runner(service: Service, address: str) -> tuple[subprocess.Popen[bytes], int]:
+    """Start `flows.serve.runner`; return it, and the end of a pipe on which it says that it serves."""
+    ready, said = os.pipe()
+    command = [sys.executable, "-m", "flows.serve.runner", address, str(said), str(service.out or "")]
+    try:
+        runner = subprocess.Popen(
+            [*command, *map(str, service.paths)],
+            stdin=subprocess.PIPE,
+            pass_fds=(said,),
+            env={**os.environ, "PREFECT_API_URL": address, TOKEN: service.token},
+            start_new_session=True,
+        )
+    finally:
+        os.close(said)
+    return runner, ready
+
+
+@contextmanager
+def serving_api(port: int = PORT, token: str = "") -> Iterator[tuple[str, subprocess.Popen[bytes] | None]]:
+    """Yield the address of a Prefect API that schedules and triggers, for the length of the block, and its process.
+
+    The process is None where the user's own API is used.
+
+    Args:
+        token: of the service that the process belongs to.
 
     Raises:
         GoldilocksError: the port is taken, or the server does not come up.
     """
-    for name, value in SERVED.items():
-        os.environ.setdefault(name, value)
     user_api = os.environ.get("PREFECT_API_URL")
     if user_api:
-        yield user_api
+        yield user_api, None
         return
     _require_free(port)
     address = f"http://127.0.0.1:{port}/api"
@@ -57,19 +210,18 @@ def serving_api(port: int = PORT) -> Iterator[str]:
         stderr=subprocess.DEVNULL,
         env={
             **os.environ,
+            **({TOKEN: token} if token else {}),
             "PREFECT_SERVER_API_HOST": "127.0.0.1",
             "PREFECT_SERVER_API_PORT": str(port),
             "PREFECT_UI_API_URL": address,
         },
         start_new_session=True,
     )
-    os.environ["PREFECT_API_URL"] = address
     try:
         ended = f"run `python -m flows.serve.server 4200` to see why, and look at {DATABASE} if you set it"
         wait_for_server(process, address, "Prefect's server", ended=ended, silent="start it again")
-        yield address
+        yield address, process
     finally:
-        os.environ.pop("PREFECT_API_URL", None)
         stop(process)
 
 
@@ -83,33 +235,3 @@ def _require_free(port: int) -> None:
                 f"port {port} is taken ({error.strerror}); give another --port, or set PREFECT_API_URL to the server "
                 "that runs there."
             ) from error
-
-
-def serve_recipes(paths: Sequence[Path], out: Path | None = None, port: int | None = None) -> None:
-    """Register the recipes' deployments and run what falls due, until interrupted (`goldilocks serve`).
-
-    Args:
-        out: the run folder, where there is one recipe; runs/NAME where absent.
-
-    Raises:
-        ConfigError: a recipe cannot be meant, two have one name, or ``out`` is given for several.
-    """
-    recipes = [load_recipe(path) for path in paths]
-    names = [recipe.name for recipe in recipes]
-    if len(set(names)) < len(names):
-        raise ConfigError(f"two of the recipes have one name ({', '.join(sorted(names))}); their names must differ.")
-    if out is not None and len(paths) > 1:
-        raise ConfigError("--out goes with one recipe; without it each runs in runs/NAME.")
-    console = Console(highlight=False, markup=False, soft_wrap=True)
-    with serving_api(port or PORT) as address:
-        from prefect import serve
-
-        from flows.serve.schedule import deployments, limit_gpus, schedule_phrase
-
-        registered = [deployment for path in paths for deployment in deployments(path, out)]
-        limit_gpus(min(recipe.schedule.gpus for recipe in recipes))
-        console.print(f"serving at {address.removesuffix('/api')}; Ctrl-C ends it")
-        for deployment in registered:
-            starts = ", ".join(schedule_phrase(deployment))
-            console.print(f"  {deployment.flow_name}/{deployment.name}: {starts or 'when it is asked for'}")
-        serve(*registered, print_starting_message=False)

@@ -2,45 +2,91 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 import polars as pl
 
-from curation.config import Benchmark, ProblemColumns, Source
+from curation.config import Benchmark, ProblemColumns, Recipe, Source
 from curation.filters import decontamination
 from curation.filters.decontamination.overlap import BenchmarkIndex, OverlapSettings
 from curation.filters.dedup.embeddings import require_embeddings
 from curation.sources import problems as sources
-from curation.storage.stages import Shard, read_shard
+from curation.storage.stages import Shard, StageFolder, read_shard
 from flows.run.run_folder import Run
-from flows.run.stage import Stage, StageResult, StageRun
+from flows.run.stage import Stage, StageResult, StageRun, shard_counts
 
 
 def find_contamination(job: StageRun) -> StageResult:
     """Drop problems that overlap with the recipe's benchmarks."""
     settings, home, problems = job.recipe.decontamination, job.run.recipe_folder, job.problems.folder
-    benchmark_sources = [(benchmark, _as_source(benchmark)) for benchmark in settings.against]
     digests = {
-        f"benchmark {benchmark.name}": sources.source_digest(source, home) for benchmark, source in benchmark_sources
+        f"benchmark {benchmark.name}": sources.source_digest(_as_source(benchmark), home)
+        for benchmark in settings.against
     }
     folder = job.open(decontamination.VERSION, settings.digest(), job.problems, digests=digests)
     if (result := job.finished(folder)) is not None:
         return result
-    benchmarks = pl.concat(
-        frame.select("row", "statement", benchmark=pl.lit(benchmark.name))
-        for benchmark, source in benchmark_sources
-        for frame in sources.read_source(source, home, job.recipe.shard_rows)
-    )
-    overlap = OverlapSettings(settings.methods, settings.ngram, settings.whole, settings.similarity, settings.cosine)
-    overlaps = BenchmarkIndex(benchmarks, overlap)
+    overlap = overlap_settings(job.recipe)
+    scores = _measure(job, overlap, digests)
 
     def work(index: int) -> Shard:
         frame = read_shard(problems, "kept", index)
-        hits = overlaps.hits(frame["statement"])
-        kept, dropped = decontamination.drop_contaminated(frame, hits)
-        return Shard(frame.height, {"kept": kept, "dropped": dropped, "hits": decontamination.format_hits(frame, hits)})
+        hits = decontamination.classify_hits(read_shard(scores, "scores", index), overlap)
+        kept, dropped = decontamination.drop_contaminated(frame, hits, with_templates=settings.templates == "drop")
+        notes = {"templates": decontamination.count_templates(hits)}
+        tables = {"kept": kept, "dropped": dropped, "hits": decontamination.format_hits(frame, hits)}
+        return Shard(frame.height, tables, notes=notes)
 
     return job.shard_by_shard(folder, work)
+
+
+def overlap_settings(recipe: Recipe) -> OverlapSettings:
+    """Return how overlap is measured in a run of the recipe."""
+    settings = recipe.decontamination
+    of_programs = recipe.flow == "curate-code"
+    return OverlapSettings(
+        methods=settings.methods,
+        ngram=settings.ngram,
+        whole=settings.whole,
+        coverage=settings.coverage,
+        words=settings.words,
+        cosine=settings.program_cosine if of_programs else settings.cosine,
+        blend=0.5 if of_programs else 0.0,
+        candidates=settings.candidates,
+        figures=0.0 if of_programs else settings.figures,
+        formulas=0.0 if of_programs else settings.formulas,
+        template=settings.template,
+    )
+
+
+def _measure(job: StageRun, overlap: OverlapSettings, digests: Mapping[str, str]) -> Path:
+    """Return the folder of all scores that could count, measured now or in an earlier run with other thresholds."""
+    place, problems = job.stage.folder_in(job.run), job.problems.folder
+    made_from = {job.problems.name: job.problems.manifest.digest, **digests}
+    folder = StageFolder(
+        place.with_name(place.name + "-scores"),
+        "decontamination.scores",
+        decontamination.VERSION,
+        overlap.measured_with,
+        made_from,
+    )
+    if folder.manifest() is not None:
+        return folder.folder
+    benchmarks = pl.concat(
+        frame.select("row", "statement", benchmark=pl.lit(benchmark.name))
+        for benchmark in job.recipe.decontamination.against
+        for frame in sources.read_source(_as_source(benchmark), job.run.recipe_folder, job.recipe.shard_rows)
+    )
+    index = BenchmarkIndex(benchmarks, overlap)
+    for shard in range(len(shard_counts(problems))):
+        index.count(read_shard(problems, "kept", shard, ["statement"])["statement"])
+
+    def work(shard: int) -> Shard:
+        frame = read_shard(problems, "kept", shard, ["statement"])
+        return Shard(frame.height, {"scores": index.scores(frame["statement"])}, kept_rows=frame.height)
+
+    return job.shard_by_shard(folder, work).folder
 
 
 def _as_source(benchmark: Benchmark) -> Source:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
 import polars as pl
 
 from curation.filters.dedup import near
+from curation.filters.dedup.sketches import Ranks
 from curation.publish import review
-from curation.records import PROBLEM, Outcome
-from curation.storage.stages import Shard, read_shard, read_table
+from curation.records import Outcome
+from curation.storage.stages import Shard, StageFolder, read_shard
+from flows.run.progress import bar
 from flows.run.run_folder import Run
-from flows.run.stage import Stage, StageResult, StageRun
+from flows.run.stage import Stage, StageResult, StageRun, shard_counts
 from flows.stages.judging import open_judge, verifier_version
 
 
@@ -21,13 +27,9 @@ def find_near_duplicates(job: StageRun) -> StageResult:
     folder = job.open(near.VERSION, settings_text, job.problems)
     if (result := job.finished(folder)) is not None:
         return result
-    rows = read_table(problems, "kept", ["id", "source", "row", "statement", "answer", "lang"])
-    members = near.near_duplicates(
-        rows.with_columns(verified=pl.col("id").is_in(accepted)) if rows.height else PROBLEM.to_frame(),
-        [source.name for source in run.recipe.sources],
-        threshold=settings.threshold,
-        figures_agree=settings.figures_agree,
-    )
+    shards = StageShards(problems)
+    ranks = near.source_ranks(shards, [source.name for source in run.recipe.sources], accepted)
+    members = near.cluster_members(shards, ranks, _similar_pairs(job, shards, ranks, accepted), settings.threshold)
     pairs = near.reference_pairs(members)
     with open_judge(run) as judge:
         outcomes = list(judge.compare_pairs(pairs)) if pairs else []
@@ -35,12 +37,50 @@ def find_near_duplicates(job: StageRun) -> StageResult:
 
     def work(index: int) -> Shard:
         frame = read_shard(problems, "kept", index)
-        split = near.drop_near_duplicates(frame, members, equal, accepted)
-        dropped = pl.concat([split.duplicates, split.disputed])
         shard_members = members.join(frame, on=["source", "row"], how="semi")
+        split = near.drop_near_duplicates(frame, shard_members, equal, accepted)
+        dropped = pl.concat([split.duplicates, split.disputed])
         return Shard(frame.height, {"kept": split.kept, "dropped": dropped, "members": shard_members})
 
     return job.shard_by_shard(folder, work)
+
+
+class StageShards:
+    """The kept rows of a finished stage, a shard at a time."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._count = len(shard_counts(folder))
+
+    def __len__(self) -> int:
+        return self._count
+
+    def read(self, index: int, columns: Sequence[str]) -> pl.DataFrame:
+        """Return these columns of one shard."""
+        return read_shard(self._folder, "kept", index, columns)
+
+
+def _similar_pairs(job: StageRun, shards: StageShards, ranks: Ranks, accepted: Sequence[str]) -> pl.DataFrame:
+    """Return all pairs that are similar enough to be kept, measured now or in an earlier run with another threshold.
+
+    They lie in a folder of their own beside the stage's. A killed run goes on behind the last shard that it sketched.
+    """
+    settings, sources = job.recipe.near_dedup, [source.name for source in job.recipe.sources]
+    measured_with = f"{settings.floor} {settings.figures_agree} {sources} {sorted(accepted)}"
+    place = job.stage.folder_in(job.run)
+    read = {job.problems.name: job.problems.manifest.digest}
+    folder = StageFolder(place.with_name(place.name + "-pairs"), "near_dedup.pairs", near.VERSION, measured_with, read)
+    if folder.manifest() is None:
+        folder.prepare()
+        scratch = folder.folder / "sketches"
+        with bar(f"{job.stage.title}: sketches", job.problems.manifest.kept) as advance:
+            pairs = near.similar_pairs(
+                shards, ranks, scratch, settings.floor, figures_agree=settings.figures_agree, advance=advance
+            )
+        folder.write(0, Shard(len(ranks), {"pairs": pairs}, kept_rows=len(ranks)))
+        folder.close(1)
+        shutil.rmtree(scratch, ignore_errors=True)
+    return folder.read("pairs", 0)
 
 
 def _is_enabled(run: Run) -> bool:

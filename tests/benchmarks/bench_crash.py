@@ -25,7 +25,6 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
-from flows.serve.server import prefect_api
 from training.embedded_model import WEIGHTS
 from training.embedded_model.problems import Split, generate_exercises
 
@@ -212,15 +211,14 @@ def main() -> None:
     for path in (quiet, killed):
         path.mkdir(parents=True, exist_ok=True)
     parts = {"run": RUN, "refresh": REFRESH}
-    with prefect_api():
-        for (part, phases), calm, harried in zip(
-            parts.items(), commands(recipe, quiet), commands(recipe, killed), strict=True
-        ):
-            if parsed.part in (None, part):
-                begun = time.monotonic()
-                finish(calm, folder / "quiet.log")
-                print(f"{part}, undisturbed: {time.monotonic() - begun:.0f} s", flush=True)
-                sweep(harried, phases, quiet, killed)
+    for (part, phases), calm, harried in zip(
+        parts.items(), commands(recipe, quiet), commands(recipe, killed), strict=True
+    ):
+        if parsed.part in (None, part):
+            begun = time.monotonic()
+            finish(calm, folder / "quiet.log")
+            print(f"{part}, undisturbed: {time.monotonic() - begun:.0f} s", flush=True)
+            sweep(harried, phases, quiet, killed)
 
 
 if __name__ == "__main__":

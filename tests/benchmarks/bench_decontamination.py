@@ -1,11 +1,15 @@
-"""What each contamination method finds of paraphrased benchmark items, and of what it should not find.
+"""What decontamination finds of rephrased benchmark rows, and what it takes of sets that are disjoint.
 
-    python tests/benchmarks/bench_decontamination.py [DATA] [--unrelated 8000] [--no-embeddings]
+    python tests/benchmarks/bench_decontamination.py [DATA] [--disjoint BENCH ROWS]… [--no-embeddings]
 
 DATA holds the shared sets (default: $GOLDILOCKS_DATA, or shared/data beside the checkout). The originals of a file of
-pairs are the benchmark, their paraphrases the input: recall is the share of paraphrases with a hit, ``right`` the share
-whose best hit is their own original. Unrelated rows are problems of other sets and of the same set outside the pairs;
-each method is shown at its default, and at the least threshold with at most 0.5 % false hits.
+pairs are the benchmark. ``rephrased`` rows should overlap (``own``: with their own original); ``left out`` are the same
+rows, each without its own original in the benchmark; ``disjoint`` ones are other sets, of which a few rows are the
+same problem all the same (MBPP and HumanEval both ask whether a number is prime). Rephrased rows without any text are
+counted apart. ``--disjoint`` adds a benchmark and rows of your own: .json (a list) or .jsonl, statements in `problem`.
+
+Settings are the recipe's defaults; figures in per cent of the rows, rows per second of CPU time. Each benchmark's
+corpus is all rows that are shown with it.
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -23,93 +27,102 @@ import polars as pl
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from curation.filters.decontamination import BenchmarkIndex, OverlapSettings  # noqa: E402
+from curation.filters.decontamination import (  # noqa: E402
+    METHODS,
+    OVERLAP,
+    TEMPLATE,
+    BenchmarkIndex,
+    OverlapSettings,
+    classify_hits,
+)
 
-UNRELATED = {
-    "gsm8k_rephrased": ("math/gsm8k", "math/svamp", "math/aqua_rat", "math/imo_answerbench"),
-    "humaneval_rephrased": ("code/mbpp_sanitized", "code/humaneval"),
-}
-RUNS = (13, 10, 8)
-FALSE = 0.005
-
-
-def rows(path: Path) -> list[dict[str, str]]:
-    """Return the rows of a JSON lines file."""
-    return [json.loads(line) for line in path.open(encoding="utf-8")]
-
-
-def unrelated(folder: Path, pairs: list[dict[str, str]], names: tuple[str, ...], most: int) -> pl.Series:
-    """Return problems of the named sets not among the originals, evenly taken, at most ``most`` of each set."""
-    originals = {"".join(pair["original"].split()) for pair in pairs}
-    problems: list[str] = []
-    for name in names:
-        texts = [
-            text for row in rows(folder / f"{name}.jsonl") for text in [row.get("problem") or row.get("prompt")] if text
-        ]
-        far = [text for text in texts if not any("".join(text.split()) in original for original in originals)]
-        problems += far[:: max(1, -(-len(far) // most))]
-    return pl.Series(problems)
+DISJOINT = {"gsm8k_rephrased": ("math/svamp",), "humaneval_rephrased": ("code/mbpp_sanitized",)}
+OF_PROGRAMS = OverlapSettings(figures=0.0, formulas=0.0, cosine=0.54, blend=0.5)
+"""What `flows.stages.decontamination.overlap_settings` says in the code pipeline."""
 
 
-def best(index: BenchmarkIndex, texts: pl.Series) -> pl.DataFrame:
-    """Return each text's best score (0 without a hit) and the benchmark row it belongs to."""
-    hits = index.hits(texts).group_by("row", maintain_order=True).first()
-    lines = pl.DataFrame({"row": pl.int_range(len(texts), eager=True)})
-    return lines.join(hits, on="row", how="left").with_columns(pl.col("score").fill_null(0.0))
+def statements(path: Path) -> list[str]:
+    """Return the statements of a file of rows."""
+    text = path.read_text(encoding="utf-8")
+    rows = json.loads(text) if path.suffix == ".json" else [json.loads(line) for line in text.splitlines()]
+    return [text for row in rows for text in [row.get("problem") or row.get("prompt")] if text]
 
 
-def settings(embeddings: bool) -> Iterator[tuple[str, OverlapSettings, float]]:
-    """Yield what is measured: a name, settings that keep low scores too, and the default threshold."""
-    for run in RUNS:
-        yield f"ngram, {run} tokens", OverlapSettings(("ngram",), ngram=run), 1e-9
-    yield "minhash", OverlapSettings(("minhash",), similarity=0.15), OverlapSettings().similarity
-    if embeddings:
-        yield "embedding", OverlapSettings(("embedding",), cosine=0.3), OverlapSettings().cosine
+def line(name: str, scores: pl.DataFrame, count: int, settings: OverlapSettings, seconds: float) -> dict[str, object]:
+    """Return a row of the table: the share of rows with an overlap by method and in all, and of templates."""
+    hits = classify_hits(scores, settings)
+    overlaps = hits.filter(pl.col("kind") == OVERLAP)
+
+    def share(frame: pl.DataFrame) -> float:
+        return round(100 * frame["row"].n_unique() / max(1, count), 2)
+
+    by_method = {m: share(overlaps.filter(pl.col("method") == m)) for m in settings.methods}
+    without = share(overlaps.filter(pl.col("method") != "embedding"))
+    templates = share(hits.filter(pl.col("kind") == TEMPLATE).join(overlaps, on="row", how="anti"))
+    rate = round(count / seconds) if seconds else None
+    return {"rows": name, "n": count, **by_method, "lexical": without, "all": share(overlaps), "template": templates,
+            "per_cpu_s": rate}  # fmt: skip
 
 
-def measured(folder: Path, name: str, most: int, embeddings: bool) -> pl.DataFrame:
-    """Return one row per method and threshold."""
-    pairs = rows(folder / "contamination" / f"{name}.jsonl")
-    benchmark = pl.DataFrame({"benchmark": name, "row": range(len(pairs)), "statement": [p["original"] for p in pairs]})
-    paraphrases = pl.Series([pair["rephrased"] for pair in pairs])
-    others = unrelated(folder, pairs, UNRELATED[name], most)
-    lines = []
-    for method, overlap, default in settings(embeddings):
-        start = time.perf_counter()
-        index = BenchmarkIndex(benchmark, overlap)
-        hits, wrong = best(index, paraphrases), best(index, others)
-        rate = (len(others) + 2 * len(pairs)) / (time.perf_counter() - start)
-        allowed = int(FALSE * len(others))
-        strict = wrong["score"].sort(descending=True)[allowed] + 1e-6
-        for kind, threshold in (("default", default), ("0.5 % false", strict)):
-            if kind == "default" or not method.startswith("ngram"):
-                hit = pl.col("score") >= threshold
-                right = hit & (pl.col("benchmark_row") == pl.col("row"))
-                lines.append(
-                    {
-                        "method": method,
-                        "at": kind,
-                        "threshold": round(threshold, 3),
-                        "recall": hits.select(hit.mean().round(4)).item(),
-                        "right": hits.select(right.mean().round(4)).item(),
-                        "false": wrong.select(hit.mean().round(5)).item(),
-                        "texts_per_s": round(rate),
-                    }
-                )
-    print(f"\n{name}: {len(pairs)} pairs, {len(others):,} unrelated rows of {', '.join(UNRELATED[name])}")
-    return pl.DataFrame(lines)
+def measured(
+    benchmark: list[str], sets: dict[str, list[str]], settings: OverlapSettings
+) -> tuple[dict[str, pl.DataFrame], dict[str, float]]:
+    """Return the scores of each set, and the CPU seconds that they took."""
+    index = BenchmarkIndex(
+        pl.DataFrame({"benchmark": "b", "row": range(len(benchmark)), "statement": benchmark}), settings
+    )
+    for texts in sets.values():
+        index.count(pl.Series(texts))
+    scores, seconds = {}, {}
+    for name, texts in sets.items():
+        start = time.process_time()
+        scores[name] = index.scores(pl.Series(texts))
+        seconds[name] = time.process_time() - start
+    return scores, seconds
+
+
+def rephrased(data: Path, name: str, settings: OverlapSettings) -> pl.DataFrame:
+    """Return the table of one file of pairs."""
+    pairs = [json.loads(line) for line in (data / "contamination" / f"{name}.jsonl").open(encoding="utf-8")]
+    pairs = [{"id": number, **pair} for number, pair in enumerate(pairs)]
+    some = [pair for pair in pairs if pair["rephrased"].strip()]
+    sets = {"rephrased": [pair["rephrased"] for pair in some]}
+    sets |= {path: statements(data / f"{path}.jsonl") for path in DISJOINT[name]}
+    # many hits of a row, so that those on its own original can be told from the others
+    scores, seconds = measured([pair["original"] for pair in pairs], sets, replace(settings, most=100))
+    ids = pl.Series([pair["id"] for pair in pairs])
+    own = scores["rephrased"].filter(
+        pl.Series([pair["id"] for pair in some])[scores["rephrased"]["row"]]
+        == ids[scores["rephrased"]["benchmark_row"]]
+    )
+    print(f"\n{name}: {len(pairs)} pairs, {len(pairs) - len(some)} of them without any rephrased text")
+    table = [
+        line("rephrased, any row", scores["rephrased"], len(some), settings, seconds["rephrased"]),
+        line("rephrased, own row", own, len(some), settings, 0),
+        line("left out", scores["rephrased"].join(own, on=own.columns, how="anti"), len(some), settings, 0),
+    ]
+    table += [line(path, scores[path], len(sets[path]), settings, seconds[path]) for path in DISJOINT[name]]
+    return pl.DataFrame(table)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     default = Path(os.environ.get("GOLDILOCKS_DATA", ROOT.parent / "shared" / "data"))
     parser.add_argument("data", nargs="?", type=Path, default=default)
-    parser.add_argument("--unrelated", type=int, default=8000, help="at most so many rows of each unrelated set")
+    parser.add_argument("--disjoint", nargs=2, type=Path, action="append", default=[], metavar=("BENCH", "ROWS"))
     parser.add_argument("--no-embeddings", action="store_true")
     arguments = parser.parse_args()
-    with pl.Config(tbl_rows=20, tbl_cols=10, fmt_str_lengths=40, tbl_hide_dataframe_shape=True):
-        for name in UNRELATED:
-            print(measured(arguments.data, name, arguments.unrelated, not arguments.no_embeddings))
+    methods = METHODS[:2] if arguments.no_embeddings else METHODS
+    settings = OverlapSettings(methods=methods)
+    with pl.Config(tbl_rows=20, tbl_cols=12, tbl_width_chars=160, fmt_str_lengths=40, tbl_hide_dataframe_shape=True):
+        for name in DISJOINT:
+            of_set = OF_PROGRAMS if name.startswith("humaneval") else settings
+            print(rephrased(arguments.data, name, replace(of_set, methods=methods)))
+        for benchmark, rows in arguments.disjoint:
+            texts = statements(rows)
+            scores, seconds = measured(statements(benchmark), {"rows": texts}, settings)
+            print(f"\n{rows.name} against {benchmark.name}")
+            print(pl.DataFrame([line(rows.stem, scores["rows"], len(texts), settings, seconds["rows"])]))
 
 
 if __name__ == "__main__":

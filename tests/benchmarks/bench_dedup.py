@@ -1,23 +1,31 @@
 """How fast and how good near duplicates are: 100,000 rows, of which a known share was planted.
 
     python tests/benchmarks/bench_dedup.py [DATA] [--rows 100000]
+    python tests/benchmarks/bench_dedup.py [DATA] --stream 1000000 [--folder DIR] [--shard-rows 10000]
 
 DATA holds the shared sets (default: $GOLDILOCKS_DATA, or shared/data beside the checkout). Rows are its math problems,
 then as many changed copies as are wanted, by four recipes in turn: ``typography`` (case, spaces, LaTeX spacing,
 thousands commas) and ``word`` (one word in thirty replaced, no number) are near duplicates; ``number`` (one number
 changed) and ``half`` (every other word replaced) are other problems.
+
+``--stream`` writes so many rows as shards, another process doing it, and shows what finding their near duplicates
+takes: memory as the rows grow, disk, and the time of each step. Six rows of seven are templates (an original with new
+numbers and one word in ten replaced: other problems), one is a planted near copy of a row shortly before.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import os
 import random
 import re
 import resource
 import sys
+import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
@@ -25,6 +33,7 @@ import polars as pl
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
+from curation.filters.dedup import near  # noqa: E402
 from curation.filters.dedup.near import near_duplicates  # noqa: E402
 
 RECIPES = ("typography", "word", "number", "half")
@@ -74,12 +83,105 @@ def planted(originals: list[tuple[str, str]], count: int) -> pl.DataFrame:
     )  # fmt: skip
 
 
+def template(text: str, draw: random.Random, words: list[str]) -> str:
+    """Return another problem of the same kind: new numbers, one plain word in ten replaced."""
+    parts = NUMBER.sub(lambda _: str(draw.randrange(2, 5000)), text).split(" ")
+    plain = [i for i, part in enumerate(parts) if part.isalpha() and len(part) > 3]
+    for place in draw.sample(plain, len(plain) // 10):
+        parts[place] = draw.choice(words)
+    return " ".join(parts)
+
+
+def write_shards(folder: Path, data: Path, rows: int, shard_rows: int) -> None:
+    """Write shards of templates and near copies of them, those that are there already left as they are."""
+    originals = [text for _, text in statements(data)]
+    words = sorted({word for text in originals for word in text.split() if word.isalpha() and len(word) > 5})
+    for index in range(-(-rows // shard_rows)):
+        file = folder / f"{index:05}.parquet"
+        if file.exists():
+            continue
+        draw = random.Random(index)
+        texts: list[str] = []
+        while len(texts) < min(shard_rows, rows - index * shard_rows):
+            if texts and draw.random() < 1 / 7:
+                recent = texts[-draw.randrange(1, min(50, len(texts)) + 1)]
+                texts.append(changed(recent, draw.choice(("typography", "word")), draw, words))
+            else:
+                texts.append(template(draw.choice(originals), draw, words))
+        at = range(index * shard_rows, index * shard_rows + len(texts))
+        frame = pl.DataFrame({"row": at, "statement": texts}, schema_overrides={"row": pl.Int64})
+        frame.select(
+            "row", "statement", id=pl.format("p{}", "row"), source=pl.lit("a"), answer=pl.lit("1"), lang=pl.lit("en")
+        ).write_parquet(file)
+
+
+class Folder:
+    """Shards of a folder."""
+
+    def __init__(self, folder: Path, rows: int, shard_rows: int) -> None:
+        self._files = [folder / f"{index:05}.parquet" for index in range(-(-rows // shard_rows))]
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def read(self, index: int, columns: Sequence[str]) -> pl.DataFrame:
+        """Return these columns of one shard."""
+        return pl.read_parquet(self._files[index], columns=list(columns))
+
+
+def resident_mb() -> float:
+    """Return the resident memory of this process, MB; files that it maps count."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE") / 1e6
+
+
+def stream(data: Path, folder: Path, rows: int, shard_rows: int) -> None:
+    """Print memory by rows, and disk and time by step."""
+    writer = multiprocessing.get_context("spawn").Process(target=write_shards, args=(folder, data, rows, shard_rows))
+    writer.start()
+    writer.join()
+    shards, seen, steps = Folder(folder, rows, shard_rows), 0, []
+    scratch = folder / "sketches"
+    scratch.mkdir(exist_ok=True)
+
+    def step(name: str, start: tuple[float, float]) -> tuple[float, float]:
+        now = time.process_time(), time.perf_counter()
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+        steps.append((name, round(now[0] - start[0], 1), round(now[1] - start[1], 1), round(peak)))
+        return now
+
+    def advance(count: int) -> None:
+        nonlocal seen
+        seen += count
+        if seen % (10 * shard_rows) == 0 or seen == rows:
+            print(f"{seen:>12,} rows sketched: {resident_mb():,.0f} MB resident", flush=True)
+
+    start = step("start", (time.process_time(), time.perf_counter()))
+    ranks = near.source_ranks(shards, ["a"], [])
+    start = step("ranks", start)
+    pairs = near.similar_pairs(shards, ranks, scratch, 0.75, advance=advance)
+    disk = sum(file.stat().st_size for file in scratch.iterdir()) / 1e9
+    start = step("sketches and pairs", start)
+    members = near.cluster_members(shards, ranks, pairs, 0.75)
+    step("clusters", start)
+    print(f"{rows:,} rows, {pairs.height:,} similar pairs, {members.height:,} go; {disk:.2f} GB of sketches on disk")
+    print(pl.DataFrame(steps, schema=["step", "cpu_s", "wall_s", "peak_mb"], orient="row"))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     default = Path(os.environ.get("GOLDILOCKS_DATA", ROOT.parent / "shared" / "data"))
     parser.add_argument("data", nargs="?", type=Path, default=default)
     parser.add_argument("--rows", type=int, default=100_000)
+    parser.add_argument("--stream", type=int, help="rows to be written as shards and read one at a time")
+    parser.add_argument("--shard-rows", type=int, default=10_000)
+    parser.add_argument("--folder", type=Path, help="where the shards are kept; a temporary folder where absent")
     arguments = parser.parse_args()
+    if arguments.stream:
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = arguments.folder or Path(scratch)
+            folder.mkdir(parents=True, exist_ok=True)
+            stream(arguments.data, folder, arguments.stream, arguments.shard_rows)
+        return
     rows = planted(statements(arguments.data), arguments.rows)
     start = time.perf_counter()
     members = near_duplicates(rows, ["a", "b"])

@@ -35,7 +35,6 @@ from typing import Any
 import polars as pl
 
 from curation.storage.stages import atomic_write
-from flows.serve.server import prefect_api  # Prefect itself is imported once its server is up, and keeps quiet
 from tests.embedded_model.measure import measure_pass_rates
 from training.embedded_model import WEIGHTS
 from training.embedded_model.problems import Split, generate_exercises
@@ -238,8 +237,7 @@ def main() -> None:
         raise SystemExit(f"{folder} holds a comparison of other figures; give another folder")
     folder.mkdir(parents=True, exist_ok=True)
     atomic_write(held_plan, json.dumps(parsed) + "\n")
-    with prefect_api():
-        by_seed = {seed: run_seed(plan, seed, folder / f"seed-{seed}") for seed in seeds}
+    by_seed = {seed: run_seed(plan, seed, folder / f"seed-{seed}") for seed in seeds}
     report(plan, rates(plan, WEIGHTS, folder / "rates-start.json"), by_seed)
 
 

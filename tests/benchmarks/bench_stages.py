@@ -22,7 +22,6 @@ from curation.publish.cards import compare_stages
 from curation.records import DropReason, problem_id
 from flows.cli.commands import run_recipe
 from flows.demo.live.report import RECIPE, decisions_of
-from flows.serve.server import prefect_api
 from tests.demo_data.live.make_data import Drawn, rows, write
 
 COLUMNS = (
@@ -66,23 +65,22 @@ def main() -> None:
     options.add_argument("--set", action="append", default=[], help="KEY=VALUE of the recipe")
     parsed = options.parse_args()
     table = []
-    with prefect_api():
-        for seed in parsed.seeds:
-            folder = parsed.folder.absolute() / f"seed-{seed}"
-            problems, planted = rows(
-                Drawn(parsed.draw or 1000 + seed, parsed.problems - parsed.harder, parsed.harder, parsed.wrong)
-            )
-            write(folder, problems, planted)
-            if not (folder / "run" / "curated").exists():
-                changes = [
-                    f"sources.0.path={folder / 'problems.jsonl'}",
-                    f"grader.set={[f'seed={seed}', *parsed.train]}",
-                    *parsed.set,
-                ]
-                run_recipe(RECIPE, changes, folder / "run")
-            table.append(
-                [seed, *counts(folder / "run", {problem_id(str(problem_row["problem"])) for problem_row in planted})]
-            )
+    for seed in parsed.seeds:
+        folder = parsed.folder.absolute() / f"seed-{seed}"
+        problems, planted = rows(
+            Drawn(parsed.draw or 1000 + seed, parsed.problems - parsed.harder, parsed.harder, parsed.wrong)
+        )
+        write(folder, problems, planted)
+        if not (folder / "run" / "curated").exists():
+            changes = [
+                f"sources.0.path={folder / 'problems.jsonl'}",
+                f"grader.set={[f'seed={seed}', *parsed.train]}",
+                *parsed.set,
+            ]
+            run_recipe(RECIPE, changes, folder / "run")
+        table.append(
+            [seed, *counts(folder / "run", {problem_id(str(problem_row["problem"])) for problem_row in planted})]
+        )
     print("| " + " | ".join(COLUMNS) + " |\n|" + "---|" * len(COLUMNS))
     for line in table:
         print("| " + " | ".join(map(str, line)) + " |")

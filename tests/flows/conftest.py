@@ -6,8 +6,8 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-import os
 import shutil
+import socket
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
@@ -20,7 +20,9 @@ import pytest
 
 from flows import cli
 from flows.pipelines.curate_math import CURATE_MATH
-from flows.serve.server import prefect_api
+from flows.run.history import FILE as HISTORY
+from flows.serve.server import quiet
+from flows.serve.serving import serving_api
 from tests.places import ROOT
 
 DEMO = ROOT / "flows" / "recipes" / "demo_math.toml"
@@ -28,15 +30,30 @@ DEMO = ROOT / "flows" / "recipes" / "demo_math.toml"
 
 @pytest.fixture(scope="session")
 def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a Prefect API with an empty database; set in the environment for child processes too."""
-    before = os.environ.get("PREFECT_HOME")
-    os.environ["PREFECT_HOME"] = str(tmp_path_factory.mktemp("prefect"))
-    with prefect_api() as address:
-        yield address
-    if before is None:
-        del os.environ["PREFECT_HOME"]
-    else:
-        os.environ["PREFECT_HOME"] = before
+    """The address of a Prefect API with an empty database."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("PREFECT_API_URL", raising=False)
+        patch.setenv("PREFECT_HOME", str(tmp_path_factory.mktemp("prefect")))
+        with serving_api(free_port()) as (address, _):
+            yield address
+
+
+@pytest.fixture
+def under_prefect(prefect_server: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """What runs here and in child processes is shown to a Prefect API, whose address this is."""
+    quiet()
+    from prefect.settings import PREFECT_API_URL, temporary_settings
+
+    monkeypatch.setenv("PREFECT_API_URL", prefect_server)
+    with temporary_settings({PREFECT_API_URL: prefect_server}):
+        yield prefect_server
+
+
+def free_port() -> int:
+    """A port of the loopback interface that nobody uses."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 @pytest.fixture(scope="session")
@@ -56,7 +73,7 @@ def waits_begin(request: pytest.FixtureRequest) -> None:
 
 
 @pytest.fixture(scope="session")
-def demo_run(prefect_server: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def demo_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The demo recipe, run once and undisturbed, in small shards; do not write into it."""
     from flows.cli.commands import run_recipe
 
@@ -218,7 +235,7 @@ def tiny_recipe(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def tiny_run(prefect_server: str, tiny_recipe: Path) -> Tiny:
+def tiny_run(tiny_recipe: Path) -> Tiny:
     """The tiny recipe, run once at the width of a usual terminal; do not write into its folder."""
     folder = tiny_recipe.parent.parent / "run"
     said = goldilocks("run", tiny_recipe, "--out", folder, columns=80)
@@ -233,6 +250,6 @@ def tiny_copy(tiny_run: Tiny, tmp_path: Path) -> Tiny:
 
 
 def stamps(folder: Path) -> dict[str, tuple[int, int]]:
-    """Each file as (inode, time of the last change): a file that was written again has others."""
-    files = [path for path in folder.rglob("*") if path.is_file()]
+    """Each file but the history as (inode, time of the last change): a file that was written again has others."""
+    files = [path for path in folder.rglob("*") if path.is_file() and path.name != HISTORY]
     return {str(file.relative_to(folder)): (file.stat().st_ino, file.stat().st_mtime_ns) for file in files}

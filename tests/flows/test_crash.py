@@ -47,7 +47,7 @@ def kill_at(folder: Path, pattern: str) -> list[psutil.Process]:
 @pytest.mark.parametrize(
     "moment", [pytest.param(name, marks=() if name == FAST else pytest.mark.slow) for name in MOMENTS]
 )
-def test_a_killed_run_ends_in_the_same_bytes(moment: str, demo_run: Path, tmp_path: Path, prefect_server: str) -> None:
+def test_a_killed_run_ends_in_the_same_bytes(moment: str, demo_run: Path, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     children = kill_at(folder, MOMENTS[moment])
     assert not (folder / "curated").exists()
@@ -62,17 +62,9 @@ def test_a_killed_run_ends_in_the_same_bytes(moment: str, demo_run: Path, tmp_pa
     assert finished_files(folder).items() >= finished.items()
 
 
-def test_a_finished_run_is_not_run_again(demo_run: Path, prefect_server: str) -> None:
+def test_a_finished_run_is_not_run_again(demo_run: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in demo_run.rglob("*") if path.suffix in (".parquet", ".md")}
     subprocess.run(
         [*COMMAND, str(demo_run)], cwd=ROOT, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     assert {path: path.stat().st_mtime_ns for path in before} == before
-
-
-def test_the_temporary_server_ends_with_a_killed_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("PREFECT_API_URL", raising=False)
-    monkeypatch.setenv("PREFECT_HOME", str(tmp_path / "prefect"))
-    children = kill_at(tmp_path / "run", "stages/02-statements/shards/00000.json")
-    assert children, "the temporary server is a child of the run"
-    wait_gone(children)

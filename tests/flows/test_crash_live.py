@@ -14,7 +14,7 @@ from tests.benchmarks.bench_crash import RUN, commands, finished_files, kill_at,
 
 
 @pytest.mark.slow
-def test_a_run_killed_while_it_samples_ends_in_the_same_bytes(tmp_path: Path, prefect_server: str) -> None:
+def test_a_run_killed_while_it_samples_ends_in_the_same_bytes(tmp_path: Path) -> None:
     recipe = write_recipe(tmp_path / "inputs", problems=16, grader=False)
     quiet, killed = tmp_path / "quiet" / "run", tmp_path / "killed" / "run"
     killed.mkdir(parents=True)

@@ -7,24 +7,33 @@ Each hit names the benchmark, its row, the method and the score. Hits are measur
 decision of a run, which drops what has any. `contamination_file` measures files, row by row.
 """
 
-from curation.filters.decontamination.dropping import drop_contaminated, format_hits
+from curation.filters.decontamination.dropping import count_templates, drop_contaminated, format_hits
 from curation.filters.decontamination.files import contamination_file
 from curation.filters.decontamination.overlap import (
     HIT,
     METHODS,
+    OVERLAP,
+    SCORE,
+    TEMPLATE,
     VERSION,
     BenchmarkIndex,
     OverlapSettings,
+    classify_hits,
     find_contamination,
 )
 
 __all__ = [
     "HIT",
     "METHODS",
+    "OVERLAP",
+    "SCORE",
+    "TEMPLATE",
     "VERSION",
     "BenchmarkIndex",
     "OverlapSettings",
+    "classify_hits",
     "contamination_file",
+    "count_templates",
     "drop_contaminated",
     "find_contamination",
     "format_hits",

@@ -1,4 +1,4 @@
-"""What a run does with hits: a problem with any hit leaves, and the hits are its evidence.
+"""What a run does with hits: a problem that overlaps leaves, and the hits are its evidence; templates are counted.
 
 Invariant: pure functions; in = kept + dropped. Not here: which hits there are, and with which thresholds (`overlap`).
 """
@@ -7,19 +7,31 @@ from __future__ import annotations
 
 import polars as pl
 
+from curation.filters.decontamination.overlap import OVERLAP, TEMPLATE
 from curation.records import DROPPED, DropReason
 
 STAGE = "decontamination"
 
 
-def drop_contaminated(problems: pl.DataFrame, hits: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+def drop_contaminated(
+    problems: pl.DataFrame, hits: pl.DataFrame, *, with_templates: bool = False
+) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Split one shard into the rows that stay (`PROBLEM`) and the contaminated ones (`DROPPED`), in order.
 
     Args:
         hits: in the `overlap.HIT` schema; ``row`` is the position in ``problems``. The best of each method is evidence.
+        with_templates: drop problems made from a benchmark's template too.
     """
-    best = hits.group_by("row", "method", maintain_order=True).first()
-    hit_text = pl.format("{} {} with row {} of {}", "method", pl.col("score").round(3), "benchmark_row", "benchmark")
+    counted = hits if with_templates else hits.filter(pl.col("kind") == OVERLAP)
+    best = counted.group_by("row", "method", maintain_order=True).first()
+    hit_text = pl.format(
+        "{}{} {} with row {} of {}",
+        pl.when(pl.col("kind") == TEMPLATE).then(pl.lit("template, ")).otherwise(pl.lit("")),
+        "method",
+        pl.col("score").round(3),
+        "benchmark_row",
+        "benchmark",
+    )
     evidence = best.group_by("row", maintain_order=True).agg(hit_text.str.join("; ").alias("evidence"))
     joined = (
         problems.with_row_index("_at")
@@ -29,6 +41,12 @@ def drop_contaminated(problems: pl.DataFrame, hits: pl.DataFrame) -> tuple[pl.Da
     )
     has_hit = pl.col("evidence").is_not_null()
     return joined.filter(~has_hit).select(problems.columns), joined.filter(has_hit).select(DROPPED.names())
+
+
+def count_templates(hits: pl.DataFrame) -> int:
+    """Return how many problems are made from a benchmark's template, and overlap with none."""
+    overlapping = hits.filter(pl.col("kind") == OVERLAP)["row"]
+    return hits.filter((pl.col("kind") == TEMPLATE) & ~pl.col("row").is_in(overlapping.implode()))["row"].n_unique()
 
 
 def format_hits(problems: pl.DataFrame, hits: pl.DataFrame) -> pl.DataFrame:

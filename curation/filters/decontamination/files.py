@@ -1,7 +1,8 @@
 """Contamination of a file: one line out for each row in, in input order, while the rows stream.
 
 A line holds ``row`` (position in the input), ``id`` (the row's own, or its `problem_id`), and ``hits``: a list of
-objects with ``benchmark``, ``row``, ``method`` and ``score``, empty for a row that overlaps nothing.
+objects with ``benchmark``, ``row``, ``method``, ``score``, ``agreement`` (of the figures) and ``kind`` (overlap or
+template), empty for a row that overlaps nothing. The file is read twice: once to count what is common in it.
 
 Invariants: as many lines as rows; the file appears whole or not at all; memory does not grow with the input (the
 benchmarks are held).
@@ -20,7 +21,8 @@ from pathlib import Path
 import orjson
 import polars as pl
 
-from curation.filters.decontamination.overlap import BenchmarkIndex, OverlapSettings
+from curation.filters.decontamination.dropping import count_templates
+from curation.filters.decontamination.overlap import OVERLAP, BenchmarkIndex, OverlapSettings
 from curation.records import SourceError, problem_id
 from curation.sources.rows import Row, read_rows, value_at
 
@@ -32,10 +34,11 @@ FIELDS = ("problem", "statement", "question", "prompt", "original", "text")
 
 @dataclass(frozen=True, slots=True)
 class OverlapCounts:
-    """What a run saw: rows read, rows with a hit, hits by method."""
+    """What a run saw: rows read, rows that overlap, rows made from a template alone, overlaps by method."""
 
     rows: int
     hit_rows: int
+    template_rows: int
     hits: dict[str, int]
 
 
@@ -60,29 +63,37 @@ def contamination_file(
     index = BenchmarkIndex(
         pl.concat(_benchmark(benchmark, benchmark_field) for benchmark in against), settings or OverlapSettings()
     )
+    for batch in _batches(path, field):
+        index.count(batch["statement"])
     aside = out.with_name(out.name + ".part")
-    rows = hit_rows = 0
+    rows = hit_rows = template_rows = 0
     hits: dict[str, int] = {}
     with aside.open("wb") as lines:
         for batch in _batches(path, field):
             hits_by_row: dict[int, list[Row]] = {}
-            for hit in index.hits(batch["statement"]).iter_rows(named=True):
+            found = index.hits(batch["statement"])
+            for hit in found.iter_rows(named=True):
                 hits_by_row.setdefault(hit["row"], []).append(
                     {
                         "benchmark": hit["benchmark"],
                         "row": hit["benchmark_row"],
                         "method": hit["method"],
                         "score": round(hit["score"], 4),
+                        "agreement": round(hit["agreement"], 4),
+                        "kind": hit["kind"],
                     }
                 )
-                hits[hit["method"]] = hits.get(hit["method"], 0) + 1
+            overlaps = found.filter(pl.col("kind") == OVERLAP)
+            for method, count in overlaps.group_by("method").len().sort("method").iter_rows():
+                hits[method] = hits.get(method, 0) + count
             for place, name in enumerate(batch["id"]):
                 line = {"row": rows + place, "id": name, "hits": hits_by_row.get(place, [])}
                 lines.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
             rows += batch.height
-            hit_rows += len(hits_by_row)
+            hit_rows += overlaps["row"].n_unique()
+            template_rows += count_templates(found)
     os.replace(aside, out)
-    return OverlapCounts(rows, hit_rows, hits)
+    return OverlapCounts(rows, hit_rows, template_rows, hits)
 
 
 def _benchmark(path: Path, field: str | None) -> pl.DataFrame:

@@ -1,72 +1,130 @@
-"""Three ways to see that a problem comes from a benchmark: shared runs of tokens, similar shingles (token bigrams),
-near vectors.
+"""Three ways to see that a problem comes from a benchmark: shared runs of tokens, shared rare words, near vectors.
 
-  ``ngram``      a run of 13 tokens (Brown et al. 2020, appendix C) stands in both; of a text shorter than that, the
-                 whole text stands in the other, if it has 6 tokens or more. The score is the part of the problem's
-                 runs that the benchmark row holds: 1 for a whole text.
-  ``minhash``    the Jaccard similarity of the token bigrams reaches a threshold; MinHash proposes, the score is exact.
-                 Numbers need not agree: a benchmark's problem with other numbers is contamination too.
-  ``embedding``  the cosine of the sentence embeddings reaches a threshold: paraphrases.
+  ``ngram``      runs of 13 tokens (Brown et al. 2020, appendix C) stand in both. The score is the part of the runs of
+                 the text that has fewer, weighed by rarity: one run that hundreds of problems have ("where m and n are
+                 relatively prime …") is next to nothing. Of a text shorter than a run, the whole text stands in the
+                 other, if it has 6 tokens or more; the score is 1 then.
+  ``words``      the cosine of the texts' words, weighed by rarity; words of more than one problem in twenty are left
+                 out, and words count by how they begin. In running text each of up to five figures that both have
+                 adds a little: few problems share many.
+  ``embedding``  the cosine of the sentence embeddings: paraphrases. Only what shares some rare words with a benchmark
+                 row is embedded.
 
-Tokens are those of `curation.filters.dedup.minhash`: case, LaTeX, punctuation and the writing of numbers do not count.
+Each hit also says how far the figures agree, and the wording without them (`figures`). A hit whose score and figures
+suffice is an ``overlap``; one whose figures differ but whose wording is the same, whatever the score, is a
+``template``: another problem.
+`classify_hits` decides that from the scores alone, so another threshold reads no statement again.
 
-Invariants: a row's hits depend on that row, the benchmarks and the settings alone; with the same input the output is
-the same, in the order of problems, then methods, then falling score, then benchmark row.
+Invariants: a row's hits depend on that row, the benchmarks, the settings, and how rare runs and words are in the corpus
+that was counted, which is taken without regard to its order; with the same input the output is the same, in the order
+of problems, then methods, then falling score, then benchmark row.
 
-Not here: any decision, and translations.
+Not here: what is dropped, and translations.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from curation.filters.dedup.minhash import (
-    TokenizedRows,
-    band_keys,
-    band_rows,
-    gram_hashes,
-    jaccard,
-    signatures,
-    tokenize_rows,
-)
+from curation.filters.decontamination.figures import Figures, compare_figures, compare_wording
+from curation.filters.decontamination.rarity import Rarity
+from curation.filters.dedup.minhash import TokenizedRows, gram_hashes, text_hash, tokenize, tokenize_rows
 
-VERSION = "contamination@1"
+VERSION = "contamination@2"
 
-METHODS = ("ngram", "minhash", "embedding")
+METHODS = ("ngram", "words", "embedding")
 
-HIT = pl.Schema(
+OVERLAP, TEMPLATE = "overlap", "template"
+
+FLOORS: Mapping[str, float] = {"ngram": 0.2, "words": 0.35, "embedding": 0.7}
+"""Scores (of words: cosines) from which on hits are measured and kept, or the threshold where that is lower."""
+
+FIGURE_WORTH, MOST_FIGURES = 0.05, 5
+"""What a shared figure adds to the cosine of the words in running text, where all agree, and how many count."""
+
+FIGURES_FLOOR, FORMULAS_FLOOR = 0.5, 0.8
+"""Agreement of the figures from which on a candidate is embedded, or the setting where that is lower."""
+
+COMMON, FEWEST = 0.05, 20
+"""A word of more than this part of the rows, and of more than so many, is left out."""
+
+STEM = 5
+"""Letters of a word that count."""
+
+SCORE = pl.Schema(
     {
         "row": pl.Int64(),  # position of the problem in the frame
         "method": pl.String(),
         "score": pl.Float64(),
+        "agreement": pl.Float64(),  # of the figures
+        "formal": pl.Boolean(),  # one of the two texts has formulas
+        "wording": pl.Float64(),  # how far the rest agrees
         "benchmark": pl.String(),
         "benchmark_row": pl.Int64(),
     }
 )
+"""What is measured of a problem and a benchmark row."""
 
-MINHASH_RECALL = 0.9
-"""Share of pairs at the threshold that MinHash should propose, at least: benchmarks are met at low thresholds."""
+HIT = pl.Schema({**SCORE, "kind": pl.String()})
+"""What counts of it: an overlap or a template."""
 
 
 @dataclass(frozen=True, slots=True)
 class OverlapSettings:
     """When a problem and a benchmark row overlap, and by which methods. `bench_decontamination` measures each."""
 
-    methods: tuple[str, ...] = ("ngram", "minhash")  # `embedding` needs the extra
+    methods: tuple[str, ...] = ("ngram", "words")  # `embedding` needs the extra
     ngram: int = 13  # tokens in a run
     whole: int = 6  # fewest tokens of a text that counts as a whole
-    similarity: float = 0.25  # least Jaccard similarity
-    cosine: float = 0.81  # least cosine
+    coverage: float = 0.5  # least part of the shorter text's runs
+    words: float = 0.6  # least cosine of the words, raised by figures that agree
+    cosine: float = 0.77  # least cosine of the vectors
+    blend: float = 0.0  # part of the words' cosine in the score of `embedding`
+    candidates: float = 0.15  # least cosine of the words of what is embedded
+    figures: float = 0.55  # least agreement of the figures in running text
+    formulas: float = 0.95  # the same where there are formulas
+    template: float = 0.8  # least agreement of the wording of a template
     most: int = 5  # hits kept per problem and method, best first
+
+    @property
+    def thresholds(self) -> Mapping[str, float]:
+        """Return the least score by method."""
+        return {"ngram": self.coverage, "words": self.words, "embedding": self.cosine}
+
+    @property
+    def floors(self) -> Mapping[str, float]:
+        """Return the least score that is measured, by method."""
+        return {method: min(FLOORS[method], self.thresholds[method]) for method in METHODS} | {
+            "words": max(0.0, min(FLOORS["words"], self.words - FIGURE_WORTH * MOST_FIGURES))
+        }
+
+    @property
+    def measured_with(self) -> str:
+        """Return all that measured scores depend on: thresholds above the floors do not count."""
+        agreement = min(self.figures, FIGURES_FLOOR), min(self.formulas, FORMULAS_FLOOR)
+        measures = f"{self.methods} {self.ngram} {self.whole} {self.candidates} {self.blend} {self.most}"
+        return f"{measures} {dict(self.floors)} {agreement}"
+
+
+@dataclass(slots=True)
+class _Batch:
+    """Texts as the methods take them."""
+
+    texts: pl.Series
+    rows: TokenizedRows
+    words: pl.DataFrame  # row, word (a hash), n
+    figures: Figures
+    runs: pl.DataFrame = field(default_factory=pl.DataFrame)
 
 
 class BenchmarkIndex:
     """Benchmarks, indexed for comparison with batches of problems.
+
+    First `count` is called with all problems, batch after batch; without it rarity is that of the benchmarks alone.
 
     Args:
         benchmarks: ``benchmark`` (a name), ``row`` (its position there), ``statement``; null statements are skipped.
@@ -75,73 +133,151 @@ class BenchmarkIndex:
     def __init__(self, benchmarks: pl.DataFrame, settings: OverlapSettings) -> None:
         self.settings = settings
         self.benchmarks = benchmarks.filter(pl.col("statement").is_not_null())
-        self._rows = tokenize_rows(self.benchmarks["statement"])
-        if "ngram" in settings.methods:
-            self._runs = pl.concat(_runs(self._rows, length, settings) for length in _lengths(settings))
-        if "minhash" in settings.methods:
-            self._keys = _keys(self._rows, settings.similarity)
+        self._batch = self._read(self.benchmarks["statement"])
+        self._rarity = Rarity(self._batch.runs["run"].to_numpy())
+        self._rarity.add(self.benchmarks.height, self._batch.words["word"], self._batch.runs)
+        self._postings: pl.DataFrame | None = None
         if "embedding" in settings.methods:
             from curation.filters.dedup.embeddings import embed
 
             self._vectors = embed(self.benchmarks["statement"].to_list())
 
-    def hits(self, statements: pl.Series) -> pl.DataFrame:
-        """Return all hits of the problems, in the `HIT` schema; ``row`` is the position in the series."""
-        rows = tokenize_rows(statements)
+    def count(self, statements: pl.Series) -> None:
+        """Count the words and runs of some problems of the corpus."""
+        batch = self._read(statements)
+        self._rarity.add(len(statements), batch.words["word"], batch.runs)
+        self._postings = None
+
+    def scores(self, statements: pl.Series) -> pl.DataFrame:
+        """Return what is alike enough to be measured, in the `SCORE` schema; ``row`` is the position in the series."""
+        batch = self._read(statements)
         frames = []
         if "ngram" in self.settings.methods:
-            frames.append(self._by_runs(rows).with_columns(order=pl.lit(0)))
-        if "minhash" in self.settings.methods:
-            frames.append(self._by_shingles(rows).with_columns(order=pl.lit(1)))
-        if "embedding" in self.settings.methods:
-            frames.append(self._by_vectors(statements).with_columns(order=pl.lit(2)))
-        lines = pl.concat(frames).sort("row", "order", -pl.col("score"), "at")
+            frames.append(self._by_runs(batch).with_columns(order=pl.lit(0)))
+        if {"words", "embedding"} & set(self.settings.methods):
+            alike = compare_figures(self._by_words(batch), batch.figures, self._batch.figures)
+            if "words" in self.settings.methods:
+                words = alike.filter(pl.col("score") >= self.settings.floors["words"])
+                frames.append(_with_figures(words, self.settings).pipe(_scored).with_columns(order=pl.lit(1)))
+            if "embedding" in self.settings.methods:
+                least = min(self.settings.figures, FIGURES_FLOOR), min(self.settings.formulas, FORMULAS_FLOOR)
+                vectors = self._by_vectors(statements, alike.filter(_agrees(*least)))
+                frames.append(vectors.with_columns(order=pl.lit(2)))
+        lines = compare_figures(pl.concat(frames), batch.figures, self._batch.figures)
+        best = -(pl.col("score") + pl.col("agreement") / 10)
+        lines = lines.sort("row", "order", best, "at")
         lines = lines.filter(pl.int_range(pl.len()).over("row", "order") < self.settings.most)
+        lines = compare_wording(lines, batch.figures, self._batch.figures)
         names = self.benchmarks.select("benchmark", benchmark_row=pl.col("row").cast(pl.Int64))[lines["at"]]
         method = pl.col("order").replace_strict(range(len(METHODS)), METHODS, return_dtype=pl.String)
-        return lines.select("row", "score", method=method).hstack(names).match_to_schema(HIT, extra_columns="ignore")
+        lines = lines.with_columns(names).sort("row", "order", -pl.col("score"), "at")
+        return lines.with_columns(method=method).match_to_schema(SCORE, extra_columns="ignore")
 
-    def _by_runs(self, rows: TokenizedRows) -> pl.DataFrame:
-        runs = pl.concat(_runs(rows, length, self.settings) for length in _lengths(self.settings))
-        shared = runs.join(self._runs, on=["length", "run"]).filter(
+    def hits(self, statements: pl.Series) -> pl.DataFrame:
+        """Return all hits of the problems, in the `HIT` schema; ``row`` is the position in the series."""
+        return classify_hits(self.scores(statements), self.settings)
+
+    def _read(self, statements: pl.Series) -> _Batch:
+        tokens = tokenize(statements, commands=True)
+        rows = tokenize_rows(statements)
+        batch = _Batch(statements, rows, _words(tokens), Figures(statements, tokens))
+        lengths = _lengths(self.settings) if "ngram" in self.settings.methods else [self.settings.ngram]
+        batch.runs = pl.concat(_runs(rows, length, self.settings) for length in lengths)
+        return batch
+
+    def _by_runs(self, batch: _Batch) -> pl.DataFrame:
+        mine, theirs = (self._weighed_runs(side.runs) for side in (batch, self._batch))
+        shared = mine.join(theirs, on=["length", "run"]).filter(
             (pl.col("length") == self.settings.ngram) | pl.col("whole") | pl.col("whole_right")
         )
-        part = pl.col("run").n_unique() / pl.col("runs").first()
         whole = (pl.col("whole") | pl.col("whole_right")).any()
-        return shared.group_by("row", at="row_right").agg(score=pl.when(whole).then(1.0).otherwise(part)).pipe(_scored)
+        part = pl.col("weight").sum() / pl.min_horizontal(pl.col("sum").first(), pl.col("sum_right").first())
+        score = pl.when(whole).then(1.0).otherwise(part.clip(0, 1))
+        scored = shared.group_by("row", at="row_right").agg(score=score)
+        return scored.filter(pl.col("score") >= self.settings.floors["ngram"]).pipe(_scored)
 
-    def _by_shingles(self, rows: TokenizedRows) -> pl.DataFrame:
-        keys = _keys(rows, self.settings.similarity)
-        candidates = keys.join(self._keys, on="key").select("row", at="row_right").unique().sort("row", "at")
-        left, right = candidates["row"].to_numpy(), candidates["at"].to_numpy()
-        scores = jaccard(rows, self._rows, (left, right))
+    def _weighed_runs(self, runs: pl.DataFrame) -> pl.DataFrame:
+        distinct = runs.unique(["row", "length", "run"])
+        weight = pl.Series("weight", self._rarity.run_weights(distinct["run"]))
+        return distinct.with_columns(weight).with_columns(sum=pl.col("weight").sum().over("row", "length"))
+
+    def _by_words(self, batch: _Batch) -> pl.DataFrame:
+        if self._postings is None:
+            self._postings = self._weighed_words(self._batch.words)
         return (
-            candidates.with_columns(score=pl.Series(scores))
-            .filter(pl.col("score") >= self.settings.similarity)
+            self._weighed_words(batch.words)
+            .join(self._postings, on="word")
+            .group_by("row", at="row_right")
+            .agg(score=(pl.col("weight") * pl.col("weight_right")).sum())
+            .filter(pl.col("score") >= min(self.settings.candidates, self.settings.floors["words"]))
             .pipe(_scored)
         )
 
-    def _by_vectors(self, statements: pl.Series) -> pl.DataFrame:
+    def _weighed_words(self, words: pl.DataFrame) -> pl.DataFrame:
+        """Return the words of each row with weights whose squares sum to 1."""
+        weights = self._rarity.word_weights(words["word"])
+        is_common = self._rarity.word_frequency(words["word"]) > max(COMMON, FEWEST / max(1, self._rarity.rows))
+        weighed = words.with_columns(weight=pl.Series(weights)).filter(~pl.Series(is_common))
+        weighed = weighed.with_columns(weight=pl.col("weight") * (1 + pl.col("n").log()))
+        return weighed.select("row", "word", weight=pl.col("weight") / pl.col("weight").pow(2).sum().sqrt().over("row"))
+
+    def _by_vectors(self, statements: pl.Series, candidates: pl.DataFrame) -> pl.DataFrame:
         from curation.filters.dedup.embeddings import embed
 
-        some = pl.DataFrame({"text": statements}).with_row_index("row").filter(pl.col("text").is_not_null())
-        cosines = embed(some["text"].to_list()) @ self._vectors.T
-        line, at = np.nonzero(cosines >= self.settings.cosine)
-        row = some["row"].to_numpy()[line]
-        return pl.DataFrame({"row": row, "at": at, "score": cosines[line, at]}).pipe(_scored)
+        rows = candidates["row"].unique().sort()
+        scores = embed(statements[rows].to_list()) @ self._vectors.T
+        if blend := self.settings.blend:
+            scores *= np.float32(1 - blend)
+            line = np.searchsorted(rows.to_numpy(), candidates["row"].to_numpy())
+            scores[line, candidates["at"].to_numpy()] += np.float32(blend) * candidates["score"].to_numpy()
+        line, at = np.nonzero(scores >= self.settings.floors["embedding"])
+        return pl.DataFrame({"row": rows.to_numpy()[line], "at": at, "score": scores[line, at]}).pipe(_scored)
+
+
+def classify_hits(scores: pl.DataFrame, settings: OverlapSettings) -> pl.DataFrame:
+    """Return what counts of measured scores, in the `HIT` schema: overlaps, and templates with other figures."""
+    is_alike = pl.col("score") >= pl.col("method").replace_strict(settings.thresholds, return_dtype=pl.Float64)
+    agrees = _agrees(settings.figures, settings.formulas)
+    is_template = ~agrees & (pl.col("wording") >= settings.template)
+    kind = pl.when(is_alike & agrees).then(pl.lit(OVERLAP)).when(is_template).then(pl.lit(TEMPLATE))
+    return scores.with_columns(kind=kind).filter(pl.col("kind").is_not_null()).match_to_schema(HIT)
+
+
+def _with_figures(alike: pl.DataFrame, settings: OverlapSettings) -> pl.DataFrame:
+    """Return the pairs with what shared figures add to the score: nothing in formulas, or where none need agree."""
+    worth = FIGURE_WORTH if settings.figures else 0.0
+    added = worth * pl.min_horizontal("shared", pl.lit(MOST_FIGURES)) * pl.col("agreement")
+    score = pl.col("score") + pl.when("formal").then(0.0).otherwise(added)
+    return alike.with_columns(score=score.clip(0, 1))
+
+
+def _agrees(figures: float, formulas: float) -> pl.Expr:
+    return pl.col("agreement") >= pl.when("formal").then(formulas).otherwise(figures)
 
 
 def find_contamination(
     problems: pl.DataFrame, benchmarks: pl.DataFrame, settings: OverlapSettings | None = None
 ) -> pl.DataFrame:
     """Return the hits of ``problems`` (column statement) in ``benchmarks`` (benchmark, row, statement), in the `HIT`
-    schema.
+    schema. The problems are the corpus.
     """
-    return BenchmarkIndex(benchmarks, settings or OverlapSettings()).hits(problems["statement"])
+    index = BenchmarkIndex(benchmarks, settings or OverlapSettings())
+    index.count(problems["statement"])
+    return index.hits(problems["statement"])
 
 
 def _scored(lines: pl.DataFrame) -> pl.DataFrame:
-    return lines.select(pl.col("row").cast(pl.Int64), pl.col("at").cast(pl.Int64), pl.col("score").cast(pl.Float64))
+    """Return row, at and score, without the last bits, which depend on the order in which threads add up."""
+    score = pl.col("score").cast(pl.Float64).round(9)
+    return lines.select(pl.col("row").cast(pl.Int64), pl.col("at").cast(pl.Int64), score)
+
+
+def _words(tokens: pl.DataFrame) -> pl.DataFrame:
+    """Return the words of each row by how they begin: row, word (a hash), n."""
+    counted = tokens.group_by("row", token=pl.col("token").str.slice(0, STEM)).agg(n=pl.len())
+    names = counted["token"].unique()
+    hashes = pl.DataFrame({"token": names, "word": pl.Series([text_hash(name) for name in names], dtype=pl.UInt64)})
+    return counted.join(hashes, on="token").select("row", "word", "n")
 
 
 def _lengths(settings: OverlapSettings) -> Iterable[int]:
@@ -149,18 +285,8 @@ def _lengths(settings: OverlapSettings) -> Iterable[int]:
 
 
 def _runs(rows: TokenizedRows, length: int, settings: OverlapSettings) -> pl.DataFrame:
-    """Return the runs of ``length`` tokens: row, length, run (a hash), the row's number of such runs, and whether the
-    run is the whole text.
-    """
+    """Return the runs of ``length`` tokens: row, length, run (a hash), and whether the run is the whole text."""
     row, run = gram_hashes(rows, length)
     runs = np.diff(rows.token_starts)[row] - length + 1
     whole = (runs == 1) & (length < settings.ngram)
-    return pl.DataFrame({"row": row, "length": np.full(len(row), length), "run": run, "runs": runs, "whole": whole})
-
-
-def _keys(rows: TokenizedRows, threshold: float) -> pl.DataFrame:
-    """Return band keys of the rows that have tokens: key, row."""
-    matrix = signatures(rows)
-    some: NDArray[np.int64] = np.flatnonzero(np.diff(rows.shingle_starts))
-    keys = [key[some] for key in band_keys(matrix, band_rows(threshold, MINHASH_RECALL))]
-    return pl.DataFrame({"key": np.concatenate(keys), "row": np.tile(some, len(keys))})
+    return pl.DataFrame({"row": row, "length": np.full(len(row), length), "run": run, "whole": whole})

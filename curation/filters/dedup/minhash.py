@@ -69,6 +69,7 @@ _STEPS = (
     (r"\+", " plus "),
 )
 _TOKEN = r"\d+(?:\.\d+)?|[\p{Han}\p{Hiragana}\p{Katakana}]|[\p{L}\p{M}]+|[=<>≤≥≠⁰¹²³⁴-⁹]"
+_COMMAND = r"\\\p{L}+|"
 _FIGURE = r"^\d"
 
 
@@ -92,16 +93,26 @@ class TokenizedRows:
         return len(self.token_starts) - 1
 
 
-def tokenize(statements: pl.Series) -> pl.DataFrame:
+def tokenize(statements: pl.Series, *, commands: bool = False) -> pl.DataFrame:
     """Return the tokens of each text, one a line: ``row`` (position in the series) and ``token``, in order.
 
     A null, or a text without tokens, has no line.
+
+    Args:
+        commands: keep the backslash of LaTeX commands, and split names like ``isPrime`` into their words.
     """
-    text = pl.col("text").str.to_lowercase()
+    text = pl.col("text")
+    if commands:
+        text = text.str.replace_all(r"([\p{Ll}\d])(\p{Lu})", "$1 $2")
+    text = text.str.to_lowercase()
     for pattern, replacement in _STEPS:
         text = text.str.replace_all(pattern, replacement)
     lists = pl.DataFrame({"text": statements.cast(pl.String)}).with_row_index("row")
-    lines = lists.select("row", text.str.extract_all(_TOKEN).alias("token")).explode("token").drop_nulls("token")
+    lines = (
+        lists.select("row", text.str.extract_all(_COMMAND + _TOKEN if commands else _TOKEN).alias("token"))
+        .explode("token")
+        .drop_nulls("token")
+    )
     return lines.with_columns(pl.col("token").replace(_WORDS))
 
 
@@ -113,7 +124,7 @@ def tokenize_rows(statements: pl.Series) -> TokenizedRows:
     names = pl.DataFrame(
         {
             "token": vocabulary,
-            "hash": pl.Series([_hash(token) for token in vocabulary], dtype=pl.UInt64),
+            "hash": pl.Series([text_hash(token) for token in vocabulary], dtype=pl.UInt64),
             "is_figure": is_figure,
         }
     )
@@ -123,11 +134,11 @@ def tokenize_rows(statements: pl.Series) -> TokenizedRows:
     starts = _starts(row, height)
     figures = np.zeros(height, dtype=np.uint64)
     figure_lines = lines["is_figure"].to_numpy()
-    signs = np.isin(token, np.array([_hash("plus"), _hash("minus")], dtype=np.uint64))
+    signs = np.isin(token, np.array([text_hash("plus"), text_hash("minus")], dtype=np.uint64))
     follows = np.zeros_like(token)
     follows[:-1] = np.where(row[1:] == row[:-1], token[1:], 0)
-    bound = np.where(signs, _mixed(token) + follows, token)  # a sign counts together with what follows it
-    np.add.at(figures, row[figure_lines], _mixed(bound[figure_lines]))  # a sum: order does not count, repetition does
+    bound = np.where(signs, mix(token) + follows, token)  # a sign counts together with what follows it
+    np.add.at(figures, row[figure_lines], mix(bound[figure_lines]))  # a sum: order does not count, repetition does
     shingle_row, shingle = _bigrams(row, token)
     return TokenizedRows(token, starts, shingle, _starts(shingle_row, height), figures)
 
@@ -142,7 +153,7 @@ def gram_hashes(rows: TokenizedRows, length: int) -> tuple[NDArray[np.int64], ND
         run = run * np.uint64(0x9E3779B97F4A7C15) + rows.tokens[offset : offset + count]
     row = np.repeat(np.arange(rows.height), np.diff(rows.token_starts))
     inside = row[:count] == row[length - 1 :]
-    return row[:count][inside], _mixed(run[inside])
+    return row[:count][inside], mix(run[inside])
 
 
 def signatures(rows: TokenizedRows) -> NDArray[np.uint32]:
@@ -174,7 +185,7 @@ def band_keys(matrix: NDArray[np.uint32], size: int) -> Iterator[NDArray[np.uint
     for band in range(SLOTS // size):
         key = np.full(len(matrix), band + 1, dtype=np.uint64)
         for slot in range(band * size, (band + 1) * size):
-            key = _mixed(key + matrix[:, slot])
+            key = mix(key + matrix[:, slot])
         yield key
 
 
@@ -205,7 +216,7 @@ def _gathered(rows: TokenizedRows, indices: NDArray[np.int64]) -> tuple[NDArray[
     pair = np.repeat(np.arange(len(indices)), sizes)
     inside = np.arange(len(pair)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     shingles = rows.shingles[np.repeat(starts, sizes) + inside]
-    return _mixed(shingles + _mixed(pair.astype(np.uint64))), sizes
+    return mix(shingles + mix(pair.astype(np.uint64))), sizes
 
 
 def _bigrams(row: NDArray[np.int64], token: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
@@ -215,12 +226,12 @@ def _bigrams(row: NDArray[np.int64], token: NDArray[np.uint64]) -> tuple[NDArray
     inner = row[1:] == row[:-1]
     opens = np.concatenate([[True], ~inner])
     closes = np.concatenate([~inner, [True]])
-    edge = np.uint64(_hash(""))
+    edge = np.uint64(text_hash(""))
     pairs = [(row[1:][inner], token[:-1][inner], token[1:][inner])]
     pairs += [(row[opens], np.full(int(opens.sum()), edge), token[opens])]
     pairs += [(row[closes], token[closes], np.full(int(closes.sum()), edge))]
     rows = np.concatenate([rows for rows, _, _ in pairs])
-    hashes = np.concatenate([_mixed(_mixed(first) + second) for _, first, second in pairs])
+    hashes = np.concatenate([mix(mix(first) + second) for _, first, second in pairs])
     lines = pl.DataFrame({"row": rows, "hash": hashes}).unique().sort("row", "hash")
     return lines["row"].to_numpy(), lines["hash"].to_numpy()
 
@@ -229,11 +240,12 @@ def _starts(row: NDArray[np.int64], height: int) -> NDArray[np.int64]:
     return np.concatenate([[0], np.cumsum(np.bincount(row, minlength=height))]).astype(np.int64)
 
 
-def _hash(token: str) -> int:
-    return int.from_bytes(hashlib.blake2b(token.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+def text_hash(text: str) -> int:
+    """Return 64 bits of the text's BLAKE2 hash."""
+    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
-def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Mix the bits by Sebastiano Vigna's finaliser of SplitMix64: every bit in moves every bit out."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -10,6 +10,9 @@ first, then source order, then row); a row stays unless a row that already stays
 
 Invariants:
   - the result depends on the rows, not on the order or the shards in which they come;
+  - memory: shards are read one at a time, what they are compared by lies on disk (`sketches`); in memory stand about
+    40 bytes a row, 20 a similar pair, and the rows that go;
+  - similarities are kept (`PAIR`), so a threshold above the floor is changed without reading a statement again;
   - a member whose reference is not equal to that of the row that stays is disputed: it leaves with another reason and
     with both references, for a person to look at; a pair the verifier could not settle counts as not equal;
   - in = kept + duplicates + disputed.
@@ -19,25 +22,21 @@ Not here: exact duplicates (`exact`, which runs before), translations, and parap
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from curation.filters.dedup.minhash import (
-    CROWD,
-    TokenizedRows,
-    band_keys,
-    band_rows,
-    jaccard,
-    signatures,
-    tokenize_rows,
-)
+from curation.filters.dedup.sketches import Ranks, Sketches
 from curation.records import DROPPED, DropReason
+from curation.storage.scratch import ScratchFolder
 
-VERSION = "near_duplicates@2"
+VERSION = "near_duplicates@3"
 
 STAGE = "near_dedup"
 
@@ -55,6 +54,14 @@ MEMBER = pl.Schema(
 )
 """One line per row that goes: which row stays in its place, and how alike they are."""
 
+PAIR = pl.Schema({"left": pl.UInt32(), "right": pl.UInt32(), "similarity": pl.Float64()})
+"""Two similar rows by their ranks, the lower one on the left; sorted by right, falling similarity, left."""
+
+STAR_PAIRS = 1_000_000
+"""Pairs that are looked at one by one at once."""
+
+_NAMES = {"id": pl.String(), "source": pl.String(), "row": pl.Int64(), "answer": pl.String()}
+
 
 @dataclass(frozen=True, slots=True)
 class NearDuplicateSplit:
@@ -63,6 +70,18 @@ class NearDuplicateSplit:
     kept: pl.DataFrame
     duplicates: pl.DataFrame
     disputed: pl.DataFrame
+
+
+class ProblemShards(Protocol):
+    """Problems as they lie on disk, a shard at a time."""
+
+    def __len__(self) -> int:
+        """Return the number of shards."""
+        ...
+
+    def read(self, index: int, columns: Sequence[str]) -> pl.DataFrame:
+        """Return these columns of one shard, of those of `PROBLEM`."""
+        ...
 
 
 def near_duplicates(
@@ -79,16 +98,107 @@ def near_duplicates(
         threshold: least Jaccard similarity, above 0 and at most 1.
         figures_agree: whether numbers, signs and telling words must be the same.
     """
-    ranked = _ranked(problems, sources)
-    rows = tokenize_rows(ranked["statement"])
-    figures = rows.figures if figures_agree else np.zeros(rows.height, dtype=np.uint64)
-    left, right = _similar_candidates(rows, ranked.select("lang", figures=figures), threshold)
-    similarity = jaccard(rows, rows, (left, right))
-    close = similarity >= threshold
-    member, keeper, alike = _stars(left[close], right[close], similarity[close])
-    gone = ranked[member].select("source", "row", "answer")
-    stays = ranked[keeper].select(kept_id="id", kept_source="source", kept_row="row", kept_answer="answer")
-    return gone.hstack(stays).with_columns(similarity=pl.Series(alike, dtype=pl.Float64)).match_to_schema(MEMBER)
+    verified = problems.filter(pl.col("verified"))["id"].to_list() if "verified" in problems.columns else []
+    shards = _OneShard(problems if "lang" in problems.columns else problems.with_columns(lang=pl.lit(None, pl.String)))
+    scratch = ScratchFolder("near-dedup")
+    try:
+        ranks = source_ranks(shards, sources, verified)
+        pairs = similar_pairs(shards, ranks, Path(scratch.path), threshold, figures_agree=figures_agree)
+    finally:
+        scratch.remove()
+    return cluster_members(shards, ranks, pairs, threshold)
+
+
+def source_ranks(shards: ProblemShards, sources: Sequence[str], verified: Collection[str]) -> Ranks:
+    """Return the rank of each row, in the order of the shards: the order in which rows may stay.
+
+    Args:
+        sources: as in `near_duplicates`.
+        verified: ids that come before all others.
+    """
+    numbers: dict[str, int] = {}
+    parts: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]] = []
+    for index in range(len(shards)):
+        frame = shards.read(index, ["id", "source", "row"])
+        for name in frame["source"].unique():
+            numbers.setdefault(name, len(numbers))
+        codes = frame["source"].replace_strict(numbers, return_dtype=pl.Int64)
+        parts.append((frame["row"].to_numpy(), codes.to_numpy(), frame["id"].is_in(list(verified)).to_numpy()))
+    if not numbers:
+        return np.zeros(0, dtype=np.uint32)
+    row, code, first = (np.concatenate(part) for part in zip(*parts, strict=True))
+    place = {name: number for number, name in enumerate(sources)}
+    ordered = sorted(numbers, key=lambda name: (place.get(name, len(place)), name))
+    order_of = np.empty(len(numbers), dtype=np.int64)
+    for number, name in enumerate(ordered):
+        order_of[numbers[name]] = number
+    ranks = np.empty(len(row), dtype=np.uint32)
+    ranks[np.lexsort((row, order_of[code], ~first))] = np.arange(len(row), dtype=np.uint32)
+    return ranks
+
+
+def similar_pairs(
+    shards: ProblemShards,
+    ranks: Ranks,
+    scratch: Path,
+    floor: float,
+    *,
+    figures_agree: bool = True,
+    advance: Callable[[int], object] = lambda _rows: None,
+) -> pl.DataFrame:
+    """Return the pairs that are at least ``floor`` similar, in the `PAIR` schema, sorted as clusters are formed.
+
+    Args:
+        scratch: folder of the sketches; those that lie there already are used, and stay. It must not hold sketches of
+            other rows, of another ``floor`` or another ``figures_agree``.
+        advance: is told how many rows were sketched.
+    """
+    sketches = Sketches(scratch, floor, figures_agree=figures_agree)
+    for index in range(len(shards)):
+        before = sketches.rows
+        sketches.add(index, partial(shards.read, index, ["statement", "lang"]))
+        advance(sketches.rows - before)
+    blocks = [
+        pl.DataFrame({"left": left, "right": right, "similarity": similarity}, schema=PAIR)
+        for left, right, similarity in sketches.similar_pairs(ranks)
+    ]
+    return pl.concat([PAIR.to_frame(), *blocks])
+
+
+def cluster_members(shards: ProblemShards, ranks: Ranks, pairs: pl.DataFrame, threshold: float) -> pl.DataFrame:
+    """Return the members of all clusters but the rows that stay, in the `MEMBER` schema, in rank order.
+
+    Args:
+        pairs: what `similar_pairs` found, with a floor of at most ``threshold``.
+    """
+    stars = _stars(pairs.filter(pl.col("similarity") >= threshold), len(ranks))
+    wanted = np.zeros(len(ranks), dtype=bool)
+    wanted[stars["member"].to_numpy()] = wanted[stars["keeper"].to_numpy()] = True
+    first = 0
+    named = [pl.DataFrame(schema={"rank": pl.UInt32, **_NAMES})]
+    for index in range(len(shards)):
+        frame = shards.read(index, list(_NAMES))
+        mine = ranks[first : first + frame.height]
+        first += frame.height
+        named.append(frame.select(pl.Series("rank", mine), *_NAMES).filter(pl.Series(wanted[mine])))
+    names = pl.concat(named)
+    kept = names.select(keeper="rank", **{f"kept_{name}": pl.col(name) for name in _NAMES})
+    members = stars.join(names, left_on="member", right_on="rank").join(kept, on="keeper").sort("member")
+    return members.match_to_schema(MEMBER, extra_columns="ignore")
+
+
+class _OneShard:
+    """A frame as the only shard."""
+
+    def __init__(self, problems: pl.DataFrame) -> None:
+        self._problems = problems
+
+    def __len__(self) -> int:
+        return 1
+
+    def read(self, index: int, columns: Sequence[str]) -> pl.DataFrame:
+        assert index == 0
+        return self._problems.select(columns)
 
 
 def reference_pairs(members: pl.DataFrame) -> list[tuple[str, str]]:
@@ -144,72 +254,22 @@ def drop_near_duplicates(
     return NearDuplicateSplit(kept, gone.filter(~disputed), gone.filter(disputed))
 
 
-def _ranked(problems: pl.DataFrame, sources: Sequence[str]) -> pl.DataFrame:
-    """Sort the rows into the order in which they may stay."""
-    verified = pl.col("verified").fill_null(False) if "verified" in problems.columns else pl.lit(False)
-    place = pl.col("source").replace_strict(
-        list(sources), range(len(sources)), default=len(sources), return_dtype=pl.Int64
-    )
-    lang = pl.col("lang") if "lang" in problems.columns else pl.lit(None, pl.String)
-    columns = problems.select("id", "source", "row", "statement", "answer", lang=lang, verified=verified, place=place)
-    return columns.sort(~pl.col("verified"), "place", "source", "row")
-
-
-def _similar_candidates(
-    rows: TokenizedRows, alike_in: pl.DataFrame, threshold: float
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return pairs (lower rank, higher rank) that share a band of their signatures and all of ``alike_in``, each once,
-    sorted.
-
-    ``alike_in`` (one line a rank) is part of the bucket: a template of many problems does not make a crowd.
-    """
-    size = band_rows(threshold)
-    matrix = signatures(rows)
-    some = np.flatnonzero(np.diff(rows.shingle_starts))
-    packed = np.zeros(0, dtype=np.uint64)
-    for key in band_keys(matrix, size):
-        lines = alike_in[some].with_columns(key=pl.Series(key[some]), rank=pl.Series(some.astype(np.uint64)))
-        packed = np.union1d(packed, np.concatenate([np.zeros(0, dtype=np.uint64), *_bucket_pairs(lines)]))
-    return (packed >> np.uint64(32)).astype(np.int64), (packed & np.uint64(0xFFFFFFFF)).astype(np.int64)
-
-
-def _bucket_pairs(lines: pl.DataFrame) -> Iterator[NDArray[np.uint64]]:
-    """Yield packed pairs (rank << 32 | rank) of the rows in each bucket; a crowd's rows meet the first and the next
-    only.
-    """
-    bucket = ["key", "lang", "figures"]
-    sized = lines.with_columns(size=pl.len().over(bucket)).filter(pl.col("size") > 1)
-    small = sized.filter(pl.col("size") <= CROWD)
-    paired = small.join(small, on=bucket, nulls_equal=True).filter(pl.col("rank") < pl.col("rank_right"))
-    yield _packed(paired["rank"], paired["rank_right"])
-    crowd = sized.filter(pl.col("size") > CROWD).sort(*bucket, "rank")
-    first, previous = pl.col("rank").first().over(bucket), pl.col("rank").shift(1).over(bucket)
-    chained = crowd.with_columns(first=first, previous=previous).filter(pl.col("previous").is_not_null())
-    yield _packed(chained["first"], chained["rank"])
-    yield _packed(chained["previous"], chained["rank"])
-
-
-def _packed(lower: pl.Series, higher: pl.Series) -> NDArray[np.uint64]:
-    packed: NDArray[np.uint64] = (lower.to_numpy() << np.uint64(32)) | higher.to_numpy()
-    return packed
-
-
-def _stars(
-    left: NDArray[np.int64], right: NDArray[np.int64], similarity: NDArray[np.float64]
-) -> tuple[list[int], list[int], list[float]]:
-    """Return member, the rank that stays in its place, and their similarity: the most similar, then the first.
+def _stars(pairs: pl.DataFrame, rows: int) -> pl.DataFrame:
+    """Return member, keeper (the rank that stays in its place) and similarity: the most similar, then the first.
 
     Ranks are taken in order. A rank stays unless one that stays resembles it.
+
+    Args:
+        pairs: in the `PAIR` schema and its order.
     """
-    gone: set[int] = set()
-    member: list[int] = []
-    keeper: list[int] = []
-    alike: list[float] = []
-    order = np.lexsort((left, -similarity, right))
-    for stays, goes, value in zip(left[order].tolist(), right[order].tolist(), similarity[order].tolist(), strict=True):
-        if goes not in gone and stays not in gone:
-            gone.add(goes)
-            member.append(goes)
-            keeper.append(stays)
-            alike.append(value)
-    return member, keeper, alike
+    gone = bytearray(rows)
+    chosen = np.zeros(pairs.height, dtype=bool)
+    for first in range(0, pairs.height, STAR_PAIRS):
+        block = pairs.slice(first, STAR_PAIRS)
+        for place, (stays, goes) in enumerate(
+            zip(block["left"].to_list(), block["right"].to_list(), strict=True), first
+        ):
+            if not gone[goes] and not gone[stays]:
+                gone[goes] = 1
+                chosen[place] = True
+    return pairs.filter(pl.Series(chosen)).select(member="right", keeper="left", similarity="similarity")

@@ -129,13 +129,18 @@ def _header(facts: CardFacts) -> str:
         "language": sorted(facts.curated["lang"].drop_nulls().unique()),
         "size_categories": [next((name for most, name in SIZES if height < most), "n>10M")],
         "task_categories": ["text-generation"],
-        "tags": ["math", "reasoning", "reinforcement-learning", "verifiable-rewards", "goldilocks"],
+        "tags": [*_domains(facts), "reasoning", "reinforcement-learning", "verifiable-rewards", "goldilocks"],
         "configs": [
             {"config_name": "default", "data_files": [{"split": "train", "path": "data/train-*.parquet"}]},
         ],
     }
     header = {key: value for key, value in header.items() if value}
     return yaml.safe_dump(header, sort_keys=False, allow_unicode=True, width=1000).rstrip("\n")
+
+
+def _domains(facts: CardFacts) -> list[str]:
+    """Return the domains of the set's problems; math and code where it has no problem."""
+    return sorted(facts.curated["domain"].drop_nulls().unique()) or ["code", "math"]
 
 
 def _funnel(funnel: Sequence[FunnelRow]) -> list[dict[str, str]]:

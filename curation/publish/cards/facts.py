@@ -43,12 +43,16 @@ class SourceFacts:
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkFacts:
-    """A benchmark of the decontamination: how many problems were contaminated with it, in all and by method."""
+    """A benchmark of the decontamination: how many problems were contaminated with it, in all and by method.
+
+    ``templates`` counts those that are made from one of its templates with other figures.
+    """
 
     name: str
     license: str
     problems: int
     by_method: Mapping[str, int]
+    templates: int = 0
 
 
 @dataclass(frozen=True, slots=True)

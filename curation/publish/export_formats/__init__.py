@@ -1,26 +1,30 @@
-"""Curated sets in the schemas that other trainers read.
+"""Curated sets in the schemas that other trainers read, with the judge that measured them.
 
     verl          data_source, prompt, ability, reward_model {style, ground_truth}, extra_info        parquet
-    trl           prompt, solution (code: tests, judging)                                             parquet
+    trl           prompt, solution (code: tests, judging), goldilocks                                 parquet
     open-r1       problem, prompt, solution (code: verification_info {language, test_cases}, and the  parquet
-                  columns of its Codeforces reward: official_tests, generated_checker, limits)
+                  columns of its Codeforces reward: official_tests, generated_checker, limits), goldilocks
     verifiers     prompt, answer, info (JSON), task: for verifiers and prime-rl                       parquet
     nemo-rl       input, output; the system prompt beside it, for its ``system_prompt_file``          jsonl
-    areal         messages, answer (code: tests, judging)                                             parquet
+    areal         messages, answer (code: tests, judging), goldilocks                                 saved by datasets
+    openrlhf      input, label: the record, which goes to the remote reward model                     jsonl
+    slime         prompt, label, metadata                                                             jsonl
     open-instruct messages, ground_truth, dataset                                                     parquet
+
+``goldilocks`` (in ``extra_info``, ``info`` or ``metadata`` where a format has those) is the record of
+`curation.scoring`: by it, the reward functions there judge a response as its problem was measured. The README beside
+the rows (`instructions.py`) says how a trainer is told to use them.
 
 Prompts are those that attempts are sampled with here (`curation.prompts.SOLVE`). Every row keeps the problem's id, its
 source, its group and its measured pass rate, where the trainer allows further columns.
 
 Programs are made of the tables beside ``data/`` as everywhere (`curation.verify.programs.tables`). What judging one
-takes beyond comparing tokens is a `Need`, and `CARRIES` says which needs a format's own scorer knows:
+takes beyond comparing tokens is a `Need`, and `CARRIES` says which needs a format knows: all, where its rows are judged
+by our judge or by yours; where they are judged by the trainer's own:
 
-    trl, areal, verifiers, nemo-rl   all: the scorer is yours. ``judging`` holds limits, comparison, checker and
-                                     function as `goldilocks verify code` reads them; tests alone say only half
-    open-r1                          C++, and checkers in Python by its Codeforces reward; rows without a checker suit
-                                     its code reward too (``verification_info``)
-    verl                             functions in Python by calls (``fn_name``)
-    open-instruct                    functions in Python by calls, as assertions for its verifier ``code``
+    open-r1          C++, and checkers in Python by its Codeforces reward; rows without a checker suit its code reward
+                     too (``verification_info``)
+    open-instruct    functions in Python by calls, as assertions for its verifier ``code``
 
 What a format cannot carry is left out and counted (`ExportResult.left_out`): to another judge it would be another
 problem than the one whose pass rate was measured. Which language a program is asked for in stands in the problem's
@@ -32,6 +36,6 @@ aside and renamed. ``split`` is always train.
 
 from curation.publish.export_formats.needs import CARRIES, Need
 from curation.publish.export_formats.rows import FORMATS
-from curation.publish.export_formats.writing import ExportResult, export_set
+from curation.publish.export_formats.writing import ExportResult, export_set, set_records
 
-__all__ = ["CARRIES", "FORMATS", "ExportResult", "Need", "export_set"]
+__all__ = ["CARRIES", "FORMATS", "ExportResult", "Need", "export_set", "set_records"]

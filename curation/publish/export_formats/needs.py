@@ -25,17 +25,19 @@ class Need(StrEnum):
     CASE = "letters of either case"
 
 
-_YOURS = frozenset(Need) - {Need.UNJUDGED}
+_ALL = frozenset(Need) - {Need.UNJUDGED}
 CARRIES: Mapping[str, frozenset[Need]] = {
-    "verl": frozenset({Need.CALLS}),
-    "trl": _YOURS,
+    "verl": _ALL,
+    "trl": _ALL,
     "open-r1": frozenset({Need.CPP, Need.CHECKER}),
-    "verifiers": _YOURS,
-    "nemo-rl": _YOURS,
-    "areal": _YOURS,
+    "verifiers": _ALL,
+    "nemo-rl": _ALL,
+    "areal": _ALL,
+    "openrlhf": _ALL,
+    "slime": _ALL,
     "open-instruct": frozenset({Need.CALLS}),
 }
-"""What the scorer of a format knows beside comparing tokens; where the scorer is yours, whatever the row holds."""
+"""What the scorer of a format knows beside comparing tokens; where it is ours or yours, whatever the row holds."""
 
 
 def needs_of(program: CodeProblem) -> set[Need]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from curation.scoring.record import MARK, record_of
 from curation.verify.programs.checkers import as_script
 from curation.verify.programs.files import row_of_problem
 from curation.verify.programs.problem import CodeProblem, FunctionCall, FunctionTests
@@ -47,6 +48,11 @@ class ExportedProblem:
         return {("problem_group" if name == "group" else name): value for name, value in self.about.items()}
 
     @property
+    def record(self) -> str:
+        """Return what the problem is judged by, for `curation.scoring`, as JSON."""
+        return record_of(self.row, self.program)
+
+    @property
     def judging(self) -> Row | None:
         """Return how a program is judged, beside its tests; None for math."""
         if self.program is None:
@@ -65,17 +71,15 @@ class ExportedProblem:
 
 
 def _verl(problem: ExportedProblem) -> Row:
-    # verl picks its scorer by data_source and raises on one it does not know: that of taco runs tests, that of
-    # lighteval/MATH reads \boxed{}
+    # verl knows no scorer of this name, and says so, where `custom_reward_function` is forgotten
     code = problem.tests is not None
-    function = {} if problem.function is None else {"fn_name": problem.function.entry.removeprefix("Solution.")}
-    truth = as_json({**problem.in_and_out(), **function}) if code else problem.answer
+    truth = as_json(problem.in_and_out()) if code else problem.answer
     return {
-        "data_source": "taco" if code else "lighteval/MATH",
+        "data_source": MARK,
         "prompt": problem.messages,
         "ability": "code" if code else "math",
         "reward_model": {"style": "rule", "ground_truth": truth},
-        "extra_info": {"split": "train", "index": problem.number, **problem.about},
+        "extra_info": {"split": "train", "index": problem.number, **problem.about, MARK: problem.record},
     }
 
 
@@ -87,6 +91,7 @@ def _trl(problem: ExportedProblem) -> Row:
         "solution": None if code else _boxed(problem.answer),
         "tests": as_json(problem.in_and_out()) if code else None,
         "judging": as_json(problem.judging) if code else None,
+        MARK: problem.record,
         **problem.columns,
     }
 
@@ -110,13 +115,14 @@ def _open_r1(problem: ExportedProblem) -> Row:
         "time_limit": None if program is None else program.cpu_s,
         "memory_limit": None if program is None else float(program.memory_mb),
         "input_mode": None if program is None else "stdio",
+        MARK: problem.record,
         **problem.columns,
     }
 
 
 def _verifiers(problem: ExportedProblem) -> Row:
     code = problem.tests is not None
-    about = {**problem.about, **({"tests": problem.tests, "judging": problem.judging} if code else {})}
+    about = {**problem.about, MARK: problem.record}
     return {
         "prompt": problem.messages,
         "answer": "" if code else problem.answer,
@@ -138,8 +144,19 @@ def _areal(problem: ExportedProblem) -> Row:
         "answer": None if code else problem.answer,
         "tests": as_json(problem.in_and_out()) if code else None,
         "judging": as_json(problem.judging) if code else None,
+        MARK: problem.record,
         **problem.columns,
     }
+
+
+def _openrlhf(problem: ExportedProblem) -> Row:
+    # the label goes to the remote reward model as it is
+    return {"input": problem.messages, "label": problem.record, **problem.columns}
+
+
+def _slime(problem: ExportedProblem) -> Row:
+    label = "" if problem.tests is not None else problem.answer
+    return {"prompt": problem.messages, "label": label, "metadata": {**problem.about, MARK: problem.record}}
 
 
 def _open_instruct(problem: ExportedProblem) -> Row:
@@ -165,6 +182,8 @@ FORMATS: Mapping[str, Callable[[ExportedProblem], Row]] = {
     "verifiers": _verifiers,
     "nemo-rl": _nemo_rl,
     "areal": _areal,
+    "openrlhf": _openrlhf,
+    "slime": _slime,
     "open-instruct": _open_instruct,
 }
 """Names for ``goldilocks export --format``."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ import polars as pl
 
 from curation.prompts import SOLVE
 from curation.prompts.solving import FENCE
+from curation.publish.export_formats.instructions import REWARD_FILE, REWARD_TEXT, instructions
 from curation.publish.export_formats.needs import CARRIES, Need, needs_of
 from curation.publish.export_formats.rows import FORMATS, TYPES, ExportedProblem, Row, as_json, tests_of
 from curation.records import Domain, PromptRequest, SourceError
@@ -22,6 +24,9 @@ from curation.verify.programs.tables import set_problems
 
 NEEDED = ("id", "group", "domain", "statement", "answer", "lang", "source", "pass_rate")
 """Columns of a curated set that formats read."""
+
+LINES, ON_DISK = frozenset({"nemo-rl", "openrlhf", "slime"}), frozenset({"areal"})
+"""Formats whose trainers read JSON lines, or a folder that `datasets` saved; the others read parquet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +43,7 @@ class ExportResult:
 
 
 def export_set(curated: Path, form: str, out: Path) -> ExportResult:
-    """Write a curated set for another trainer: ``out/train.parquet``, or ``out/train.jsonl`` for nemo-rl.
+    """Write a curated set for another trainer, with a README: ``out/train.parquet``, ``train.jsonl`` or a folder.
 
     Args:
         curated: folder with ``data/*.parquet`` in the `CURATED` schema.
@@ -50,17 +55,9 @@ def export_set(curated: Path, form: str, out: Path) -> ExportResult:
     """
     if form not in FORMATS:
         raise SourceError(f"format {form!r} is not known; known are {', '.join(FORMATS)}.")
-    files = sorted((curated / "data").glob("*.parquet"))
-    if not files:
-        raise SourceError(f"{curated}: no data/*.parquet; give the folder of a curated set, such as RUN/curated.")
-    frame = pl.concat([_read(file) for file in files])
-    if frame.is_empty():
-        raise SourceError(f"{curated}: the set holds no problems; there is nothing to export.")
-    programs = set_problems(curated, _languages(frame, curated))
     left_out: Counter[str] = Counter()
-    rows = []
-    for number, row in enumerate(frame.iter_rows(named=True)):
-        problem = _problem(row, number, programs, curated)
+    rows, problems = [], _problems(curated)
+    for problem in problems:
         unmet_needs = needs_of(problem.program) - CARRIES[form] if problem.program is not None else set()
         if unmet_needs:
             left_out[next(need for need in Need if need in unmet_needs).value] += 1
@@ -68,18 +65,55 @@ def export_set(curated: Path, form: str, out: Path) -> ExportResult:
             rows.append(FORMATS[form](problem))
     if not rows:
         why = ", ".join(f"{reason} ({count})" for reason, count in left_out.items())
-        raise SourceError(f"{curated}: {form} knows the judging of none of its {frame.height} problems: {why}.")
-    if form == "nemo-rl":
+        raise SourceError(f"{curated}: {form} knows the judging of none of its {len(problems)} problems: {why}.")
+    file = _write(rows, form, out)
+    atomic_write(out / "README.md", instructions(form, curated.absolute().parent.name, str(out)))
+    if form == "verl":
+        atomic_write(out / REWARD_FILE, REWARD_TEXT)
+    prompt = out / "system_prompt.txt" if form == "nemo-rl" else None
+    if prompt is not None:
+        atomic_write(prompt, SOLVE.system)
+    return ExportResult(file, len(rows), prompt, left_out=left_out)
+
+
+def set_records(curated: Path) -> dict[str, str]:
+    """Return what each problem of a curated set is judged by (`curation.scoring`), by its id.
+
+    Raises:
+        SourceError: there is no set, or a problem has nothing to be judged by.
+    """
+    return {str(problem.row["id"]): problem.record for problem in _problems(curated)}
+
+
+def _problems(curated: Path) -> list[ExportedProblem]:
+    files = sorted((curated / "data").glob("*.parquet"))
+    if not files:
+        raise SourceError(f"{curated}: no data/*.parquet; give the folder of a curated set, such as RUN/curated.")
+    frame = pl.concat([_read(file) for file in files])
+    if frame.is_empty():
+        raise SourceError(f"{curated}: the set holds no problems; there is nothing to export.")
+    programs = set_problems(curated, _languages(frame, curated))
+    return [_problem(row, number, programs, curated) for number, row in enumerate(frame.iter_rows(named=True))]
+
+
+def _write(rows: list[Row], form: str, out: Path) -> Path:
+    """Write the rows as their trainer's loader reads them; return the file, or the folder."""
+    if form in LINES:
         file = out / "train.jsonl"
         with atomic_replace(file) as handle:
             handle.writelines((as_json(row) + "\n").encode() for row in rows)
-        prompt = out / "system_prompt.txt"
-        atomic_write(prompt, SOLVE.system)
-        return ExportResult(file, len(rows), prompt, left_out=left_out)
-    file = out / "train.parquet"
+        return file
     column_types = {name: dtype for name, dtype in TYPES.items() if name in rows[0]}
-    write_parquet(file, pl.DataFrame(rows, schema_overrides=column_types, infer_schema_length=None))
-    return ExportResult(file, len(rows), left_out=left_out)
+    frame = pl.DataFrame(rows, schema_overrides=column_types, infer_schema_length=None)
+    if form in ON_DISK:
+        from datasets import Dataset, disable_progress_bars
+
+        disable_progress_bars()
+        shutil.rmtree(out / "train", ignore_errors=True)
+        Dataset(frame.to_arrow()).save_to_disk(out / "train")
+        return out / "train"
+    write_parquet(out / "train.parquet", frame)
+    return out / "train.parquet"
 
 
 def _read(file: Path) -> pl.DataFrame:

@@ -62,6 +62,10 @@ def loaded(exported: ExportResult) -> list[dict[str, Any]]:
     """The rows as the trainers' own loader gives them."""
     import datasets
 
+    if exported.file.is_dir():
+        found = datasets.load_from_disk(str(exported.file))
+        assert found.num_rows == exported.rows
+        return list(found)
     kind = "json" if exported.file.suffix == ".jsonl" else "parquet"
     found = datasets.load_dataset(kind, data_files=str(exported.file), split="train")
     assert found.num_rows == exported.rows
@@ -82,11 +86,11 @@ def mixed(tmp_path: Path) -> Path:
 def test_verl(mixed: Path, tmp_path: Path) -> None:
     math, _, code = loaded(export_set(mixed, "verl", tmp_path / "out"))
     assert math["prompt"] == chat(MATH)
-    assert (math["data_source"], math["ability"]) == ("lighteval/MATH", "math")
+    assert (math["data_source"], math["ability"]) == ("goldilocks", "math")
     assert math["reward_model"] == {"style": "rule", "ground_truth": "\\frac{2}{2}"}
     assert math["extra_info"]["split"] == "train"
     assert (math["extra_info"]["index"], math["extra_info"]["id"], math["extra_info"]["pass_rate"]) == (0, "m1", 0.25)
-    assert (code["data_source"], code["ability"]) == ("taco", "code")
+    assert (code["data_source"], code["ability"]) == ("goldilocks", "code")
     truth = json.loads(code["reward_model"]["ground_truth"])
     assert truth == {"inputs": ["1\n", "é\n"], "outputs": ["1\n", "é\n"]}
 
@@ -117,9 +121,10 @@ def test_verifiers(mixed: Path, tmp_path: Path) -> None:
     math, _, code = loaded(export_set(mixed, "verifiers", tmp_path / "out"))
     assert (math["prompt"], math["answer"], math["task"]) == (chat(MATH), "\\frac{2}{2}", "math")
     wanted = {"id": "m1", "group": "m1", "source": "school", "lang": "fr", "pass_rate": 0.25}
-    assert json.loads(math["info"]) == wanted
+    info = json.loads(math["info"])
+    assert info.pop("goldilocks")
+    assert info == wanted
     assert (code["answer"], code["task"]) == ("", "code")
-    assert json.loads(code["info"])["tests"] == TESTS
 
 
 def test_nemo_rl(mixed: Path, tmp_path: Path) -> None:
@@ -148,7 +153,9 @@ def test_open_instruct(mixed: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("form", FORMATS)
 def test_rows_keep_their_number_order_and_pass_rate(form: str, mixed: Path, tmp_path: Path) -> None:
     rows = loaded(export_set(mixed, form, tmp_path / "out"))
-    about = [row.get("extra_info") or json.loads(row["info"]) if form in ("verl", "verifiers") else row for row in rows]
+    inside = {"verl": "extra_info", "verifiers": "info", "slime": "metadata"}.get(form)
+    about = [row if inside is None else row[inside] for row in rows]
+    about = [json.loads(one) if isinstance(one, str) else one for one in about]
     assert [one["id"] for one in about] == ["m1", "m2", "c1"]
     assert [one["pass_rate"] for one in about] == [0.25] * 3
 
@@ -166,7 +173,7 @@ def test_a_set_of_one_kind_has_the_columns_of_a_mixed_one(form: str, mixed: Path
         ({**MATH, "answer": None}, "verl", "row 0, problem m1: has no reference answer"),
         ({**PROGRAM, "id": "c9"}, "trl", "row 0, problem c9: a code problem without tests"),
         ({**MATH, "statement": None}, "areal", "has no statement"),
-        (MATH, "slime", "'slime' is not known; known are verl"),
+        (MATH, "rllm", "'rllm' is not known; known are verl"),
     ],
 )
 def test_what_a_format_cannot_carry_is_refused(row: dict[str, Any], form: str, message: str, tmp_path: Path) -> None:
@@ -187,7 +194,6 @@ FUNCTIONS = {
 }
 CHECKERS = {"a checker in C++": 1, "a checker in Python": 3}
 LEFT_OUT = {
-    "verl": {"C++": 1, **COMPARISONS, **FUNCTIONS, **CHECKERS},
     "open-r1": {**COMPARISONS, **FUNCTIONS, "a function": 1, "a checker in C++": 1},
     "open-instruct": {"C++": 1, **COMPARISONS, **FUNCTIONS, **CHECKERS},
 }
@@ -203,32 +209,29 @@ def test_a_set_with_every_kind_of_problem(form: str, tmp_path: Path) -> None:
 
 
 def test_what_is_left_out_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    export_folder(write_set(tmp_path / "curated"), "verl", tmp_path / "out")
+    export_folder(write_set(tmp_path / "curated"), "open-instruct", tmp_path / "out")
     said = capsys.readouterr().out
     assert "3 problems: " in said
-    assert "10 problems left out, whose judging verl does not know: " in said
+    assert "10 problems left out, whose judging open-instruct does not know: " in said
     assert ", C++ (1), " in said
     assert ", a checker in Python (3), " in said
 
 
 def test_a_set_of_which_nothing_can_be_carried_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match=r"verl knows the judging of none of its 1 problems: C\+\+ \(1\)"):
-        export_set(curated(tmp_path / "curated", {**PROGRAM, "meta": '{"language": "cpp"}'}), "verl", tmp_path / "out")
+    cpp = curated(tmp_path / "curated", {**PROGRAM, "meta": '{"language": "cpp"}'})
+    with pytest.raises(SourceError, match=r"open-instruct knows the judging of none of its 1 problems: C\+\+ \(1\)"):
+        export_set(cpp, "open-instruct", tmp_path / "out")
 
 
-@pytest.mark.parametrize("form", ["trl", "areal", "verifiers", "nemo-rl"])
+@pytest.mark.parametrize("form", ["trl", "areal", "nemo-rl"])
 def test_where_the_scorer_is_yours_the_row_tells_all(form: str, tmp_path: Path) -> None:
     curated = write_set(tmp_path / "curated")
     known = {name: one for name, one in read_problems(PROBLEMS).items() if one.lang is not None}
     for row in loaded(export_set(curated, form, tmp_path / "out")):
-        if form == "verifiers":
-            about = json.loads(row["info"])
-            tests, judging, name = about["tests"], about["judging"], about["id"]
-        else:
-            held = json.loads(row["output" if form == "nemo-rl" else "tests"])
-            judging = held["judging"] if form == "nemo-rl" else json.loads(row["judging"])
-            pairs = zip(held["inputs"], held["outputs"], strict=True)
-            tests, name = [{"input": given, "output": wanted} for given, wanted in pairs], row["id"]
+        held = json.loads(row["output" if form == "nemo-rl" else "tests"])
+        judging = held["judging"] if form == "nemo-rl" else json.loads(row["judging"])
+        pairs = zip(held["inputs"], held["outputs"], strict=True)
+        tests, name = [{"input": given, "output": wanted} for given, wanted in pairs], row["id"]
         found = problem_of_row({"id": name, "tests": tests, **judging}, "here")
         assert found == known[name]
 
@@ -256,17 +259,8 @@ def test_checkers_in_python_for_open_r1_are_scripts_of_three_files(tmp_path: Pat
         assert (done.stdout.strip(), done.returncode == 0) == (said, bool(said))
 
 
-def test_functions_for_verl_and_open_instruct(tmp_path: Path) -> None:
+def test_functions_for_open_instruct(tmp_path: Path) -> None:
     curated = write_set(tmp_path / "curated")
-    (truth,) = [
-        json.loads(row["reward_model"]["ground_truth"])
-        for row in loaded(export_set(curated, "verl", tmp_path / "verl"))
-        if row["extra_info"]["id"] == "add"
-    ]
-    assert truth["fn_name"] == "add"
-    called = [([json.loads(line) for line in one.split("\n")]) for one in truth["inputs"]]
-    assert called == [[1, 2], ["a", "b"], [[1], [2]]]
-    assert list(map(json.loads, truth["outputs"])) == [3, "ab", [1, 2]]
     (row,) = [row for row in loaded(export_set(curated, "open-instruct", tmp_path / "oi")) if row["id"] == "add"]
     assert row["dataset"] == "code"
     assert json.loads(row["ground_truth"])[1] == "assert add('a', 'b') == 'ab'"

@@ -15,13 +15,13 @@ import polars as pl
 import pytest
 
 from curation.records import StoreError
+from curation.storage.locks import lock_folder
 from curation.storage.stages import (
     Shard,
     StageFolder,
     atomic_write,
     file_digest,
     finished_shards,
-    lock_folder,
     read_manifest,
     read_shard,
     read_table,
@@ -279,7 +279,7 @@ def test_a_missing_shard_is_named(tmp_path: Path) -> None:
 HOLDER = """
 import sys, time
 from pathlib import Path
-from curation.storage.stages import lock_folder
+from curation.storage.locks import lock_folder
 with lock_folder(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(3600)

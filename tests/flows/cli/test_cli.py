@@ -157,9 +157,8 @@ def test_a_command_that_is_not_there_is_a_usage_error() -> None:
 
 
 def outside() -> dict[str, str]:
-    """The environment with the tests' Prefect API and with no other setting of theirs."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PREFECT_", "COLUMNS"))}
-    return {**kept, **{name: os.environ[name] for name in ("PREFECT_HOME", "PREFECT_API_URL")}}
+    """The environment with no setting of the tests'."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(("PREFECT_", "COLUMNS"))}
 
 
 def cli(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
@@ -184,7 +183,17 @@ def test_the_command_says_only_what_is_its_own(tiny_run: Tiny, tmp_path: Path) -
     assert files(tmp_path / "run" / "curated") == files(tiny_run.folder / "curated")
 
 
-def test_a_mistake_ends_the_process_with_status_1(tiny_recipe: Path, tmp_path: Path, prefect_server: str) -> None:
+def test_a_run_that_prefect_sees_says_no_more_and_publishes_the_same(
+    tiny_run: Tiny, under_prefect: str, tmp_path: Path
+) -> None:
+    shown = {**outside(), "PREFECT_API_URL": under_prefect}
+    command = [sys.executable, "-m", "flows.cli", "run", str(tiny_run.recipe), "--out", str(tmp_path / "run")]
+    done = subprocess.run(command, cwd=ROOT, env=shown, capture_output=True, text=True, check=True)
+    assert [line[:24].rstrip() for line in done.stderr.splitlines()] == TITLES
+    assert files(tmp_path / "run" / "curated") == files(tiny_run.folder / "curated")
+
+
+def test_a_mistake_ends_the_process_with_status_1(tiny_recipe: Path, tmp_path: Path) -> None:
     done = cli("run", tiny_recipe, "--set", "sources.0.path=absent.jsonl", "--out", tmp_path / "run")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("goldilocks: source school: no file at ")
@@ -192,7 +201,7 @@ def test_a_mistake_ends_the_process_with_status_1(tiny_recipe: Path, tmp_path: P
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_interrupted_run_says_how_to_go_on(tmp_path: Path, prefect_server: str) -> None:
+def test_an_interrupted_run_says_how_to_go_on(tmp_path: Path) -> None:
     command = [
         sys.executable,
         "-m",

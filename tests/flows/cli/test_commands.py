@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from curation.records import DropReason
-from curation.storage.stages import lock_folder
+from curation.storage.locks import lock_folder
 from curation.verify import answers
 from tests.flows.conftest import STAGES, TINY, TITLES, Tiny, goldilocks, refusal, stamps, tries, write_jsonl
 
@@ -168,7 +168,7 @@ def test_set_changes_the_recipe_of_the_run(tiny_copy: Tiny) -> None:
     assert "size = 1" in card
 
 
-def test_one_stage_is_enough(tiny_recipe: Path, tmp_path: Path, prefect_server: str) -> None:
+def test_one_stage_is_enough(tiny_recipe: Path, tmp_path: Path) -> None:
     text = tiny_recipe.read_text()
     shutil.copytree(tiny_recipe.parent, tmp_path / "in")
     (tmp_path / "in" / "tiny.toml").write_text(text[: text.index("[stage2]")])
@@ -179,7 +179,7 @@ def test_one_stage_is_enough(tiny_recipe: Path, tmp_path: Path, prefect_server: 
     assert run.table("data")["first_policy"].null_count() == run.table("data").height
 
 
-def test_a_set_of_which_nothing_is_left_is_a_set(tiny_recipe: Path, tmp_path: Path, prefect_server: str) -> None:
+def test_a_set_of_which_nothing_is_left_is_a_set(tiny_recipe: Path, tmp_path: Path) -> None:
     shutil.copytree(tiny_recipe.parent, tmp_path / "in")
     proofs = [{"question": f"Prove that {number} is odd.", "final": "see above"} for number in (3, 5, 7, 9)]
     write_jsonl(tmp_path / "in" / "problems.jsonl", proofs)
@@ -246,7 +246,7 @@ def test_a_run_that_fails_on_the_way_says_so_in_one_sentence(tiny_copy: Tiny) ->
     assert re.fullmatch(r"goldilocks: .*weak\.jsonl, row 120: `tries` is not a list of objects: 'none'\.", plain[0])
 
 
-def test_a_run_that_failed_goes_on_when_it_is_mended(tiny_recipe: Path, tmp_path: Path, prefect_server: str) -> None:
+def test_a_run_that_failed_goes_on_when_it_is_mended(tiny_recipe: Path, tmp_path: Path) -> None:
     shutil.copytree(tiny_recipe.parent, tmp_path / "in")
     weak = tmp_path / "in" / "weak.jsonl"
     right = weak.read_text()

@@ -194,7 +194,7 @@ def test_contamination_names_the_benchmark_row(tmp_path: Path) -> None:
     assert second["hits"] == []
     refused = goldilocks("decontaminate", tmp_path / "rows.jsonl", "--against", out, "--out", out, "--method", "magic")
     assert refused.status == 1
-    assert "ngram, minhash, embedding" in refused.err
+    assert "ngram, words, embedding" in refused.err
 
 
 @pytest.mark.parametrize("field", ["source", "meta"])

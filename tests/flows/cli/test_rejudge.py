@@ -62,7 +62,7 @@ STEPS = {"forth": "goldilocks", "again": "goldilocks", "back": "math-verify"}
 
 
 @pytest.fixture(scope="module")
-def story(tiny_recipe: Path, prefect_server: str, tmp_path_factory: pytest.TempPathFactory) -> Story:
+def story(tiny_recipe: Path, tmp_path_factory: pytest.TempPathFactory) -> Story:
     folder = tmp_path_factory.mktemp("rejudge")
     shutil.copytree(tiny_recipe.parent, folder / "in")
     rows = {**DIFFERENT, **SAME}

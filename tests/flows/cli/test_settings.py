@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +14,7 @@ from curation.response_formats import ANY
 from curation.thinking import OPEN
 from flows.cli.settings import display_key, settings_of
 from flows.run.recipe import parse_recipe
-from tests.flows.conftest import goldilocks, refusal
+from tests.flows.conftest import ROOT, goldilocks, refusal
 from training.recipe import TrainRecipe
 
 SCHEMA = Recipe.model_json_schema()
@@ -130,14 +132,20 @@ def test_what_is_required_is_told() -> None:
     assert told == set(required())
 
 
+def listed(*arguments: str) -> list[str]:
+    """The keys that the command prints, in order."""
+    lines = goldilocks("settings", *arguments, columns=400).out.partition("\n\n")[0].splitlines()
+    return [line.split()[0] for line in lines if not line.startswith(" ")]
+
+
 def test_the_command_prints_them_all_whole() -> None:
     said = goldilocks("settings", columns=400)
     assert (said.status, said.err) == (0, "")
-    lines = said.out.partition("\n\n")[0].splitlines()[1:]
-    assert [line.split()[0] for line in lines] == [setting.key for setting in settings_of()]
-    for line, setting in zip(lines, settings_of(), strict=True):
-        assert setting.kind in line
-        assert setting.meaning in line
+    assert listed() == [setting.key for setting in settings_of()]
+    words = " ".join(said.out.split())
+    for setting in settings_of():
+        default = {"": "", "required": ", required"}.get(setting.default, f", {setting.default} by default")
+        assert " ".join(f"{setting.key} {setting.kind}{default} {setting.meaning}".split()) in words
 
 
 def test_the_fields_of_a_column_are_told_below() -> None:
@@ -147,36 +155,53 @@ def test_the_fields_of_a_column_are_told_below() -> None:
         assert field["description"] in below
 
 
-def test_in_a_narrow_terminal_keys_stay_whole() -> None:
-    lines = goldilocks("settings", columns=80).out.splitlines()[1:]
+def test_in_a_narrow_terminal_meanings_are_wrapped_and_keys_stay_whole() -> None:
+    lines = goldilocks("settings", columns=80).out.splitlines()
     assert {setting.key for setting in settings_of()} <= {line.split()[0] for line in lines if line[:1].strip()}
+    assert max(len(line) for line in lines if line.startswith("    ")) <= 80
 
 
 @pytest.mark.parametrize("prefix", ["stage1.band", "stage1.policy(vllm)", "export", "sources.N.columns.", "seed"])
 def test_a_prefix_chooses(prefix: str) -> None:
-    lines = goldilocks("settings", prefix, columns=400).out.partition("\n\n")[0].splitlines()[1:]
-    assert [line.split()[0] for line in lines] == [s.key for s in settings_of() if s.key.startswith(prefix)]
+    assert listed(prefix) == [s.key for s in settings_of() if s.key.startswith(prefix)]
 
 
-@pytest.mark.parametrize("prefix", ["stage3", "attempts", "[bold]", "sources.0"])
-def test_a_prefix_of_nothing_names_the_tables(prefix: str) -> None:
+def test_what_begins_no_key_is_searched_for() -> None:
+    found = listed("staleness", "--train")
+    assert found
+    rows = {row.key: row for row in settings_of(TrainRecipe)}
+    assert all("staleness" in f"{key} {rows[key].meaning}".lower() for key in found)
+
+
+@pytest.mark.parametrize("prefix", ["stage9", "[bold]", "sources.0"])
+def test_a_key_of_nothing_names_the_tables(prefix: str) -> None:
     said = refusal("settings", prefix)
-    assert f"no setting begins with {prefix!r}" in said
+    assert f"no setting is named or says {prefix!r}" in said
     assert "the top-level keys are: name, flow, description, seed, shard_rows, workers," in said
 
 
+def test_a_key_that_is_misspelt_gets_the_nearest() -> None:
+    assert "did you mean `stage1.band.attempts`?" in refusal("settings", "stage1.band.atempts")
+
+
 def test_a_key_as_a_recipe_holds_it_chooses_too() -> None:
-    lines = (
-        goldilocks("settings", "stage1.policy.decoding.top_p", columns=400).out.partition("\n\n")[0].splitlines()[1:]
-    )
     kinds = [f"stage1.policy({kind}).decoding.top_p" for kind in ("vllm", "endpoint", "torch")]
-    assert [line.split()[0] for line in lines] == kinds
+    assert listed("stage1.policy.decoding.top_p") == kinds
+
+
+def test_programs_get_json(tmp_path: Path) -> None:
+    (row,) = json.loads(goldilocks("settings", "seed", "--json").out)
+    assert (row["key"], row["kind"], row["default"]) == ("seed", "whole number", "0")
+
+
+@pytest.mark.parametrize(("name", "arguments"), [("recipe", []), ("train_recipe", ["--train"])])
+def test_the_schemas_that_are_published_are_those_of_today(name: str, arguments: list[str]) -> None:
+    schema = json.loads(goldilocks("settings", "--schema", *arguments).out)
+    assert schema == json.loads((ROOT / "flows" / "recipes" / f"{name}.schema.json").read_text())
 
 
 def test_the_trainers_settings_are_listed_too() -> None:
-    said = goldilocks("settings", "--train", columns=400)
-    lines = said.out.partition("\n\n")[0].splitlines()[1:]
     rows = list(settings_of(TrainRecipe))
-    assert [line.split()[0] for line in lines] == [row.key for row in rows]
+    assert listed("--train") == [row.key for row in rows]
     assert {"objective(grpo).kl_coef", "generator(vllm).dtype", "collector.n_async"} <= {row.key for row in rows}
     assert all(row.meaning.endswith(".") for row in rows)

@@ -107,7 +107,7 @@ columns = { problem = "problem", text = "text", domain = "code" }
 
 
 @pytest.fixture(scope="module")
-def finished(prefect_server: str, recipe: Path) -> Path:
+def finished(recipe: Path) -> Path:
     run_recipe(recipe, [], recipe.parent / "run")
     return recipe.parent / "run"
 

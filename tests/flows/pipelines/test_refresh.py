@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from curation.records import GoldilocksError, problem_id
-from curation.storage.stages import lock_folder
+from curation.storage.locks import lock_folder
 from flows.cli.commands import show_status
 from flows.cli.refresh import refresh_run
 from flows.pipelines.refresh import RefreshResult

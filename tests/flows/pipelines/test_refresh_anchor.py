@@ -64,7 +64,7 @@ def write_tier(folder: Path, number: int, rates: np.ndarray) -> None:
 
 
 @pytest.fixture(scope="module")
-def tiers(prefect_server: str, tmp_path_factory: pytest.TempPathFactory) -> Tiny:
+def tiers(tmp_path_factory: pytest.TempPathFactory) -> Tiny:
     """A run judged by one policy; the attempts of one that is 2 logits better lie beside it."""
     home = tmp_path_factory.mktemp("tiers")
     write_jsonl(home / "sums.jsonl", [{"question": statement, "final": str(answer)} for statement, answer in sums()])

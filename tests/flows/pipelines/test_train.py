@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from curation.records import ConfigError, GoldilocksError, StoreError
+from curation.records import ConfigError, StoreError
 from flows.pipelines.train import main
-from flows.pipelines.train_stage import train_stage
 from flows.run.training import load_train_recipe, read_run, train
 from tests.places import ROOT
 from training.recipe import EmbeddedData, TrainRecipe
@@ -129,9 +128,3 @@ def test_missing_and_damaged_files(tmp_path: Path) -> None:
 def test_the_command_of_torchrun_says_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(RECIPE), "--set", "model=nowhere", "--out", str(tmp_path / "run")]) == 1
     assert "no model here" in capsys.readouterr().err
-
-
-def test_the_flow_is_the_function(tmp_path: Path) -> None:
-    assert train_stage.name == "train-stage"
-    with pytest.raises(GoldilocksError, match="no model here"):
-        train_stage.fn(RECIPE, tmp_path / "run", ["model=nowhere"])

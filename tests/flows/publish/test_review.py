@@ -127,7 +127,7 @@ BENCHMARKED = (
     TINY_RECIPE
     + """
 [decontamination]
-similarity = 0.6
+words = 0.6
 
 [[decontamination.against]]
 name = "exam"
@@ -153,10 +153,10 @@ def test_overlap_with_a_benchmark_is_dropped_with_its_row(tiny_copy: Tiny) -> No
     dropped = tiny_copy.table("dropped").filter(pl.col("stage") == "decontamination")
     ((name, evidence),) = dropped.select("id", "evidence").iter_rows()
     assert name == name_of("easy")
-    assert evidence == "ngram 1.0 with row 1 of exam; minhash 1.0 with row 1 of exam"
+    assert evidence == "ngram 1.0 with row 1 of exam; words 1.0 with row 1 of exam"
     assert "Decontamination: dropped row 2 of school, contaminated" in goldilocks("explain", tiny_copy.folder, name).out
     card = (tiny_copy.folder / "curated" / "README.md").read_text()
-    assert "| exam | CC0 | 1 | 1 | 1 |" in card
+    assert "| exam | CC0 | 1 | 1 | 1 | 0 |" in card
     assert tiny_copy.table("data").height + tiny_copy.table("dropped").height == len(TINY)
     (inputs / "exam.jsonl").write_text('{"task": "What is the tallest tree?"}\n')
     assert tiny_copy.run().status == 0

@@ -56,7 +56,7 @@ PROBLEMS = {  # reference, final answers; the verifier takes its time over the s
 
 
 @pytest.fixture
-def slow(prefect_server: str, tmp_path: Path) -> Tiny:
+def slow(tmp_path: Path) -> Tiny:
     """A recipe whose verifier fails on what takes its time; not run yet."""
     home = tmp_path / "inputs"
     home.mkdir()

@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from flows.publish.versions import stored_versions
-from flows.serve.server import _free_port
-from tests.flows.conftest import ROOT, TINY, tries, write_jsonl, write_tiny
+from tests.flows.conftest import ROOT, TINY, free_port, tries, write_jsonl, write_tiny
 from tests.waiting import PATIENCE_S
 
 SCHEDULE = '\n[schedule]\ncron = "*/5 * * * *"\ntimezone = "Europe/Paris"\ntrain = "train.toml"\nrounds = 2\n'
@@ -64,7 +63,7 @@ def _chain(folder: Path, here: dict[str, str], leave: threading.Event) -> list[s
         '[policy]\nkind = "recorded"\nname = "strong@2"\npath = "newer.jsonl"\n'
         'columns = { problem = "question", attempts = "tries", text = "text" }\n'
     )
-    port, run = _free_port(), folder / "run"
+    port, run = free_port(), folder / "run"
     server = subprocess.Popen(
         [sys.executable, "-c", SERVE, str(recipe), str(run), str(port)],
         cwd=ROOT,

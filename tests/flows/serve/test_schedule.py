@@ -17,7 +17,7 @@ from tests.flows.serve.cron_chain import scheduled
 from tests.waiting import PATIENCE_S
 
 
-def test_a_recipe_is_served_as_its_line_its_training_and_its_refresh(tmp_path: Path, prefect_server: str) -> None:
+def test_a_recipe_is_served_as_its_line_its_training_and_its_refresh(tmp_path: Path, under_prefect: str) -> None:
     from flows.serve.schedule import deployments, schedule_phrase
 
     made = {one.flow_name: one for one in deployments(scheduled(tmp_path / "in"), tmp_path / "run")}
@@ -32,38 +32,24 @@ def test_a_recipe_is_served_as_its_line_its_training_and_its_refresh(tmp_path: P
     assert trigger.match.model_dump() == {"prefect.resource.id": "goldilocks.checkpoint.tiny"}
 
 
-def test_the_server_takes_the_deployments_with_their_parameters(tmp_path: Path, prefect_server: str) -> None:
+def test_the_server_takes_the_deployments_with_their_parameters(tmp_path: Path, under_prefect: str) -> None:
     from prefect.client.orchestration import get_client
 
-    from flows.serve.schedule import GPUS, deployments, limit_gpus
+    from flows.serve.schedule import deployments
 
     for one in deployments(scheduled(tmp_path / "in"), tmp_path / "run"):
         one.apply()
-    limit_gpus(1)
     with get_client(sync_client=True) as client:
         held = client.read_deployment_by_name("curate-math/tiny")
         assert held.schedules[0].schedule.cron == "*/5 * * * *"
         assert held.schedules[0].schedule.timezone == "Europe/Paris"
         assert held.parameter_openapi_schema["properties"]["recipe"]["format"] == "path"
         assert held.enforce_parameter_schema
-        assert held.concurrency_options.collision_strategy == "CANCEL_NEW"
-        assert client.read_global_concurrency_limit_by_name(GPUS).limit == 1
+        assert held.global_concurrency_limit is None, "a killed holder would keep its slot"
         assert client.read_deployment_by_name("refresh/tiny").parameters == {"folder": str(tmp_path / "run")}
 
 
-def test_gpus_are_held_one_by_one(prefect_server: str) -> None:
-    from prefect.client.orchestration import get_client
-
-    from flows.serve.schedule import GPUS, gpus, limit_gpus
-
-    limit_gpus(1)
-    with gpus(), get_client(sync_client=True) as client:
-        assert client.read_global_concurrency_limit_by_name(GPUS).active_slots == 1
-    with get_client(sync_client=True) as client:
-        assert client.read_global_concurrency_limit_by_name(GPUS).active_slots == 0
-
-
-def test_a_recipe_without_a_trainer_is_not_trained(tmp_path: Path, prefect_server: str) -> None:
+def test_a_recipe_without_a_trainer_is_not_trained(tmp_path: Path, under_prefect: str) -> None:
     from flows.serve.schedule import deployments
 
     made = deployments(scheduled(tmp_path / "in", "\n[schedule]\nrefresh = false\n"))
@@ -79,14 +65,14 @@ def test_a_recipe_without_a_trainer_is_not_trained(tmp_path: Path, prefect_serve
         ('train = "no.toml"', "there is no file"),
     ],
 )
-def test_refusals(schedule: str, words: str, tmp_path: Path, prefect_server: str) -> None:
+def test_refusals(schedule: str, words: str, tmp_path: Path, under_prefect: str) -> None:
     from flows.serve.schedule import deployments
 
     with pytest.raises(ConfigError, match=words):
         deployments(scheduled(tmp_path / "in", f"\n[schedule]\n{schedule}\n"))
 
 
-def test_a_trainers_recipe_is_read_before_anything_is_served(tmp_path: Path, prefect_server: str) -> None:
+def test_a_trainers_recipe_is_read_before_anything_is_served(tmp_path: Path, under_prefect: str) -> None:
     from flows.serve.schedule import deployments
 
     recipe = scheduled(tmp_path / "in", '\n[schedule]\ntrain = "odd.toml"\n')
@@ -112,7 +98,9 @@ def test_a_taken_port_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
             pass
 
 
-def test_a_run_that_nobody_watches_announces_a_new_version_once(tiny_copy: Tiny, monkeypatch: Any) -> None:
+def test_a_run_that_nobody_watches_announces_a_new_version_once(
+    tiny_copy: Tiny, under_prefect: str, monkeypatch: Any
+) -> None:
     import flows.serve.schedule as served
 
     told: list[tuple[str, dict[str, Any]]] = []
@@ -137,7 +125,9 @@ class Killed(BaseException):
     """What no code of the house catches: the process is gone at this point."""
 
 
-def test_what_a_killed_run_published_is_announced_by_the_next(tiny_copy: Tiny, monkeypatch: Any) -> None:
+def test_what_a_killed_run_published_is_announced_by_the_next(
+    tiny_copy: Tiny, under_prefect: str, monkeypatch: Any
+) -> None:
     import flows.serve.schedule as served
 
     def dies(**_: object) -> None:
@@ -154,7 +144,9 @@ def test_what_a_killed_run_published_is_announced_by_the_next(tiny_copy: Tiny, m
     assert [one["version"] for one in told] == [1]
 
 
-def test_what_was_there_before_the_first_scheduled_run_is_not_announced(tiny_copy: Tiny, monkeypatch: Any) -> None:
+def test_what_was_there_before_the_first_scheduled_run_is_not_announced(
+    tiny_copy: Tiny, under_prefect: str, monkeypatch: Any
+) -> None:
     import flows.serve.schedule as served
 
     told: list[dict[str, Any]] = []

@@ -1,9 +1,10 @@
-"""A Prefect API for the length of a run: the user's own, or a temporary one; and what a run leaves in it."""
+"""A Prefect API: the user's own, or one that ends with its starter; and what a run leaves in it."""
 
 from __future__ import annotations
 
-import contextlib
 import os
+import subprocess
+import sys
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -12,9 +13,10 @@ import psutil
 import pytest
 
 from curation.records import GoldilocksError
-from flows.serve.server import QUIET, prefect_api, quiet
-from tests.flows.conftest import Tiny
-from tests.waiting import PATIENCE_S, wait_until
+from flows.serve.server import QUIET, quiet, user_api
+from flows.serve.serving import serving_api
+from tests.flows.conftest import ROOT, Tiny, free_port
+from tests.waiting import PATIENCE_S, wait_gone, wait_until
 
 
 def children() -> set[psutil.Process]:
@@ -29,30 +31,27 @@ def answers(address: str) -> bool:
         return False
 
 
-def test_the_users_own_server_is_used_and_none_is_started(prefect_server: str) -> None:
+def test_the_users_own_server_is_used_and_none_is_started(prefect_server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PREFECT_API_URL", prefect_server)
     before = children()
-    with prefect_api() as address:
-        assert address == prefect_server == os.environ["PREFECT_API_URL"]
+    with serving_api(free_port()) as (address, process):
+        assert (address, process) == (prefect_server, None)
+        assert user_api() == prefect_server
         assert children() == before
-    assert os.environ["PREFECT_API_URL"] == prefect_server
     assert answers(prefect_server)
 
 
-def test_without_one_a_server_lives_as_long_as_the_block(prefect_server: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from prefect.settings import get_current_settings
-
-    monkeypatch.delenv("PREFECT_API_URL")
-    before, environment = children(), dict(os.environ)
-    with contextlib.suppress(ZeroDivisionError), prefect_api() as address:  # a run that fails ends it as well
-        assert os.environ["PREFECT_API_URL"] == address != prefect_server
-        assert address.startswith("http://127.0.0.1:")
-        assert answers(address)
-        assert get_current_settings().api.url == address, "Prefect asks it, though it had read another server's address"
-        (server,) = children() - before
-        _ = 1 / 0
-    assert not server.is_running()
-    assert not answers(address)
-    assert dict(os.environ) == environment
+def test_a_server_ends_with_the_one_who_started_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PREFECT_API_URL", raising=False)
+    monkeypatch.setenv("PREFECT_HOME", str(tmp_path / "home"))
+    script = "import sys, time\nfrom flows.serve.serving import serving_api\nwith serving_api(int(sys.argv[1])):\n    "
+    port = free_port()
+    with subprocess.Popen([sys.executable, "-c", f"{script}time.sleep({PATIENCE_S})", str(port)], cwd=ROOT) as starter:
+        wait_until(lambda: answers(f"http://127.0.0.1:{port}/api"), starter, tick_s=0.1)
+        servers = psutil.Process(starter.pid).children(recursive=True)
+        assert servers
+        starter.kill()
+    wait_gone(servers)
 
 
 def test_a_server_that_cannot_start_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,7 +59,7 @@ def test_a_server_that_cannot_start_is_one_sentence(tmp_path: Path, monkeypatch:
     monkeypatch.setenv("PREFECT_HOME", str(tmp_path))
     monkeypatch.setenv("PYTHONHASHSEED", "nonsense")  # with which no interpreter starts
     before = children()
-    with pytest.raises(GoldilocksError, match="Prefect's temporary server ended with status"), prefect_api():
+    with pytest.raises(GoldilocksError, match="Prefect's server ended with status"), serving_api(free_port()):
         pass
     assert children() == before
     assert "PREFECT_API_URL" not in os.environ
@@ -76,13 +75,13 @@ def test_the_users_own_settings_of_prefect_stay(monkeypatch: pytest.MonkeyPatch)
         monkeypatch.delenv(name)
 
 
-def test_the_run_its_tasks_and_its_artifacts_are_stored(tiny_copy: Tiny, prefect_server: str) -> None:
+def test_the_run_its_tasks_and_its_artifacts_are_stored(tiny_copy: Tiny, under_prefect: str) -> None:
     from prefect.client.orchestration import SyncPrefectClient
     from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterKey, FlowRunFilter
 
     (tiny_copy.folder / "run.json").unlink()  # the folder of `tiny` would be refused to another recipe
     assert tiny_copy.run("name=a.b_c-1..x").status == 0
-    with SyncPrefectClient(prefect_server) as client:
+    with SyncPrefectClient(under_prefect) as client:
         key = ArtifactFilterKey(any_=["card-a-b-c-1--x", "funnel-a-b-c-1--x"])
         found = client.read_artifacts(artifact_filter=ArtifactFilter(key=key))
         table, card = sorted(found, key=lambda artifact: str(artifact.type), reverse=True)
@@ -103,3 +102,6 @@ def test_the_run_its_tasks_and_its_artifacts_are_stored(tiny_copy: Tiny, prefect
     )
     assert set(shown) <= set(whole)
     assert len(shown) > 30
+    assert tiny_copy.run("name=a.b_c-1..x").status == 0
+    with SyncPrefectClient(under_prefect) as client:
+        assert len(client.read_artifacts(artifact_filter=ArtifactFilter(key=key))) == 2, "nothing new, nothing shown"

@@ -11,7 +11,7 @@ from tests.flows.conftest import goldilocks, published, write_jsonl, write_tiny
 
 
 @pytest.mark.parametrize("reach_it", [False, True])
-def test_a_stage_that_no_problem_reached_starts_no_engine(prefect_server: str, tmp_path: Path, reach_it: bool) -> None:
+def test_a_stage_that_no_problem_reached_starts_no_engine(tmp_path: Path, reach_it: bool) -> None:
     recipe = write_tiny(tmp_path / "in")
     if not reach_it:
         rows = [json.loads(line) for line in (tmp_path / "in" / "problems.jsonl").read_text().splitlines()]

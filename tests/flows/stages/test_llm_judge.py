@@ -52,7 +52,7 @@ def vote(question: str, answer: str, word: str) -> dict[str, str]:
 
 
 @pytest.fixture
-def recipe(prefect_server: str, tmp_path: Path) -> Path:
+def recipe(tmp_path: Path) -> Path:
     folder = tmp_path / "inputs"
     folder.mkdir()
     write_jsonl(folder / "problems.jsonl", [{"question": one, "final": two} for one, two in REFERENCES.items()])

@@ -100,7 +100,7 @@ def write_inputs(folder: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def asked_run(prefect_server: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, str]:
+def asked_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, str]:
     """The recipe, the folder of one run of it, and what that run said; neither is to be changed."""
     place = tmp_path_factory.mktemp("asked")
     recipe = write_inputs(place / "inputs")
@@ -108,7 +108,7 @@ def asked_run(prefect_server: str, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 @pytest.fixture
-def recipe(prefect_server: str, tmp_path: Path) -> Path:
+def recipe(tmp_path: Path) -> Path:
     return write_inputs(tmp_path / "inputs")
 
 

@@ -17,10 +17,10 @@ import flows
 from curation.records import Domain, DropReason, problem_id
 from curation.storage.stages import Shard, read_manifest, read_shard
 from flows.cli.plan import plan_recipe
-from flows.pipelines import curating
 from flows.pipelines.by_recipe import PIPELINES
 from flows.pipelines.curate_code import CURATE_CODE
 from flows.pipelines.curate_math import CURATE_MATH
+from flows.pipelines.under_prefect import PrefectPage
 from flows.run.pipeline import Pipeline
 from flows.run.run_folder import Run, open_run
 from flows.run.stage import CODE, MATH, Stage, StageResult, StageRun
@@ -73,17 +73,17 @@ def longer(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_stage_in_the_list_is_everywhere(
-    tiny_recipe: Path, tmp_path: Path, prefect_server: str, longer: None, monkeypatch: pytest.MonkeyPatch
+    tiny_recipe: Path, tmp_path: Path, under_prefect: str, longer: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tasks: list[tuple[str, str]] = []
-    as_task = curating.as_task
+    around = PrefectPage.around
 
-    def noted(item: Any, work: Callable[[], StageResult | None]) -> Any:
-        task = as_task(item, work)
+    def noted(page: PrefectPage, item: Any, work: Callable[[], StageResult | None]) -> Any:
+        task = around(page, item, work)
         tasks.append((task.name, str(task.task_run_name)))
         return task
 
-    monkeypatch.setattr(curating, "as_task", noted)
+    monkeypatch.setattr(PrefectPage, "around", noted)
     run = Tiny(tiny_recipe, tmp_path / "run")
     dry = goldilocks("run", tiny_recipe, "--dry", "--out", run.folder)
     assert "\n  products: none\n" in dry.out
@@ -113,7 +113,7 @@ def test_a_stage_in_the_list_is_everywhere(
 
 
 def test_the_plan_runs_it_unless_it_is_left_out_of_plans(
-    tiny_recipe: Path, tmp_path: Path, longer: None, monkeypatch: pytest.MonkeyPatch
+    tiny_recipe: Path, tmp_path: Path, under_prefect: str, longer: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plans = plan_recipe(tiny_recipe, tmp_path / "with", pilot=2)
     assert (tmp_path / "with" / PRODUCTS.folder / "DONE.json").exists()

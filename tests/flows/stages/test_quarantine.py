@@ -24,7 +24,7 @@ def spoiled(folder: Path, settings: str) -> Path:
     return recipe
 
 
-def test_a_run_stops_at_a_bad_row_and_says_the_way_out(tmp_path: Path, prefect_server: str) -> None:
+def test_a_run_stops_at_a_bad_row_and_says_the_way_out(tmp_path: Path) -> None:
     recipe = spoiled(tmp_path / "in", "")
     out = ("--out", tmp_path / "run")
     for said in (goldilocks("run", recipe, "--dry", *out).err, refusal("run", recipe, *out)):
@@ -32,7 +32,7 @@ def test_a_run_stops_at_a_bad_row_and_says_the_way_out(tmp_path: Path, prefect_s
         assert 'set `on_bad_row = "quarantine"` for source school' in said
 
 
-def test_bad_rows_are_set_aside_and_counted(tmp_path: Path, prefect_server: str, tiny_run: Tiny) -> None:
+def test_bad_rows_are_set_aside_and_counted(tmp_path: Path, tiny_run: Tiny) -> None:
     recipe = spoiled(tmp_path / "in", 'on_bad_row = "quarantine"')
     said = goldilocks("run", recipe, "--out", tmp_path / "run")
     assert said.status == 0, said.err
@@ -49,7 +49,7 @@ def test_bad_rows_are_set_aside_and_counted(tmp_path: Path, prefect_server: str,
     assert "bad_row" in goldilocks("status", tmp_path / "run").out
 
 
-def test_a_budget_ends_the_run(tmp_path: Path, prefect_server: str) -> None:
+def test_a_budget_ends_the_run(tmp_path: Path) -> None:
     recipe = spoiled(tmp_path / "in", 'on_bad_row = "quarantine"\nbad_rows = 1')
     said = refusal("run", recipe, "--out", tmp_path / "run")
     assert "more than 1 rows cannot be read" in said

@@ -22,9 +22,7 @@ def warnings(folder: Path) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("terminal", [False, True])
-def test_a_stage_that_reads_no_answers_is_told(
-    prefect_server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, terminal: bool
-) -> None:
+def test_a_stage_that_reads_no_answers_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, terminal: bool) -> None:
     recipe = write_tiny(tmp_path / "in")
     rows = [json.loads(line) for line in (tmp_path / "in" / "weak.jsonl").read_text().splitlines()]
     write_jsonl(

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import polars as pl
 import pytest
 from pydantic import ValidationError
 
 from curation.config import Benchmark, DecontaminationSettings
-from curation.filters.decontamination import HIT, OverlapSettings, drop_contaminated, find_contamination, format_hits
+from curation.filters.decontamination import (
+    HIT,
+    OVERLAP,
+    TEMPLATE,
+    OverlapSettings,
+    count_templates,
+    drop_contaminated,
+    find_contamination,
+    format_hits,
+)
 from curation.records import DROPPED, PROBLEM, DropReason
 
 BENCHMARK = "A choir of 54 singers stands on stage in rows of 9, and each row needs 2 microphones. How many are needed?"
@@ -21,19 +32,27 @@ def problems(*statements: str | None) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=PROBLEM)
 
 
-def hits(*lines: tuple[int, str, float, str, int]) -> pl.DataFrame:
-    return pl.DataFrame(list(lines), schema=HIT, orient="row")
+def hits(*lines: tuple[int, str, float, str, int], kind: str = OVERLAP) -> pl.DataFrame:
+    rows = [
+        {"row": row, "method": method, "score": score, "benchmark": name, "benchmark_row": place}
+        for row, method, score, name, place in lines
+    ]
+    frame = pl.DataFrame(
+        rows, schema={name: HIT[name] for name in ("row", "method", "score", "benchmark", "benchmark_row")}
+    )
+    agree = {"agreement": 1.0 if kind == OVERLAP else 0.0, "formal": False, "wording": 1.0, "kind": kind}
+    return frame.with_columns(**{name: pl.lit(value) for name, value in agree.items()}).match_to_schema(HIT)
 
 
 def test_rows_with_hits_leave_and_the_others_stay_in_order() -> None:
     frame = problems("a", None, "c", "d")
-    found = hits((0, "ngram", 1.0, "exam", 4), (0, "minhash", 0.8123, "exam", 4), (0, "minhash", 0.6, "quiz", 1))
+    found = hits((0, "ngram", 1.0, "exam", 4), (0, "words", 0.8123, "exam", 4), (0, "words", 0.6, "quiz", 1))
     kept, dropped = drop_contaminated(frame, found)
     assert (kept.schema, dropped.schema) == (PROBLEM, DROPPED)
     assert kept["id"].to_list() == ["p1", "p2", "p3"]
     ((name, reason, evidence),) = dropped.select("id", "reason", "evidence").iter_rows()
     assert (name, reason) == ("p0", DropReason.CONTAMINATED)
-    assert evidence == "ngram 1.0 with row 4 of exam; minhash 0.812 with row 4 of exam"
+    assert evidence == "ngram 1.0 with row 4 of exam; words 0.812 with row 4 of exam"
 
 
 def test_without_hits_everything_stays() -> None:
@@ -49,14 +68,36 @@ def test_hits_are_kept_by_the_name_of_the_problem() -> None:
     assert found.select("id", "source", "row", "benchmark", "benchmark_row").rows() == [("p2", "s", 12, "exam", 4)]
 
 
-def test_other_figures_are_overlap_and_an_unrelated_problem_is_none() -> None:
-    other = BENCHMARK.replace("54", "72").replace("9", "8")
+def test_templates_stay_unless_they_are_to_leave() -> None:
+    frame = problems("a", "b")
+    found = pl.concat([hits((0, "words", 0.9, "exam", 4), kind=TEMPLATE), hits((1, "words", 0.8, "exam", 5))])
+    assert count_templates(found) == 1
+    assert drop_contaminated(frame, found)[1]["id"].to_list() == ["p1"]
+    dropped = drop_contaminated(frame, found, with_templates=True)[1]
+    assert dropped["evidence"].to_list() == ["template, words 0.9 with row 4 of exam", "words 0.8 with row 5 of exam"]
+
+
+def test_a_row_that_overlaps_too_is_no_template() -> None:
+    found = pl.concat([hits((0, "words", 0.9, "exam", 4), kind=TEMPLATE), hits((0, "words", 0.8, "exam", 5))])
+    assert count_templates(found) == 0
+
+
+def test_other_figures_are_a_template_and_an_unrelated_problem_is_nothing() -> None:
+    other = BENCHMARK.replace("54", "72").replace("9", "8").replace("2", "7")
     frame = problems(BENCHMARK.upper(), other, "How many prime numbers lie between 20 and 60?")
-    settings = DecontaminationSettings()
-    overlap = OverlapSettings(settings.methods, settings.ngram, settings.whole, settings.similarity, settings.cosine)
     benchmarks = pl.DataFrame({"benchmark": ["exam"], "row": [0], "statement": [BENCHMARK]})
-    kept, dropped = drop_contaminated(frame, find_contamination(frame, benchmarks, overlap))
-    assert (kept["id"].to_list(), dropped["id"].to_list()) == (["p2"], ["p0", "p1"])
+    found = find_contamination(frame, benchmarks)
+    kept, dropped = drop_contaminated(frame, found)
+    assert (kept["id"].to_list(), dropped["id"].to_list()) == (["p1", "p2"], ["p0"])
+    assert found.filter(pl.col("kind") == TEMPLATE)["row"].unique().to_list() == [1]
+
+
+def test_the_settings_of_a_recipe_are_those_of_the_measure() -> None:
+    """A default that differed would be another measure in runs than in `goldilocks decontaminate`."""
+    recipe, measure = DecontaminationSettings(), OverlapSettings()
+    shared = {field.name for field in dataclasses.fields(OverlapSettings)} & set(DecontaminationSettings.model_fields)
+    assert shared >= {"methods", "ngram", "whole", "coverage", "words", "cosine", "figures", "formulas", "template"}
+    assert [getattr(recipe, name) for name in sorted(shared)] == [getattr(measure, name) for name in sorted(shared)]
 
 
 def test_two_benchmarks_of_one_name_are_refused() -> None:

@@ -15,8 +15,11 @@ from hypothesis import strategies as st
 
 from curation.filters.decontamination import (
     HIT,
+    OVERLAP,
+    TEMPLATE,
     BenchmarkIndex,
     OverlapSettings,
+    classify_hits,
     contamination_file,
     find_contamination,
 )
@@ -53,11 +56,13 @@ def hits(text: str | None, overlap: OverlapSettings | None = None) -> list[tuple
 
 @pytest.mark.parametrize("text", [SPRINTS, SPRINTS.upper(), SPRINTS.replace("3", "three").replace(".", " .\n")])
 def test_a_copy_is_found_by_runs_and_by_shingles(text: str) -> None:
-    assert hits(text) == [("ngram", "words", 0, 1.0), ("minhash", "words", 0, 1.0)]
+    assert hits(text) == [("ngram", "words", 0, 1.0), ("words", "words", 0, 1.0)]
 
 
 def test_a_part_is_found_and_its_share_is_the_score() -> None:
-    ((method, benchmark, row, score),) = hits("Here is a task. " + SPRINTS[:78] + GLASSES, OverlapSettings(("ngram",)))
+    ((method, benchmark, row, score),) = hits(
+        "Here is a task. " + SPRINTS[:78] + GLASSES, OverlapSettings(("ngram",), coverage=0.1)
+    )
     assert (method, benchmark, row) == ("ngram", "words", 0)
     assert 0 < score < 0.5
 
@@ -74,14 +79,61 @@ def test_what_is_not_there_is_not_found(text: str | None) -> None:
     assert hits(text) == []
 
 
-def test_other_numbers_overlap_by_shingles_and_not_by_runs() -> None:
+def test_other_numbers_are_a_template() -> None:
     changed = SPRINTS.replace("60", "80").replace("3 sprints 3 times", "4 sprints 4 times")
-    assert [method for method, *_ in hits(changed)] == ["minhash"]
+    found = find_contamination(pl.DataFrame({"statement": [changed]}), BENCHMARKS)
+    assert found.select("method", "kind").rows() == [("words", TEMPLATE)]
+    assert found["agreement"].to_list() == [0.0]
+    assert found["wording"].to_list() == [1.0]
+
+
+def test_a_number_in_words_is_the_same_number_and_a_missing_one_is_forgiven_in_running_text() -> None:
+    (hit,) = (
+        find_contamination(
+            pl.DataFrame({"statement": [SPRINTS.replace("3 times a week", "thrice a week")]}), BENCHMARKS
+        )
+        .filter(pl.col("method") == "words")
+        .iter_rows(named=True)
+    )
+    assert (hit["kind"], hit["formal"], hit["agreement"]) == (OVERLAP, False, 1.0)
+
+
+def test_formulas_must_agree_on_both_sides() -> None:
+    asked = r"Compute $\arcsin \left( -\frac{1}{2} \right).$  Express your answer in radians."
+    benchmarks = pl.DataFrame({"benchmark": ["m"], "row": [0], "statement": [asked]})
+    other = pl.DataFrame({"statement": [r"Compute $\arcsin 1.$  Express your answer in radians.", asked.upper()]})
+    found = find_contamination(other, benchmarks)
+    assert found.filter(pl.col("kind") == OVERLAP)["row"].unique().to_list() == [1]
+
+
+def test_what_everybody_writes_is_no_overlap() -> None:
+    tail = " The answer can be written as m/n, where m and n are relatively prime positive integers. Find m+n."
+    heads = [
+        f"The {name} at place {n} is drawn with some chance." for n, name in enumerate("abcdefghijklmnopqrstuvwxyz")
+    ]
+    benchmarks = pl.DataFrame(
+        {"benchmark": ["m"], "row": [0], "statement": ["A bag holds red and blue marbles." + tail]}
+    )
+    many = pl.DataFrame({"statement": [head + tail for head in heads] * 8})
+    assert find_contamination(many, benchmarks).filter(pl.col("kind") == OVERLAP).is_empty()
+    copy = pl.DataFrame({"statement": [*many["statement"], benchmarks["statement"][0]]})
+    found = find_contamination(copy, benchmarks).filter(pl.col("kind") == OVERLAP)
+    assert found["row"].unique().to_list() == [len(many)]
+
+
+def test_another_threshold_needs_the_scores_alone() -> None:
+    texts = pl.Series([SPRINTS, SPRINTS.replace("60 meters each sprint", "far") + GLASSES, GLASSES])
+    low, high = OverlapSettings(coverage=0.25), OverlapSettings(words=0.9, coverage=0.9)
+    index = BenchmarkIndex(BENCHMARKS, low)
+    scores = index.scores(texts)
+    assert low.measured_with == high.measured_with
+    assert classify_hits(scores, high).equals(BenchmarkIndex(BENCHMARKS, high).hits(texts))
+    assert classify_hits(scores, low).height > classify_hits(scores, high).height
 
 
 def test_at_most_so_many_hits_best_first() -> None:
     many = pl.DataFrame({"benchmark": "x", "row": range(9), "statement": [SPRINTS + " Now" * n for n in range(9)]})
-    found = BenchmarkIndex(many, OverlapSettings(("minhash",), most=3)).hits(pl.Series([SPRINTS]))
+    found = BenchmarkIndex(many, OverlapSettings(("words",), most=3)).hits(pl.Series([SPRINTS]))
     assert found["benchmark_row"].to_list() == [0, 1, 2]
     assert found["score"].is_sorted(descending=True)
 
@@ -90,10 +142,12 @@ def test_at_most_so_many_hits_best_first() -> None:
 @settings(max_examples=20, deadline=None)
 def test_order_does_not_count(texts: list[str], order: list[int]) -> None:
     whole = find_contamination(pl.DataFrame({"statement": texts}), BENCHMARKS[order])
+    index = BenchmarkIndex(BENCHMARKS, OverlapSettings())
+    for text in texts:
+        index.count(pl.Series([text]))
     for place, text in enumerate(texts):
-        assert whole.filter(pl.col("row") == place).drop("row").rows() == [
-            (method, score, benchmark, row) for method, benchmark, row, score in hits(text)
-        ]
+        alone = index.hits(pl.Series([text]))
+        assert alone.equals(whole.filter(pl.col("row") == place).with_columns(row=pl.lit(0, pl.Int64)))
 
 
 def write(path: Path, rows: Sequence[Mapping[str, object]]) -> Path:
@@ -108,8 +162,11 @@ def test_a_file_gets_one_line_a_row(tmp_path: Path) -> None:
     lines = [orjson.loads(line) for line in (tmp_path / "out.jsonl").read_bytes().splitlines()]
     assert [(line["row"], len(line["hits"])) for line in lines] == [(0, 2), (1, 0), (2, 0)]
     assert lines[0]["id"] == "7"
-    assert lines[0]["hits"][0] == {"benchmark": "words", "row": 1, "method": "ngram", "score": 1.0}
-    assert (counted.rows, counted.hit_rows, counted.hits) == (3, 1, {"ngram": 1, "minhash": 1})
+    assert lines[0]["hits"][0] == {
+        **{"benchmark": "words", "row": 1, "method": "ngram", "score": 1.0},
+        **{"agreement": 1.0, "kind": "overlap"},
+    }
+    assert (counted.rows, counted.hit_rows, counted.hits) == (3, 1, {"ngram": 1, "words": 1})
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.jsonl", "out.jsonl", "words.test.jsonl"]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
@@ -9,7 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from curation.filters.dedup.near import MEMBER, drop_near_duplicates, near_duplicates, reference_pairs
+from curation.filters.dedup.near import (
+    MEMBER,
+    cluster_members,
+    drop_near_duplicates,
+    near_duplicates,
+    reference_pairs,
+    similar_pairs,
+    source_ranks,
+)
 from curation.records import DROPPED, PROBLEM, DropReason
 
 EGGS = (
@@ -183,3 +193,48 @@ def test_a_crowd_of_copies_and_a_crowd_of_templates() -> None:
 def test_nothing_in_nothing_out(tmp_path: Path) -> None:
     assert near_duplicates(ROWS.clear(), ["a"]).equals(pl.DataFrame(schema=MEMBER))
     assert near_duplicates(ROWS.filter(pl.col("statement").is_null()), ["a"]).height == 0
+
+
+class Shards:
+    """Shards in memory; reading the statements of one of them fails."""
+
+    def __init__(self, shards: list[pl.DataFrame], broken: int | None = None) -> None:
+        self.shards, self.broken = shards, broken
+        self.sketched: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self.shards)
+
+    def read(self, index: int, columns: Sequence[str]) -> pl.DataFrame:
+        if "statement" in columns:
+            if index == self.broken:
+                raise OSError("killed")
+            self.sketched.append(index)
+        return self.shards[index].select(columns)
+
+
+@given(st.permutations(range(ROWS.height)), st.integers(1, 3))
+@settings(max_examples=25, deadline=None)
+def test_shards_on_disk_are_one_frame(order: list[int], size: int) -> None:
+    rows = ROWS[order]
+    shards = Shards([rows[first : first + size] for first in range(0, rows.height, size)])
+    with tempfile.TemporaryDirectory() as scratch:
+        ranks = source_ranks(shards, ["b", "a"], ["z0"])
+        pairs = similar_pairs(shards, ranks, Path(scratch), 0.5)
+        for threshold in (0.5, 0.75, 0.95):
+            members = cluster_members(shards, ranks, pairs, threshold)
+            whole = near_duplicates(rows.with_columns(verified=pl.col("id") == "z0"), ["b", "a"], threshold=threshold)
+            assert members.equals(whole)
+
+
+def test_a_killed_search_goes_on_behind_the_last_sketch(tmp_path: Path) -> None:
+    parts = [ROWS[:3], ROWS[3:5], ROWS[5:]]
+    ranks = source_ranks(Shards(parts), ["b", "a"], [])
+    with pytest.raises(OSError, match="killed"):
+        similar_pairs(Shards(parts, broken=2), ranks, tmp_path, 0.75)
+    (tmp_path / "00001.starts.npy").unlink()  # the kill came before the last file of the second sketch
+    again = Shards(parts)
+    pairs = similar_pairs(again, ranks, tmp_path, 0.75)
+    assert cluster_members(again, ranks, pairs, 0.75).equals(near_duplicates(ROWS, ["b", "a"]))
+    assert again.sketched == [1, 2]
+    assert not list(tmp_path.glob("candidates-*"))

@@ -1,0 +1,70 @@
+"""How rare words and runs of tokens are in a corpus: what stands in many problems says little about any two of them.
+
+Each benchmark row counts as a row of the corpus. The weight of what stands in ``df`` of ``n`` rows is
+``log((n + 2) / (df + 1))``, the inverse document frequency (Spärck Jones 1972), smoothed so that it is never 0.
+
+Invariants: counts do not depend on the order of rows; memory does not grow with the corpus: words are counted in
+`SLOTS` slots by their hash, where a rare word may lie together with another one; runs only if a benchmark has them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+SLOTS = 1 << 22
+
+
+class Rarity:
+    """Document frequencies of words and of the benchmarks' runs."""
+
+    def __init__(self, runs: NDArray[np.uint64]) -> None:
+        self.rows = 0
+        self._words = np.zeros(SLOTS, dtype=np.uint32)
+        self._runs = np.unique(runs)
+        self._run_rows = np.zeros(len(self._runs), dtype=np.uint32)
+
+    def add(self, rows: int, words: pl.Series, runs: pl.DataFrame) -> None:
+        """Count some rows.
+
+        Args:
+            words: hashes of the words, once for each row that has them.
+            runs: ``row`` and ``run``.
+        """
+        self.rows += rows
+        np.add.at(self._words, _slots(words), 1)
+        known = runs.select("row", "run").unique()["run"].to_numpy()
+        places, is_known = self._places(known)
+        np.add.at(self._run_rows, places[is_known], 1)
+
+    def word_frequency(self, words: pl.Series) -> NDArray[np.float64]:
+        """Return the part of the rows that has each word."""
+        share: NDArray[np.float64] = self._words[_slots(words)] / max(1, self.rows)
+        return share
+
+    def word_weights(self, words: pl.Series) -> NDArray[np.float64]:
+        """Return the weights of words by their hashes."""
+        return self._weights(self._words[_slots(words)])
+
+    def run_weights(self, runs: pl.Series) -> NDArray[np.float64]:
+        """Return the weights of runs by their hashes; one that no benchmark has counts as rare."""
+        places, is_known = self._places(runs.to_numpy())
+        counts = np.ones(len(places), dtype=np.uint32)
+        counts[is_known] = self._run_rows[places[is_known]]
+        return self._weights(counts)
+
+    def _weights(self, counts: NDArray[np.uint32]) -> NDArray[np.float64]:
+        weights: NDArray[np.float64] = np.log((self.rows + 2) / (np.minimum(counts, self.rows) + 1.0))
+        return weights
+
+    def _places(self, runs: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        if not len(self._runs):
+            return np.zeros(len(runs), dtype=np.int64), np.zeros(len(runs), dtype=bool)
+        places = np.minimum(np.searchsorted(self._runs, runs), len(self._runs) - 1)
+        return places, self._runs[places] == runs
+
+
+def _slots(words: pl.Series) -> NDArray[np.uint64]:
+    slots: NDArray[np.uint64] = words.to_numpy() & np.uint64(SLOTS - 1)
+    return slots

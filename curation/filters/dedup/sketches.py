@@ -1,0 +1,206 @@
+"""Sketches of problems on disk: what near duplicates are found by, a shard at a time, so that memory stays flat.
+
+A shard's sketch is three arrays: the band keys (bands × rows), the shingles of all rows, and where each row's begin.
+Language and figures are mixed into the keys, so that rows which differ in them never meet. 10 million problems of 60
+tokens take about 7 GB on disk; in memory stand 8 bytes a row.
+
+    00000.keys.npy  00000.shingles.npy  00000.starts.npy     one of each per shard; the last is written last
+
+Invariants:
+  - a sketch depends on its rows alone: not on the other shards nor on their order;
+  - files are written aside and renamed; a shard whose last file is there is not sketched again;
+  - two rows meet in a band by a hash of 64 bits; that only proposes pairs, each is compared exactly.
+
+Not here: which of two similar rows stays (`near`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from curation.filters.dedup.minhash import (
+    CROWD,
+    TokenizedRows,
+    band_keys,
+    band_rows,
+    jaccard,
+    mix,
+    signatures,
+    text_hash,
+    tokenize_rows,
+)
+from curation.storage.stages import atomic_replace
+
+RANGE_ROWS = 250_000
+"""Ranks whose pairs are compared at once."""
+
+CHUNK_PAIRS = 50_000
+"""Pairs whose shingles are read at once."""
+
+Ranks = NDArray[np.uint32]
+
+
+class Sketches:
+    """The sketches of a run's shards, in a folder.
+
+    Args:
+        floor: least Jaccard similarity of the pairs that are to be found, above 0 and at most 1.
+        figures_agree: whether numbers, signs and telling words must be the same.
+    """
+
+    def __init__(self, folder: Path, floor: float, *, figures_agree: bool = True) -> None:
+        self.folder = folder
+        self.floor = floor
+        self.figures_agree = figures_agree
+        self._starts: list[NDArray[np.int64]] = []
+
+    def add(self, index: int, problems: Callable[[], pl.DataFrame]) -> None:
+        """Sketch a shard; shards are added in order, each once.
+
+        Args:
+            problems: returns the shard's columns statement and lang; it is called if there is no sketch of it yet.
+        """
+        assert index == len(self._starts)
+        file = self._file(index, "starts")
+        if not file.exists():
+            frame = problems()
+            rows = tokenize_rows(frame["statement"])
+            keys = self._keys(rows, frame["lang"])
+            for name, array in (("keys", keys), ("shingles", rows.shingles), ("starts", rows.shingle_starts)):
+                with atomic_replace(self._file(index, name)) as handle:
+                    np.save(handle, array)
+                    handle.flush()
+                    os.fsync(handle.fileno())
+        self._starts.append(np.load(file))
+
+    @property
+    def rows(self) -> int:
+        """Return the number of rows of all shards."""
+        return sum(len(starts) - 1 for starts in self._starts)
+
+    def similar_pairs(self, ranks: Ranks) -> Iterator[tuple[Ranks, Ranks, NDArray[np.float64]]]:
+        """Yield the pairs of similar rows as (lower rank, higher rank, exact similarity), in blocks of ascending higher
+        rank, each sorted by higher rank, then falling similarity, then lower rank.
+
+        Args:
+            ranks: the rank of each row, in the order of the shards: a permutation of their positions.
+        """
+        candidates = _CandidateFiles(self.folder, self.rows)
+        some = np.concatenate([np.zeros(0, dtype=bool), *(np.diff(starts) > 0 for starts in self._starts)])
+        for band in range(self._bands()):
+            keys = np.concatenate(
+                [
+                    np.zeros(0, dtype=np.uint64),
+                    *(np.load(self._file(index, "keys"), mmap_mode="r")[band] for index in range(len(self._starts))),
+                ]
+            )
+            candidates.add(_bucket_pairs(keys[some], ranks[some]))
+        at = np.empty(self.rows, dtype=np.int64)
+        at[ranks] = np.arange(self.rows)
+        for left, right in candidates.ranges():
+            similarity = self._similarity(at[left], at[right])
+            close = similarity >= self.floor
+            left, right, similarity = left[close], right[close], similarity[close]
+            order = np.lexsort((left, -similarity, right))
+            yield left[order], right[order], similarity[order]
+
+    def discard(self) -> None:
+        """Remove the sketches from disk."""
+        for file in self.folder.glob("[0-9]*.npy"):
+            file.unlink()
+
+    def _keys(self, rows: TokenizedRows, langs: pl.Series) -> NDArray[np.uint64]:
+        codes = {lang: np.uint64(text_hash(lang or "")) for lang in langs.unique()}
+        apart = np.array([codes[lang] for lang in langs], dtype=np.uint64)
+        if self.figures_agree:
+            apart = mix(apart + rows.figures)
+        keys = [mix(key + apart) for key in band_keys(signatures(rows), band_rows(self.floor))]
+        return np.stack(keys)
+
+    def _bands(self) -> int:
+        return len(np.load(self._file(0, "keys"), mmap_mode="r")) if self._starts else 0
+
+    def _similarity(self, left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the exact similarity of the rows at two positions, pair by pair; what is read of disk is a chunk's."""
+        similarity = np.zeros(len(left))
+        for first in range(0, len(left), CHUNK_PAIRS):
+            chunk = slice(first, first + CHUNK_PAIRS)
+            places, where = np.unique(np.concatenate([left[chunk], right[chunk]]), return_inverse=True)
+            rows = self._read(places)
+            half = len(where) // 2
+            similarity[chunk] = jaccard(rows, rows, (where[:half], where[half:]))
+        return similarity
+
+    def _read(self, places: NDArray[np.int64]) -> TokenizedRows:
+        """Return the shingles of the rows at these positions, which ascend."""
+        firsts = np.cumsum([0, *(len(starts) - 1 for starts in self._starts)])
+        shard = np.searchsorted(firsts, places, side="right") - 1
+        parts, sizes = [np.zeros(0, dtype=np.uint64)], [np.zeros(0, dtype=np.int64)]
+        for index in np.unique(shard):
+            starts, rows = self._starts[index], places[shard == index] - firsts[index]
+            size = starts[rows + 1] - starts[rows]
+            inside = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
+            shingles = np.load(self._file(int(index), "shingles"), mmap_mode="r")
+            parts.append(shingles[np.repeat(starts[rows], size) + inside])
+            sizes.append(size)
+        begins = np.concatenate([[0], np.cumsum(np.concatenate(sizes))]).astype(np.int64)
+        none = np.zeros(0, dtype=np.uint64)
+        return TokenizedRows(none, np.zeros(len(places) + 1, dtype=np.int64), np.concatenate(parts), begins, none)
+
+    def _file(self, index: int, name: str) -> Path:
+        return self.folder / f"{index:05}.{name}.npy"
+
+
+class _CandidateFiles:
+    """Pairs (rank << 32 | rank) on disk, by ranges of the higher rank: each range is read once, and whole."""
+
+    def __init__(self, folder: Path, rows: int) -> None:
+        self._files = [folder / f"candidates-{number:05}.u64" for number in range(-(-rows // RANGE_ROWS))]
+        for file in self._files:
+            file.unlink(missing_ok=True)
+
+    def add(self, packed: NDArray[np.uint64]) -> None:
+        """Append pairs, higher rank in the upper half."""
+        packed = np.sort(packed)
+        bounds = np.arange(1, len(self._files) + 1, dtype=np.uint64) * np.uint64(RANGE_ROWS) << np.uint64(32)
+        cuts = [0, *np.searchsorted(packed, bounds).tolist()]
+        for file, first, last in zip(self._files, cuts[:-1], cuts[1:], strict=True):
+            if first < last:
+                with file.open("ab") as handle:
+                    packed[first:last].tofile(handle)
+
+    def ranges(self) -> Iterator[tuple[Ranks, Ranks]]:
+        """Yield (lower rank, higher rank) of the distinct pairs, range after range, and remove the files."""
+        for file in self._files:
+            if file.exists():
+                packed = np.unique(np.fromfile(file, dtype=np.uint64))
+                yield (packed & np.uint64(0xFFFFFFFF)).astype(np.uint32), (packed >> np.uint64(32)).astype(np.uint32)
+                file.unlink()
+
+
+def _bucket_pairs(keys: NDArray[np.uint64], ranks: Ranks) -> NDArray[np.uint64]:
+    """Return the packed pairs of rows with equal keys; a crowd's rows meet the first and the one before only."""
+    order = np.lexsort((ranks, keys))
+    keys, ranks = keys[order], ranks[order]
+    opens = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])) if len(keys) else np.zeros(0, dtype=int)
+    sizes = np.diff(np.append(opens, len(keys)))
+    found = [np.zeros(0, dtype=np.uint64)]
+    for size in np.unique(sizes[(sizes > 1) & (sizes <= CROWD)]).tolist():
+        block = ranks[opens[sizes == size][:, None] + np.arange(size)]
+        low, high = np.triu_indices(size, 1)
+        found.append(_packed(block[:, low].ravel(), block[:, high].ravel()))
+    for start, size in zip(opens[sizes > CROWD].tolist(), sizes[sizes > CROWD].tolist(), strict=True):
+        crowd = ranks[start : start + size]
+        found += [_packed(np.full(size - 1, crowd[0]), crowd[1:]), _packed(crowd[:-1], crowd[1:])]
+    return np.unique(np.concatenate(found))
+
+
+def _packed(lower: Ranks, higher: Ranks) -> NDArray[np.uint64]:
+    packed: NDArray[np.uint64] = (higher.astype(np.uint64) << np.uint64(32)) | lower
+    return packed

@@ -1,0 +1,62 @@
+"""What of a problem travels with a row of an exported set, so that another trainer judges as it was measured: JSON.
+
+    {"goldilocks": 1, "id": "5f…", "domain": "math", "lang": "en", "statement": "What is …?", "answer": "42"}
+    {"goldilocks": 1, "id": "9c…", "domain": "code", "lang": "en", "statement": "…", "program": {"tests": […], …}}
+
+``program`` is a problem of `curation.verify.programs.files`: tests, limits, checker, function, language.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from curation.records import Domain, SourceError
+
+if TYPE_CHECKING:
+    from curation.verify.programs.problem import CodeProblem
+
+VERSION = 1
+"""Of the schema; a record of another version is refused."""
+
+MARK = "goldilocks"
+
+
+def record_of(row: Mapping[str, Any], program: CodeProblem | None) -> str:
+    """Return the record of a row of a curated set.
+
+    Args:
+        row: in the `CURATED` schema.
+        program: what a problem of code is judged by; None for math.
+    """
+    from curation.verify.programs.files import row_of_problem
+
+    told = {name: row[name] for name in ("id", "domain", "lang", "statement")}
+    how = {"answer": row["answer"]} if program is None else {"program": row_of_problem(program)}
+    return json.dumps({MARK: VERSION, **told, **how}, ensure_ascii=False)
+
+
+def read_record(record: str | Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a record that was given as JSON or as an object.
+
+    Raises:
+        SourceError: it is none, or one of another version.
+    """
+    try:
+        table = json.loads(record) if isinstance(record, str) else record
+        version, domain = table[MARK], Domain(table["domain"])
+        needed = "program" if domain is Domain.CODE else "answer"
+        if not isinstance(table[needed], dict if domain is Domain.CODE else str):
+            raise TypeError(f"{needed} is {table[needed]!r:.40}")
+    except (KeyError, TypeError, ValueError) as error:
+        raise SourceError(
+            f"what a row was to be judged by is no record of Goldilocks ({type(error).__name__}: {error}; it begins "
+            f"{str(record)[:60]!r}); export the set again, and hand the column `goldilocks` on as it is."
+        ) from error
+    if version != VERSION:
+        raise SourceError(
+            f"a record of version {version} of Goldilocks, and this one reads {VERSION}; export the set again, or "
+            "install the version that exported it."
+        )
+    return table

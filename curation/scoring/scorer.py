@@ -1,0 +1,134 @@
+"""The reward of a response, by the judges that measured the problem: the same verdicts, wherever a model is trained.
+
+A response is judged as an attempt is: its thoughts are left aside, its final answer or its program is found and judged.
+Correct is worth 1, everything else 0; what the verifier itself failed on is no verdict, and has no reward (None).
+
+Neither torch nor Prefect is needed here. `shared_scorer` is one scorer for all calls of a process.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from functools import cache
+from types import TracebackType
+from typing import Any, Self
+
+from curation.records import Domain, Outcome
+from curation.response_formats import ANY
+from curation.scoring.record import read_record
+from curation.thinking import OPEN, ThinkingTags
+from curation.verify.math_judge import JudgeTask, MathJudge, Response, Verdict
+from curation.verify.programs.files import problem_of_row
+from curation.verify.programs.judge import ProgramJudge
+from curation.verify.programs.problem import CodeProblem
+
+FAILURES = frozenset({Outcome.TIMEOUT, Outcome.BROKEN})
+"""What the verifier failed on: no verdict on the response."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScoringSettings:
+    """How responses are read and judged.
+
+    Args:
+        thinking: the tag that the model thinks in, as `<think>` or `[THINK]`; `none` for a model that does not.
+        response_format: how responses of math give their answers, as a recipe's `verify.response_format`.
+        workers: verifier processes, of math and of programs each; None: one a core.
+        tests_run: of a program, how many of its tests are run; None: all, as it was measured.
+        limit_s: CPU seconds of one comparison of answers.
+    """
+
+    thinking: str = OPEN
+    response_format: str = ANY
+    workers: int | None = None
+    tests_run: int | None = None
+    limit_s: float = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """The reward of a response: 1 or 0, None where the verifier failed; its outcome, and what decided.
+
+    Example: ``Score(1.0, "correct", "42", "number")``
+    """
+
+    reward: float | None
+    outcome: str
+    answer: str | None
+    method: str
+
+
+class Scorer:
+    """Scores responses by the records of their problems. A context manager; may be called from many threads."""
+
+    def __init__(self, settings: ScoringSettings | None = None) -> None:
+        self.settings = settings or ScoringSettings()
+        self._tags = ThinkingTags.of(self.settings.thinking)
+        self._programs: dict[str, CodeProblem] = {}
+        self._math = MathJudge(
+            self.settings.workers, self.settings.limit_s, response_format=self.settings.response_format
+        )
+        self._code = ProgramJudge(self._programs.__getitem__, 0, self.settings.workers, self.settings.tests_run)
+        self._lock = threading.Lock()
+        self._code_is_open = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._math.__exit__(kind, error, trace)
+        if self._code_is_open:
+            self._code.__exit__(kind, error, trace)
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """Return name and version of the verifier of each domain."""
+        return {Domain.MATH: self._math.version, Domain.CODE: self._code.version}
+
+    def score(self, responses: Sequence[tuple[str | Mapping[str, Any], str]]) -> list[Score]:
+        """Return the scores of (record, response) pairs, in order; they are judged side by side.
+
+        Raises:
+            SourceError: a record is none.
+            VerifierError: programs cannot be run here.
+        """
+        futures = [self.submit(record, response) for record, response in responses]
+        return [_score(future.result()[0]) for future in futures]
+
+    def submit(self, record: str | Mapping[str, Any], response: str) -> Future[tuple[Verdict, ...]]:
+        """Return the verdict on one response, as a future."""
+        table = read_record(record)
+        text = self._tags.house_form(self._tags.without_prompt(response))
+        answers = (Response(text, None),)
+        name, statement = str(table["id"]), table.get("statement")
+        if Domain(table["domain"]) is Domain.CODE:
+            self._hold(name, table["program"])
+            return self._code.submit(JudgeTask(name, "", table["lang"] or "en", answers, seed=0, statement=statement))
+        task = JudgeTask(name, table["answer"], table["lang"] or "en", answers, statement=statement)
+        return self._math.submit(task)
+
+    def _hold(self, name: str, program: Mapping[str, Any]) -> None:
+        """Keep what a problem's programs are judged by, and open the sandbox for the first."""
+        with self._lock:
+            if name not in self._programs:
+                self._programs[name] = problem_of_row(program, f"the record of problem {name}")
+            if not self._code_is_open:
+                self._code.runner.open()
+                self._code_is_open = True
+
+
+def _score(verdict: Verdict) -> Score:
+    outcome = verdict.outcome
+    reward = None if outcome in FAILURES else float(outcome is Outcome.CORRECT)
+    return Score(reward, outcome.value, verdict.answer, verdict.method)
+
+
+@cache
+def shared_scorer(settings: ScoringSettings) -> Scorer:
+    """Return the scorer of this process under these settings; its workers end with the process."""
+    return Scorer(settings)

@@ -1,0 +1,119 @@
+"""How a command ends: whatever goes wrong is one sentence on standard error, and a status that is not 0.
+
+What a user can mend says what to do. An error that should not be is named with its place, and its trace goes to a log
+file in the user's cache folder; ``--debug`` prints every trace.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+
+from curation.records import GoldilocksError
+
+INTERRUPTED, TERMINATED = 130, 143
+"""Exit statuses of a command that Ctrl-C ended, and of one that SIGTERM ended."""
+
+FULL = {errno.ENOSPC, errno.EDQUOT}
+AGAIN = "run the same command again to go on"
+
+_debug = False
+
+
+def print_traces(debug: bool) -> None:
+    """Print the trace of whatever goes wrong from here on, or not."""
+    global _debug
+    _debug = debug
+
+
+def ended(command: Callable[[], object]) -> int:
+    """Run a command, print what went wrong, and return its exit status."""
+    before = signal.signal(signal.SIGTERM, _terminated)
+    try:
+        command()
+    except SystemExit as end:
+        return _status(end)
+    except KeyboardInterrupt:
+        return _say(f"interrupted; {AGAIN}.", INTERRUPTED)
+    except GoldilocksError as error:
+        _trace(error)
+        return _say(str(error), 1)
+    except OSError as error:
+        _trace(error)
+        return _say(_system_sentence(error), 1)
+    except Exception as error:  # noqa: BLE001 - the boundary: a trace is for us, a sentence for the user
+        return _say(_unexpected(error), 1)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    return 0
+
+
+def _terminated(_number: int, _frame: FrameType | None) -> None:
+    if os.getpid() != _process:  # a fork that has the handler with it: it ends as it would have
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGTERM)
+        return
+    raise SystemExit(TERMINATED)
+
+
+_process = os.getpid()
+
+
+def _status(end: SystemExit) -> int:
+    if end.code == INTERRUPTED:  # typer ends an interrupted command so
+        return _say(f"interrupted; {AGAIN}.", INTERRUPTED)
+    if end.code == TERMINATED:
+        return _say(f"ended by SIGTERM; {AGAIN}.", TERMINATED)
+    return end.code if isinstance(end.code, int) else int(end.code is not None)
+
+
+def _say(sentence: str, status: int) -> int:
+    print(f"goldilocks: {sentence}", file=sys.stderr)
+    return status
+
+
+def _trace(error: BaseException) -> None:
+    if _debug:
+        traceback.print_exception(error)
+
+
+def _system_sentence(error: OSError) -> str:
+    place, reason = error.filename or "a file", error.strerror or str(error)
+    if error.errno in FULL:
+        return f"the disk is full ({place}); make room, and {AGAIN}."
+    if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
+        return f"{place} cannot be read or written ({reason}); mend its rights, or give another folder."
+    return f"{place}: {reason}; {AGAIN}. {_logged(error)}"
+
+
+def _unexpected(error: Exception) -> str:
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    text = " ".join(str(error).split()) or "no message"
+    return (
+        f"an error that should not be, in {Path(frame.filename).name} line {frame.lineno}: "
+        f"{type(error).__name__}: {text}. {_logged(error)}"
+    )
+
+
+def _logged(error: Exception) -> str:
+    """Write the trace to the log, and return where it is, in a sentence."""
+    if _debug:
+        _trace(error)
+        return "The trace is above."
+    log = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "goldilocks" / "errors.log"
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("a", encoding="utf-8") as out:
+            words = " ".join(sys.argv)
+            out.write(f"\n{time.strftime('%Y-%m-%d %H:%M:%S')} {words}\n")
+            traceback.print_exception(error, file=out)
+    except OSError:
+        return "`--debug` prints its trace."
+    return f"Its trace is in {log}; `--debug` prints it."

@@ -1,0 +1,120 @@
+"""The history of a run folder: what was done when, how long it took, and how it ended.
+
+`DIR/history.jsonl` has a line where a command begins and one where it ends, and between them one per stage that worked;
+a stage that was finished before is counted in the last line alone. A command without a last line was killed, or runs
+still. Times are seconds since 1970 and wall seconds.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+from flows.run.observer import Item, Work
+from flows.run.progress import tell
+from flows.run.stage import StageResult
+
+FILE = "history.jsonl"
+FINISHED, FAILED = "finished", "failed"
+SLOWEST = 3
+"""Stages that `last_command` names."""
+
+_reused: ContextVar[dict[str, int] | None] = ContextVar("reused", default=None)
+
+
+@contextmanager
+def recorded(folder: Path, command: str) -> Iterator[None]:
+    """Write down that a command begins in a run folder, and how it ends."""
+    begun = time.monotonic()
+    folder.mkdir(parents=True, exist_ok=True)
+    _write(folder, {"command": command, "state": "begun"})
+    counts = {"reused": 0}
+    token = _reused.set(counts)
+    try:
+        yield
+    finally:
+        error = sys.exception()
+        end = {"state": FINISHED} if error is None else {"state": FAILED, "error": f"{type(error).__name__}: {error}"}
+        _reused.reset(token)
+        _write(folder, {"command": command, **end, "seconds": _since(begun), **counts})
+
+
+def timed(folder: Path, item: Item, work: Work) -> Work:
+    """Return an item's work that writes down how long it took, within `recorded`."""
+
+    def run() -> StageResult | None:
+        counts, begun = _reused.get(), time.monotonic()
+        result = work()
+        if counts is None:
+            return result
+        if result is not None and result.reused:
+            counts["reused"] += 1
+            tell(f"{result.stage.title:<24} was finished before: {result.manifest.kept:,} rows in {result.folder}")
+            return result
+        line: dict[str, Any] = {"stage": item.name, "state": FINISHED, "seconds": _since(begun)}
+        if result is not None:
+            line |= {"in": result.manifest.rows_in, "kept": result.manifest.kept}
+        _write(folder, line)
+        return result
+
+    return run
+
+
+def last_command(folder: Path) -> str | None:
+    """Return in a sentence how the last command in a run folder went; None where none is written down."""
+    lines = last_lines(folder)
+    if not lines:
+        return None
+    stages = [line for line in lines if "stage" in line]
+    end = next((line for line in lines if "command" in line and line["state"] != "begun"), None)
+    began = time.strftime("%Y-%m-%d %H:%M", time.localtime(lines[0]["at"]))
+    words = f"last `{lines[0]['command']}`: begun {began}"
+    words += (
+        f", {end['state']} after {end['seconds']:,.1f} s" if end is not None else ", not ended: it runs, or was killed"
+    )
+    slowest = sorted(stages, key=lambda line: -line["seconds"])[:SLOWEST]
+    if slowest:
+        words += f"; {len(stages)} stages worked, longest {', '.join(_took(line) for line in slowest)}"
+    if end is not None and not stages and end["reused"]:
+        words += f"; all {end['reused']} stages were finished before"
+    return words + (f"; {end['error']}" if end is not None and "error" in end else "")
+
+
+def last_lines(folder: Path) -> list[dict[str, Any]]:
+    """Return the lines of the last command in a run folder, its beginning first."""
+    lines = _lines(folder)
+    first = next((at for at in reversed(range(len(lines))) if lines[at]["state"] == "begun"), None)
+    return lines[first:] if first is not None else []
+
+
+def _took(line: dict[str, Any]) -> str:
+    return f"{line['stage']} {line['seconds']:,.1f} s"
+
+
+def _since(begun: float) -> float:
+    return round(time.monotonic() - begun, 3)
+
+
+def _write(folder: Path, line: dict[str, Any]) -> None:
+    with (folder / FILE).open("a", encoding="utf-8") as out:
+        out.write(json.dumps({"at": round(time.time(), 2), **line}, ensure_ascii=False) + "\n")
+
+
+def _lines(folder: Path) -> list[dict[str, Any]]:
+    """Read the history's lines; a line that a kill or a full disk cut off is left out."""
+    path = folder / FILE
+    if not path.exists():
+        return []
+    lines: list[dict[str, Any]] = []
+    for text in path.read_text(encoding="utf-8").splitlines():
+        try:
+            lines.append(json.loads(text))
+        except ValueError:
+            continue
+    return lines

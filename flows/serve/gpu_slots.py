@@ -1,0 +1,62 @@
+"""Runs that hold GPUs, one by one: a lock file per slot, free as soon as its holder is gone, however it ended.
+
+The files lie in the user's cache folder, so all services and runs of a user on a machine share them.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+POLL_S = 1.0
+"""Seconds between two looks at slots that are all held."""
+
+
+@contextmanager
+def gpu_slot(slots: int, say: Callable[[str], None]) -> Iterator[int]:
+    """Hold one of the machine's slots for the length of the block, and yield its number; wait where all are held.
+
+    Args:
+        slots: how many runs may hold GPUs at once.
+        say: is told once, where all are held, by whom.
+    """
+    folder = slots_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    number, handle = _wait(folder, slots, say)
+    with handle:
+        handle.truncate(0)
+        handle.write(f"{os.getpid()}\n")
+        handle.flush()
+        yield number
+
+
+def slots_folder() -> Path:
+    """Return the folder of the lock files."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "goldilocks" / "gpus"
+
+
+def _wait(folder: Path, slots: int, say: Callable[[str], None]) -> tuple[int, IO[str]]:
+    told = False
+    while True:
+        for number in range(slots):
+            handle = (folder / f"slot-{number}.lock").open("a+", encoding="utf-8")
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                handle.close()
+                continue
+            return number, handle
+        if not told:
+            say(f"waits for the GPUs: all {slots} slots are held, by processes {', '.join(_holders(folder, slots))}")
+            told = True
+        time.sleep(POLL_S)
+
+
+def _holders(folder: Path, slots: int) -> list[str]:
+    texts = [(folder / f"slot-{number}.lock").read_text(encoding="utf-8").strip() for number in range(slots)]
+    return [text or "?" for text in texts]

@@ -1,0 +1,167 @@
+"""The process that registers deployments in Prefect, runs what falls due, and starts again what was lost.
+
+`flows.serve.serving` starts it and, when it ends, starts it again; it ends with that process. Before it serves, runs
+that an earlier service left as running are said to have crashed. While it serves, it looks every `LOOK_S` at what the
+sets' folders still owe (`flows.serve.unfinished`) and has it run, unless such a run failed by itself.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from curation.config.schedule import ScheduleSettings
+from curation.records import GoldilocksError
+from flows.serve.processes import TOKEN, end_with_parent
+from flows.serve.unfinished import Work, unfinished, wait_before
+
+if TYPE_CHECKING:
+    from prefect.client.orchestration import SyncPrefectClient
+    from prefect.client.schemas.objects import FlowRun
+
+LOOK_S = 10.0
+"""Seconds between two looks at what is unfinished."""
+
+SEEN_RUNS = 50
+"""Newest runs of a deployment that are looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServedSet:
+    """A recipe that is served: its name, the folder of its set, and its schedule."""
+
+    name: str
+    folder: Path
+    schedule: ScheduleSettings
+
+
+def close_lost_runs(client: SyncPrefectClient, deployments: Sequence[Any]) -> int:
+    """Say of the deployments' runs that an earlier service left as running that they crashed; return how many."""
+    from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterDeploymentId, FlowRunFilterState
+    from prefect.client.schemas.objects import StateType
+    from prefect.states import Crashed
+
+    begun = [StateType.RUNNING, StateType.PENDING, StateType.CANCELLING]
+    lost = client.read_flow_runs(
+        flow_run_filter=FlowRunFilter(
+            deployment_id=FlowRunFilterDeploymentId(any_=list(deployments)),
+            state=FlowRunFilterState.model_validate({"type": {"any_": begun}}),
+        )
+    )
+    for run in lost:
+        client.set_flow_run_state(run.id, Crashed(message="The service that ran it ended."), force=True)
+    return len(lost)
+
+
+def start_unfinished(client: SyncPrefectClient, served: ServedSet, now: datetime) -> Work | None:
+    """Start the run of what a set still owes, where no such run is on its way; return it, None where none was."""
+    work = unfinished(served.folder, served.schedule)
+    if work is None:
+        return None
+    deployment = client.read_deployment_by_name(f"{work.flow}/{served.name}")
+    if not may_start(_runs_of(client, deployment.id, work), now):
+        return None
+    client.create_flow_run_from_deployment(deployment.id, parameters={**deployment.parameters, **work.parameters})
+    return work
+
+
+def may_start(runs: Sequence[FlowRun], now: datetime) -> bool:
+    """Return whether work may be started (again), by the runs of it so far, the newest first.
+
+    Not while one is on its way, not where the newest failed by itself, and later each time it was lost.
+    """
+    from prefect.client.schemas.objects import StateType
+
+    if not runs:
+        return True
+    newest = runs[0]
+    if newest.state is None or not newest.state.is_final() or newest.state.type is StateType.FAILED:
+        return False
+    ended = newest.end_time or newest.state.timestamp
+    return (now - ended).total_seconds() >= wait_before(len(runs))
+
+
+def _runs_of(client: SyncPrefectClient, deployment: Any, work: Work) -> list[FlowRun]:
+    """Return the newest runs of a deployment that were to do this work, the newest first."""
+    from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterDeploymentId
+    from prefect.client.schemas.sorting import FlowRunSort
+
+    runs = client.read_flow_runs(
+        flow_run_filter=FlowRunFilter(deployment_id=FlowRunFilterDeploymentId(any_=[deployment])),
+        sort=FlowRunSort.EXPECTED_START_TIME_DESC,
+        limit=SEEN_RUNS,
+    )
+    return [run for run in runs if work.parameters.items() <= run.parameters.items()]
+
+
+def _look(sets: Sequence[ServedSet]) -> None:
+    """Start what the sets owe, again and again; what goes wrong is said once, and tried again at the next look."""
+    import httpx
+    from prefect.client.orchestration import get_client
+    from prefect.exceptions import PrefectException
+
+    said = ""
+    while True:
+        time.sleep(LOOK_S)
+        try:
+            with get_client(sync_client=True) as client:
+                for served in sets:
+                    work = start_unfinished(client, served, datetime.now(UTC))
+                    if work is not None:
+                        print(f"{served.name}: {work.flow} was not finished; it is started", flush=True)
+            said = ""
+        except (httpx.HTTPError, PrefectException, OSError) as error:
+            if str(error) != said:
+                said = str(error)
+                print(f"what is unfinished could not be looked at: {error}", file=sys.stderr, flush=True)
+
+
+def serve_deployments(paths: Sequence[Path], out: Path | None, address: str, ready: int) -> None:
+    """Register the recipes' deployments, say so on the pipe ``ready``, and run what falls due until ended."""
+    from prefect import serve
+    from prefect.client.orchestration import get_client
+
+    from flows.run.recipe import load_recipe
+    from flows.serve.schedule import deployments, schedule_phrase, set_folder
+
+    recipes = [load_recipe(path) for path in paths]
+    registered = [deployment for path in paths for deployment in deployments(path, out)]
+    print(f"serving at {address.removesuffix('/api')}; Ctrl-C ends it", flush=True)
+    for deployment in registered:
+        starts = ", ".join(schedule_phrase(deployment))
+        print(f"  {deployment.flow_name}/{deployment.name}: {starts or 'when it is asked for'}", flush=True)
+    with get_client(sync_client=True) as client:
+        known = [deployment.apply() for deployment in registered]
+        lost = close_lost_runs(client, known)
+    if lost:
+        print(
+            f"  runs that an earlier service left unfinished: {lost}; the next ones go on where they were", flush=True
+        )
+    sets = [ServedSet(recipe.name, set_folder(recipe, out), recipe.schedule) for recipe in recipes]
+    threading.Thread(target=_look, args=(sets,), daemon=True).start()
+    os.write(ready, b"ready\n")
+    os.close(ready)
+    serve(*registered, print_starting_message=False, pause_on_shutdown=False)  # else it would serve nothing next time
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Serve, as a child of `flows.serve.serving`: the address, the pipe, the run folder or "", and the recipes."""
+    address, ready, out, *recipes = arguments
+    threading.Thread(target=end_with_parent, args=(os.environ.get(TOKEN),), daemon=True).start()
+    try:
+        serve_deployments([Path(recipe) for recipe in recipes], Path(out) if out else None, address, int(ready))
+    except GoldilocksError as error:
+        print(f"goldilocks: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,186 @@
+"""Exported rows, judged by the reward function of their trainer: the verdicts of the set, whoever asks."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+import pytest
+
+from curation.publish.export_formats import export_set, set_records
+from curation.records import SourceError
+from curation.scoring import Scorer, ScoringSettings
+from curation.scoring.record import read_record
+from curation.scoring.service import RewardServer
+from curation.scoring.trainers import areal_reward, slime_reward, trl_reward, verifiers_reward, verl_score
+from tests.curation.publish.test_export_formats import MATH, PROGRAM, curated, loaded
+from tests.curation.verify.programs.corpus import responses, write_set
+from tests.places import ROOT
+
+ASKED = [row for row in responses() if row["problem"] != "yes-any-language" and row.get("finish") != "stop"]
+"""Responses to problems that name a language; trainers do not say how a response ended."""
+
+WORKERS = {"workers": 2}
+
+
+def math_record(answer: str = "42", **others: str) -> dict[str, Any]:
+    told = {"goldilocks": 1, "id": "m", "domain": "math", "lang": "en", "statement": "What is 6 times 7?"}
+    return {**told, "answer": answer, **others}
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_set(tmp_path_factory.mktemp("corpus") / "curated")
+
+
+@pytest.fixture(scope="module")
+def scorer() -> Iterator[Scorer]:
+    with Scorer(ScoringSettings(workers=2)) as scorer:
+        yield scorer
+
+
+def test_every_response_of_the_corpus_is_worth_its_outcome(programs: Path, scorer: Scorer) -> None:
+    records = set_records(programs)
+    scores = scorer.score([(records[row["problem"]], row["response"]) for row in ASKED])
+    wanted = {row["id"]: row["outcome"] for row in ASKED}
+    assert {row["id"]: score.outcome for row, score in zip(ASKED, scores, strict=True)} == wanted
+    for score in scores:
+        failed = score.outcome in ("timeout", "broken")
+        assert score.reward == (None if failed else float(score.outcome == "correct"))
+
+
+def test_every_trainer_finds_the_record_in_its_row(tmp_path: Path) -> None:
+    mixed = curated(tmp_path / "curated", MATH, PROGRAM)
+    right = ["<think>easy</think> It is \\boxed{1}.", "<think>easy</think>\n```python\nprint(input())\n```"]
+    wrong = ["<think>easy</think> It is \\boxed{3}.", "<think>easy</think>\n```python\nprint(7)\n```"]
+    for texts, worth in ((right, 1.0), (wrong, 0.0)):
+        for row, text in zip(loaded(export_set(mixed, "verl", tmp_path / "verl")), texts, strict=True):
+            info = row["extra_info"]
+            told = verl_score(row["data_source"], text, row["reward_model"]["ground_truth"], info, **WORKERS)
+            assert (told["score"], told["acc"], told["excluded"]) == (worth, worth, 0.0)
+        rows = loaded(export_set(mixed, "trl", tmp_path / "trl"))
+        chats = [[{"role": "assistant", "content": text}] for text in texts]
+        assert trl_reward(chats, prompts=[], goldilocks=[row["goldilocks"] for row in rows], **WORKERS) == [worth] * 2
+        for row, text in zip(loaded(export_set(mixed, "areal", tmp_path / "areal")), texts, strict=True):
+            assert areal_reward("", text, [], [], **row, **WORKERS) == worth
+        for row, text in zip(loaded(export_set(mixed, "slime", tmp_path / "slime")), texts, strict=True):
+            assert asyncio.run(slime_reward(None, SimpleNamespace(metadata=row["metadata"], response=text))) == worth
+        for row, text in zip(loaded(export_set(mixed, "verifiers", tmp_path / "v")), texts, strict=True):
+            reasoned = [{"role": "assistant", "content": text.partition("</think>")[2], "reasoning_content": "easy"}]
+            assert asyncio.run(verifiers_reward(reasoned, json.loads(row["info"]))) == worth
+
+
+def test_the_files_beside_a_set_for_verl_are_what_its_readme_says(tmp_path: Path) -> None:
+    export_set(curated(tmp_path / "curated", MATH, tests=False), "verl", tmp_path / "out")
+    readme = (tmp_path / "out" / "README.md").read_text()
+    assert f"custom_reward_function.path={tmp_path / 'out' / 'goldilocks_reward.py'}" in readme
+    scope: dict[str, Any] = {}
+    exec((tmp_path / "out" / "goldilocks_reward.py").read_text(), scope)
+    assert scope["verl_score"] is verl_score
+
+
+@pytest.mark.parametrize(
+    ("thinking", "text", "worth"),
+    [
+        ("<think>", "I guess 41</think> \\boxed{42}", 1.0),
+        ("[THINK]", "[THINK]\\boxed{41}[/THINK] so \\boxed{42}", 1.0),
+        ("none", "so \\boxed{42}", 1.0),
+        ("<think>", "<think>it is \\boxed{42}", 0.0),
+    ],
+)
+def test_thoughts_are_left_aside(thinking: str, text: str, worth: float) -> None:
+    assert trl_reward([text], goldilocks=[json.dumps(math_record())], thinking=thinking, workers=1) == [worth]
+
+
+def test_the_statement_is_judged_by(scorer: Scorer) -> None:
+    record = math_record("50", statement="How many percent of 8 is 4?")
+    assert scorer.score([(record, "\\boxed{50\\%}")])[0].reward == 1.0
+
+
+@pytest.mark.parametrize(
+    ("record", "words"),
+    [
+        ("no JSON", "is no record of Goldilocks"),
+        ({"answer": "42"}, "is no record of Goldilocks"),
+        (math_record(goldilocks=9), "a record of version 9 of Goldilocks, and this one reads 1"),  # type: ignore[arg-type]
+        ({**math_record(), "answer": None}, "answer is None"),
+    ],
+)
+def test_what_is_no_record_is_refused(record: Any, words: str) -> None:
+    with pytest.raises(SourceError, match=words):
+        read_record(record)
+
+
+def test_a_row_without_its_record_is_refused() -> None:
+    with pytest.raises(SourceError, match="a row has no `goldilocks` record"):
+        trl_reward(["\\boxed{42}"])
+
+
+def test_the_judge_needs_neither_torch_nor_prefect() -> None:
+    heavy = "{'torch', 'prefect', 'transformers', 'vllm', 'datasets', 'matplotlib'}"
+    script = (
+        f"import sys, curation.scoring.trainers, curation.scoring.service; print(sorted({heavy} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+@pytest.fixture
+def service(scorer: Scorer) -> Iterator[str]:
+    with RewardServer("127.0.0.1", 0, scorer, {"m": json.dumps(math_record())}) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.address
+        server.shutdown()
+
+
+def asked(address: str, body: Any) -> Any:
+    with urlopen(Request(address, json.dumps(body).encode())) as reply:
+        return json.load(reply)
+
+
+def test_the_service_scores_by_id_and_by_record(service: str) -> None:
+    items = [{"id": "m", "response": "\\boxed{42}"}, {"record": math_record("7"), "response": "\\boxed{42}"}]
+    told = asked(f"{service}/score", {"items": items})["scores"]
+    assert [(score["reward"], score["outcome"]) for score in told] == [(1.0, "correct"), (0.0, "wrong")]
+    with urlopen(f"{service}/health") as reply:
+        health = json.load(reply)
+    assert (health["status"], health["problems"]) == ("ok", 1)
+
+
+def test_openrlhf_asks_with_queries_that_hold_their_prompts(service: str) -> None:
+    label = json.dumps(math_record())
+    queries = ["What is 41 + 1, \\boxed{41}? \\boxed{42}", "Q: \\boxed{42} no"]
+    told = asked(
+        f"{service}/get_reward",
+        {"query": queries, "prompts": ["What is 41 + 1, \\boxed{41}?", "Q: \\boxed{42}"], "labels": [label, "m"]},
+    )
+    assert told == {"rewards": [1.0, 0.0], "scores": [1.0, 0.0], "extra_logs": {"excluded": [0.0, 0.0]}}
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "words"),
+    [
+        ("/score", {}, 400, "items is None"),
+        ("/score", {"items": [{"id": "x", "response": "1"}]}, 400, "item 0: id is 'x', which is in no set"),
+        ("/score", {"items": [{"id": "m", "response": 1}]}, 400, "item 0: response is 1"),
+        ("/score", [], 400, "it must be an object"),
+        ("/get_reward", {"query": ["a"], "labels": []}, 400, "three lists of one length"),
+        ("/reward", {}, 404, "there is no /reward"),
+    ],
+)
+def test_a_request_that_cannot_be_meant_is_one_sentence(
+    path: str, body: Any, status: int, words: str, service: str
+) -> None:
+    with pytest.raises(HTTPError) as caught:
+        asked(f"{service}{path}", body)
+    assert caught.value.code == status
+    assert words in json.load(caught.value)["error"]

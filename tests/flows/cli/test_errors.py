@@ -1,0 +1,101 @@
+"""How a command ends: one sentence whatever happens, a status that is not 0, and traces where they are asked for."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from curation.records import ConfigError
+from flows.cli import errors
+from tests.flows.conftest import DEMO, ROOT, goldilocks
+from tests.waiting import wait_until
+
+
+def raises(error: BaseException) -> Callable[[], None]:
+    def command() -> None:
+        raise error
+
+    return command
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "words"),
+    [
+        (ConfigError("the recipe is odd."), 1, "goldilocks: the recipe is odd.\n"),
+        (OSError(errno.ENOSPC, "No space", "/a/b"), 1, "the disk is full (/a/b); make room, and run the same command"),
+        (OSError(errno.EROFS, "Read-only", "/a/b"), 1, "/a/b cannot be read or written (Read-only); mend its rights"),
+        (ConnectionResetError(errno.ECONNRESET, "reset"), 1, "a file: reset; run the same command again to go on. Its"),
+        (KeyboardInterrupt(), 130, "goldilocks: interrupted; run the same command again to go on.\n"),
+        (SystemExit(130), 130, "goldilocks: interrupted; run the same command again to go on.\n"),
+        (SystemExit(2), 2, ""),
+    ],
+)
+def test_every_error_is_one_sentence(
+    error: BaseException,
+    status: int,
+    words: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert errors.ended(raises(error)) == status
+    said = capsys.readouterr().err
+    assert words in said
+    assert said.count("\n") == int(bool(said))
+
+
+def test_what_should_not_be_names_its_place_and_its_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert errors.ended(raises(ValueError("two\nlines"))) == 1
+    log = tmp_path / "goldilocks" / "errors.log"
+    said = capsys.readouterr().err
+    assert said.startswith("goldilocks: an error that should not be, in test_errors.py line ")
+    assert f"ValueError: two lines. Its trace is in {log}; `--debug` prints it.\n" in said
+    assert "Traceback (most recent call last)" in log.read_text()
+
+
+def test_debug_prints_the_trace(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(errors, "_debug", True)
+    assert errors.ended(raises(ConfigError("the recipe is odd."))) == 1
+    said = capsys.readouterr().err
+    assert "Traceback (most recent call last)" in said
+    assert said.endswith("goldilocks: the recipe is odd.\n")
+
+
+def test_sigterm_is_one_sentence(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "flows.cli", "run", str(DEMO), "--set", "shard_rows=10"]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
+    with subprocess.Popen(
+        [*command, "--out", str(tmp_path / "run")], cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True
+    ) as process:
+        wait_until((tmp_path / "run" / "stages" / "02-statements" / "shards" / "00001.json").exists, process)
+        process.send_signal(signal.SIGTERM)
+        assert process.stderr is not None
+        said = process.stderr.read()
+    assert process.returncode == 143
+    assert said.splitlines()[-1] == "goldilocks: ended by SIGTERM; run the same command again to go on."
+
+
+def test_the_version_and_a_misspelt_command() -> None:
+    said = goldilocks("--version")
+    assert (said.status, said.out.split()[0]) == (0, "goldilocks")
+    said = goldilocks("rn")
+    assert said.status == 2
+    assert "Did you mean 'run'?" in said.err
+
+
+def test_an_api_that_is_down_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:9/api")
+    said = goldilocks("run", DEMO, "--out", tmp_path / "run")
+    assert said.status == 1
+    assert said.err.startswith("goldilocks: PREFECT_API_URL = http://127.0.0.1:9/api: no Prefect API answers there (")

@@ -1,0 +1,47 @@
+"""The processes of a service: found by its token, whoever their parent is, and ended together."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+from flows.serve.processes import TOKEN, end_processes, processes_of
+from tests.flows.conftest import ROOT
+from tests.waiting import PATIENCE_S, wait_until
+
+GRANDCHILD = f"""
+import subprocess, sys
+subprocess.Popen([sys.executable, "-c", "import time; time.sleep({PATIENCE_S})"], start_new_session=True)
+"""
+
+LEASHED = """
+import os, sys
+from flows.serve.processes import TOKEN, end_with_parent
+print("up", flush=True)
+end_with_parent(os.environ[TOKEN])
+"""
+
+
+def test_a_process_whose_parent_is_gone_is_found_and_ended() -> None:
+    environment = {**os.environ, TOKEN: "test-token-1"}
+    subprocess.run([sys.executable, "-c", GRANDCHILD], env=environment, check=True)
+    assert len(list(processes_of("test-token-1"))) == 1
+    assert list(processes_of("test-token")) == [], "a token is matched whole"
+    assert end_processes("test-token-1") == 1
+    wait_until(lambda: not list(processes_of("test-token-1")))
+
+
+def test_who_sees_its_parent_end_ends_the_service() -> None:
+    environment = {**os.environ, TOKEN: "test-token-2"}
+    subprocess.run([sys.executable, "-c", GRANDCHILD], env=environment, check=True)
+    child = subprocess.Popen(
+        [sys.executable, "-c", LEASHED], cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    with child:
+        assert child.stdout is not None
+        assert child.stdin is not None
+        assert child.stdout.readline() == b"up\n"
+        child.stdin.close()
+        child.wait(PATIENCE_S)
+    wait_until(lambda: not list(processes_of("test-token-2")))
