@@ -261,13 +261,17 @@ def entities(segment: Segment, names: list[Name]) -> list[Violation]:
 
 
 def new_units(original: str, translated: str, source: str, target: str) -> list[Violation]:
-    """Return a violation for a number with a unit that the original names nowhere, such as months for years."""
+    """Return a violation for a number with a unit that the original names nowhere, while it names another of its kind.
+
+    Months for years, that is; where the original names none of the kind, the word is another (livres are books, too).
+    """
     named = {one.unit for one in units_mentioned(prose_of_units(original), source)}
     dated = bool(_CLOCK.search(original)) or bool(months_named(original, source))
     for number in _tied(translated, target):
         if number.unit is None or number.unit in ("fraction", "percent") or number.unit in named:
             continue
-        if not (dated and DIMENSIONS[number.unit] == "time"):
+        kind = DIMENSIONS[number.unit]
+        if any(DIMENSIONS[unit] == kind for unit in named) and not (dated and kind == "time"):
             shown = _excerpt(translated[max(0, translated.find(number.text) - 20) :])
             return [Violation("units", f"{number.unit} came in, which the original does not name: {shown}")]
     return []

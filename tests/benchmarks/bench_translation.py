@@ -22,6 +22,7 @@ import hashlib
 import json
 import os
 import random
+import re
 import sys
 import time
 from collections import Counter, defaultdict
@@ -76,6 +77,12 @@ def pairs(path: Path) -> list[Pair]:
 MSVAMP = {"de": "German", "es": "Spanish", "fr": "French", "ru": "Russian", "zh": "Chinese"}
 
 
+def _as_written(text: str) -> str:
+    """Return a text of MSVAMP, which is cut into words in small letters, with its stops and capitals."""
+    joined = re.sub(r" (?=[.,?!;:])", "", text)
+    return re.sub(r"(?:^|(?<=[.?!] ))[a-z]", lambda match: match[0].upper(), joined)
+
+
 def msvamp_pairs(folder: Path) -> list[Pair]:
     """Return MSVAMP's problems with their translations."""
     rows = {
@@ -83,7 +90,7 @@ def msvamp_pairs(folder: Path) -> list[Pair]:
         for lang, name in {**MSVAMP, "en": "English"}.items()
     }
     return [
-        Pair(f"msvamp/{lang}/{at}", rows["en"][at]["m_query"], row["m_query"], lang, row["response"], {})
+        Pair(f"msvamp/{lang}/{at}", _as_written(rows["en"][at]["m_query"]), row["m_query"], lang, row["response"], {})
         for lang in MSVAMP
         for at, row in enumerate(rows[lang])
     ]
