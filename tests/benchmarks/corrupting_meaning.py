@@ -10,6 +10,8 @@ import random
 import re
 from collections.abc import Callable, Mapping
 
+from curation.languages.stripping import parts
+
 _NUMBER = re.compile(r"(?<![A-Za-z\d.,/\\{^_-])\d+(?:[.,]\d+)?(?![A-Za-z\d/]|[.,]\d)")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[^\Wa-zа-я\d_]|[¿«„\"])|(?<=[。！？])\s*")
 _GROUPED = re.compile(r"(?<![\d.,])(\d{1,3})[.,\u00a0\u202f\u2009 ](\d{3})(?![\d.,]\d|\d)")
@@ -152,12 +154,13 @@ def unit_changed(
 ) -> str | None:
     """Put another unit of the same kind behind one number, or another currency before it."""
     changes: list[tuple[int, int, str]] = []
+    has_formulas = "\\" in translated or any(is_formula for _, is_formula in parts(translated))
     for word, other in UNITS[target]:
         bounded = re.escape(word) + ("" if not word[-1].isalpha() or "\u3400" <= word[0] <= "\u9fff" else r"(?!\w)")
         behind = r"(?<![\d^_{\\])\d[\d.,]*[\s\u00a0\u202f]?个?(" + bounded + r")(?!\d)"
-        if word != "$" or "\\" not in translated:
+        if word != "$" or not has_formulas:
             changes += [(match.start(1), match.end(1), other) for match in re.finditer(behind, translated)]
-        if word == "$" and "\\" not in translated:
+        if word == "$" and not has_formulas:
             changes += [(match.start(), match.end(), other) for match in re.finditer(r"\$(?=\d)", translated)]
     if not changes:
         return None
@@ -216,10 +219,10 @@ def names_swapped(
     original: str, translated: str, target: str, answer: str, others: Mapping[str, str], chance: random.Random
 ) -> str | None:
     """Exchange two names in one sentence that has both, and more than an "and" between them."""
-    parts = [part for part in _SENTENCE.split(translated) if part]
+    pieces = [part for part in _SENTENCE.split(translated) if part]
     names = _names(original, translated, target)
     chances: list[tuple[int, str, str]] = []
-    for at, sentence in enumerate(parts):
+    for at, sentence in enumerate(pieces):
         here = [name for name in names if name in sentence]
         for first in here:
             for second in here:
@@ -228,10 +231,10 @@ def names_swapped(
     if not chances:
         return None
     at, first, second = chance.choice(chances)
-    parts[at] = re.sub(
-        f"{re.escape(first)}|{re.escape(second)}", lambda match: second if match[0] == first else first, parts[at]
+    pieces[at] = re.sub(
+        f"{re.escape(first)}|{re.escape(second)}", lambda match: second if match[0] == first else first, pieces[at]
     )
-    return ("" if target == "zh" else " ").join(parts)
+    return ("" if target == "zh" else " ").join(pieces)
 
 
 def _names(original: str, translated: str, target: str) -> list[str]:
@@ -283,16 +286,18 @@ def sentence_dropped(
     original: str, translated: str, target: str, answer: str, others: Mapping[str, str], chance: random.Random
 ) -> str | None:
     """Drop one sentence of two words or more."""
-    parts = [part for part in _SENTENCE.split(translated.strip()) if part]
-    whole = [at for at, part in enumerate(parts) if len(re.findall(r"[^\W\d_]", part)) >= (5 if target == "zh" else 10)]
+    pieces = [part for part in _SENTENCE.split(translated.strip()) if part]
+    whole = [
+        at for at, part in enumerate(pieces) if len(re.findall(r"[^\W\d_]", part)) >= (5 if target == "zh" else 10)
+    ]
     if (
-        len(parts) < 2
+        len(pieces) < 2
         or not whole
         or (translated.count("$") > 1 and re.search(r"\$[^$]*[.?!]\s[A-Z][^$]*\$", translated))
     ):
         return None
     dropped = chance.choice(whole)
-    return ("" if target == "zh" else " ").join(part for at, part in enumerate(parts) if at != dropped)
+    return ("" if target == "zh" else " ").join(part for at, part in enumerate(pieces) if at != dropped)
 
 
 def notation_left(
