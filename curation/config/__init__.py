@@ -8,7 +8,7 @@ here. `loading` reads them from TOML and says what is wrong with them; `old_keys
 """
 
 from curation.config.base import Settings, to_plain
-from curation.config.difficulty import Band, DifficultyStage, SecondBand, SecondStage
+from curation.config.difficulty import Band, DifficultyStage, LabelSettings, SecondBand, SecondStage
 from curation.config.engines import EngineSettings, ServerSettings
 from curation.config.filters import (
     Benchmark,
@@ -36,7 +36,7 @@ from curation.config.recipe import ExportSettings, Recipe
 from curation.config.refreshing import RefreshSettings
 from curation.config.sampling import SamplingSettings
 from curation.config.schedule import ScheduleSettings, StatedCosts
-from curation.config.sources import Column, Pick, ProblemColumns, Source
+from curation.config.sources import Column, Pick, ProblemColumns, SolveRate, Source
 
 __all__ = [
     "AttemptColumns",
@@ -50,6 +50,7 @@ __all__ = [
     "EndpointPolicy",
     "EngineSettings",
     "ExportSettings",
+    "LabelSettings",
     "LanguageSettings",
     "LivePolicy",
     "LlmJudgeSettings",
@@ -70,6 +71,7 @@ __all__ = [
     "SecondStage",
     "ServerSettings",
     "Settings",
+    "SolveRate",
     "Source",
     "StatedCosts",
     "StatementSettings",

@@ -205,8 +205,8 @@ class TestGenerationSettings(Settings):
         description="Tests are made for problems with fewer tests than this, and for those that a known wrong solution "
         "passes. The paper says `enough`; not printed.",
     )
-    batch: int = Field(12, ge=1, description="Inputs tried in one round. Not in the paper.")
-    rounds: int = Field(6, ge=1, description="Most rounds for one problem. Not in the paper.")
+    batch: int = Field(16, ge=1, description="Inputs tried in one round. Not in the paper.")
+    rounds: int = Field(8, ge=1, description="Most rounds for one problem. Not in the paper.")
     patience: int = Field(
         2,
         ge=1,
@@ -226,7 +226,7 @@ class TestGenerationSettings(Settings):
         "Not in the paper.",
     )
     keep: int = Field(
-        24,
+        32,
         ge=1,
         description="Of the sound inputs at most so many are kept, or as many as `enough` asks for: first those that "
         "tell wrong solutions apart, then others of every kind. Not in the paper.",
@@ -239,7 +239,15 @@ class TestGenerationSettings(Settings):
         "kept: other right programs could exceed it. Not in the paper.",
     )
     max_input_kb: int = Field(
-        256, ge=1, description="Larger inputs are neither made nor changed into new ones. Not in the paper."
+        4096,
+        ge=1,
+        description="Larger inputs are not made, in KB. Statements' limits often ask for a few MB. Not in the paper.",
+    )
+    keep_large: int = Field(
+        3,
+        ge=0,
+        description="Of the sound inputs of more than 256 KB at most so many are kept, those first that fail most "
+        "wrong solutions; they ask for speed. Not in the paper.",
     )
     policy: PolicySettings | None = Field(
         None, description="A model that is asked for generator programs; nobody is asked where absent."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -71,3 +71,41 @@ class SecondStage(DifficultyStage):
     """Stage 2: the trained grader re-grades the entire original set (paper, section 4.1)."""
 
     band: SecondBand = Field(default_factory=SecondBand, description="What is kept.")
+
+
+class LabelSettings(Settings):
+    """When a reference is not believed: by votes of a stage, or by the probability that it is wrong.
+
+    That probability comes from the answers of all stages' policies, with reliabilities that are learnt
+    (`curation.difficulty.label_trust`).
+    """
+
+    rule: Literal["votes", "posterior"] = Field(
+        "votes",
+        description="`votes`: a majority of a stage's attempts agrees on another answer, as in the paper "
+        "(`wrong_label_share` and `wrong_label_votes` of a stage's band). `posterior`: by the probability that the "
+        "reference is wrong, from the answers of all policies so far; the rule of votes is off. Not in the paper.",
+    )
+    drop_above: float = Field(
+        0.5,
+        gt=0,
+        le=1,
+        description="suspected_wrong_label where the reference is wrong with at least this probability. One policy's "
+        "word alone does not reach 0.5 while wrong labels are rare; 0.8 asks for more than two. Not in the paper.",
+    )
+    queue_above: float = Field(
+        0.2,
+        gt=0,
+        le=1,
+        description="Queued for people's review where the reference is wrong with at least this probability, kept or "
+        "not. Not in the paper.",
+    )
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.queue_above > self.drop_above:
+            raise ValueError(
+                f"queue_above = {self.queue_above} is above drop_above = {self.drop_above}; what is dropped is queued "
+                "too: lower queue_above"
+            )
+        return self

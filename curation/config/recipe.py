@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from curation.config.base import Settings
 from curation.config.coding import CodeSettings
-from curation.config.difficulty import DifficultyStage, SecondStage
+from curation.config.difficulty import DifficultyStage, LabelSettings, SecondStage
 from curation.config.filters import DecontaminationSettings, NearDedupSettings, StatementSettings, VerifySettings
 from curation.config.grading import GraderSettings
 from curation.config.models import LlmJudgeSettings, PremisesSettings, RewritingSettings
@@ -66,6 +66,9 @@ class Recipe(Settings):
     stage2: SecondStage | None = Field(
         None, description="Difficulty, a grader trained elsewhere, on the entire original set."
     )
+    labels: LabelSettings = Field(
+        default_factory=LabelSettings, description="When a reference is not believed: by votes, or by probability."
+    )
     export: ExportSettings = Field(default_factory=ExportSettings, description="The curated set.")
     runner: Literal["local", "ray"] = Field(
         "local", description="`ray`: shards that are filtered or judged run on a Ray cluster (an extra)."
@@ -100,6 +103,8 @@ class Recipe(Settings):
 
     @model_validator(mode="after")
     def _math_pipeline_only(self) -> Self:
+        if self.labels.rule == "posterior" and self.flow != "curate-math":
+            raise ValueError('labels.rule = "posterior": programs have tests, no reference; only `curate-math` has it')
         asked = {
             "rewriting": self.rewriting.policy,
             "premises": self.premises.policy,

@@ -10,12 +10,19 @@ from curation.config.base import Settings
 class RefreshSettings(Settings):
     """What `goldilocks refresh` judges again; the rest keeps its pass rates."""
 
+    error_rate: float = Field(
+        0.025,
+        gt=0,
+        le=0.2,
+        description="With an anchor: share of all decisions that may differ from those of judging everything again, as "
+        "far as can be foreseen. Attempts go where they settle most. Not in the paper.",
+    )
     change_probability: float = Field(
         0.1,
         gt=0,
         le=1,
-        description="A problem is judged again where fresh attempts would decide otherwise with at least this "
-        "probability, as far as its pass rate is known. Not in the paper.",
+        description="Without an anchor: a problem is judged again where fresh attempts would decide otherwise with at "
+        "least this probability, as far as its pass rate is known. Not in the paper.",
     )
     anchor_share: float = Field(
         0.05,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field
 
 from curation.config.base import Settings
@@ -22,6 +24,25 @@ class SamplingSettings(Settings):
         description="Stop earlier, once the decision is foreseen with probability 1 - `error_rate`; needs "
         "`early_stopping`. 0 switches it off. Not in the paper.",
     )
+    prior: Literal["jeffreys", "model"] = Field(
+        "model",
+        description="What a decision is foreseen by, with `error_rate`, before a problem's own attempts: `jeffreys`, "
+        "Beta(1/2, 1/2), or a `model` of all attempts of all policies, learnt from the anchor and refused where the "
+        "anchor does not bear it out. Not in the paper.",
+    )
+    anchor_share: float = Field(
+        0.05,
+        gt=0,
+        le=0.5,
+        description="Share of the problems that are sampled first and in full, to learn the `model` from. Not in the "
+        "paper.",
+    )
+    anchor_least: int = Field(
+        100,
+        ge=20,
+        description="At least so many problems are the anchor; where they are more than half of all, nothing is "
+        "learnt. Not in the paper.",
+    )
     ahead: bool = Field(
         False,
         description="Where requests would lie idle, also launch attempts that may not be needed, and abort them when "
@@ -30,3 +51,8 @@ class SamplingSettings(Settings):
     open_problems: int | None = Field(
         None, ge=1, description="Problems under way at once; four times the requests in flight where absent."
     )
+
+    @property
+    def foreseen_by(self) -> str:
+        """Return as text what decisions are foreseen by, besides `error_rate`; empty for Jeffreys' prior."""
+        return f" model {self.anchor_share} {self.anchor_least}" if self.prior == "model" else ""

@@ -41,8 +41,18 @@ class ProblemColumns(Settings):
     meta: tuple[str, ...] = Field((), description="Dotted paths kept as they are in the `meta` column.")
 
 
+class SolveRate(Settings):
+    """How often a model solved a problem, as its source says."""
+
+    path: str = Field(description="Where it stands: one of the paths of `columns.meta`. A share from 0 to 1.")
+    policy: str = Field(min_length=1, description="Whose it is; one name for one model in all sources.")
+    attempts: int = Field(8, ge=1, description="Attempts that it counts. Not in the paper.")
+
+
 class Source(Settings):
     """One place that rows come from."""
+
+    undigested = frozenset({"solve_rates"})
 
     name: str = Field(pattern=r"^[A-Za-z0-9._/-]+$", description="The source's name in funnels, ids and cards.")
     kind: Literal["jsonl", "parquet", "csv", "dataset", "kattis"] = Field(
@@ -71,6 +81,11 @@ class Source(Settings):
         description="Most rows of the source that are set aside; one more ends the run. Not in the paper.",
     )
     columns: ProblemColumns = Field(default_factory=ProblemColumns, description="The column map.")
+    solve_rates: tuple[SolveRate, ...] = Field(
+        (),
+        description="Solve rates that come with the rows: attempts of other policies, from which the difficulty model "
+        "learns what to expect. They decide nothing by themselves. Not in the paper.",
+    )
     code: CodeColumns | None = Field(None, description="Tests, solutions and limits of a source of code problems.")
 
     @model_validator(mode="after")
@@ -81,4 +96,7 @@ class Source(Settings):
             raise ValueError("`on_bad_row` is for rows; a source of kind `kattis` holds packages: leave it out")
         if self.kind != "kattis" and (self.domain == "code") != (self.code is not None):
             raise ValueError('`domain = "code"` and a `code` table belong together: give both or neither')
+        missing = [rate.path for rate in self.solve_rates if rate.path not in self.columns.meta]
+        if missing:
+            raise ValueError(f"`solve_rates.path` = {missing[0]!r} is not kept: name it in `columns.meta` too")
         return self

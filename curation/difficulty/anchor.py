@@ -69,9 +69,5 @@ def anchor_lines(anchor: Anchor | None) -> list[str]:
     shift = f"{anchor.shift:+.2f} logits against {anchor.before}" if anchor.shift is not None else "of unknown strength"
     lines = [f"anchor: {anchor.problems:,} problems judged by {anchor.policy}: {shift}"]
     if not anchor.calibration.holds:
-        worst = anchor.calibration.tenths.sort(pl.col("z").abs(), descending=True).row(0, named=True)
-        lines.append(
-            f"anchor: what others solve does not tell what {anchor.policy} solves (of its tenth {worst['tenth'] + 1} "
-            f"{worst['expected']:.2f} was expected and {worst['seen']:.2f} seen), so old pass rates count as they are"
-        )
-    return lines
+        lines.append(f"anchor: {anchor.calibration.worst_tenth(anchor.policy)}, so old pass rates count as they are")
+    return [*lines, *(f"  {line}" for line in anchor.calibration.lines)]

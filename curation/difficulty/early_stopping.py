@@ -19,8 +19,10 @@ no attempt more than it has.
 
 With ``error_rate`` above 0 a problem stops earlier, as soon as the decision that n attempts would give is foreseen with
 probability 1 - error_rate. The forecast takes the remaining attempts for judged, a share of them correct whose prior is
-Jeffreys' Beta(1/2, 1/2), and the like for the share of the others that agree with the top wrong answer. Not in the
-paper.
+Jeffreys' Beta(1/2, 1/2), and the like for the share of the others that agree with the top wrong answer
+(`curation.difficulty.forecast`). Not in the paper. Where more is known of a problem than its own attempts tell,
+`StoppingRule.given` puts another prior in the place of Jeffreys', problem by problem: it must not depend on the
+attempts that the rule looks at, else the pass rate is not unbiased.
 
 The pass rate: correct / judged is biased where the outcomes decide when to stop. `StoppingRule.unbiased_pass_rate`
 counts paths: of all orders of the observed correct and other attempts that do not stop earlier, the share that begins
@@ -29,23 +31,21 @@ is, so the share is unbiased (Girshick, Mosteller and Savage, Unbiased estimates
 1946; Blackwell 1947). The other attempts keep their order among themselves, and failures of the verifier keep their
 places: that is enough for being unbiased, and costs n^2 steps. Without a stop it is correct / judged.
 
-Standard library and settings only; nothing here reads or writes.
+Nothing here reads or writes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
-from math import exp, lgamma
 
 from curation.config import Band
+from curation.difficulty.forecast import Expectation, Forecast, Prior, expectation, forecast
 from curation.records import DropReason, Outcome
 
 VERSION = "early_stopping@2"
 
 _TOLERANCE = 1e-9
-_JEFFREYS = 0.5
 
 AttemptOutcome = tuple[Outcome | None, int | None]
 """One attempt: its outcome, None where the policy has no such attempt; its answer class (0 is the reference's)."""
@@ -111,17 +111,66 @@ class StoppingPoint:
     pass_rate: float | None
 
 
+@dataclass(frozen=True, slots=True)
+class ProblemPrior:
+    """What is known of one problem, and with which probability its decision may be foreseen wrongly; 0: not at all."""
+
+    prior: Prior
+    error_rate: float
+
+
 class StoppingRule:
     """A band as a stopping rule. Without ``early_stopping`` all n attempts are asked for."""
 
-    def __init__(self, band: Band, *, early_stopping: bool = True, error_rate: float = 0.0) -> None:
+    def __init__(
+        self, band: Band, *, early_stopping: bool = True, error_rate: float = 0.0, prior: Prior | None = None
+    ) -> None:
         self.band = band
         self.early_stopping = early_stopping
         self.error_rate = error_rate
+        self.prior = prior or Prior()
+        self.priors: Mapping[str, ProblemPrior] = {}
+        self._by_prior: dict[ProblemPrior, StoppingRule] = {}
         self._stops: dict[OutcomeCounts, bool] = {}
         self._needed: dict[OutcomeCounts, int] = {}
-        self._forecasts: dict[OutcomeCounts, dict[str | None, float]] = {}
+        self._tables: dict[tuple[Prior, int, int], Forecast] = {}
         self._points: dict[tuple[AttemptOutcome, ...], StoppingPoint] = {}
+
+    def given(
+        self, priors: Mapping[str, ProblemPrior], band: Band | None = None, error_rate: float | None = None
+    ) -> StoppingRule:
+        """Return this rule with what is known of each problem, by its id; others are stopped as this rule stops them.
+
+        Args:
+            band, error_rate: others in place of this rule's.
+        """
+        rule = StoppingRule(
+            band or self.band,
+            early_stopping=self.early_stopping,
+            error_rate=self.error_rate if error_rate is None else error_rate,
+            prior=self.prior,
+        )
+        rule.priors = priors
+        if band is None:
+            rule._by_prior, rule._tables = self._by_prior, self._tables
+        return rule
+
+    def of(self, problem: str) -> StoppingRule:
+        """Return the rule of a problem: this one, or that of what is known of it."""
+        known = self.priors.get(problem)
+        if known is None or not self.early_stopping:
+            return self
+        rule = self._by_prior.get(known)
+        if rule is None:
+            rule = StoppingRule(self.band, error_rate=known.error_rate, prior=known.prior)
+            rule._tables = self._tables
+            self._by_prior[known] = rule
+        return rule
+
+    @property
+    def foresees(self) -> bool:
+        """Return whether decisions may be foreseen, not only counted."""
+        return self.error_rate > 0 or any(known.error_rate > 0 for known in self.priors.values())
 
     def reason(self, correct: int, top_wrong: int, judged: int, attempts: int) -> DropReason | None:
         """Return why the problem is dropped when all attempts are there, None where it is kept.
@@ -217,6 +266,20 @@ class StoppingRule:
                 return tally.counts.requested
         return None
 
+    def ending(self, outcomes: Sequence[AttemptOutcome]) -> tuple[str | None, int]:
+        """Return the decision on a problem with these attempts, and how many of them it took."""
+        tally = OutcomeTally()
+        for outcome, answer_class in outcomes:
+            if self.should_stop(tally.add(outcome, answer_class)):
+                break
+        return self.decision(tally.counts), tally.counts.requested
+
+    def decision(self, counts: OutcomeCounts) -> str | None:
+        """Return the decision on a problem that stopped at these counts: the likeliest one where it is foreseen."""
+        if self.error_rate > 0 and not counts.failed and not self.is_decided(counts):
+            return self.likely_decision(counts)[0]
+        return self.reason(counts.correct, counts.top_wrong, counts.judged, counts.attempts)
+
     def stopping_point(self, outcomes: Sequence[AttemptOutcome]) -> StoppingPoint:
         """Return where a problem with these attempts stops, and its pass rate; cached by the attempts."""
         key = tuple(outcomes)
@@ -263,29 +326,26 @@ class StoppingRule:
         return begun_correct[correct] / paths[correct]
 
     def likely_decision(self, counts: OutcomeCounts) -> tuple[str | None, float]:
-        """Return the likeliest decision of n attempts, and its probability under the prior of the module."""
-        chances = self._forecasts.get(counts)
-        if chances is None:
-            chances = self._forecasts[counts] = self._forecast(counts)
-        reason = max(chances, key=lambda name: chances[name])
-        return reason, chances[reason]
+        """Return the likeliest decision of n attempts, and its probability under the rule's prior."""
+        remaining = self.band.attempts - counts.requested
+        table = self._forecast(counts.judged + remaining, counts.attempts + remaining)
+        return table.likely(counts.correct, counts.top_wrong, counts.judged)
+
+    def expectation(self) -> Expectation:
+        """Return what a problem of the rule's prior comes to in the mean; all its attempts are judged."""
+        n = self.band.attempts
+        if not self.early_stopping:
+            return Expectation(n, 0.0)
+        return expectation(self.prior, self._forecast(n, n), self.error_rate, self.band.least_judged)
+
+    def _forecast(self, judged: int, attempts: int) -> Forecast:
+        table = self._tables.get((self.prior, judged, attempts))
+        if table is None:
+            table = self._tables[self.prior, judged, attempts] = forecast(self.prior, self.reason, judged, attempts)
+        return table
 
     def _is_foreseen(self, counts: OutcomeCounts) -> bool:
         return counts.judged > 0 and self.likely_decision(counts)[1] >= 1 - self.error_rate
-
-    def _forecast(self, now: OutcomeCounts) -> dict[str | None, float]:
-        remaining = self.band.attempts - now.requested
-        judged, attempts = now.judged + remaining, now.attempts + remaining
-        others = now.judged - now.correct
-        chances: dict[str | None, float] = {}
-        for solved in range(remaining + 1):
-            of_solved = _beta_binomial(solved, remaining, now.correct + _JEFFREYS, others + _JEFFREYS)
-            rest = remaining - solved
-            for more in range(rest + 1):
-                agree = _beta_binomial(more, rest, now.top_wrong + _JEFFREYS, others - now.top_wrong + _JEFFREYS)
-                reason = self.reason(now.correct + solved, now.top_wrong + more, judged, attempts)
-                chances[reason] = chances.get(reason, 0.0) + of_solved * agree
-        return chances
 
     def _is_suspected(self, top_wrong: int, judged: int) -> bool:
         band = self.band
@@ -328,11 +388,3 @@ def _extend_orders(
             new_paths[solved] = new_paths.get(solved, 0) + ways
             new_begun[solved] = new_begun.get(solved, 0) + (0 if first else begun_correct[solved])
     return new_paths, new_begun
-
-
-@lru_cache(maxsize=65536)
-def _beta_binomial(hits: int, trials: int, a: float, b: float) -> float:
-    """Return the probability of ``hits`` of ``trials`` where the share has the prior Beta(a, b)."""
-    choose = lgamma(trials + 1) - lgamma(hits + 1) - lgamma(trials - hits + 1)
-    beta = lgamma(a + hits) + lgamma(b + trials - hits) - lgamma(a + b + trials)
-    return exp(choose + beta - lgamma(a) - lgamma(b) + lgamma(a + b))

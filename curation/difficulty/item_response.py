@@ -43,6 +43,7 @@ MOST_PROBLEMS = 5_000
 _ABILITY_SD, _CONCENTRATION, _CONCENTRATION_SD = 4.0, 10.0, 1.0
 _LEAST_ABILITY, _MOST_ABILITY = -12.0, 12.0
 _MOST_ROUNDS = 200
+_BLOCK = 20_000
 _TOLERANCE, _STEP = 1e-4, 1e-3
 """EM ends where a round gains less per problem, in nats; abilities are found to so many logits."""
 
@@ -140,6 +141,19 @@ def difficulty_posteriors(model: ItemResponseModel, seen: Observations) -> Array
     return _posterior(seen, model)[0]
 
 
+def posterior_means(model: ItemResponseModel, seen: Observations, values: Array) -> Array:
+    """Return [patterns, columns] the posterior means of ``values`` [grid, columns]; memory does not grow with them."""
+    table, prior = _log_likelihoods(seen, model), np.log(model.weights)
+    patterns = len(seen.first) - 1
+    means = np.zeros((patterns, values.shape[1]))
+    for start in range(0, patterns, _BLOCK):
+        stop = min(start + _BLOCK, patterns)
+        logs = seen.summed(table, start, stop) + prior
+        shares = np.exp(logs - logs.max(axis=1, keepdims=True))
+        means[start:stop] = (shares @ values) / shares.sum(axis=1, keepdims=True)
+    return means
+
+
 def _posterior(seen: Observations, model: ItemResponseModel) -> tuple[Array, float]:
     """Return [patterns, grid] the posteriors, and the log-likelihood of all attempts up to a constant."""
     logs = seen.summed(_log_likelihoods(seen, model)) + np.log(model.weights)
@@ -166,9 +180,7 @@ class _Tally:
 
 def _tallies(seen: Observations, mass: Array) -> dict[str, _Tally]:
     """Return each policy's tally, for ``mass`` [patterns, grid] of problems."""
-    order = np.argsort(seen.keys, kind="stable")
-    starts = np.searchsorted(seen.keys[order], np.arange(len(seen.policy)))
-    by_key = np.add.reduceat(mass[seen.pattern_of_row[order]], starts, axis=0)
+    by_key = seen.summed_by_key(mass)
     tallies = {}
     for number, name in enumerate(seen.policies):
         chosen = np.flatnonzero(seen.policy == number)

@@ -9,19 +9,25 @@ Invariant: the order of rows changes nothing.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from curation.config import SolveRate
 from curation.records import GoldilocksError
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
-_CHUNK = 200_000
-"""Rows gathered at once."""
+WINDOWS = 8
+"""Policies that the rollouts of one training are taken for, at most."""
+
+_BLOCK = 4_000_000
+"""Numbers of a table of patterns and keys that are there at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,20 +65,34 @@ class Observations:
         rows = np.bincount(self.keys, weights=self.frequency[self.pattern_of_row], minlength=len(self.policy))
         return np.asarray(rows, dtype=np.float64)
 
-    def summed(self, table: Array) -> Array:
-        """Return [patterns, columns] the sums of the rows of ``table`` [keys, columns]; zeros for no rows."""
-        sums = np.zeros((len(self.first) - 1, table.shape[1]))
-        begin = 0
-        while begin < len(sums):
-            end = int(np.searchsorted(self.first, self.first[begin] + _CHUNK, side="right")) - 1
-            end = min(max(end, begin + 1), len(sums))
-            starts = self.first[begin:end]
-            filled = starts < self.first[begin + 1 : end + 1]
-            if filled.any():
-                rows = table[self.keys[self.first[begin] : self.first[end]]]
-                sums[begin:end][filled] = np.add.reduceat(rows, starts[filled] - self.first[begin], axis=0)
-            begin = end
+    def summed(self, table: Array, start: int = 0, stop: int | None = None) -> Array:
+        """Return [patterns, columns] the sums of the rows of ``table`` [keys, columns]; zeros for no rows.
+
+        Args:
+            start, stop: the patterns wanted; all where absent.
+        """
+        stop = len(self.first) - 1 if stop is None else stop
+        sums = np.zeros((stop - start, table.shape[1]))
+        for begin, end, has in self._blocks(start, stop):
+            sums[begin - start : end - start] = has @ table
         return sums
+
+    def summed_by_key(self, table: Array) -> Array:
+        """Return [keys, columns] the sums of the rows of ``table`` [patterns, columns] over the patterns with each."""
+        sums = np.zeros((len(self.policy), table.shape[1]))
+        for begin, end, has in self._blocks(0, len(self.first) - 1):
+            sums += has.T @ table[begin:end]
+        return sums
+
+    def _blocks(self, start: int, stop: int) -> Iterator[tuple[int, int, Array]]:
+        """Yield ranges of patterns with [patterns, keys] 1 where a pattern has a key, else 0."""
+        rows = max(1, _BLOCK // max(1, len(self.policy)))
+        for begin in range(start, stop, rows):
+            end = min(begin + rows, stop)
+            has = np.zeros((end - begin, len(self.policy)))
+            place = np.repeat(np.arange(end - begin), np.diff(self.first[begin : end + 1]))
+            has[place, self.keys[self.first[begin] : self.first[end]]] = 1.0
+            yield begin, end, has
 
 
 def observations(counts: pl.DataFrame, problems: pl.Series | None = None) -> Observations:
@@ -119,3 +139,51 @@ def observations(counts: pl.DataFrame, problems: pl.Series | None = None) -> Obs
         keys["correct"].to_numpy(),
         keys["judged"].to_numpy(),
     )
+
+
+def stated_counts(problems: pl.DataFrame, solve_rates: Mapping[str, Sequence[SolveRate]]) -> pl.DataFrame:
+    """Return the solve rates that came with the rows of sources as problem, policy, correct and judged.
+
+    A rate of so many attempts counts as the nearest number of correct ones; a row without one says nothing.
+
+    Args:
+        problems: `PROBLEM` rows.
+        solve_rates: by source.
+
+    Raises:
+        GoldilocksError: one is no share.
+    """
+    rows = []
+    stated = problems.filter(pl.col("source").is_in(list(solve_rates)) & pl.col("meta").is_not_null())
+    for problem, source, meta in stated.select("id", "source", "meta").iter_rows():
+        kept = json.loads(meta)
+        for rate in solve_rates[source]:
+            value = kept.get(rate.path)
+            if value is None:
+                continue
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+                raise GoldilocksError(
+                    f"source {source}: the solve rate {rate.path} of {problem} is {value!r}; it should be a share from "
+                    "0 to 1. Name another column in `solve_rates`, or leave it out."
+                )
+            rows.append((problem, rate.policy, round(value * rate.attempts), rate.attempts))
+    schema = {"problem": pl.String, "policy": pl.String, "correct": pl.Int64, "judged": pl.Int64}
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def rollout_counts(trained: pl.DataFrame) -> pl.DataFrame:
+    """Return rollouts of training as problem, policy, correct and judged: each window of steps is a policy of its own.
+
+    The policy that is trained grows, so its rollouts are those of up to `WINDOWS` policies, by their step.
+
+    Args:
+        trained: problem, step, correct and judged.
+    """
+    if not trained.height:
+        return trained.select("problem", policy=pl.lit("training"), correct="correct", judged="judged")
+    first, last = trained.select(first=pl.col("step").min(), last=pl.col("step").max()).row(0)
+    width = max(1, -(-(last - first + 1) // WINDOWS))
+    begin = first + (pl.col("step") - first) // width * width
+    name = pl.format("training, steps {} to {}", begin, pl.min_horizontal(begin + width - 1, pl.lit(last)))
+    rows = trained.with_columns(policy=name).group_by("problem", "policy", maintain_order=True)
+    return rows.agg(pl.col("correct", "judged").sum())

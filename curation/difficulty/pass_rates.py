@@ -29,7 +29,7 @@ and 92.1 %; with an error rate of 0.05: 95.0 % and 90.7 %).
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 import polars as pl
 
@@ -118,21 +118,27 @@ _STOPPING_POINTS = pl.Schema(
 )
 
 
-def _stopping_points(verdicts: pl.DataFrame, rule: StoppingRule | None) -> pl.DataFrame:
-    """Return where each problem stops by the rule, and its unbiased pass rate; no row where there is no rule."""
-    if rule is None:
-        return pl.DataFrame(schema=_STOPPING_POINTS)
+def outcomes_by_problem(verdicts: pl.DataFrame) -> Iterator[tuple[str, list[AttemptOutcome]]]:
+    """Yield each problem of `VERDICT` rows with its attempts in the order of the index, up to the first gap."""
     kinds: dict[tuple[str, int | None], AttemptOutcome] = {}
-    rows = []
     grouped = verdicts.sort("problem", "index").group_by("problem", maintain_order=True)
     for problem, indices, outcomes, classes in grouped.agg("index", "outcome", "answer_class").iter_rows():
-        outcomes_so_far: list[AttemptOutcome] = []
+        so_far: list[AttemptOutcome] = []
         for place, (index, outcome, answer_class) in enumerate(zip(indices, outcomes, classes, strict=True)):
             if index != place:  # behind a gap lie attempts that were made too early to count
                 break
             kind = outcome, answer_class
-            outcomes_so_far.append(kinds.setdefault(kind, (Outcome(outcome), answer_class)))
-        stopping_point = rule.stopping_point(outcomes_so_far)
+            so_far.append(kinds.setdefault(kind, (Outcome(outcome), answer_class)))
+        yield problem, so_far
+
+
+def _stopping_points(verdicts: pl.DataFrame, rule: StoppingRule | None) -> pl.DataFrame:
+    """Return where each problem stops by the rule, and its unbiased pass rate; no row where there is no rule."""
+    if rule is None:
+        return pl.DataFrame(schema=_STOPPING_POINTS)
+    rows = []
+    for problem, outcomes_so_far in outcomes_by_problem(verdicts):
+        stopping_point = rule.of(problem).stopping_point(outcomes_so_far)
         rows.append((problem, stopping_point.requested, stopping_point.is_decided, stopping_point.pass_rate))
     return pl.DataFrame(rows, schema=_STOPPING_POINTS, orient="row")
 
@@ -188,11 +194,11 @@ def decide(
     """Return one `DECISION` row per `PASS_RATE` row, same order: keep, or the first rule that drops, with its numbers.
 
     Args:
-        rule: the one that the pass rates were counted by; only one with an error rate changes anything here.
+        rule: the one that the pass rates were counted by; only one that foresees changes anything here.
         failures: `failed_verdicts` of the problems, named in the evidence of those that they leave undecided.
     """
     decided = _apply_rules(rates, band)
-    if rule is not None and rule.error_rate > 0:
+    if rule is not None and rule.foresees:
         decided = _foresee(decided, rule)
     if failures is not None:
         named = decided.join(failures, on="problem", how="left", maintain_order="left")
@@ -283,8 +289,8 @@ def _hang_on_failures(rates: pl.DataFrame, band: Band) -> pl.Series:
 def _foresee(decided: pl.DataFrame, rule: StoppingRule) -> pl.DataFrame:
     """Replace the decision on the counts by the likeliest one where the rule stopped before the problem was decided."""
     reasons, evidence = decided["reason"].to_list(), decided["evidence"].to_list()
-    columns = ("correct", "top_wrong_votes", "judged", "attempts", "skipped")
-    for row, (correct, top_wrong, judged, attempts, skipped) in enumerate(decided.select(columns).iter_rows()):
+    columns = ("problem", "correct", "top_wrong_votes", "judged", "attempts", "skipped")
+    for row, (problem, correct, top_wrong, judged, attempts, skipped) in enumerate(decided.select(columns).iter_rows()):
         now = OutcomeCounts(correct, top_wrong, judged, attempts, rule.band.attempts - (skipped or 0))
         if not skipped or rule.is_decided(now):
             continue
@@ -292,7 +298,7 @@ def _foresee(decided: pl.DataFrame, rule: StoppingRule) -> pl.DataFrame:
             reasons[row] = DropReason.VERIFIER_FAILED.value
             evidence[row] = _HANGS.format(now.failed, attempts, judged, correct, top_wrong)
             continue
-        reason, chance = rule.likely_decision(now)
+        reason, chance = rule.of(problem).likely_decision(now)
         reasons[row] = reason
         evidence[row] = f"{correct} of {judged} correct, {top_wrong} agree on another answer; foreseen at {chance:.3f}"
     return decided.with_columns(pl.Series("reason", reasons, pl.String), pl.Series("evidence", evidence, pl.String))

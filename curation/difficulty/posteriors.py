@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 
 from curation.config import Band
-from curation.difficulty.item_response import ItemResponseModel, difficulty_posteriors, rising
+from curation.difficulty.item_response import ItemResponseModel, difficulty_posteriors, posterior_means, rising
 from curation.difficulty.observations import Array, observations
 
 POSTERIOR = pl.Schema(
@@ -90,7 +90,7 @@ def band_sides(
     chances = np.exp(choose[:, None] + of_correct + of_wrong[::-1] - rising(np.array([k]), n)[n])
     cuts = (slice(0, band.min_correct), slice(band.min_correct, most + 1), slice(most + 1, n + 1))
     sides = np.stack([chances[cut].sum(axis=0) for cut in cuts], axis=1)
-    table = pl.DataFrame((difficulty_posteriors(model, seen) @ sides)[seen.pattern], SIDES.names()[1:], orient="row")
+    table = pl.DataFrame(posterior_means(model, seen, sides)[seen.pattern], SIDES.names()[1:], orient="row")
     return _in_order(problems, table.with_columns(seen.problems)).select(SIDES.names()).cast(SIDES)
 
 
@@ -112,6 +112,22 @@ class Calibration:
     def holds(self) -> bool:
         """Return whether the model may be used: deviations are chance, or too small to matter."""
         return self.p_value >= _REFUSED_BELOW or self.worst <= _REFUSED_ABOVE
+
+    def worst_tenth(self, policy: str) -> str:
+        """Return in words what was expected and seen where they are furthest apart, by their z-value."""
+        worst = self.tenths.sort(pl.col("z").abs(), descending=True).row(0, named=True)
+        return (
+            f"what others solve does not tell what {policy} solves (of its tenth {worst['tenth'] + 1} "
+            f"{worst['expected']:.2f} was expected and {worst['seen']:.2f} seen)"
+        )
+
+    @property
+    def lines(self) -> list[str]:
+        """Return the tenths as lines of text: expected and seen share of correct attempts, attempts, z-value."""
+        return [
+            f"tenth {tenth + 1:2}: expected {expected:.3f}, seen {seen:.3f} of {attempts:,} attempts (z {z:+.1f})"
+            for tenth, expected, seen, attempts, z in self.tenths.iter_rows()
+        ]
 
 
 def calibration(model: ItemResponseModel, counts: pl.DataFrame, policy: str) -> Calibration:

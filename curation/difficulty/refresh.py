@@ -4,11 +4,13 @@ A stronger checkpoint solves what its predecessor never did and finds easy what 
 little. It first judges an *anchor*: a small share of all problems, spread evenly over the old pass rates. From it and
 all attempts of all policies follows how strong the checkpoint is, how far its strengths are the others', and with which
 probability fresh attempts of its own would decide on each problem otherwise than it was decided
-(`curation.difficulty.item_response`, `band_sides`). A problem of which that is at least ``change_probability`` is
-judged again, whatever its old decision. Where the anchor does not bear the model out, or there is none, the old pass
-rates count as they are: c of n correct give the posterior Beta(1/2 + c, 1/2 + n - c) (Jeffreys).
+(`curation.difficulty.item_response`, `band_sides`). A problem of which that is at least the threshold of
+`curation.difficulty.refresh_forecast` is judged again, whatever its old decision. Where the anchor does not bear the
+model out, or there is none, the old pass rates count as they are: c of n correct give the posterior
+Beta(1/2 + c, 1/2 + n - c) (Jeffreys).
 
-Problems that were trained on have rollouts since then; where there are enough, counted by age, these count instead.
+Problems that were trained on have rollouts since then. The model takes them for those of further policies, one a window
+of steps; without it they count instead of the old pass rate where there are enough, counted by age.
 Problems on which nothing was decided, for want of attempts or because the verifier failed, are all judged again.
 
 Without an anchor, so that nothing drains one way, a share of the too easy problems is probed and a share of the
@@ -22,9 +24,11 @@ Pure functions over frames. Nothing here samples or decides: the new attempts ar
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from enum import StrEnum
 from functools import lru_cache
 from math import ceil, exp, lgamma
+from typing import Any
 
 import polars as pl
 
@@ -32,7 +36,7 @@ from curation.config import Band, RefreshSettings
 from curation.difficulty.posteriors import SIDES
 from curation.records import DECISION, DropReason
 
-VERSION = "refreshing@3"
+VERSION = "refreshing@4"
 
 _JEFFREYS = 0.5
 _TOLERANCE = 1e-9
@@ -76,7 +80,7 @@ def select_anchor(decisions: pl.DataFrame, settings: RefreshSettings, version: i
         decisions, version, policy: as in `select_uncertain`.
     """
     rows = [
-        (band_side(reason), correct / judged if judged else 0.0, _place(problem), problem)
+        (band_side(reason), correct / judged if judged else 0.0, hash_place(problem), problem)
         for problem, reason, correct, judged in decisions.filter(pl.col("policy") != policy)
         .select("problem", "reason", "correct", "judged")
         .iter_rows()
@@ -84,10 +88,14 @@ def select_anchor(decisions: pl.DataFrame, settings: RefreshSettings, version: i
     size = max(ceil(settings.anchor_share * len(rows)), settings.anchor_least)
     if not settings.anchor_share or 2 * size > len(rows):
         return REFRESH_CHOICE.to_frame()
-    rows.sort()
-    begin = _place(str(version))
-    anchor = [rows[int((number + begin) * len(rows) / size)][-1] for number in range(size)]
+    anchor = spread_sample(rows, size, version)
     return pl.DataFrame({"problem": anchor, "why": RefreshCause.ANCHOR.value}, schema=REFRESH_CHOICE)
+
+
+def spread_sample(rows: Sequence[tuple[Any, ...]], size: int, version: int) -> list[str]:
+    """Return the last field of ``size`` rows at even distances in their order; another version begins elsewhere."""
+    ordered, begin = sorted(rows), hash_place(str(version))
+    return [ordered[int((number + begin) * len(ordered) / size)][-1] for number in range(size)]
 
 
 def select_uncertain(
@@ -123,7 +131,7 @@ def select_uncertain(
     for problem, keep, reason, correct, judged in judged_before.select(columns).iter_rows():
         rollouts = trained_counts.get(problem, (0.0, 0.0))
         old = float(correct), float(judged)
-        change = 1 - expected[problem][1 + _expected_side(reason)] if problem in expected else None
+        change = 1 - expected[problem][1 + expected_side(reason)] if problem in expected else None
         cause = _refresh_cause(problem, keep, reason, old, rollouts, change, band, settings, version)
         if cause is not None:
             rows.append((problem, cause.value))
@@ -147,14 +155,14 @@ def _refresh_cause(
     """
     if reason in _UNDECIDED:
         return RefreshCause.UNSETTLED
+    if change is not None:  # rollouts of training have their part in it
+        return RefreshCause.SHIFTED if change >= settings.change_probability else None
     is_trained = rollouts[1] >= settings.min_attempts
     if is_trained and reason in (None, DropReason.TOO_EASY, DropReason.NEVER_SOLVED):
         if change_probability(*rollouts, band_side(reason), band) >= settings.change_probability:
             return RefreshCause.MOVED
         if keep:
             return None
-    if change is not None:
-        return RefreshCause.SHIFTED if change >= settings.change_probability else None
     if not is_trained and (
         reason in (None, DropReason.TOO_EASY)
         and change_probability(*old, band_side(reason), band) >= settings.change_probability
@@ -167,7 +175,7 @@ def _refresh_cause(
     return None
 
 
-def _expected_side(reason: str | None) -> int:
+def expected_side(reason: str | None) -> int:
     """Return `band_side`; a suspected label is below the band, for the reference is not what is answered."""
     return -1 if reason == DropReason.SUSPECTED_WRONG_LABEL else band_side(reason)
 
@@ -209,10 +217,10 @@ def change_probability(correct: float, judged: float, where: int, band: Band) ->
 
 def is_due(problem: str, share: float, version: int) -> bool:
     """Return whether a problem belongs to this version's share; the shares of following versions lie side by side."""
-    return (_place(problem) - version * share) % 1.0 < share
+    return (hash_place(problem) - version * share) % 1.0 < share
 
 
-def _place(problem: str) -> float:
+def hash_place(problem: str) -> float:
     """Return a number from 0 to 1, by hash."""
     return int.from_bytes(hashlib.blake2b(problem.encode(), digest_size=8).digest()) / 2**64
 

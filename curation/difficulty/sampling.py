@@ -13,8 +13,8 @@ Invariants:
   - memory is bounded by the open problems: judging that falls behind keeps problems open, and open problems keep new
     ones from being read. Of a stored attempt only its final answer is kept in memory.
 
-A policy with a true attribute ``instant`` answers at no cost: all n attempts at a problem are asked for one after
-another, and stored; the rule still says which of them count. Nothing here decides on a problem: that is the rule's.
+A policy with a true attribute ``instant`` answers at no cost: all n attempts at a problem are asked for in a row, and
+stored; the rule still says which of them count. Nothing here decides on a problem: that is the rule's.
 
 Where most responses are of no use (`curation.difficulty.unanswered`) whoever listens is told, once: early where that is
 certain, else at the end. A stored attempt counts by its answer alone.
@@ -50,7 +50,8 @@ PROGRESS_INTERVAL_S = 1.0
 class SamplingRequest:
     """A problem to sample: what the policy sees, what its answers are compared with, and what is stored already.
 
-    ``stored_answers`` maps an index to the final answer of the stored attempt. ``letter`` is as in `JudgeTask`.
+    ``stored_answers`` maps an index to the final answer of the stored attempt. ``letter`` is as in `JudgeTask`;
+    ``rule`` stops this problem, the sampler's where absent.
 
     Example: ``SamplingRequest(PromptRequest("5f0c2ab19e7d00aa11bb", "1 + 1?", Domain.MATH, "en"), "2")``
     """
@@ -59,6 +60,7 @@ class SamplingRequest:
     reference: str
     letter: str | None = None
     stored_answers: Mapping[int, str | None] = field(default_factory=dict)
+    rule: StoppingRule | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,7 @@ class SampledProblem:
 @dataclass(slots=True, eq=False)
 class _OpenProblem:
     sampling_request: SamplingRequest
+    rule: StoppingRule
     tally: OutcomeTally = field(default_factory=OutcomeTally)
     next: int = 0  # the first index that has not been asked for
     limit: int = 0  # indices below it are needed whatever comes
@@ -208,7 +211,8 @@ class Sampler:
         return True
 
     def _open_problem(self, sampling_request: SamplingRequest) -> None:
-        problem = _OpenProblem(sampling_request, answers=dict(sampling_request.stored_answers))
+        rule = sampling_request.rule or self._rule
+        problem = _OpenProblem(sampling_request, rule, answers=dict(sampling_request.stored_answers))
         self._open[problem.request.id] = problem
         self._advance(problem)
 
@@ -306,7 +310,7 @@ class Sampler:
             while position + len(indices) in problem.answers and position + len(indices) < self._rule.band.attempts:
                 indices.append(position + len(indices))
             if not indices:
-                problem.limit = position + self._rule.needed(problem.tally.counts)
+                problem.limit = position + problem.rule.needed(problem.tally.counts)
                 if problem.next < problem.limit:
                     self._waiting.appendleft(problem)
                 return
@@ -362,7 +366,7 @@ class Sampler:
                 has_answer = verdict.outcome is not Outcome.NO_ANSWER
                 is_cut_off = index in problem.cut_off
                 self._responses.add(problem.request.id, index, has_answer=has_answer, is_cut_off=is_cut_off)
-            if self._rule.should_stop(counts):
+            if problem.rule.should_stop(counts):
                 self._stop(problem)
                 return
 
@@ -370,10 +374,8 @@ class Sampler:
         problem.is_stopped = True
         for task in problem.running.values():
             task.cancel()
-        counts, rule = problem.tally.counts, self._rule
-        reason: str | None = rule.reason(counts.correct, counts.top_wrong, counts.judged, counts.attempts)
-        if rule.error_rate > 0 and not rule.is_decided(counts):
-            reason = rule.likely_decision(counts)[0]
+        counts, rule = problem.tally.counts, problem.rule
+        reason = rule.decision(counts)
         progress = self.progress
         progress.problems += 1
         progress.aborted += len(problem.running)

@@ -34,7 +34,7 @@ from curation.verify.programs.running import failure_of
 from curation.verify.programs.tools import Program, Runner, Toolbox
 from curation.verify.sandbox import Limits
 
-VERSION = "execution_matrix@4"
+VERSION = "execution_matrix@5"
 
 MEASURED = pl.Schema(
     {
@@ -48,6 +48,7 @@ MEASURED = pl.Schema(
         "lang": pl.String(),
         "cpu_s": pl.Float64(),  # null where it was not run
         "ended": pl.String(),  # ok, or why the run is not valid: TLE, RTE, CE …; skipped: given up before
+        "standard": pl.String(),  # of C++ that the solution was compiled as; null for Python and what did not compile
     }
 )
 """A row of `tests_agreement.RUN`, with what was measured beside it."""
@@ -121,6 +122,7 @@ class _Bench:
     spill: Spill
     expected_digests: list[str | None]  # digests of the expected outputs
     runs: dict[int, list[_Run | None]] = field(default_factory=dict)
+    standards: dict[int, str] = field(default_factory=dict)
     broken: int = 0
     why: str = ""
 
@@ -149,6 +151,8 @@ class _Bench:
             if program.verdict is CodeVerdict.BROKEN:
                 return self._broke(count, program.how)
             return [_Run(program.verdict.value, None) for _ in range(count)]
+        if program.standard:
+            self.standards[candidate.index] = program.standard
         expected = max((len(test.output) for test in self.problem.tests), default=0)
         limits = Limits(
             cpu_s, memory_mb=self.problem.memory_mb, output_bytes=min(_OUTPUT_BYTES, (16 << 20) + 4 * expected)
@@ -281,6 +285,7 @@ def _rows(name: str, bench: _Bench, candidates: Sequence[Candidate], classes: Cl
                     candidate.submission.lang.value,
                     run.cpu_s,
                     run.ended,
+                    bench.standards.get(candidate.index),
                 )
             )
     return pl.DataFrame(rows, schema=MEASURED, orient="row")

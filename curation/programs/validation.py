@@ -6,7 +6,8 @@ statement. Each is tried before it is believed (`vouch`), on the given inputs an
     set aside   it cannot be compiled, or fails by itself
     set aside   it refuses more than `max_refused` of the given inputs: then it is broken, not they. Those of a model
                 may refuse no example of the statement besides
-    set aside   it lets too many spoiled inputs pass (`min_spoiled_refused`): it checks nothing
+    set aside   it lets too many spoiled inputs pass (`min_spoiled_refused`): it checks nothing. A model's is tried on
+                near-valid ones besides, each of which breaks one formula of the statement
 
 What a believed validator refuses among the given inputs is dropped with its words. An input whose only fault is white
 space that a data set has changed (carriage returns, the last line break) is not refused.
@@ -25,7 +26,7 @@ from curation.verify.programs.problem import Validator
 from curation.verify.programs.tools import Toolbox
 from curation.verify.programs.validators import InputVerdict, ReadyValidator, check_inputs, prepare_validator
 
-VERSION = "validation@1"
+VERSION = "validation@2"
 
 _GIVEN = 40
 """Given inputs that a validator is tried on before it is believed."""
@@ -48,13 +49,15 @@ class Vouching:
     """Who speaks for a problem's inputs.
 
     ``by`` is package, model, or empty where nobody is believed; ``refused`` holds the given inputs that are not
-    allowed, with the validators' words; ``aside`` says why validators are not believed.
+    allowed, with the validators' words; ``unsaid`` those on which one ran out of its limits, so that nothing is said of
+    them; ``aside`` says why validators are not believed.
     """
 
     by: str = ""
     validators: tuple[ReadyValidator, ...] = ()
     refused: Mapping[int, str] = field(default_factory=dict)
     aside: tuple[str, ...] = ()
+    unsaid: frozenset[int] = frozenset()
 
     def check(self, tools: Toolbox, texts: Sequence[str]) -> list[bool]:
         """Return whether each input is allowed, as far as the validators say so."""
@@ -68,25 +71,45 @@ def vouch(
     model: Sequence[Validator],
     given: Sequence[GivenInput],
     settings: ValidationSettings,
+    breaking: Mapping[str, str] | None = None,
 ) -> Vouching:
-    """Return who speaks for the inputs of a problem: its package's validators, else those of a model."""
+    """Return who speaks for the inputs of a problem: its package's validators, else those of a model.
+
+    Args:
+        breaking: near-valid inputs, each with the formula of the statement that it breaks; a model's validator must
+            refuse them.
+    """
     aside: list[str] = []
     for by, validators in (("package", package), ("model", model)):
         believed = []
         for validator in validators:
             ready = prepare_validator(tools, validator)
-            why = ready if isinstance(ready, str) else _fault(tools, ready, given, settings, strict=by == "model")
+            why = (
+                ready
+                if isinstance(ready, str)
+                else _fault(tools, ready, given, settings, breaking or {}, strict=by == "model")
+            )
             if why is not None:
                 aside.append(f"the validator {validator.main[0]} of the {by} is set aside: {why}")
             elif isinstance(ready, ReadyValidator):
                 believed.append(ready)
         if believed:
-            return Vouching(by, tuple(believed), _refused(tools, believed, given), tuple(aside))
+            verdicts = _verdicts(tools, believed, [one.text for one in given])
+            said = list(zip(given, verdicts, strict=True))
+            refused = {one.index: verdict.words for one, verdict in said if verdict.valid is False}
+            unsaid = frozenset(one.index for one, verdict in said if verdict.valid is None)
+            return Vouching(by, tuple(believed), refused, tuple(aside), unsaid)
     return Vouching(aside=tuple(aside))
 
 
 def _fault(
-    tools: Toolbox, ready: ReadyValidator, given: Sequence[GivenInput], settings: ValidationSettings, *, strict: bool
+    tools: Toolbox,
+    ready: ReadyValidator,
+    given: Sequence[GivenInput],
+    settings: ValidationSettings,
+    breaking: Mapping[str, str],
+    *,
+    strict: bool,
 ) -> str | None:
     """Return why a validator is not believed, None where it is."""
     tried = sorted(given, key=lambda one: not one.example)[:_GIVEN]
@@ -104,12 +127,12 @@ def _fault(
     least = settings.min_spoiled_refused_model if strict else settings.min_spoiled_refused
     if len(spoiled) - passing < least * len(spoiled):
         return f"it lets {passing} of {len(spoiled)} spoiled inputs pass"
+    broken = breaking if strict else {}
+    kept = [verdict.valid is True for verdict in _verdicts(tools, [ready], list(broken), tidy=False)]
+    if sum(kept) > (1 - least) * len(broken):
+        rule = list(broken.values())[kept.index(True)]
+        return f"it lets {sum(kept)} of {len(broken)} inputs pass that break a formula, as {rule}"
     return None
-
-
-def _refused(tools: Toolbox, believed: Sequence[ReadyValidator], given: Sequence[GivenInput]) -> dict[int, str]:
-    verdicts = _verdicts(tools, believed, [one.text for one in given])
-    return {one.index: verdict.words for one, verdict in zip(given, verdicts, strict=True) if verdict.valid is False}
 
 
 def _verdicts(

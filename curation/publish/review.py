@@ -26,7 +26,7 @@ import polars as pl
 
 from curation.records import DROPPED, DropReason, StoreError
 
-VERSION = "review@1"
+VERSION = "review@2"
 
 STAGE = "review"
 
@@ -36,6 +36,7 @@ KINDS: Mapping[str, str] = {
     "conflicting_references": "copies of one problem with different references",
     "near_conflict": "near duplicates with different references",
     "suspected_wrong_label": "attempts that agree on another answer than the reference",
+    "training_disagrees": "training in which another answer rose and the reference did not",
     "doubtful_verdict": "attempts that the verifier would not stand for",
 }
 """Why a label is disputed, in words."""
@@ -49,6 +50,7 @@ DISPUTE = pl.Schema(
         "evidence": pl.String(),
         "lang": pl.String(),
         "rows": pl.List(pl.String()),  # ``source:row`` of the rows it is about
+        "wrong_label": pl.Float64(),  # probability that the reference is wrong; null where no model told it
     }
 )
 
@@ -221,6 +223,43 @@ def wrong_labels(problems: pl.DataFrame, decisions: pl.DataFrame) -> pl.DataFram
     return _as_disputes(disputes, "suspected_wrong_label")
 
 
+def doubted_labels(problems: pl.DataFrame, labels: pl.DataFrame, queue_above: float) -> pl.DataFrame:
+    """Return problems whose reference is wrong with at least that probability, the likeliest first.
+
+    Args:
+        problems: `PROBLEM` rows. labels: their `curation.difficulty.label_trust.LABEL_TRUST` rows.
+    """
+    doubted = labels.filter(pl.col("wrong_label") >= queue_above).rename({"problem": "id"})
+    joined = problems.join(doubted, on="id", how="inner", maintain_order="left")
+    disputes = joined.with_columns(
+        references=pl.concat_list("answer", "rival_answer").list.drop_nulls(),
+        rows=pl.concat_list(pl.format("{}:{}", "source", "row")),
+    )
+    return _as_disputes(disputes.sort("wrong_label", descending=True, maintain_order=True), "suspected_wrong_label")
+
+
+def training_disputes(problems: pl.DataFrame, path: Path) -> pl.DataFrame:
+    """Return problems that training set aside because their label seems wrong, of those that are still here.
+
+    Args:
+        problems: `PROBLEM` rows.
+        path: ``disputed.jsonl`` of a training run; none where there is no such file, or an empty one.
+
+    Raises:
+        StoreError: a line is no dispute.
+    """
+    if not path.is_file() or not path.stat().st_size:
+        return DISPUTE.to_frame()
+    try:
+        told = pl.read_ndjson(path).select("id", "references", "evidence").unique("id", keep="last")
+    except pl.exceptions.PolarsError as error:
+        raise StoreError(f"{path}: cannot be read as the disputes of a training run ({error}).") from error
+    joined = problems.join(told, on="id", how="inner", maintain_order="left")
+    same = joined.filter(pl.col("answer") == pl.col("references").list.first())
+    disputes = same.with_columns(rows=pl.concat_list(pl.format("{}:{}", "source", "row")))
+    return _as_disputes(disputes, "training_disagrees")
+
+
 def doubtful_verdicts(problems: pl.DataFrame, verdicts: pl.DataFrame) -> pl.DataFrame:
     """Return problems with attempts that the verifier marked doubtful, and what it was asked to compare.
 
@@ -246,8 +285,14 @@ def doubtful_verdicts(problems: pl.DataFrame, verdicts: pl.DataFrame) -> pl.Data
 
 
 def dispute_queue(parts: Sequence[pl.DataFrame], verdicts: ReviewVerdicts) -> pl.DataFrame:
-    """Return all disputes in the order of `KINDS`, without those on which a person has spoken."""
-    whole = pl.concat([DISPUTE.to_frame(), *parts])
+    """Return all disputes, without those on which a person has spoken.
+
+    Those whose probability is known come first, the likeliest at the top, then the others in the order of ``parts``.
+    """
+    known = [part.match_to_schema(DISPUTE, missing_columns="insert") for part in parts]
+    whole = pl.concat([DISPUTE.to_frame(), *known]).sort(
+        "wrong_label", descending=True, nulls_last=True, maintain_order=True
+    )
     return whole.filter(~pl.col("id").is_in(list(verdicts))) if verdicts else whole
 
 
@@ -262,4 +307,5 @@ def _source_row() -> pl.Expr:
 
 
 def _as_disputes(frame: pl.DataFrame, kind: str) -> pl.DataFrame:
-    return frame.with_columns(kind=pl.lit(kind)).match_to_schema(DISPUTE, extra_columns="ignore")
+    named = frame.with_columns(kind=pl.lit(kind))
+    return named.match_to_schema(DISPUTE, extra_columns="ignore", missing_columns={"wrong_label": "insert"})

@@ -47,6 +47,9 @@ MULTIPLIER = 5.0
 
 _CPP = frozenset({".cpp", ".cc", ".cxx", ".c++"})
 _PYTHON = frozenset({".py", ".py3"})
+_GRAMMARS = {".ctd": ValidatorLang.CHECKTESTDATA, ".viva": ValidatorLang.VIVA}
+_NO_PROGRAMS = frozenset({"", ".md", ".txt", ".pdf", ".tex", ".yaml", ".yml", ".json", ".in", ".ans"} | {".h", ".hpp"})
+"""Endings of files beside input validators that are none themselves."""
 _HEADERS = frozenset({".h", ".hpp", ".hh"})
 _PYTHON_2 = re.compile(r"^#!.*(?:python2|pypy\s*$)|^\s*print\s+[\"'\w]|\braw_input\(|\bxrange\(", re.MULTILINE)
 _EXPECTED = re.compile(r"@EXPECTED_RESULTS@:\s*([\w, \-]+)")
@@ -292,21 +295,26 @@ def _flags(path: Path, program: str) -> str:
 
 
 def _validators(path: Path) -> Iterator[Validator]:
-    """Yield the package's input validators in Python, C++ or checktestdata: an input must pass all of them.
+    """Yield the package's input validators: an input must pass all of them.
 
-    Those in other languages (VIVA's patterns need Java) are left out.
+    One in a language that is not run here (Java, a script that builds it) is there with the reason, so that whoever
+    asks for the validators can say that it is left out.
     """
     flags = tuple(_flags(path, "input_validator").split())
     for name in ("input_validators", "input_format_validators"):
         for entry in sorted((path / name).iterdir()) if (path / name).is_dir() else ():
-            grammars = [entry] if entry.is_file() else sorted(entry.iterdir())
+            files = [entry] if entry.is_file() else sorted(entry.iterdir())
+            grammars = [file for file in files if file.suffix in _GRAMMARS and file.is_file()]
             for grammar in grammars:
-                if grammar.suffix == ".ctd" and grammar.is_file():
-                    yield Validator(ValidatorLang.CHECKTESTDATA, {grammar.name: _text(grammar)}, (grammar.name,))
+                yield Validator(_GRAMMARS[grammar.suffix], {grammar.name: _text(grammar)}, (grammar.name,))
             program = _program(entry, flags)
             if isinstance(program, Checker):
                 lang = ValidatorLang(program.lang.value)
                 yield Validator(lang, program.sources, program.main, program.args)
+            elif not grammars and any(file.suffix not in _NO_PROGRAMS and file.name[0] != "." for file in files):
+                endings = sorted({file.suffix or file.name for file in files if file.is_file()})
+                why = f"{' and '.join(endings)} is neither Python, C++, checktestdata nor VIVA"
+                yield Validator(ValidatorLang.OTHER, {entry.name: why}, (entry.name,))
 
 
 def _program(path: Path, flags: tuple[str, ...]) -> Checker | str:

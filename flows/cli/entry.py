@@ -140,11 +140,14 @@ def review(
     ] = None,
     answer: Annotated[str | None, typer.Option("--answer", metavar="X", help="The right reference.")] = None,
     reject: Annotated[str | None, typer.Option("--reject", metavar="ID", help="This problem is not used.")] = None,
+    audit: Annotated[
+        int | None, typer.Option("--audit", metavar="N", help="Draw N rows of the set, and estimate its wrong labels.")
+    ] = None,
 ) -> None:
     """Show the disputed labels, or settle one of them; the next run applies what was settled."""
     from flows.cli.review import review_run
 
-    review_run(folder, accept, reject, answer)
+    review_run(folder, accept, reject, answer, audit)
 
 
 @app.command(short_help="Train a model on curated sets, or go on training one.")

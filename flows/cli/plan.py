@@ -20,14 +20,14 @@ from curation.difficulty.sampling import SampledProblem, Sampler
 from curation.records import ConfigError, Policy
 from curation.storage.attempts import AttemptStore
 from curation.storage.locks import lock_folder
-from curation.storage.stages import atomic_write, read_manifest, read_table
+from curation.storage.stages import atomic_write, read_manifest, read_shard, read_table
 from flows.pipelines.by_recipe import pipeline_of
 from flows.run.pipeline import run_pipeline
 from flows.run.policies import open_policy
 from flows.run.run_folder import Run, difficulty_stage, new_run
 from flows.run.sampling_session import sampling_requests
 from flows.run.stage import StageResult
-from flows.stages.attempts import attempts_of, stopping_rule
+from flows.stages.attempts import attempt_key, attempts_of, stopping_rule
 from flows.stages.judging import open_judge
 
 PLAN = "plan.json"
@@ -38,7 +38,7 @@ PILOT = 64
 
 @dataclass(frozen=True, slots=True)
 class ActualCost:
-    """What a finished stage took: attempts that count, tokens, and seconds of sampling."""
+    """What a finished stage took: attempts that count, their tokens, and seconds of sampling but for the pilot's."""
 
     attempts: int
     tokens: int
@@ -86,12 +86,21 @@ def stored_plan(run: Run) -> dict[str, StagePlan]:
 
 
 def actual_cost(run: Run, part: str) -> ActualCost | None:
-    """Return the cost of a finished stage of attempts; None where it is not finished."""
-    manifest = read_manifest(attempts_of(part).folder_in(run))
+    """Return the cost of a finished stage of attempts; None where it is not finished.
+
+    Attempts and tokens are those of all attempts that count, whoever had them made: a pilot, an anchor, an earlier run.
+    """
+    folder = attempts_of(part).folder_in(run)
+    manifest = read_manifest(folder)
     if manifest is None:
         return None
-    notes = manifest.notes
-    return ActualCost(notes["counted"], notes["tokens"], notes["ms"] / 1000)
+    store = AttemptStore(run.folder / "attempts", attempt_key(folder), create=False)
+    tokens = 0
+    for index in range(manifest.shards):
+        counted = read_shard(folder, "verdicts", index).select("problem", "index")
+        attempts = store.read(counted["problem"].unique().to_list(), ["problem", "index", "tokens"])
+        tokens += int(attempts.join(counted, on=["problem", "index"], how="semi")["tokens"].sum() or 0)
+    return ActualCost(manifest.notes["counted"], tokens, manifest.notes["ms"] / 1000)
 
 
 def _run_filters(run: Run) -> StageResult:

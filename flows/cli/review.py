@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from rich.console import Console
@@ -9,8 +10,10 @@ from rich.console import Console
 from curation.publish import review
 from curation.records import ConfigError, StoreError
 from curation.storage.locks import lock_folder
+from flows.cli.audit import audit_run
 from flows.cli.find_problem import find_id
-from flows.publish.disputes import published_queue
+from flows.cli.training_status import is_training
+from flows.publish.disputes import DISPUTED, published_queue
 from flows.run.lookup import rows_of
 from flows.run.run_folder import Run, open_run
 from flows.stages.judging import open_judge
@@ -20,14 +23,23 @@ SHOWN = 20
 """Disputes that are printed; all of them lie in DIR/curated/disputed."""
 
 
-def review_run(folder: Path, accept: str | None, reject: str | None, answer: str | None) -> None:
-    """Print the queue, or record a person's verdict on one problem."""
+def review_run(
+    folder: Path, accept: str | None, reject: str | None, answer: str | None, audit: int | None = None
+) -> None:
+    """Print the queue or an audit, or record a person's verdict on one problem."""
+    if is_training(folder):
+        return _print_training(folder.absolute())
     run = open_run(folder.absolute())
     if accept is not None and reject is not None:
         raise ConfigError("--accept and --reject: give one of them; each verdict is its own command.")
     if (accept is None) != (answer is None):
         raise ConfigError("--accept ID and --answer X belong together: which problem, and its right reference.")
+    if audit is not None and (accept is not None or reject is not None):
+        raise ConfigError("--audit shows rows; give --accept or --reject as a command of its own.")
     console = Console(highlight=False, markup=False, soft_wrap=True)
+    if audit is not None:
+        audit_run(run, audit, console)
+        return
     if accept is None and reject is None:
         _print_queue(run, console)
         return
@@ -38,6 +50,22 @@ def review_run(folder: Path, accept: str | None, reject: str | None, answer: str
         review.add_verdict(run.folder, review.ReviewVerdict(name, answer))
     decision = f"accepted with the reference {answer}" if answer is not None else "rejected"
     console.print(f"{name}: {decision}; the next `goldilocks run` into {run.folder} applies it.")
+
+
+def _print_training(folder: Path) -> None:
+    """Print what a training run disputes; verdicts are given on the run that made its set."""
+    console = Console(highlight=False, markup=False, soft_wrap=True)
+    path = folder / DISPUTED
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    for row in map(json.loads, lines):
+        console.print(f"{row['id']}  {review.KINDS['training_disagrees']}, set aside at step {row['step']}")
+        console.print(f"  statement   {' '.join(row['statement'].split())}")
+        console.print(f"  references  {' | '.join(str(reference) for reference in row['references'])}")
+        console.print(f"  evidence    {row['evidence']}")
+    console.print(
+        f"{len(lines):,} disputed in training; `goldilocks refresh RUN --attempts {folder / 'attempts.jsonl'}` queues "
+        "them in the run that made the set"
+    )
 
 
 def _check_answer(run: Run, name: str, answer: str) -> None:
@@ -62,7 +90,8 @@ def _print_queue(run: Run, console: Console) -> None:
     verdicts = review.read_verdicts(run.folder)
     waiting = review.dispute_queue([published], verdicts)
     for row in waiting.head(SHOWN).iter_rows(named=True):
-        console.print(f"{row['id']}  {review.KINDS[row['kind']]} ({', '.join(row['rows'])})")
+        chance = f", wrong with probability {row['wrong_label']:.2f}" if row["wrong_label"] is not None else ""
+        console.print(f"{row['id']}  {review.KINDS[row['kind']]}{chance} ({', '.join(row['rows'])})")
         console.print(f"  statement   {' '.join(row['statement'].split())}")
         console.print(f"  references  {' | '.join(str(reference) for reference in row['references'])}")
         console.print(f"  evidence    {row['evidence']}")

@@ -18,17 +18,21 @@ import polars as pl
 
 from curation.config import Recipe
 from curation.difficulty import pass_rates
-from curation.difficulty.anchor import Anchor, anchor_lines, anchored
+from curation.difficulty.early_stopping import StoppingRule
 from curation.difficulty.failed_verdicts import failed_verdicts
+from curation.difficulty.label_trust import suspect_labels
+from curation.difficulty.priors import as_priors
 from curation.difficulty.refresh import ROLLOUT_COUNTS, select_anchor, select_uncertain
 from curation.difficulty.refresh import VERSION as REFRESH_VERSION
 from curation.publish import export, review, versions
 from curation.records import StoreError
 from curation.storage.locks import lock_folder
-from curation.storage.stages import Shard, StageFolder, file_digest, read_shard, read_table
+from curation.storage.stages import Shard, StageFolder, atomic_write, file_digest, read_shard, read_table
 from flows.pipelines.by_recipe import pipeline_of
+from flows.pipelines.refresh_anchor import AnchorResult, anchor_result, known_counts
 from flows.pipelines.refresh_inputs import read_trained, with_policy
 from flows.publish import curated_set
+from flows.publish.disputes import DISPUTED
 from flows.publish.versions import (
     Cause,
     RefreshedRun,
@@ -46,10 +50,13 @@ from flows.run.history import recorded
 from flows.run.observer import current_observer
 from flows.run.pipeline import read_results, run_pipeline, run_stage
 from flows.run.policies import open_policy
+from flows.run.policy_session import keep_open
 from flows.run.run_folder import Run, difficulty_stage, open_run
 from flows.run.stage import Kind, Results, Stage, StageResult, StageRun, shard_counts
+from flows.run.stage_priors import exact_priors
 from flows.stages.attempts import attempt_store, attempts_of, measured_on, stopping_rule
 from flows.stages.decisions import decide_with_reviews
+from flows.stages.label_trust import current_labels
 from flows.stages.llm_judge import final_verdicts, llm_judge_of
 from flows.stages.verdicts import verdicts_of
 
@@ -73,7 +80,7 @@ class RefreshResult:
     chosen: Mapping[str, int]
     cost: Mapping[str, int]
     is_repeated: bool = False
-    anchor: Anchor | None = None
+    anchor: AnchorResult | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +114,17 @@ def refresh(folder: Path, policy: Path, attempts: Path | None = None) -> Refresh
         if _is_repeated(refreshed_run(Run(folder, recipe, home), newest), published, attempts):
             return RefreshResult(newest, False, {}, {}, is_repeated=True)
         run = RefreshedRun(folder, recipe, home, version_folder(folder, newest.number + 1))
-        anchor = measure_anchor(run, published)
-        selected = choose_problems(run, published, attempts, anchor)
-        if not selected.manifest.kept:
-            return RefreshResult(newest, False, {}, {}, anchor=anchor)
-        _cancel_retries(published)
-        return replace(_publish(run, published, _judge(run, selected)), anchor=anchor)
+        trained = read_trained(attempts) if attempts is not None else ROLLOUT_COUNTS.to_frame()
+        with keep_open():
+            anchor = measure_anchor(run, published, trained)
+            selected = choose_problems(run, published, trained, attempts, anchor)
+            if not selected.manifest.kept:
+                return RefreshResult(newest, False, {}, {}, anchor=anchor)
+            if attempts is not None and (disputes := attempts.parent / DISPUTED).is_file():
+                atomic_write(run.place / DISPUTED, disputes.read_text(encoding="utf-8"))
+            _cancel_retries(published)
+            results = _judge(run, selected)
+        return replace(_publish(run, published, results), anchor=anchor)
 
 
 def _judge(run: RefreshedRun, selected: StageResult) -> Results:
@@ -125,27 +137,29 @@ def _judge(run: RefreshedRun, selected: StageResult) -> Results:
     return results
 
 
-def measure_anchor(run: RefreshedRun, published: _PublishedRun) -> Anchor | None:
-    """Let the policy judge the anchor, and return what it says of all problems; None where there is no anchor."""
-    number, policy = published.newest.number, _policy_of(run)
-    chosen = select_anchor(decisions_of(run.folder, number), run.recipe.refresh, number + 1, policy)
+def measure_anchor(run: RefreshedRun, published: _PublishedRun, trained: pl.DataFrame) -> AnchorResult | None:
+    """Let the policy judge the anchor in full, and return what it says of all problems; None where there is no anchor.
+
+    Args:
+        trained: `ROLLOUT_COUNTS` rows since the newest version.
+    """
+    number, policy, part = published.newest.number, policy_of(run), run.parts[-1]
+    old, settings = decisions_of(run.folder, number), run.recipe.refresh
+    chosen = select_anchor(old, settings, number + 1, policy)
     if not chosen.height:
         return None
     anchor_run = replace(run, place=run.place / ANCHOR)
-    selected = _select(anchor_run, published, chosen, _selection_folder(anchor_run, published, published.newest, None))
-    rates = _rates(anchor_run, _judge(anchor_run, selected), policy)
-    known = _known_counts(published)
-    return anchored(pl.concat([known, rates.select(known.columns)]), policy, published.newest.policy)
-
-
-def _known_counts(published: _PublishedRun) -> pl.DataFrame:
-    """Return problem, policy, correct and judged of all stages and versions of a run; of equal policies the most."""
-    run = published.run
-    parts = [read_table(result.folder, "decisions") for result in published.results.decisions]
-    parts += [decisions_of(run.folder, version.number) for version in stored_versions(run.folder)]
-    columns = ["problem", "policy", "correct", "judged"]
-    rows = pl.concat([part.select(columns) for part in parts])
-    return rows.sort(columns).unique(columns[:2], keep="last", maintain_order=True)
+    base = stopping_rule(difficulty_stage(run.recipe, part))
+    folder = _selection_folder(anchor_run, published, published.newest, None)
+    priors = exact_priors(chosen["problem"].to_list()) if base.foresees else None
+    results = _judge(anchor_run, _select(anchor_run, published, chosen, folder, priors))
+    rates = _rates(anchor_run, results, policy)
+    known = known_counts(run, published.results, trained)
+    exact = base.given({}, error_rate=0.0)
+    verdicts = read_table(results[final_verdicts(anchor_run, part)].folder, "verdicts")
+    attempts = dict(pass_rates.outcomes_by_problem(pass_rates.counted_verdicts(verdicts, exact)))
+    counts = pl.concat([known, rates.select(known.columns)])
+    return anchor_result(counts, policy, published.newest, old, attempts, exact, settings)
 
 
 def _cancel_retries(published: _PublishedRun) -> None:
@@ -157,26 +171,43 @@ def _cancel_retries(published: _PublishedRun) -> None:
 
 
 def choose_problems(
-    run: RefreshedRun, published: _PublishedRun, attempts: Path | None, anchor: Anchor | None = None
+    run: RefreshedRun,
+    published: _PublishedRun,
+    trained: pl.DataFrame,
+    attempts: Path | None,
+    anchor: AnchorResult | None = None,
 ) -> StageResult:
     """Choose the problems to judge again, as a stage in the pipeline's shards, with the reason for each."""
-    band = difficulty_stage(run.recipe, run.parts[-1]).band
-    trained = read_trained(attempts) if attempts is not None else ROLLOUT_COUNTS.to_frame()
+    band, policy = difficulty_stage(run.recipe, run.parts[-1]).band, policy_of(run)
     old, number = decisions_of(run.folder, published.newest.number), published.newest.number + 1
-    sides = anchor.sides(band, old["problem"]) if anchor is not None and anchor.calibration.holds else None
-    uncertain = select_uncertain(old, trained, band, run.recipe.refresh, number, _policy_of(run), sides)
+    settings, priors = run.recipe.refresh, None
+    if anchor is not None:
+        settings, priors = anchor.settings(settings), anchor.priors
+    sides = anchor.sides if anchor is not None else None
+    uncertain = select_uncertain(old, trained, band, settings, number, policy, sides)
     if anchor is not None:  # they are judged already
-        judged = select_anchor(old, run.recipe.refresh, number, _policy_of(run))
+        judged = select_anchor(old, run.recipe.refresh, number, policy)
         others = uncertain.join(judged, on="problem", how="anti")
         uncertain = old.select("problem").join(pl.concat([judged, others]), on="problem", maintain_order="left")
-    return _select(run, published, uncertain, _selection_folder(run, published, published.newest, attempts))
+        if priors is not None or stopping_rule(difficulty_stage(run.recipe, run.parts[-1])).foresees:
+            exact = exact_priors(judged["problem"].to_list())
+            priors = exact if priors is None else pl.concat([exact, priors.join(exact, on="problem", how="anti")])
+    folder = _selection_folder(run, published, published.newest, attempts)
+    return _select(run, published, uncertain, folder, priors)
 
 
-def _select(run: RefreshedRun, published: _PublishedRun, selection: pl.DataFrame, folder: StageFolder) -> StageResult:
+def _select(
+    run: RefreshedRun,
+    published: _PublishedRun,
+    selection: pl.DataFrame,
+    folder: StageFolder,
+    priors: pl.DataFrame | None,
+) -> StageResult:
     """Keep the selected problems of the pipeline's shards, in a stage of its own.
 
     Args:
         selection: `curation.difficulty.refresh.REFRESH_CHOICE` rows.
+        priors: `curation.difficulty.priors.PRIOR` rows by which their attempts end, where there are any.
     """
 
     def choose(job: StageRun) -> StageResult:
@@ -185,7 +216,11 @@ def _select(run: RefreshedRun, published: _PublishedRun, selection: pl.DataFrame
         def work(index: int) -> Shard:
             frame = read_shard(problems, "kept", index).join(selection, left_on="id", right_on="problem", how="inner")
             why = frame.select(problem="id", why="why")
-            return Shard(frame.height, {"kept": frame.drop("why"), "why": why})
+            tables = {"kept": frame.drop("why"), "why": why}
+            if priors is not None:
+                names = frame.select(problem="id")
+                tables["priors"] = names.join(priors, on="problem", how="inner", maintain_order="left")
+            return Shard(frame.height, tables)
 
         counts = shard_counts(problems)
         shards = ((rows, partial(work, index)) for index, rows in enumerate(counts))
@@ -201,7 +236,7 @@ def _selection_folder(
     """Return the folder of the problems chosen for the version after ``before``, keyed by all that a refresh reads."""
     band = difficulty_stage(run.recipe, run.parts[-1]).band
     attempts_digest = file_digest(attempts) if attempts is not None else ""
-    made_by = f"{run.recipe.refresh.digest()} {band.digest()} {_policy_of(run)} {attempts_digest}"
+    made_by = f"{run.recipe.refresh.digest()} {band.digest()} {policy_of(run)} {attempts_digest}"
     problems = published.results.problems
     made_from = {problems.name: problems.manifest.digest, "version": before.digest}
     return StageFolder(run.place / CHOSEN, CHOSEN, REFRESH_VERSION, made_by, made_from)
@@ -219,20 +254,25 @@ def _is_repeated(run: RefreshedRun, published: _PublishedRun, attempts: Path | N
     return _selection_folder(run, published, published.before, attempts).manifest() is not None
 
 
-def _policy_of(run: RefreshedRun) -> str:
+def policy_of(run: RefreshedRun) -> str:
     """Return the policy whose attempts are judged, as they are filed: ``model@revision``."""
     return open_policy(difficulty_stage(run.recipe, run.parts[-1]).policy, run.recipe_folder).key.policy
 
 
 def _publish(run: RefreshedRun, published: _PublishedRun, results: Results) -> RefreshResult:
     """Decide on the new verdicts, make the next version of old and new decisions, and publish it."""
-    part, old, policy = run.parts[-1], decisions_of(run.folder, published.newest.number), _policy_of(run)
+    part, old, policy = run.parts[-1], decisions_of(run.folder, published.newest.number), policy_of(run)
     selected, verdicts = results.problems, results[final_verdicts(run, part)]
     settings = difficulty_stage(run.recipe, part)
     rates = _rates(run, results, policy)
     judged = read_table(verdicts.folder, "verdicts")
-    failures = failed_verdicts(pass_rates.counted_verdicts(judged, stopping_rule(settings)))
-    new = decide_with_reviews(rates, settings, part, review.read_verdicts(run.folder), failures)
+    rule = _rule(run, results)
+    failures = failed_verdicts(pass_rates.counted_verdicts(judged, rule))
+    new = decide_with_reviews(rates, settings, part, review.read_verdicts(run.folder), failures, rule)
+    if run.recipe.labels.rule == "posterior":
+        new = suspect_labels(
+            new, current_labels(run, published.results, verdicts.folder.name), run.recipe.labels.drop_above
+        )
     new = new.with_columns(measured_on=pl.lit(measured_on(run, part)))
     table = merge_decisions(old, new, published, run.recipe)
     cost = {
@@ -253,8 +293,15 @@ def _rates(run: RefreshedRun, results: Results, policy: str) -> pl.DataFrame:
     folder = results[final_verdicts(run, part)].folder
     names = read_table(results.problems.folder, "kept", ["id"])["id"]
     stopped = read_table(folder, "stopped")["problem"]
-    rule = stopping_rule(difficulty_stage(run.recipe, part))
+    rule = _rule(run, results)
     return pass_rates.pass_rates(names, read_table(folder, "verdicts"), policy, rule, stopped)
+
+
+def _rule(run: RefreshedRun, results: Results) -> StoppingRule:
+    """Return the rule by which the attempts of a refresh ended, with its priors."""
+    part = run.parts[-1]
+    rule, folder = stopping_rule(difficulty_stage(run.recipe, part)), results[attempts_of(part)].folder
+    return rule.given(as_priors(read_table(folder, "priors"))) if (folder / "priors").is_dir() else rule
 
 
 def _show(published: _PublishedRun, version: Version) -> RefreshResult:
@@ -319,11 +366,15 @@ def summarise_refresh(result: RefreshResult) -> list[str]:
     """Return the result of a refresh, in lines of text."""
     if result.is_repeated:
         return [f"judged already with this policy, so nothing was done: {summary(result.version)}"]
+    told = result.anchor.lines if result.anchor is not None else []
     if not result.chosen:
-        return [*anchor_lines(result.anchor), f"nothing has become uncertain: {summary(result.version)}"]
+        return [
+            *told,
+            f"nothing has become uncertain: {summary(result.version)}",
+        ]
     reasons = ", ".join(f"{name} {count:,}" for name, count in sorted(result.chosen.items()))
     lines = [
-        *anchor_lines(result.anchor),
+        *told,
         f"judged again: {result.cost['problems']:,} problems ({reasons}) "
         f"with {result.cost['attempts']:,} new attempts, "
         f"{result.cost['tokens']:,} tokens; {result.cost['kept_rates']:,} problems keep their pass rates",

@@ -21,6 +21,7 @@ from flows.run.stage import Results, StageResult
 from flows.stages.attempts import attempt_key, attempts_of
 from flows.stages.decontamination import DECONTAMINATION
 from flows.stages.export import EXPORT
+from flows.stages.label_trust import current_labels
 from flows.stages.sources import SOURCES
 
 
@@ -67,8 +68,9 @@ def card_facts(
         policies={part: version.policy if part == run.parts[-1] else _policy(run, part) for part in settings},
         verifier=decided[-1].folder.name,
         recipe_toml=recipe_toml,
-        notes=(*_limits(recipe), *_earlier_policies(curated, version)),
+        notes=(*_limits(recipe), *_label_notes(run, results, curated), *_earlier_policies(curated, version)),
         benchmarks=_benchmarks(recipe, results),
+        **_suspicion(recipe),
         disputed={review.KINDS[kind]: count for kind, count in disputed.items()},
         code=code_publish.code_facts(run) if recipe.flow == "curate-code" else None,
         set_version=version.number,
@@ -115,6 +117,37 @@ def _limits(recipe: Recipe) -> tuple[str, ...]:
         )
     precision = precision_sentences(recipe.statements.disabled) if recipe.flow != "curate-code" else ()
     return near, contamination, *model_steps, *precision
+
+
+def _suspicion(recipe: Recipe) -> dict[str, str]:
+    """Return when a label is suspected, as the card's field, where it is not by votes."""
+    if recipe.labels.rule == "votes":
+        return {}
+    least = recipe.labels.drop_above
+    return {
+        "suspicion": f"by the answers of all policies the reference is wrong with a probability of {least:g} or more"
+    }
+
+
+def _label_notes(run: Run, results: Results, curated: pl.DataFrame) -> tuple[str, ...]:
+    """Return what was dropped and queued by which probability, with the model's own estimates; nothing by votes."""
+    settings = run.recipe.labels
+    if settings.rule == "votes":
+        return ()
+    labels = current_labels(run, results, results.decisions[-1].folder.name).select("problem", "wrong_label")
+    decisions = read_table(results.decisions[-1].folder, "decisions", ["problem", "reason"])
+    dropped = decisions.filter(pl.col("reason") == DropReason.SUSPECTED_WRONG_LABEL.value)
+    accused = labels.join(dropped, on="problem", how="semi")["wrong_label"]
+    queued = labels.filter(pl.col("wrong_label") >= settings.queue_above).height
+    left = float(labels.join(curated.select(problem="id"), on="problem", how="semi")["wrong_label"].sum())
+    expected = float(accused.sum()) / max(1, len(accused))
+    words = f"of which the model itself expects {expected:.0%} to be wrong"
+    return (
+        f"References were weighed by the answers of all policies, with learnt reliabilities: {len(accused):,} "
+        f"problems were dropped as suspected wrong labels at {settings.drop_above:g} or more, {words}; "
+        f"{queued:,} with {settings.queue_above:g} or more were queued for people. Of the {curated.height:,} published "
+        f"references the model expects {left:.1f} to be wrong; `goldilocks review --audit` measures it.",
+    )
 
 
 def _earlier_policies(curated: pl.DataFrame, version: Version) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from curation.programs import language_variants
 from curation.publish import cards
 from curation.records import JUDGING, TEST
 from curation.storage.stages import read_manifest, read_shard, read_table, write_parquet
+from curation.verify.programs.tools import STANDARDS
 from flows.run.run_folder import Run
 from flows.run.stage import StageResult, shard_counts
 from flows.stages.base import JUDGING_TABLE, TESTS_TABLE
@@ -25,6 +26,7 @@ from flows.stages.export import EXPORT
 from flows.stages.language_variants import language_of
 from flows.stages.tests import GIVEN_TESTS, TESTS
 
+RUN_OF = ["problem", "solution", "standard"]
 FILE_BYTES = 256 << 20
 """A file of tests is closed once its inputs and outputs hold so many bytes."""
 
@@ -113,4 +115,13 @@ def code_facts(run: Run) -> cards.CodeFacts:
         caught_given=notes["power_caught_given"],
         caught=notes["power_caught"],
         languages=dict(sorted(languages.items())),
+        older_standards=older_standards(read_table(TESTS.folder_in(run), "runs", RUN_OF), groups),
     )
+
+
+def older_standards(runs: pl.DataFrame, problems: set[str]) -> dict[str, int]:
+    """Return how many solutions of these problems only an older standard of C++ accepts, by standard."""
+    if runs.is_empty():
+        return {}
+    older = runs.filter(pl.col("problem").is_in(list(problems)) & (pl.col("standard") != STANDARDS[0])).unique()
+    return dict(older.group_by("standard").len().sort("standard", descending=True).iter_rows())

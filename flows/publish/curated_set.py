@@ -113,7 +113,7 @@ def restore(folder: Path) -> None:
 def settled_digest(recipe: Recipe) -> str:
     """Return the hash of what a recipe fixes before anything is judged: all but verifier and the bands' thresholds."""
     table = as_written(recipe).model_dump(
-        mode="json", exclude={"verify", "workers", "runner", "refresh", "schedule", "costs"}
+        mode="json", exclude={"verify", "labels", "workers", "runner", "refresh", "schedule", "costs"}
     )
     for part in (*PARTS, "grader"):
         if table[part] is not None:

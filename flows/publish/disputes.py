@@ -12,13 +12,18 @@ from pathlib import Path
 import polars as pl
 
 from curation.publish import review
-from curation.storage.stages import read_table, write_parquet
+from curation.storage.stages import file_digest, read_table, write_parquet
+from flows.publish.versions import FOLDER
 from flows.run.pipeline import read_result
-from flows.run.run_folder import Run
+from flows.run.run_folder import Run, grader_folder
 from flows.run.stage import Results, StageResult
 from flows.stages.exact_dedup import EXACT_DEDUP
+from flows.stages.label_trust import current_labels
 from flows.stages.llm_judge import final_verdicts
 from flows.stages.near_dedup import NEAR_DEDUP
+
+DISPUTED = "disputed.jsonl"
+"""In a training run, and in the folder of a version that its attempts were given to: labels that training disputes."""
 
 
 def find_disputes(run: Run, results: Results) -> pl.DataFrame:
@@ -27,7 +32,12 @@ def find_disputes(run: Run, results: Results) -> pl.DataFrame:
     if (near := results.get(NEAR_DEDUP)) is not None:
         parts.append(review.near_conflicts(_table(near, "dropped"), _table(near, "members")))
     problems = _table(results.problems, "kept")
-    parts.append(review.wrong_labels(problems, _table(results.decisions[-1], "decisions")))
+    if run.recipe.labels.rule == "posterior":
+        labels = current_labels(run, results, results.decisions[-1].folder.name)
+        parts.append(review.doubted_labels(problems, labels, run.recipe.labels.queue_above))
+    else:
+        parts.append(review.wrong_labels(problems, _table(results.decisions[-1], "decisions")))
+    parts.extend(review.training_disputes(problems, path) for path in _training_disputes(run))
     verdicts = _verdicts(run, results)
     if verdicts is not None:
         parts.append(review.doubtful_verdicts(problems, _table(verdicts, "verdicts")))
@@ -37,12 +47,21 @@ def find_disputes(run: Run, results: Results) -> pl.DataFrame:
 def made_from(run: Run, results: Results) -> Mapping[str, str]:
     """Return digests of what the queue is made from besides the filters and the decisions."""
     verdicts = _verdicts(run, results)
+    trained = [file_digest(path) for path in _training_disputes(run) if path.is_file()]
     verdicts_digest = review.digest(review.read_verdicts(run.folder))
     return {
         "verdicts": verdicts.manifest.digest if verdicts is not None else "",
         "said": verdicts_digest,
+        **({"trained": " ".join(trained)} if trained else {}),
+        **({"labels": run.recipe.labels.digest()} if run.recipe.labels.rule == "posterior" else {}),
         "as": review.VERSION,
     }
+
+
+def _training_disputes(run: Run) -> list[Path]:
+    """Return the files of disputes of trainings: of the run's grader, and of those that its refreshes were told of."""
+    trained = [grader_folder(run.folder) / "training" / DISPUTED]
+    return [*trained, *sorted((run.folder / FOLDER).glob(f"*/{DISPUTED}"))]
 
 
 def _verdicts(run: Run, results: Results) -> StageResult | None:

@@ -12,28 +12,41 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncGenerator, Iterator
+from dataclasses import replace
+from pathlib import Path
 from types import TracebackType
 
 import polars as pl
 
 from curation.difficulty.early_stopping import StoppingRule
+from curation.difficulty.priors import LearntPriors, as_priors
 from curation.difficulty.progress import SamplingProgress
 from curation.difficulty.sampling import SampledProblem, Sampler, SamplingRequest
 from curation.difficulty.sampling_tables import stored_answers, verdict_frame
 from curation.difficulty.unanswered import CUT_OFF, UselessResponses
 from curation.filters.multiple_choice.resolving import named_letter
 from curation.prompts.solving import FENCE
-from curation.records import Domain, Policy, PromptRequest
+from curation.records import Domain, PromptRequest
 from curation.storage.attempts import AttemptStore
-from curation.storage.stages import Shard, StageFolder, read_shard
+from curation.storage.stages import Shard, StageFolder, atomic_write, read_shard
 from curation.verify.math_judge import Judge
+from flows.run.policy_session import PolicySession
 from flows.run.progress import METRICS, note, warn
 from flows.run.run_folder import Run, difficulty_stage
 from flows.run.stage import Stage, StageResult, shard_counts
+from flows.run.stage_priors import PriorLearner
+
+LEARNT = "priors.json"
+"""Beside the manifest: what the anchor taught, where a stage learnt priors."""
+
+
+def read_priors(folder: Path, index: int) -> pl.DataFrame | None:
+    """Return the `PRIOR` rows of a shard of problems or attempts; None where there are none."""
+    return read_shard(folder, "priors", index) if (folder / "priors").is_dir() else None
 
 
 class SamplingSession:
-    """The attempts of a stage, shard by shard. A context manager; leaving it ends the policy and closes the store."""
+    """The attempts of a stage, shard by shard. A context manager; leaving it ends sampling and closes the store."""
 
     def __init__(
         self,
@@ -41,16 +54,18 @@ class SamplingSession:
         stage: Stage,
         problems: StageResult,
         folder: StageFolder,
-        policy: Policy,
+        session: PolicySession,
         store: AttemptStore,
         judge: Judge,
         rule: StoppingRule,
+        learner: PriorLearner | None = None,
     ) -> None:
         self._run, self._stage, self._problems, self._folder = run, stage, problems, folder
-        self._policy, self._store, self._judge, self._rule = policy, store, judge, rule
+        self._session, self._policy = session, session.policy
+        self._store, self._judge, self._rule = store, judge, rule
+        self._learner = learner
+        self._priors: pl.DataFrame | None = None
         self._metrics = run.folder / METRICS
-        self._runner: asyncio.Runner | None = None
-        self._entered = False
         self._sampled: AsyncGenerator[SampledProblem, None] | None = None
         self._working: asyncio.Task[None] | None = None
         self._waiting: dict[str, SampledProblem] = {}
@@ -63,9 +78,8 @@ class SamplingSession:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            if self._runner is not None:
-                self._runner.run(self._end(kind, error, trace))
-                self._runner.close()
+            if self._session.is_open:
+                self._session.run(self._end())
             if kind is None and self._sampled is not None:
                 self._store.compact()
         finally:
@@ -76,10 +90,12 @@ class SamplingSession:
         begun = time.monotonic()
         names = read_shard(self._problems.folder, "kept", index)["id"].to_list()
         if names:
-            if self._runner is None:
-                self._runner = asyncio.Runner()
-                self._runner.run(self._begin())
-            self._runner.run(self._until(names))
+            if self._sampled is None:
+                self._session.open()
+                if self._learner is not None:
+                    self._session.run(self._learn(self._learner))
+                self._begin()
+            self._session.run(self._until(names))
         sampled = [self._waiting.pop(name) for name in names]
         attempts = sum(self._stored_counts.pop(sample.problem) + sample.new_attempts for sample in sampled)
         self._store.compact(names)
@@ -96,27 +112,70 @@ class SamplingSession:
             "tokens": sum(sample.new_tokens for sample in sampled),
             "ms": round(1000 * (time.monotonic() - begun)),
         }
-        return Shard(len(names), {"counts": counts, "verdicts": verdicts}, kept_rows=len(names), notes=notes)
+        tables = {"counts": counts, "verdicts": verdicts}
+        priors = self._priors_of(index)
+        if priors is not None:
+            tables["priors"] = priors
+        return Shard(len(names), tables, kept_rows=len(names), notes=notes)
 
-    async def _begin(self) -> None:
-        settings = difficulty_stage(self._run.recipe, self._stage.part).sampling
+    async def _learn(self, learner: PriorLearner) -> None:
+        """Sample the anchor in full, and learn the other problems' priors from it."""
+        self._working = asyncio.current_task()
+        wanted, folder = list(learner.anchor), self._problems.folder
+        shards = (read_shard(folder, "kept", index) for index in range(len(shard_counts(folder))))
+        frame = pl.concat([shard.filter(pl.col("id").is_in(wanted)) for shard in shards])
+        requests = sampling_requests(frame, self._store, self._rule.band.attempts, self._judge)
+        sampler = self._sampler(learner.exact, total=len(wanted))
+        self._sampled = sampler.run(requests)
+        sampled = [problem async for problem in self._sampled]
+        learnt = learner.learn(sampled)
+        self._priors = learner.table(learnt)
+        self._store_learnt(learnt)
+
+    def _store_learnt(self, learnt: LearntPriors) -> None:
+        """Say what was learnt, and keep it beside the stage's shards."""
+        note(f"{self._stage.title}: {learnt.sentence}")
+        if not learnt.hold:
+            warn(self._run.folder, self._stage.name, learnt.sentence)
+        content = {
+            "used": learnt.hold,
+            "sentence": learnt.sentence,
+            "error_rate": learnt.replay.error_rate,
+            "problems": learnt.replay.problems,
+            "lost": learnt.replay.lost,
+            "attempts": learnt.replay.attempts,
+            "attempts_without": learnt.replay.attempts_without,
+            "tenths": learnt.calibration.tenths.to_dicts(),
+        }
+        atomic_write(self._folder.folder / LEARNT, json.dumps(content, indent=1) + "\n")
+
+    def _priors_of(self, index: int) -> pl.DataFrame | None:
+        """Return the `PRIOR` rows of a shard: those that its problems came with, or those that were learnt."""
+        if self._priors is None:
+            return read_priors(self._problems.folder, index)
+        names = read_shard(self._problems.folder, "kept", index).select(problem="id")
+        return names.join(self._priors, on="problem", how="inner", maintain_order="left")
+
+    def _begin(self) -> None:
         rows = shard_counts(self._problems.folder)
         unfinished = [index for index in range(len(rows)) if not self._folder.is_finished(index)]
-        await self._policy.__aenter__()
-        self._entered = True
-        sampler = Sampler(
+        sampler = self._sampler(self._rule, total=sum(rows[index] for index in unfinished))
+        self._sampled = sampler.run(self._feed(unfinished))
+
+    def _sampler(self, rule: StoppingRule, total: int) -> Sampler:
+        settings = difficulty_stage(self._run.recipe, self._stage.part).sampling
+        return Sampler(
             self._policy,
             self._store,
             self._judge,
-            self._rule,
+            rule,
             ahead=settings.ahead,
             open_problems=settings.open_problems,
-            total=sum(rows[index] for index in unfinished),
+            total=total,
             watch=self._report,
             alarm=self._warn,
             doubtful_is_open=self._run.recipe.llm_judge.policy is not None,
         )
-        self._sampled = sampler.run(self._feed(unfinished))
 
     async def _until(self, names: list[str]) -> None:
         assert self._sampled is not None
@@ -127,24 +186,31 @@ class SamplingSession:
             self._waiting[sample.problem] = sample
             pending.discard(sample.problem)
 
-    async def _end(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def _end(self) -> None:
         if self._working is not None and not self._working.done():  # a signal broke into the loop
             self._working.cancel()
             await asyncio.wait([self._working])
         if self._sampled is not None:
             await self._sampled.aclose()
-        if self._entered:
-            await self._policy.__aexit__(kind, error, trace)
 
     def _feed(self, shards: list[int]) -> Iterator[SamplingRequest]:
-        """Yield the problems of these shards, each shard read when its turn comes."""
+        """Yield the problems of these shards, each shard read when its turn comes.
+
+        Where priors are known, those come first at which the most attempts are expected: they are the uncertain ones,
+        and none of them is left for the end, when nothing else fills the policy.
+        """
         for index in shards:
-            frame = read_shard(self._problems.folder, "kept", index)
-            for item in sampling_requests(frame, self._store, self._rule.band.attempts, self._judge):
+            frame, rule = read_shard(self._problems.folder, "kept", index), self._rule
+            priors = self._priors_of(index)
+            if priors is not None:
+                rule = rule.given(as_priors(priors))
+                needed = [rule.of(name).expectation().attempts for name in frame["id"]]
+                frame = frame.with_columns(needed=pl.Series(needed)).sort(
+                    "needed", descending=True, maintain_order=True
+                )
+            for item in sampling_requests(frame, self._store, rule.band.attempts, self._judge):
                 self._stored_counts[item.request.id] = len(item.stored_answers)
-                yield item
+                yield replace(item, rule=rule.of(item.request.id))
 
     def _report(self, progress: SamplingProgress) -> None:
         row = {"at": round(time.time(), 2), "stage": self._stage.name, **progress.row()}

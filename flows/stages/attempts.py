@@ -14,15 +14,21 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
-from curation.config import DifficultyStage
+import polars as pl
+
+from curation.config import DifficultyStage, Recipe, SolveRate
 from curation.difficulty import early_stopping, sampling
-from curation.records import AttemptKey, StoreError
+from curation.difficulty.observations import stated_counts
+from curation.difficulty.priors import as_priors
+from curation.records import DECISION, AttemptKey, StoreError
 from curation.storage import attempts
-from curation.storage.stages import atomic_write
+from curation.storage.stages import atomic_write, read_table
 from flows.run.policies import check_policy, open_policy, policy_name
+from flows.run.policy_session import policy_session
 from flows.run.run_folder import PARTS, Run, difficulty_stage
-from flows.run.sampling_session import SamplingSession
+from flows.run.sampling_session import SamplingSession, read_priors
 from flows.run.stage import Kind, Stage, StageResult, StageRun
+from flows.run.stage_priors import RATES, PriorLearner, prior_learner
 from flows.stages.judging import open_judge
 
 KEY = "key.json"
@@ -54,7 +60,8 @@ def stopping_digest(settings: DifficultyStage) -> str:
     rule = stopping_rule(settings)
     if not rule.early_stopping:
         return f"all {settings.band.attempts}"
-    return f"{settings.band.digest()} {rule.error_rate} {settings.sampling.ahead}"
+    foreseen_by = settings.sampling.foreseen_by if rule.error_rate else ""
+    return f"{settings.band.digest()} {rule.error_rate} {settings.sampling.ahead}{foreseen_by}"
 
 
 def make_attempts(job: StageRun) -> StageResult:
@@ -68,17 +75,52 @@ def make_attempts(job: StageRun) -> StageResult:
     store = attempts.AttemptStore(run.folder / "attempts", policy.key, policy.about)
     with open_judge(run) as judge:
         key, judged_with = asdict(policy.key), judged_by(run, part, judge.version)
+        rule = stopping_rule(settings)
+        learner = _learner(job, rule, policy.key.policy)
         version = f"attempts@3 {sampling.VERSION} {early_stopping.VERSION}"
-        folder = job.open(version, json.dumps([key, judged_with], sort_keys=True), job.problems)
+        made_by, read = [key, judged_with], [job.problems]
+        if learner is not None:
+            made_by.append(
+                {name: [rate.digest() for rate in rates] for name, rates in stated_rates(job.recipe).items()}
+            )
+            read += job.results.decisions
+        folder = job.open(version, json.dumps(made_by, sort_keys=True), *read)
         if store.height < folder.note("attempts"):  # parts of the store were removed: what is missing is made again
             folder.discard()
-        rule = stopping_rule(settings)
-        with SamplingSession(run, job.stage, job.problems, folder, policy, store, judge, rule) as session:
+        with (
+            policy_session(policy, settings.policy) as opened,
+            SamplingSession(run, job.stage, job.problems, folder, opened, store, judge, rule, learner) as session,
+        ):
             result = job.shard_by_shard(folder, session.shard)
     if not (result.reused and (result.folder / JUDGED_BY).exists()):
         atomic_write(result.folder / KEY, json.dumps(key) + "\n")
         atomic_write(result.folder / JUDGED_BY, json.dumps(judged_with) + "\n")
     return result
+
+
+def _learner(job: StageRun, rule: early_stopping.StoppingRule, policy: str) -> PriorLearner | None:
+    """Return who learns the stage's priors from the attempts of earlier stages; None where they are given, or none."""
+    folder, settings = job.problems.folder, difficulty_stage(job.recipe, job.stage.part)
+    if (folder / "priors").is_dir():
+        return None
+    problems = read_table(folder, "kept", ["id", "source", "meta"])
+    parts = [read_table(result.folder, "decisions", list(RATES)) for result in job.results.decisions]
+    rates = pl.concat([part for part in parts if part.width] or [DECISION.to_frame().select(RATES)])
+    stated = stated_counts(problems, stated_rates(job.recipe))
+    counts = pl.concat([rates.drop("top_wrong_votes").cast(stated.schema), stated])
+    is_open = job.recipe.llm_judge.policy is not None
+    return prior_learner(settings, rule, policy, problems["id"], counts, rates, doubtful_is_open=is_open)
+
+
+def stated_rates(recipe: Recipe) -> dict[str, tuple[SolveRate, ...]]:
+    """Return the solve rates that come with the rows, by source."""
+    return {source.name: source.solve_rates for source in recipe.sources if source.solve_rates}
+
+
+def rule_of_shard(rule: early_stopping.StoppingRule, attempts_folder: Path, index: int) -> early_stopping.StoppingRule:
+    """Return the rule by which the attempts of a shard were stopped: with the priors that it was sampled by."""
+    priors = read_priors(attempts_folder, index)
+    return rule if priors is None else rule.given(as_priors(priors))
 
 
 def judged_by(run: Run, part: str, verifier: str) -> dict[str, str]:
@@ -149,8 +191,12 @@ def attempts_of(part: str) -> Stage:
         band = settings.band
         yield (
             f"{part}: {policy_name(settings.policy)}, {band.attempts} attempts a problem; kept with at least "
-            f"{band.min_correct} correct and a pass rate up to {band.max_pass_rate:g}; "
-            f"suspected wrong label above {band.wrong_label_share:g} and from {band.wrong_label_votes} votes"
+            f"{band.min_correct} correct and a pass rate up to {band.max_pass_rate:g}"
+            + (
+                f"; suspected wrong label above {band.wrong_label_share:g} and from {band.wrong_label_votes} votes"
+                if run.recipe.labels.rule == "votes"
+                else ""
+            )
         )
 
     return Stage(

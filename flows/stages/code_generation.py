@@ -8,6 +8,8 @@ ones those stay that tell known wrong solutions apart, and others of every size.
 
 from __future__ import annotations
 
+import hashlib
+import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -25,6 +27,8 @@ from flows.run.run_folder import Run
 from flows.stages.units import Unit
 
 _GENERATOR_MB = 512
+LARGE_BYTES = 256 << 10
+"""Larger inputs ask for speed: few are made, fewer kept (`keep_large`)."""
 _EXAMPLES = ("sample", "public")
 """Origins of tests whose inputs stand in the statement."""
 
@@ -34,19 +38,52 @@ Execute = Callable[..., execution_matrix.ExecutionMatrix]
 
 @dataclass(frozen=True, slots=True)
 class SoundTest:
-    """A made input on which all voting solutions agree; ``failing`` are those known to be wrong that fail on it."""
+    """A made input on which all voting solutions agree; ``failing`` are those known to be wrong that fail on it.
+
+    Input and output are compressed (zlib), so that large ones of many rounds do not add up in memory. ``size`` is the
+    input's, in bytes.
+    """
 
     index: int
-    text: str
-    output: str
+    packed: bytes
+    output: bytes
     origin: str
+    shape: str
+    size: int
     failing: frozenset[int]
     runs: pl.DataFrame
 
 
+@dataclass(frozen=True, slots=True)
+class NewInput:
+    """An input that was made: where it comes from, and its shape."""
+
+    text: str
+    origin: str
+    shape: str
+
+
+def digest(text: str) -> bytes:
+    """Return what names a text; large inputs are not kept for comparison."""
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def packed(text: str) -> bytes:
+    """Return a text compressed."""
+    return zlib.compress(text.encode("utf-8", "surrogatepass"), 1)
+
+
+def unpacked(data: bytes) -> str:
+    """Return a text that was compressed."""
+    return zlib.decompress(data).decode("utf-8", "surrogatepass")
+
+
 @dataclass(slots=True)
 class GeneratedTests:
-    """What generation gave one problem. ``tests`` are `TEST` rows, ``caught`` counts the tests that fail a solution."""
+    """What generation gave one problem. ``tests`` are `TEST` rows, ``caught`` counts the tests that fail a solution.
+
+    ``reason`` says why there are none; it is empty where there are.
+    """
 
     tests: list[tuple[str, int, str, str, str]] = field(default_factory=list)
     runs: list[pl.DataFrame] = field(default_factory=list)
@@ -55,10 +92,11 @@ class GeneratedTests:
     refused: int = 0
     sound: int = 0
     rounds: int = 0
+    reason: str = ""
 
-    def counts(self) -> tuple[int, int, int, int, int]:
-        """Return the numbers of inputs made, refused and sound, of tests kept, and of rounds, as in `POWER`."""
-        return self.inputs, self.refused, self.sound, len(self.tests), self.rounds
+    def counts(self) -> tuple[int, int, int, int, int, str]:
+        """Return the numbers of inputs made, refused and sound, of tests kept, of rounds, and why, as in `POWER`."""
+        return self.inputs, self.refused, self.sound, len(self.tests), self.rounds, self.reason
 
 
 def vouching_of(run: Run, unit: Unit, runner: Runner, responses: Sequence[str]) -> Vouching:
@@ -72,7 +110,10 @@ def vouching_of(run: Run, unit: Unit, runner: Runner, responses: Sequence[str]) 
         return Vouching()
     rows = unit.tests.select("index", "input", "origin").iter_rows()
     given = [GivenInput(index, text, origin in _EXAMPLES) for index, text, origin in rows]
-    return vouch(runner.tools, package, model, given, run.recipe.code.validation)
+    texts = [one.text for one in given] if model else []
+    breaking = test_generation.rule_breaking_inputs(texts, unit.row["statement"])
+    rules = {text: rule.text for text, rule in breaking.items()}
+    return vouch(runner.tools, package, model, given, run.recipe.code.validation, rules)
 
 
 @dataclass(slots=True)
@@ -87,44 +128,56 @@ class _Maker:
     execute: Execute
     voting: set[int]
     candidates: list[execution_matrix.Candidate]
-    given: list[str]
+    maker: test_generation.InputMaker
     model_inputs: list[str]
     generated: GeneratedTests
-    used: set[str]
+    used: set[bytes]
     pool: list[SoundTest] = field(default_factory=list)
     next_index: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
 
-    def batch(self) -> list[tuple[str, str]]:
-        """Return new inputs with their origins, those refused left out."""
+    def batch(self) -> list[NewInput]:
+        """Return new inputs with their origins and shapes, those refused left out."""
         settings, generated = self.run.recipe.code.test_generation, self.generated
-        batch = [(text, "model") for text in self.model_inputs[: settings.batch] if text not in self.used]
+        batch = [NewInput(text, "model", "model") for text in self.model_inputs[: settings.batch]]
         del self.model_inputs[: settings.batch]
-        if self.given:
+        if self.maker.inputs:
             seed = f"{self.run.recipe.seed} {self.unit.name} {generated.rounds}"
             careful = not self.vouching.by or generated.rounds % 2 == 1
-            texts = test_generation.new_inputs(
-                self.given,
-                self.unit.row["statement"],
-                settings.batch,
-                seed,
-                settings.max_input_kb << 10,
-                careful=careful,
-            )
-            batch += [(text, "mutation") for text in texts if text not in self.used]
-        self.used |= {text for text, _ in batch}
+            form = self.maker.form(careful=careful)
+            if isinstance(form, str):
+                self.reasons[form] += 1
+            self.maker.large = self._large()
+            made = self.maker.make(settings.batch, seed, careful=careful)
+            batch += [NewInput(one.text, "mutation", one.shape) for one in made]
+        else:
+            self.reasons["no given input stays that is small enough"] += 1
+        batch = [one for one in batch if digest(one.text) not in self.used]
+        self.used |= {digest(one.text) for one in batch}
         generated.inputs += len(batch)
         if not self.vouching.by or not batch:
             return batch
-        allowed = self.vouching.check(self.runner.tools, [text for text, _ in batch])
+        allowed = self.vouching.check(self.runner.tools, [one.text for one in batch])
         generated.refused += allowed.count(False)
-        return [pair for pair, valid in zip(batch, allowed, strict=True) if valid]
+        if not any(allowed):
+            self.reasons["a validator refuses every input"] += 1
+        for one, valid in zip(batch, allowed, strict=True):
+            if not valid:
+                self.maker.shapes.learn(one.shape, paid=False)
+        return [one for one, valid in zip(batch, allowed, strict=True) if valid]
 
-    def try_batch(self, batch: Sequence[tuple[str, str]]) -> bool:
+    def _large(self) -> int:
+        """Return how many large inputs this round may make: more in the first, and few in all."""
+        settings = self.run.recipe.code.test_generation
+        have = sum(test.size > LARGE_BYTES for test in self.pool)
+        return max(0, min(2 if self.generated.rounds <= 1 else 1, 2 * settings.keep_large - have))
+
+    def try_batch(self, batch: Sequence[NewInput]) -> bool:
         """Run the solutions on a batch, add what is sound to the pool; return whether it catches what few caught."""
         indices = list(range(self.next_index, self.next_index + len(batch)))
         self.next_index += len(batch)
         problem = execution_matrix.with_tests(
-            self.unit.problem(self.run, self.limit), [(text.encode(), b"") for text, _ in batch]
+            self.unit.problem(self.run, self.limit), [(one.text.encode(), b"") for one in batch]
         )
         matrix = self.execute(
             self.runner,
@@ -140,17 +193,25 @@ class _Maker:
         texts = {(test, group): text for _, test, group, text in matrix.outputs.iter_rows()}
         failing = failing_solutions(matrix.runs, agreed)
         gained = False
-        for test, group in agreed.select("test", "output").iter_rows():
-            text, origin = batch[test - indices[0]]
+        if agreed.is_empty():
+            self.reasons["the voting solutions agree on no input, or take too long"] += 1
+        sound = dict(agreed.select("test", "output").iter_rows())
+        for test, one in zip(indices, batch, strict=True):
             fails = failing.get(test, frozenset())
-            if fails and self.vouching.by:
-                self.given.append(text)  # what tells programs apart is changed further
-            gained |= any(self.generated.caught[solution] < test_generation.TIMES for solution in fails)
+            fresh = any(self.generated.caught[solution] < test_generation.TIMES for solution in fails)
+            self.maker.shapes.learn(one.shape, paid=test in sound and fresh)
+            if test not in sound:
+                continue
+            group = sound[test]
+            if fails and self.vouching.by and len(one.text) <= LARGE_BYTES:
+                self.maker.inputs.append(one.text)  # what tells programs apart is changed further
+            gained |= fresh
             self.generated.caught.update(fails)
             runs = matrix.runs.filter(pl.col("test") == test).with_columns(
                 (pl.col("output") == group).fill_null(False).alias("expected")
             )
-            self.pool.append(SoundTest(test, text, texts[test, group], origin, fails, runs))
+            text, output = packed(one.text), packed(texts[test, group])
+            self.pool.append(SoundTest(test, text, output, one.origin, one.shape, len(one.text), fails, runs))
         return gained
 
     def _agreed(self, runs: pl.DataFrame) -> pl.DataFrame:
@@ -176,20 +237,25 @@ class _Maker:
     def keep(self, before: Counter[int], have: int) -> None:
         """Choose among the sound tests."""
         settings, generated = self.run.recipe.code.test_generation, self.generated
-        by_index = {test.index: test for test in self.pool}
+        large = sorted(
+            (test for test in self.pool if test.size > LARGE_BYTES), key=lambda t: (-len(t.failing), t.index)
+        )
+        set_aside = {test.index for test in large[settings.keep_large :]}
+        by_index = {test.index: test for test in self.pool if test.index not in set_aside}
         room = max(settings.keep, settings.enough - have)
         selected = test_generation.select_tests(
             list(by_index),
-            {test.index: test.failing for test in self.pool},
+            {index: test.failing for index, test in by_index.items()},
             before,
             room,
             room - have,
-            kinds={test.index: f"{test.origin} {len(test.text).bit_length() // 2}" for test in self.pool},
+            kinds={index: test.shape for index, test in by_index.items()},
         )
         generated.sound = len(self.pool)
         generated.caught = before.copy()
         for test in (by_index[index] for index in selected):
-            generated.tests.append((self.unit.name, test.index, test.text, test.output, test.origin))
+            row = (self.unit.name, test.index, unpacked(test.packed), unpacked(test.output), test.origin)
+            generated.tests.append(row)
             generated.runs.append(test.runs.select(execution_matrix.MEASURED.names()).cast(execution_matrix.MEASURED))
             generated.caught.update(test.failing)
 
@@ -223,7 +289,11 @@ def generate_tests(
     generated = GeneratedTests(caught=before.copy())
     voting = _voting(run, runs)
     least = settings.min_votes if vouching.by else max(settings.min_votes, settings.min_votes_unvalidated)
-    if not settings.enabled or not lacks_tests(run, runs, valid_decisions) or len(voting) < least:
+    if not settings.enabled or not lacks_tests(run, runs, valid_decisions):
+        generated.reason = "it does not lack tests"
+        return generated
+    if len(voting) < least:
+        generated.reason = f"too few solutions vote: {len(voting)}, {least} wanted"
         return generated
     wrong = set(runs.filter(~pl.col("right").fill_null(True))["solution"])
     maker = _Maker(
@@ -235,10 +305,17 @@ def generate_tests(
         execute,
         voting,
         [one for one in unit.candidates(run) if one.index in voting or one.index in wrong],
-        [text for text in tests["input"] if len(text) <= settings.max_input_kb << 10],
+        test_generation.InputMaker(
+            [text for text in tests["input"] if len(text) <= LARGE_BYTES],
+            unit.row["statement"],
+            settings.max_input_kb << 10,
+            hints=test_generation.find_hints(
+                unit.row["statement"], [one.submission.code for one in unit.candidates(run)]
+            ),
+        ),
         _from_model(run, runner, responses, trusted=bool(vouching.by)),
         generated,
-        set(unit.tests["input"]),
+        set(map(digest, unit.tests["input"])),
         next_index=1 + int(unit.tests["index"].max() or 0),  # type: ignore[arg-type]
     )
     idle = 0
@@ -253,6 +330,8 @@ def generate_tests(
         if enough and (idle >= settings.patience or settled):
             break
     maker.keep(before, tests.height)
+    if not generated.tests:
+        generated.reason = max(maker.reasons, key=lambda why: maker.reasons[why], default="no new input was found")
     return generated
 
 

@@ -12,12 +12,14 @@ import polars as pl
 from curation.config import DifficultyStage
 from curation.difficulty import early_stopping, pass_rates
 from curation.difficulty.failed_verdicts import failed_verdicts
+from curation.difficulty.label_trust import suspect_labels
 from curation.publish import review
 from curation.storage.stages import Shard, read_shard
 from flows.run.run_folder import Run, difficulty_stage
 from flows.run.stage import Kind, Stage, StageResult, StageRun
-from flows.stages.attempts import attempt_key, attempts_of, part_title, stopping_digest, stopping_rule
+from flows.stages.attempts import attempt_key, attempts_of, part_title, rule_of_shard, stopping_digest, stopping_rule
 from flows.stages.base import split_rows
+from flows.stages.label_trust import label_trust_of
 from flows.stages.llm_judge import final_verdicts
 
 _LEAST_DOUBT = 1e-9
@@ -28,9 +30,11 @@ def decide_difficulty(job: StageRun) -> StageResult:
     """Decide on each problem by its pass rate."""
     run, part = job.run, job.stage.part
     settings = difficulty_stage(run.recipe, part)
-    rule, verdicts = stopping_rule(settings), job.results[final_verdicts(run, part)]
+    base, verdicts = stopping_rule(settings), job.results[final_verdicts(run, part)]
+    sampled = job.results[attempts_of(part)]
     policy = attempt_key(attempts_of(part).folder_in(run)).policy
     reviews = review.read_verdicts(run.folder)
+    labels = job.results[label_trust_of(part)] if label_trust_of(part).enabled(run) else None
     trusted = sorted(name for name, verdict in reviews.items() if verdict.answer is not None)
     problems, judged_in = job.problems.folder, verdicts.folder
 
@@ -38,10 +42,13 @@ def decide_difficulty(job: StageRun) -> StageResult:
         frame = read_shard(problems, "kept", index)
         judged = read_shard(judged_in, "verdicts", index)
         stopped = read_shard(judged_in, "stopped", index)["problem"]
+        rule = rule_of_shard(base, sampled.folder, index)
         rates = pass_rates.pass_rates(frame["id"], judged, policy, rule, stopped)
-        decisions = decide_with_reviews(
-            rates, settings, part, reviews, failed_verdicts(pass_rates.counted_verdicts(judged, rule))
-        )
+        failures = failed_verdicts(pass_rates.counted_verdicts(judged, rule))
+        decisions = decide_with_reviews(rates, settings, part, reviews, failures, rule)
+        if labels is not None:
+            trust = read_shard(labels.folder, "labels", index)
+            decisions = suspect_labels(decisions, trust, run.recipe.labels.drop_above)
         kept, dropped = split_rows(frame, part, decisions["reason"].to_list(), decisions["evidence"].to_list())
         return Shard(frame.height, {"kept": kept, "dropped": dropped, "decisions": decisions})
 
@@ -49,27 +56,38 @@ def decide_difficulty(job: StageRun) -> StageResult:
         f"{settings.band.digest()} {stopping_digest(settings)}{' trusted ' + ' '.join(trusted) if trusted else ''}"
     )
     version = f"{pass_rates.VERSION} {early_stopping.VERSION}"
-    folder = job.open(version, settings_text, job.problems, verdicts, verifier=judged_in.name)
+    read = [job.problems, verdicts]
+    if labels is not None:
+        read.append(labels)
+        settings_text += f" labels above {run.recipe.labels.drop_above}"
+    if (sampled.folder / "priors").is_dir():
+        read.append(sampled)
+    folder = job.open(version, settings_text, *read, verifier=judged_in.name)
     return job.shard_by_shard(folder, work)
 
 
 def decide_with_reviews(
-    rates: pl.DataFrame, settings: DifficultyStage, part: str, reviews: review.ReviewVerdicts, failures: pl.DataFrame
+    rates: pl.DataFrame,
+    settings: DifficultyStage,
+    part: str,
+    reviews: review.ReviewVerdicts,
+    failures: pl.DataFrame,
+    rule: early_stopping.StoppingRule,
 ) -> pl.DataFrame:
     """Return `DECISION` rows, in which no label is suspected that a person accepted.
 
     Where sampling stopped at the suspicion, the decision without it is foreseen from the attempts so far.
 
     Args:
+        rule: by which the attempts stopped.
         failures: `curation.difficulty.failed_verdicts.failed_verdicts` of the problems.
     """
-    rule = stopping_rule(settings)
     decisions = pass_rates.decide(rates, settings.band, part, rule, failures)
     if all(verdict.answer is None for verdict in reviews.values()):
         return decisions
     band = settings.band.model_copy(update={"wrong_label_share": 1.0})
     error_rate = max(rule.error_rate, _LEAST_DOUBT) if rule.early_stopping else 0.0
-    foreseeing = early_stopping.StoppingRule(band, early_stopping=rule.early_stopping, error_rate=error_rate)
+    foreseeing = rule.given(rule.priors, band, error_rate)
     unsuspecting = pass_rates.decide(rates, band, part, foreseeing, failures)
     return review.keep_accepted_labels(decisions, unsuspecting, reviews)
 

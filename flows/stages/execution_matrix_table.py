@@ -11,6 +11,7 @@ from pathlib import Path
 
 import polars as pl
 
+from curation.verify.programs.tools import STANDARDS
 from flows.stages.base import TESTS_TABLE
 
 _LETTERS = {"TLE": "T", "MLE": "M", "RTE": "R", "CE": "C", "OLE": "O", "skipped": "-"}
@@ -44,10 +45,12 @@ def execution_matrix_lines(folder: Path, matrix: Path, name: str) -> Iterator[st
         return
     decisions = {row["test"]: row for row in _rows(folder / "decisions", name).iter_rows(named=True)}
     origins = dict(_rows(folder / TESTS_TABLE, name).select("index", "origin").iter_rows()) if is_decided else {}
-    solutions = runs.group_by("solution").agg(pl.col("lang").first(), pl.col("right").first()).sort("solution")
+    columns = (pl.col(name).first() for name in ("lang", "right", "^standard$"))  # the last one is new
+    solutions = runs.group_by("solution").agg(*columns).sort("solution")
     words = {True: "right", False: "wrong", None: "unknown"}
-    for number, (index, lang, right) in enumerate(solutions.iter_rows()):
-        yield f"solution {number % 10}: {index} of the source, {lang}, labelled {words[right]}"
+    for number, (index, lang, right, *standard) in enumerate(solutions.iter_rows()):
+        older = f", compiled as {standard[0]}" if set(standard) - {None, STANDARDS[0]} else ""
+        yield f"solution {number % 10}: {index} of the source, {lang}{older}, labelled {words[right]}"
     yield f"{'test':>6}  {''.join(str(i % 10) for i in range(solutions.height))}"
     order = solutions["solution"].to_list()
     used: set[str] = set()

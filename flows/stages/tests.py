@@ -43,6 +43,7 @@ POWER = pl.Schema(
         "sound": pl.Int32(),  # of these, all voting solutions agreed
         "made": pl.Int32(),  # of these, kept
         "rounds": pl.Int32(),
+        "reason": pl.String(),  # why nothing was made; empty where tests were
     }
 )
 """What generation gave a problem: its tests' power to tell known wrong solutions apart, without and with it."""
@@ -144,7 +145,13 @@ def known_inputs(unit: Unit, vouching: Vouching, decisions: pl.DataFrame) -> pl.
     """
     if vouching.by:
         rows = [
-            (unit.name, test, test not in vouching.refused, vouching.refused.get(test)) for test in unit.tests["index"]
+            (
+                unit.name,
+                test,
+                None if test in vouching.unsaid else test not in vouching.refused,
+                vouching.refused.get(test),
+            )
+            for test in unit.tests["index"]
         ]
         return pl.DataFrame(rows, schema=tests_agreement.INPUT, orient="row")
     corrected = set(decisions.filter(pl.col("decision") == "correct")["test"])
@@ -184,7 +191,7 @@ def _notes(problems: pl.DataFrame, power: pl.DataFrame, validation: pl.DataFrame
         name: int(problems[name].sum()) for name in (GIVEN_TESTS, "tests_kept", "tests_corrected", "tests_discarded")
     }
     total["weakly_tested"] = int(kept["weakly_tested"].sum())
-    counted = [name for name in POWER.names() if name not in ("problem", "rounds")]
+    counted = [name for name in POWER.names() if name not in ("problem", "rounds", "reason")]
     kept_validation = validation.join(kept, on="problem", how="semi")
     total |= {f"vouched_{by or 'none'}": kept_validation.filter(by=by).height for by in ("package", "model", "")}
     total["refused_given"] = int(validation["refused"].sum())

@@ -26,15 +26,18 @@ import polars as pl
 
 from curation.config import Band, RefreshSettings
 from curation.difficulty.anchor import anchored
-from curation.difficulty.early_stopping import StoppingRule
+from curation.difficulty.early_stopping import AttemptOutcome, StoppingRule
 from curation.difficulty.item_response import ItemResponseModel, difficulty_posteriors, fit
 from curation.difficulty.observations import observations
+from curation.difficulty.priors import as_priors
 from curation.difficulty.refresh import ROLLOUT_COUNTS, select_anchor, select_uncertain
+from curation.difficulty.refresh_forecast import RefreshForecast, foresee_refresh
 from curation.records import DECISION, Outcome
 from tests.curation.difficulty.simulated import COUNTS, simulated_rates
 from tests.places import SHARED_DATA
 
 BAND, HELD_OUT = Band(), 0.2
+EXACT = StoppingRule(BAND)
 
 
 def main() -> None:
@@ -98,35 +101,34 @@ def log_loss(held: pl.DataFrame, chance: np.ndarray) -> float:
     return float(-np.mean(right * np.log(chance) + (1 - right) * np.log(1 - chance)))
 
 
-def judged(rates: np.ndarray, rng: np.random.Generator) -> list[tuple[str | None, int, int]]:
+def attempts_at(rates: np.ndarray, rng: np.random.Generator) -> list[list[AttemptOutcome]]:
+    """Return all attempts at each problem; a wrong one agrees with no other."""
+    draws = rng.random((len(rates), BAND.attempts)) < rates[:, None]
+    return [
+        [(Outcome.CORRECT, 0) if right else (Outcome.WRONG, 1 + place) for place, right in enumerate(row)]
+        for row in draws.tolist()
+    ]
+
+
+def judged(attempts: list[list[AttemptOutcome]]) -> list[tuple[str | None, int, int]]:
     """Return reason, correct and judged of each problem, stopped early."""
-    rule, rows = StoppingRule(BAND), []
-    for rate in rates:
-        outcomes = [
-            (Outcome.CORRECT, 0) if right else (Outcome.WRONG, 1 + place)
-            for place, right in enumerate(rng.random(BAND.attempts) < rate)
-        ]
-        stop = rule.stopping_point(outcomes).requested
-        correct = sum(outcome is Outcome.CORRECT for outcome, _ in outcomes[:stop])
-        rows.append((side_of(correct), correct, stop))
+    rows = []
+    for outcomes in attempts:
+        reason, stop = EXACT.ending(outcomes)
+        rows.append((reason, sum(outcome is Outcome.CORRECT for outcome, _ in outcomes[:stop]), stop))
     return rows
-
-
-def side_of(correct: int) -> str | None:
-    """Return the reason of so many correct attempts; None inside the band."""
-    if correct < BAND.min_correct:
-        return "never_solved"
-    return "too_easy" if correct > BAND.attempts * BAND.max_pass_rate else None
 
 
 def refreshing(problems: int, shift: float, concentration: float | None) -> str:
     """Return the line of one refresh."""
     rates = simulated_rates(problems, {"old": 0.0, "new": shift}, concentration, seed=1)
     rng = np.random.default_rng(2)
-    old, new = judged(rates["old"], rng), judged(rates["new"], rng)
+    old, tried = judged(attempts_at(rates["old"], rng)), attempts_at(rates["new"], rng)
+    new = judged(tried)
     names = [f"p{number:06}" for number in range(problems)]
     rows = [
         {"problem": name, "keep": reason is None, "reason": reason, "correct": correct, "judged": made, "policy": "old"}
+        | {"top_wrong_votes": min(1, made - correct)}
         for name, (reason, correct, made) in zip(names, old, strict=True)
     ]
     decisions = pl.DataFrame([{**dict.fromkeys(DECISION), **row} for row in rows], schema=DECISION)
@@ -136,21 +138,30 @@ def refreshing(problems: int, shift: float, concentration: float | None) -> str:
     counts += [(name, "new", *full[name][1:]) for name in anchor]
     told = anchored(pl.DataFrame(counts, schema=COUNTS, orient="row"), "new", "old")
     assert told is not None
-    sides = told.sides(BAND, pl.Series(names)) if told.calibration.holds else None
+    by_name = dict(zip(names, tried, strict=True))
+    settings = RefreshSettings()
+    forecast = None
+    if told.calibration.holds:
+        of_anchor = {name: by_name[name][: full[name][2]] for name in anchor}
+        forecast = foresee_refresh(told, decisions, of_anchor, EXACT, settings.error_rate)
+        settings = settings.model_copy(update={"change_probability": forecast.threshold})
 
-    def outcome(expected: pl.DataFrame | None, first: list[str]) -> str:
-        none = ROLLOUT_COUNTS.to_frame()
-        asked = {*select_uncertain(decisions, none, BAND, RefreshSettings(), 2, "new", expected)["problem"], *first}
-        made = {name: full[name][0] if name in asked else row[0] for name, row in zip(names, old, strict=True)}
+    def outcome(expected: RefreshForecast | None, first: list[str]) -> str:
+        none, sides = ROLLOUT_COUNTS.to_frame(), expected.sides if expected is not None else None
+        chosen = settings if expected is not None else RefreshSettings()
+        asked = {*select_uncertain(decisions, none, BAND, chosen, 2, "new", sides)["problem"], *first}
+        rule = EXACT.given(as_priors(expected.priors)) if expected is not None and expected.replay.holds else EXACT
+        ends = {name: rule.of(name).ending(by_name[name]) for name in asked}
+        made = {name: ends[name][0] if name in asked else row[0] for name, row in zip(names, old, strict=True)}
         inside = [name for name in names if full[name][0] is None]
         differ = sum(made[name] != full[name][0] for name in names) / problems
         missed = sum(made[name] is not None for name in inside) / len(inside)
-        cost = sum(full[name][2] for name in asked) / sum(row[2] for row in new)
+        cost = sum(end[1] for end in ends.values()) / sum(row[2] for row in new)
         return f"{differ:.3f} {missed:7.3f} {cost:5.2f}"
 
     alike = "all" if concentration is None else f"{concentration:g}"
     found = f"{told.shift:+.2f}" if told.calibration.holds else "no"
-    return f"{shift:+5.1f} {alike:>5} | {outcome(None, []):>29} | {outcome(sides, anchor):>28} {found:>6}"
+    return f"{shift:+5.1f} {alike:>5} | {outcome(None, []):>29} | {outcome(forecast, anchor):>28} {found:>6}"
 
 
 if __name__ == "__main__":

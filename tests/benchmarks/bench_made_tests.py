@@ -11,8 +11,12 @@ gives them; either way they judge what it kept:
     TNR     wrong submissions that fail one of them; `made` counts those that the samples let pass
 
 A package's secret tests are the truth: an accepted submission counts where it passes them, a wrong one where it fails.
-Programs are held out: a submission is scored on tests that were made, voted on and chosen without it. Each is
-left out in its turn, or one of ``--folds`` parts of them. Programs are run once on each input, whatever the fold.
+Programs are held out: a submission is scored on tests that were made, voted on and chosen without it. Each accepted
+one is left out by itself; the wrong ones too, or in ``--folds`` parts. Programs are run once on each input, whatever
+the fold.
+
+Packages are split by a hash of their names: those that the generators' authors may look at, and those that are only
+scored on. Both are printed. Where nothing is made, the reason is.
 
 ``--truncate`` instead gives all tests of up to 100 KB, a few of their inputs cut somewhere so that the package's
 validators refuse them, and counts which of them stay, corrected or as they are, and which sound tests are lost.
@@ -50,6 +54,7 @@ from flows.stages.code_generation import GeneratedTests, generate_tests, vouchin
 from flows.stages.units import Unit
 from tests.benchmarks.planting import packages_in
 
+PARTS = ("looked_at", "held_out")
 MOST_KB = 256
 """Larger secret tests are left out of the truth."""
 SECRET = 20
@@ -69,6 +74,7 @@ class Scored:
     right_passed: int = 0
     wrong: list[tuple[str, str]] = field(default_factory=list)  # label, what caught it: samples, made, none
     seconds: float = 0.0
+    reasons: Counter[str] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
 
 
@@ -222,11 +228,11 @@ def score(
     memory = Memory(out / f"{package.name}.{programs}.runs.pkl", everybody)
     scored = Scored(package.name)
     inputs: set[str] = set()
-    folds = min(args.folds or len(everybody), len(everybody))
-    parts = _parts(everybody, folds)
+    parts = _parts(everybody, args.folds)
     for held in parts:
         others = [candidate for candidate in everybody if candidate.index not in held]
         generated, problem = _fold(run, runner, unit, memory, others, known["limit"])
+        scored.reasons[generated.reason] += 1
         inputs |= {text for _, _, text, _, _ in generated.tests}
         scored.made += len(generated.tests)
         for candidate in everybody:
@@ -244,11 +250,13 @@ def score(
 
 
 def _parts(everybody: Sequence[Candidate], folds: int) -> list[frozenset[int]]:
-    """Return what each fold holds out: right and wrong submissions alike, spread evenly."""
-    parts: list[set[int]] = [set() for _ in range(folds)]
-    for number, candidate in enumerate(sorted(everybody, key=lambda c: (c.right is False, c.index))):
-        parts[number % folds].add(candidate.index)
-    return [frozenset(part) for part in parts if part]
+    """Return what each fold holds out: one right submission, or a part of the wrong ones, ``folds`` parts in all."""
+    right = [frozenset({candidate.index}) for candidate in everybody if candidate.right]
+    wrong = [candidate.index for candidate in everybody if not candidate.right]
+    parts: list[set[int]] = [set() for _ in range(folds or len(wrong))]
+    for number, index in enumerate(wrong):
+        parts[number % len(parts)].add(index)
+    return [*right, *(frozenset(part) for part in parts if part)]
 
 
 def _fold(
@@ -307,7 +315,7 @@ def _score_one(
         scored.notes.append(f"{sub.name} passes everything, {len(generated.tests)} tests")
 
 
-def report(all_scored: Sequence[Scored]) -> None:
+def report(title: str, all_scored: Sequence[Scored]) -> None:
     """Print the totals."""
     made, valid = sum(s.made for s in all_scored), sum(s.valid for s in all_scored)
     ran, ran_valid = sum(s.run for s in all_scored), sum(s.run_valid for s in all_scored)
@@ -316,7 +324,10 @@ def report(all_scored: Sequence[Scored]) -> None:
     hows = Counter(how for _, how in wrong)
     caught = hows["samples"] + hows["made"]
     passing = hows["made"] + hows["none"]
-    print(f"{len(all_scored)} packages, {sum(s.seconds for s in all_scored):.0f} s")
+    seconds = sorted(s.seconds for s in all_scored)
+    print(f"== {title}: {len(all_scored)} packages, {sum(seconds):.0f} s, half of them within "
+          f"{seconds[len(seconds) // 2] if seconds else 0:.0f} s; nothing made for "
+          f"{sum(not s.made for s in all_scored)}")  # fmt: skip
     print(f"inputs that were run: {ran_valid} of {ran} valid ({ran_valid / max(1, ran):.1%})")
     print(f"inputs that were kept: {valid} of {made} valid ({valid / max(1, made):.1%})")
     print(f"TPR {passed} of {right} ({passed / max(1, right):.1%})")
@@ -325,15 +336,24 @@ def report(all_scored: Sequence[Scored]) -> None:
     for label in sorted({label for label, _ in wrong}):
         own = Counter(how for kind, how in wrong if kind == label)
         print(f"  {label}: samples {own['samples']}, made {own['made']}, none {own['none']}")
+    reasons = Counter(max(s.reasons, key=lambda why: s.reasons[why]).split(":")[0] for s in all_scored if s.reasons)
+    print(
+        "  packages by how the making ended: " + "; ".join(f"{why or 'made'} {n}" for why, n in reasons.most_common())
+    )
 
 
-def packages_of(folders: Sequence[Path], count: int, seed: int) -> Iterator[Package]:
+def part_of(name: str) -> str:
+    """Return whether the generators' authors may look at a package, or only score on it: by its name's hash."""
+    return PARTS[hashlib.sha256(name.encode()).digest()[0] % 2]
+
+
+def packages_of(folders: Sequence[Path], count: int, seed: int, parts: Sequence[str] = PARTS) -> Iterator[Package]:
     """Yield packages that can be measured, in an order drawn by the seed."""
     usable = [
         package
         for package in packages_in(folders)
         if not set(package.reasons) - {"image"} and package.validators and package.samples
-        and package.problem.test_count > package.samples
+        and package.problem.test_count > package.samples and part_of(package.name) in parts
     ]  # fmt: skip
     random.Random(seed).shuffle(usable)
     yield from usable[:count]
@@ -363,11 +383,13 @@ def main() -> None:
     parser.add_argument("folders", type=Path, nargs="+")
     parser.add_argument("--out", type=Path, help="what was run is kept here, for a further measurement")
     parser.add_argument("--packages", type=int, default=24)
+    parser.add_argument("--part", choices=PARTS, help="those that were looked at, or only scored on; without it both")
     parser.add_argument("--seed", type=int, default=7, help="draws packages and submissions")
-    parser.add_argument("--folds", type=int, default=0, help="0: each submission is left out by itself")
+    parser.add_argument("--folds", type=int, default=0, help="parts of the wrong ones; 0: each by itself")
     parser.add_argument("--right", type=int, default=4, help="accepted submissions of a package at most")
     parser.add_argument("--wrong", type=int, default=6, help="wrong submissions of a package at most")
     parser.add_argument("--most-s", type=float, default=2.0, help="packages with a longer time limit are left out")
+    parser.add_argument("--minutes", type=float, default=0, help="begin no package later; 0: no end")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--validators", action="store_true", help="give the stage the package's validators")
     parser.add_argument("--set", action="append", default=[], help="a setting, as in code.test_generation.rounds=4")
@@ -376,9 +398,13 @@ def main() -> None:
     out.mkdir(parents=True, exist_ok=True)
     run = measured_run(["code.execution_matrix.give_up=1", *args.set], args.seed)
     all_scored = []
+    begin = time.monotonic()
     with Runner(args.workers) as runner:
         keep_compiled(runner, out / "compiled")
-        for package in packages_of(args.folders, args.packages, args.seed):
+        for package in packages_of(args.folders, args.packages, args.seed, [args.part] if args.part else PARTS):
+            if args.minutes and time.monotonic() - begin > 60 * args.minutes:
+                print(f"{package.name} and those behind it: not begun within {args.minutes} minutes", flush=True)
+                break
             scored = score(run, runner, package, chosen(package, args.right, args.wrong, args.seed), out, args)
             if scored is None:
                 print(
@@ -387,12 +413,24 @@ def main() -> None:
                 )
                 continue
             all_scored.append(scored)
-            counts = Counter(how for _, how in scored.wrong)
-            print(f"{scored.name}: {scored.valid}/{scored.made} valid, {scored.right_passed}/{scored.right} right "
-                  f"pass, wrong {dict(counts)}, {scored.seconds:.0f} s", flush=True)  # fmt: skip
-            for note in scored.notes:
-                print(f"    {note}", flush=True)
-    report(all_scored)
+            _print(scored)
+    for part in PARTS:
+        report(part.replace("_", " "), [scored for scored in all_scored if part_of(scored.name) == part])
+    report("all", all_scored)
+
+
+def _print(scored: Scored) -> None:
+    counts = Counter(how for _, how in scored.wrong)
+    caught = counts["samples"] + counts["made"]
+    share = scored.valid / max(1, scored.made)
+    name = f"{scored.name} ({part_of(scored.name).replace('_', ' ')})"
+    print(f"{name}: valid {scored.valid}/{scored.made} ({share:.0%}), TPR {scored.right_passed}/{scored.right}, "
+          f"TNR {caught}/{len(scored.wrong)} {dict(counts)}, {scored.seconds:.0f} s", flush=True)  # fmt: skip
+    for why, folds in scored.reasons.items():
+        if why:
+            print(f"    {folds} of {sum(scored.reasons.values())} folds: {why}", flush=True)
+    for note in scored.notes:
+        print(f"    {note}", flush=True)
 
 
 if __name__ == "__main__":

@@ -115,8 +115,11 @@ def refusal(*arguments: str | Path) -> str:
     return said.err
 
 
-OPTIONAL = ("rewriting", "review", "decontamination", "premises", "stage1.llm_judge", "stage2.llm_judge")
-"""Stages that only a run with verdicts of people, with benchmarks, or with a model asked beside attempts has."""
+OPTIONAL = (
+    *("rewriting", "review", "decontamination", "premises"),
+    *(f"stage{n}.{name}" for n in (1, 2) for name in ("llm_judge", "label_trust")),
+)
+"""Stages of a run with verdicts of people, benchmarks, a model asked beside attempts, or probabilities of labels."""
 
 STAGES = {stage.name: stage for stage in CURATE_MATH.stages}
 TITLES = [stage.title for stage in CURATE_MATH.stages if stage.name not in OPTIONAL]

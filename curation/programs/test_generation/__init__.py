@@ -8,22 +8,30 @@ Nothing here says that an input is valid: whoever calls asks a validator, and ru
 
 from curation.programs.test_generation.forms import infer_form
 from curation.programs.test_generation.generators import GeneratorPrograms, programs_in, validators_in
+from curation.programs.test_generation.hints import Hints, find_hints
 from curation.programs.test_generation.limits import StatedBound, stated_bounds
-from curation.programs.test_generation.making import new_inputs
+from curation.programs.test_generation.making import MUTATED, InputMaker, MadeInput, new_inputs
 from curation.programs.test_generation.mutation import mutate_input
+from curation.programs.test_generation.negatives import rule_breaking_inputs
 from curation.programs.test_generation.selecting import TIMES, select_tests
 
-VERSION = "test_generation@5"
+VERSION = "test_generation@6"
 
 __all__ = [
+    "MUTATED",
     "TIMES",
     "VERSION",
     "GeneratorPrograms",
+    "Hints",
+    "InputMaker",
+    "MadeInput",
     "StatedBound",
+    "find_hints",
     "infer_form",
     "mutate_input",
     "new_inputs",
     "programs_in",
+    "rule_breaking_inputs",
     "select_tests",
     "stated_bounds",
     "validators_in",

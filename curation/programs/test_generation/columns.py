@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from curation.programs.test_generation.grammar import (
+    FIXED,
     LengthReference,
     LineNode,
     LinesNode,
@@ -26,7 +27,7 @@ from curation.programs.test_generation.grammar import (
 from curation.programs.test_generation.limits import StatedBound
 from curation.programs.test_generation.shapes import is_whole
 
-_OPEN = 10**18
+OPEN = 10**18
 """The greatest value of a column that only another one limits."""
 _REAL = re.compile(r"-?\d+\.(\d+)")
 
@@ -71,7 +72,7 @@ def counting(nodes: Sequence[Node]) -> set[int]:
         counts = [] if isinstance(node, LineNode) else [node.count]
         if isinstance(node, LinesNode) and isinstance(node.width, LengthReference):
             counts.append(node.width)
-        columns |= {count.column for count in counts if count is not None}
+        columns |= {count.column for count in counts if count is not None and count.column != FIXED}
         if isinstance(node, RepeatNode):
             columns |= counting(node.nodes)
     return columns
@@ -101,7 +102,7 @@ def columns_in(
             continue
         most, certain = _limiting_column(ends.get(column, groups[column]))
         if certain and column not in aligned:
-            high = _OPEN
+            high = OPEN
         columns[column] = dataclasses.replace(columns[column], low=low, high=high, most=most, certain=certain)
     return columns
 

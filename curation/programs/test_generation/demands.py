@@ -7,6 +7,7 @@ touch") makes inputs that nobody checks unsafe.
 from __future__ import annotations
 
 import re
+import string
 
 _INPUT = re.compile(r"^\W*(?:the )?input(?: format| specification)?\W*$", re.IGNORECASE | re.MULTILINE)
 _END = re.compile(
@@ -14,16 +15,27 @@ _END = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _SENTENCE = re.compile(r"(?<=[.;:!?])\s+|\n\s*\n|\n\s*-\s")
+_GUARANTEE = re.compile(
+    r"\b(?:guarantee[ds]?|(?:may|can) (?:safely )?assume|it is known|contains? at least)\b", re.IGNORECASE
+)
 _PROMISE = re.compile(
-    r"\b(?:guarantee[ds]?|(?:may|can) (?:safely )?assume|it is known|no (?:two|three|pair|other|more than one)|never"
-    r"|such that|exactly (?:one|once|two)|at most one|at least one|each other)\b",
+    r"\b(?:no (?:two|three|pair|other|more than one)|never|such that|exactly (?:one|once|two)|at most one|at least one"
+    r"|each other)\b",
+    re.IGNORECASE,
+)
+_CHANGING = re.compile(r"\b(?:at (?:every|any|each) (?:moment|time|point)|at all times|result of)\b", re.IGNORECASE)
+"""Words of promises on what becomes of an input, or how it came about."""
+_EXPRESSED = re.compile(
+    r"\b(?:distinct|different|unique|twice|more than once|same (?:pair|location|place|position|point)"
+    r"|connected|reach(?:able)?|every pair|sorted|increasing"
+    r"|decreasing|ascending|descending|permutation|tree|odd|even|self-loops?|repeated|duplicates?|separated by"
+    r"|possible to (?:walk|travel|get|go|reach|move))\b",
     re.IGNORECASE,
 )
 _TOLD = re.compile(
     r"\b(?:distinct|different|unique|same|twice|connected|reach(?:able)?|every pair|sorted|order|increasing|decreasing"
     r"|ascending|descending|permutation|tree|odd|even|multiple|divisible|self-loops?|repeated|duplicates?|sum"
-    r"|lower-?case|upper-?case|letters?|integers?|decimals?|digits? after|solutions?|separated)\b|[<>≤≥≠]"
-    r"|\\leq?|\\geq?|\\neq?|\\ne\b",
+    r"|lower-?case|upper-?case|letters?|integers?|decimals?|digits? after|solutions?|separated)\b",
     re.IGNORECASE,
 )
 _NAME = r"[A-Za-z](?:_\{?\w+\}?)?"
@@ -38,6 +50,20 @@ _WORDS = {
     r"|larger|smaller|greater|less|fewer|at most \$?[a-z]\b|\bto \$?[a-z]\b|before|after|start|end|\bnodes?\b|vert",
     "parity": r"\b(?:odd|even|parity|multiples? of|divisible)\b",
 }
+_ALPHABET = re.compile(
+    r"\b((?:[lL]ower|[uU]pper)-?\s?case)(?: (?:English|Latin|alphabetic|Roman))* (?:letters?|characters?|alphabet)\b"
+    r"|\b(?:letters?|characters?)[^.;]{0,30}?[`'\"({]*\b([aA])[`'\")}]*\s*(?:-|--|–|to|through)\s*[`'\"({]*[zZ]\b"
+)
+_TOTAL = re.compile(
+    r"\b(?:sum of (?:all |the )*(?:\$?[A-Za-z]\$? (?:over|across)|lengths?)|total (?:length|number))", re.IGNORECASE
+)
+_GREAT = re.compile(r"(?:(\d+)\s*(?:\\cdot|\\times|\*)\s*)?\b10\s*\^\s*\{?(\d)\}?")
+_LONG = re.compile(r"\b\d{1,3}(?:(?:\\,|,|\{,\}|\s)?\d{3})+\b")
+_ORDER_WORDS = re.compile(
+    r"\b(?:before|after|larger|smaller|greater|less|fewer|exceeds?|increas\w+|decreas\w+|sorted|ascending|descending"
+    r"|earlier|later|respectively|at most as|no more than|chronological\w*|starts?|ends?|begins?)\b",
+    re.IGNORECASE,
+)
 _KINDS = {
     "ordered": "ordered",
     "different": "different",
@@ -64,16 +90,57 @@ def input_section(statement: str) -> str:
 
 
 def promises(statement: str) -> list[str]:
-    """Return the sentences on the input that promise what no relation expresses."""
+    """Return the sentences on the input that promise what no relation expresses.
+
+    What is guaranteed needs a word that a relation is for; a sentence that only sounds like a promise needs less.
+    """
     part = input_section(statement)
     if part == statement and _INPUT.search(statement) is None:
         return []
-    sentences = (sentence.strip() for sentence in _SENTENCE.split(part))
-    return [sentence for sentence in sentences if _PROMISE.search(sentence) and not _TOLD.search(sentence)]
+    return [sentence for sentence in map(str.strip, _SENTENCE.split(part)) if _promises(sentence)]
+
+
+def _promises(sentence: str) -> bool:
+    if _GUARANTEE.search(sentence):
+        parts = re.split(r",? and that ", sentence)
+        if len(parts) > 1:
+            return any(_promises(part if _GUARANTEE.search(part) else f"guaranteed {part}") for part in parts)
+        return _CHANGING.search(sentence) is not None or _EXPRESSED.search(sentence) is None
+    restated = sentence.lower().startswith("note that")
+    return not restated and _PROMISE.search(sentence) is not None and _TOLD.search(sentence) is None
+
+
+def stated_alphabet(statement: str) -> str:
+    """Return the letters of the cases that the words of a statement's input may be written in; empty where it does not
+    say so, or lists single letters.
+    """
+    letters = ""
+    for match in _ALPHABET.finditer(input_section(statement)):
+        sign = (match[1] or match[2])[0]
+        letters += string.ascii_lowercase if sign in "lLa" else string.ascii_uppercase
+    return letters
+
+
+def stated_total(text: str) -> int | None:
+    """Return the greatest total of counts or lengths that a text allows, None where it names none.
+
+    Example: of "the sum of $n$ over all test cases is at most $10^6$" it is 1000000.
+    """
+    totals = []
+    for sentence in _SENTENCE.split(text):
+        if _TOTAL.search(sentence):
+            totals += [int(match[1] or 1) * 10 ** int(match[2]) for match in _GREAT.finditer(sentence)]
+            totals += [int(re.sub(r"\D", "", match[0])) for match in _LONG.finditer(sentence)]
+    return min(totals, default=None)
+
+
+def in_order(statement: str) -> bool:
+    """Return whether the words on the input may mean that numbers are in some order."""
+    return _ORDER_WORDS.search(input_section(statement)) is not None
 
 
 def spoken_of(statement: str) -> frozenset[str]:
     """Return the relations, by name, that a statement may speak of; those that it cannot mean are not among them."""
     part = input_section(statement)
     spoken = {kind for kind, words in _WORDS.items() if re.search(words, part, re.IGNORECASE)}
-    return frozenset(name for name, kind in _KINDS.items() if kind in spoken) | {"ends", "once", "balanced"}
+    return frozenset(name for name, kind in _KINDS.items() if kind in spoken) | {"ends", "once", "balanced", "length"}

@@ -10,15 +10,18 @@ Invariants: pure; the given inputs that were read have the form.
 from __future__ import annotations
 
 import dataclasses
+import re
+import string
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from curation.programs.test_generation.columns import Column, Pair, columns_in, pairs_in
-from curation.programs.test_generation.demands import input_section, spoken_of
-from curation.programs.test_generation.grammar import ArrayNode, Node, infer_grammars
+from curation.programs.test_generation.columns import OPEN, Column, Pair, columns_in, pairs_in
+from curation.programs.test_generation.demands import in_order, input_section, spoken_of, stated_alphabet
+from curation.programs.test_generation.grammar import ArrayNode, Node, blocks_of, infer_grammars
 from curation.programs.test_generation.limits import bounds_in_order
 from curation.programs.test_generation.relations import Relations, infer_relations, read_input
 from curation.programs.test_generation.shapes import is_whole, read_lines
+from curation.programs.test_generation.stated_rules import NamedColumns, name_columns
 
 _SLACK = 1.0
 _MOST_INPUTS = 32
@@ -32,7 +35,8 @@ _FORMS = 6
 class InputForm:
     """What is known of a problem's inputs: their form, its columns, and what they have in common.
 
-    ``others`` are forms that read the given inputs almost as well: a careful input has each of them.
+    ``others`` are forms that read the given inputs almost as well: a careful input has each of them. ``named`` are the
+    statement's names of the columns and its rules, where they could be told: a careful input keeps those, too.
 
     ``careful``: new inputs keep all relations and ranges that the given ones show; else only those that are likely.
     """
@@ -43,6 +47,7 @@ class InputForm:
     relations: Relations
     careful: bool
     others: tuple[tuple[Node, ...], ...] = ()
+    named: NamedColumns | None = None
 
     def allows(self, text: str) -> bool:
         """Return whether an input has the form and, where the form is careful, keeps its relations and ranges."""
@@ -58,6 +63,10 @@ class InputForm:
                 return False
             if column.kind in ("whole", "real") and not all(_lies(token, column) for token in block.tokens):
                 return False
+            if column.kind == "word" and not column.letters and not set(block.tokens) <= set(column.words):
+                return False
+        if self.named is not None and self.named.broken(reading.seen) is not None:
+            return False
         return self.relations.broken(reading) is None
 
 
@@ -79,7 +88,8 @@ def infer_form(inputs: Sequence[str], statement: str, *, careful: bool) -> Input
     readings = [reading for lines, text in pairs if (reading := read_input(nodes, lines, text)) is not None]
     observed = [block for reading in readings for block in reading.seen]
     columns = columns_in(nodes, observed, bounds, careful=careful)
-    if careful and len(forms[0]) > len(readings) + 1:
+    named = name_columns(statement, columns, [reading.seen for reading in readings]) if careful else None
+    if careful and len(forms[0]) > len(readings) + 1 and (named is None or len(named.columns) < len(columns)):
         return None  # so many parts were not told apart by so few inputs
     free = [node.first for node in nodes if isinstance(node, ArrayNode) and node.count is None]
     if careful and any(len(nodes) > 1 or columns[first].kind == "word" for first in free):
@@ -91,7 +101,73 @@ def infer_form(inputs: Sequence[str], statement: str, *, careful: bool) -> Input
             order = column.order if ways else 0
             distinct = column.distinct and relations.has("different", name)
             columns[name] = dataclasses.replace(column, order=order, distinct=distinct)
-    return InputForm(nodes, columns, pairs_in(nodes, observed), relations, careful, tuple(forms[1:_FORMS]))
+        _keep_listed_words(columns, statement)
+        relations = _widen_letters(columns, relations, stated_alphabet(statement))
+    if named is not None:
+        _apply_limits(columns, named)
+        relations = _with_rules(relations, named, nodes, ordered=in_order(statement))
+    edges = pairs_in(nodes, observed)
+    return InputForm(nodes, columns, edges, relations, careful, tuple(forms[1:_FORMS]), named)
+
+
+def _keep_listed_words(columns: dict[int, Column], statement: str) -> None:
+    """Take the words of a column for all that there are, where the statement names each of them."""
+    part = input_section(statement)
+    for name, column in columns.items():
+        listed = all(len(word) > 1 and re.search(rf"(?<!\w){re.escape(word)}(?!\w)", part) for word in column.words)
+        if column.kind == "word" and column.letters and listed:
+            columns[name] = dataclasses.replace(column, letters="", length=None)
+
+
+def _widen_letters(columns: dict[int, Column], relations: Relations, alphabet: str) -> Relations:
+    """Give columns of letters all letters of their cases that the statement names."""
+    letters = dict(relations.letters)
+    for name, column in columns.items():
+        own = set(column.letters)
+        cases = [case for case in (string.ascii_lowercase, string.ascii_uppercase) if own & set(case)]
+        if own and own <= set(string.ascii_letters) and all(set(case) <= set(alphabet) for case in cases):
+            widened = "".join(sorted(own.union(*cases)))
+            columns[name] = dataclasses.replace(column, letters=widened)
+            letters[name] = frozenset(widened)
+    kept = frozenset(key for key in relations.kept if key[0] != "once" or key[3] not in alphabet)
+    return dataclasses.replace(relations, letters=letters, kept=kept)
+
+
+def _apply_limits(columns: dict[int, Column], named: NamedColumns) -> None:
+    """Set the ranges that the statement gives to named columns."""
+    above = {column for column, _, sign in named.compared() if sign in ("<", "<=")}
+    for name, (low, high) in named.limits().items():
+        column = columns[name]
+        if column.kind == "word":
+            if high is not None and column.length is None and column.letters and column.sizes[0] < column.sizes[1]:
+                columns[name] = dataclasses.replace(column, sizes=(max(1, low or 1), high))
+            continue
+        top = column.high if high is None else high
+        if high is None and name in above:
+            top = OPEN
+        columns[name] = dataclasses.replace(
+            column, low=column.low if low is None else low, high=top, most=None, certain=False
+        )
+
+
+def _with_rules(relations: Relations, named: NamedColumns, nodes: Sequence[Node], *, ordered: bool) -> Relations:
+    """Return the relations with what the statement's formulas say of named columns, in the place of what seems so.
+
+    ``ordered``: words may say it, too; then all that was seen stays.
+    """
+    rows = {
+        block.first + place: block.first
+        for block in blocks_of(nodes)
+        for place in range(block.width if isinstance(block.width, int) else 1)
+    }
+    stated = {
+        ("beside" if rows.get(a, -1) == rows.get(b, -2) else "compare", a, b, sign) for a, b, sign in named.compared()
+    }
+    known = set(named.columns.values())
+    kept = {
+        key for key in relations.kept if ordered or key[0] not in ("compare", "beside") or not {key[1], key[2]} <= known
+    }
+    return dataclasses.replace(relations, kept=frozenset(kept | stated))
 
 
 def _lies(token: str, column: Column) -> bool:

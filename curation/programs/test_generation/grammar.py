@@ -24,6 +24,7 @@ _MOST_STEPS = 1_500
 _MOST_NODES = 9
 _WIDEST_ROW = 8
 _OFFSETS = (0, -1, 1)
+_LEAST_FIXED = 3
 
 Env = dict[int, int]
 """Named numbers: the column's name → the value read last."""
@@ -39,15 +40,21 @@ class SeenInputs:
     env: Env
 
 
+FIXED = -1
+"""The column of counts that are the same in every input."""
+
+
 @dataclass(frozen=True, slots=True)
 class LengthReference:
-    """A count: the number of that column, plus ``plus``."""
+    """A count: the number of that column, plus ``plus``; of the column `FIXED` it is ``plus``."""
 
     column: int
     plus: int = 0
 
     def value(self, env: Env) -> int:
         """Return the count under what was read so far; -1 where the column was not."""
+        if self.column == FIXED:
+            return self.plus
         return env[self.column] + self.plus if self.column in env else -1
 
 
@@ -148,6 +155,8 @@ def _cost(node: Node) -> float:
     if node.count is None:
         return 6.0
     width = node.width if isinstance(node, LinesNode) else None
+    if node.count.column == FIXED:
+        return 4.5
     return 1.0 + abs(node.count.plus) + (0.5 + abs(width.plus) if isinstance(width, LengthReference) else 0.0)
 
 
@@ -182,6 +191,7 @@ def _nodes(states: list[_State], first: int) -> Iterator[Node]:
             yield LinesNode(first, ref, width)
     if any(state.remaining == 0 for state in states):
         return
+    yield from _fixed_blocks(states, first)
     heads = [state.lines[state.at] for state in states]
     sizes = {len(line) for line in heads}
     for ref in counted:
@@ -197,6 +207,20 @@ def _nodes(states: list[_State], first: int) -> Iterator[Node]:
     widths = {len(line) for state in states for line in state.lines[state.at :]}
     if len(widths) == 1 and 0 < (wide := widths.pop()) <= _WIDEST_ROW:
         yield LinesNode(first, None, wide)
+
+
+def _fixed_blocks(states: list[_State], first: int) -> Iterator[Node]:
+    """Yield the block of as many lines of words in every input as have the width of the next one: of three or more."""
+    runs = set()
+    for state in states:
+        widths = [len(line) for line in state.lines[state.at :]]
+        if any(map(is_whole, state.lines[state.at])):
+            return
+        runs.add((next((i for i, width in enumerate(widths) if width != widths[0]), len(widths)), widths[0]))
+    if len(runs) == 1 and len(states) > 1:
+        run, width = runs.pop()
+        if run >= _LEAST_FIXED and 0 < width <= _WIDEST_ROW:
+            yield LinesNode(first, LengthReference(FIXED, run), width)
 
 
 def _may_count(ref: LengthReference, states: list[_State]) -> bool:

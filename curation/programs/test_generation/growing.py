@@ -14,7 +14,7 @@ import dataclasses
 import hashlib
 import random
 import string
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 
 from curation.programs.test_generation.columns import Column, Pair, counting
@@ -30,31 +30,12 @@ from curation.programs.test_generation.grammar import (
     blocks_of,
 )
 from curation.programs.test_generation.graphs import draw_edges
+from curation.programs.test_generation.hints import Hints, hinted_word
+from curation.programs.test_generation.profiles import FIRST_SHAPES, PROFILES, SIZES
 from curation.programs.test_generation.shapes import Line, written
 
+_NO_HINTS = Hints()
 _TRIES = 6
-_SIZES = {"least": 0, "tiny": 2, "small": 7, "medium": 60}
-"""How far above its least value a count may lie; ``most`` is the greatest that fits."""
-_PROFILES = (
-    *[("small", "narrow")] * 4,
-    *[("tiny", "narrow")] * 3,
-    ("small", "whole"),
-    ("tiny", "whole"),
-    ("least", "low"),
-    ("least", "high"),
-    ("small", "ends"),
-    ("medium", "narrow"),
-    ("medium", "whole"),
-    ("most", "whole"),
-    ("most", "high"),
-    ("most", "low"),
-    ("most", "same"),
-    ("most", "narrow"),
-    ("medium", "powers"),
-)
-_FIRST = (("most", "whole"), ("least", "low"), ("small", "narrow"), ("most", "high"))
-
-
 _ALPHABETS = (string.ascii_lowercase, string.ascii_uppercase, string.digits)
 
 
@@ -77,7 +58,7 @@ def grow_inputs(form: InputForm, known: Iterable[str], count: int, seed: str, mo
     draw = random.Random(int.from_bytes(hashlib.blake2b(seed.encode(), digest_size=8).digest(), "big"))
     texts = set(known)
     new_texts: list[str] = []
-    profiles = [*_FIRST, *(draw.choice(_PROFILES) for _ in range(count * _TRIES))]
+    profiles = [*FIRST_SHAPES, *(draw.choice(PROFILES) for _ in range(count * _TRIES))]
     for size, values in profiles:
         if len(new_texts) >= count:
             break
@@ -88,11 +69,29 @@ def grow_inputs(form: InputForm, known: Iterable[str], count: int, seed: str, mo
     return new_texts
 
 
-def _grow_input(form: InputForm, profile: tuple[str, str], draw: random.Random, most_bytes: int) -> str | None:
+def grow_shapes(
+    form: InputForm, known: Set[str], shapes: Sequence[str], seed: str, most_bytes: int, hints: Hints = _NO_HINTS
+) -> Iterator[str]:
+    """Yield an input of each shape, by its name, that is not among ``known``; nothing where none was found.
+
+    Args:
+        hints: numbers and words that the shapes ``hinted`` turn on.
+    """
+    draw = random.Random(int.from_bytes(hashlib.blake2b(seed.encode(), digest_size=8).digest(), "big"))
+    for shape in shapes:
+        size, values = shape.split(" ")
+        text = _grow_input(form, (size, values), draw, most_bytes, hints)
+        if text is not None and text not in known and (not form.careful or form.allows(text)):
+            yield text
+
+
+def _grow_input(
+    form: InputForm, profile: tuple[str, str], draw: random.Random, most_bytes: int, hints: Hints = _NO_HINTS
+) -> str | None:
     """Return one input. Counts are halved until it fits; None where that does not help."""
     most = max(16, most_bytes // 8)
     for _ in range(24):
-        growth = _Growth(form, counting(form.nodes), profile, draw, most, most_bytes // 6)
+        growth = _Growth(form, counting(form.nodes), profile, draw, most, most_bytes // 6, hints)
         try:
             for node in form.nodes:
                 growth.node(node)
@@ -120,6 +119,7 @@ class _Growth:
     draw: random.Random
     most: int  # the greatest count
     room: int  # tokens that may still be written
+    hints: Hints = _NO_HINTS
     lines: list[Line] = field(default_factory=list)
     env: Env = field(default_factory=dict)
 
@@ -250,7 +250,7 @@ class _Growth:
         most = self.most if most is None else most
         if self.profile[0] == "most":
             return max(low, min(high, most) - self.draw.choice((0, 0, 0, 1)))
-        top = min(high, most, low + _SIZES[self.profile[0]])
+        top = min(high, most, low + SIZES[self.profile[0]])
         return self.draw.randint(low, max(low, top))
 
     def _range(self, name: int, chance: float = 1.0) -> tuple[int, int]:
@@ -282,6 +282,11 @@ class _Growth:
         if mode == "narrow":
             start = low if low >= 0 else max(low, -2)
             return draw.randint(start, min(high, start + draw.choice((1, 3, 6, 12))))
+        near = [number for number in self.hints.numbers if low <= number <= high] if mode == "hinted" else []
+        if near and draw.random() < 0.7:
+            return max(low, min(high, draw.choice(near) + draw.choice((-1, 0, 0, 1))))
+        if mode == "hinted":
+            return draw.randint(low, min(high, low + 12)) if low >= 0 else draw.randint(low, high)
         if mode == "powers" and high > 2:
             return max(low, min(high, (1 << draw.randint(0, high.bit_length())) + draw.choice((-1, 0, 1))))
         return draw.randint(low, high)
@@ -321,8 +326,19 @@ class _Growth:
             values = [draw.choice((low, high, draw.randint(low, high)))] * count
         else:
             values = [self._value(low, high) for _ in range(count)]
+            values = self._off_place(name, values, low, high)
         if column.order or draw.random() < 0.15:
             values.sort(reverse=column.order < 0 or (not column.order and draw.random() < 0.5))
+        return values
+
+    def _off_place(self, name: int, values: list[int], low: int, high: int) -> list[int]:
+        """Return the values, those changed that are their own place where none may be."""
+        for base in (0, 1):
+            if self.form.careful and low < high and self.form.relations.has("own_place", name, base):
+                values = [
+                    value if value != place else value + 1 if value < high else value - 1
+                    for place, value in enumerate(values, base)
+                ]
         return values
 
     def _words(self, column: Column, count: int) -> list[str]:
@@ -341,7 +357,11 @@ class _Growth:
             self.room -= max(1, size // 6)
             if self.room < 0:
                 raise _TooLargeError
-            words.append(self._spelt(column, size, known) if spelt else "".join(draw.choices(letters, k=size)))
+            word = self._spelt(column, size, known) if spelt else "".join(draw.choices(letters, k=size))
+            hints = (
+                [hint for hint in self.hints.words if set(hint) <= set(known)] if self.profile[1] == "hinted" else []
+            )
+            words.append(hinted_word(word, draw.choice(hints), column.sizes, known, draw) if hints else word)
         if column.distinct and len(set(words)) < count:
             raise ValueError("words that are not all different")
         return words

@@ -1,38 +1,137 @@
-"""New inputs from those at hand: most grown from their common form, the others made by changing one of them."""
+"""New inputs from those at hand: most grown from their common form, the others made by changing one of them.
+
+What is known of a problem's inputs is found out once (`InputMaker`): their form, with relations and the statement's
+rules where nobody will say whether an input is valid (careful), without them where a validator will.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import random
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
-from curation.programs.test_generation.demands import promises
-from curation.programs.test_generation.forms import infer_form
-from curation.programs.test_generation.growing import grow_inputs
+from curation.programs.test_generation.demands import promises, stated_total
+from curation.programs.test_generation.forms import InputForm, infer_form
+from curation.programs.test_generation.growing import grow_shapes
+from curation.programs.test_generation.hints import Hints, find_hints
 from curation.programs.test_generation.limits import stated_bounds
 from curation.programs.test_generation.mutation import mutate_input
+from curation.programs.test_generation.profiles import FIRST_SHAPES, SHAPE_PRIORS, shape_name
+from curation.programs.test_generation.shape_choice import ShapeChoice
+from curation.programs.test_generation.stated_rules import stated_rules
 
 _GROWN = 2 / 3
+_QUANTIFIED = re.compile(r"\bfor (?:each|all|every|any)\b", re.IGNORECASE)
+"""The formulas behind it say of what the promise is, not what it is."""
+_LARGE_BYTES = 256 << 10
+"""Larger inputs are few: they ask for speed, and a judge reads each of them for every program."""
+_LARGE_SHAPE = "most"
+_HINTED = "hinted"
+MUTATED = "mutated"
+
+
+@dataclass(frozen=True, slots=True)
+class MadeInput:
+    """A made input and its shape: how large its counts are and how its values were drawn, or `MUTATED`."""
+
+    text: str
+    shape: str
+
+
+@dataclass(slots=True)
+class InputMaker:
+    """Makes inputs of one problem. ``inputs`` are those seen, trusted to be valid; those that are learned from others
+    may be added.
+
+    Args:
+        most_bytes: size of the largest one.
+        large: how many may be larger than 256 KB in one call.
+        hints: numbers and words that inputs may turn on.
+    """
+
+    inputs: list[str]
+    statement: str
+    most_bytes: int
+    large: int = 2
+    hints: Hints = field(default_factory=Hints)
+    shapes: ShapeChoice = field(default_factory=lambda: ShapeChoice(SHAPE_PRIORS))
+    _forms: dict[bool, InputForm | str] = field(default_factory=dict)
+
+    def form(self, *, careful: bool) -> InputForm | str:
+        """Return the form of the inputs, or why there is none that new ones could have."""
+        if careful not in self._forms:
+            form = infer_form(self.inputs, self.statement, careful=careful)
+            broken = self._untold(form) if careful else []
+            self._forms[careful] = (
+                f"the statement promises what no relation expresses: {broken[0]!r}" if broken
+                else form if form is not None
+                else "the given inputs do not tell their form"
+            )  # fmt: skip
+        return self._forms[careful]
+
+    def _untold(self, form: InputForm | None) -> list[str]:
+        """Return the promises of the statement that no relation and no rule keeps."""
+        known = set(form.named.rules) if form is not None and form.named is not None else set()
+        told = []
+        for sentence in promises(self.statement):
+            rules = set() if _QUANTIFIED.search(sentence) else set(stated_rules(sentence))
+            if (not rules or not rules <= known) and stated_total(sentence) is None:
+                told.append(" ".join(sentence.split()))
+        return told
+
+    def make(self, count: int, seed: str, *, careful: bool) -> list[MadeInput]:
+        """Return up to ``count`` inputs that are not among those seen, no two alike.
+
+        Args:
+            careful: nothing will say whether they are valid: all keep the form, the relations, the rules and the ranges
+                that those seen and the statement show. There are none where no such form is found.
+        """
+        form = self.form(careful=careful)
+        if careful and isinstance(form, str):
+            return []
+        most_bytes = self.most_bytes
+        if careful:
+            most_bytes = min(most_bytes, stated_total(self.statement) or most_bytes)
+        made: list[MadeInput] = []
+        if isinstance(form, InputForm):
+            made = self._grown(form, round(count * _GROWN), seed, most_bytes)
+        mutated = mutate_input(self.inputs, stated_bounds(self.statement), count - len(made), seed)
+        fitting = [text for text in mutated if len(text) <= most_bytes]
+        if careful and isinstance(form, InputForm):
+            fitting = [text for text in fitting if form.allows(text)]
+        texts = {one.text for one in made}
+        return [*made, *(MadeInput(text, MUTATED) for text in fitting if text not in texts)]
+
+    def _grown(self, form: InputForm, count: int, seed: str, most_bytes: int) -> list[MadeInput]:
+        draw = random.Random(int.from_bytes(hashlib.blake2b(f"shapes {seed}".encode(), digest_size=8).digest(), "big"))
+        first = [] if self.shapes.tried else [shape_name(shape) for shape in FIRST_SHAPES]
+        made: list[MadeInput] = []
+        texts = set(self.inputs)
+        large = self.large
+        for number in range(6 * count + len(first)):
+            if len(made) >= count:
+                break
+            shape = first[number] if number < len(first) else self.shapes.choose(draw)
+            if shape.endswith(_HINTED) and not self.hints:
+                self.shapes.learn(shape, paid=False)
+                continue
+            room = most_bytes if large > 0 or not shape.startswith(_LARGE_SHAPE) else min(most_bytes, _LARGE_BYTES)
+            text = next(iter(grow_shapes(form, texts, [shape], f"{seed} {number}", room, self.hints)), None)
+            if text is None:
+                large -= shape.startswith(_LARGE_SHAPE)  # it costs time, too
+                self.shapes.learn(shape, paid=False)
+                continue
+            large -= len(text) > _LARGE_BYTES
+            texts.add(text)
+            made.append(MadeInput(text, shape))
+        return made
 
 
 def new_inputs(
     inputs: Sequence[str], statement: str, count: int, seed: str, most_bytes: int, *, careful: bool = False
 ) -> list[str]:
-    """Return up to ``count`` inputs that are not among ``inputs``, no two alike.
-
-    Args:
-        inputs: those seen, trusted to be valid.
-        statement: whose limits are kept where they can be told.
-        most_bytes: size of the largest one.
-        careful: nothing will say whether they are valid: all keep the form, the relations and the ranges that those
-            seen show. There are none where no form is found, or the statement promises what no relation expresses.
-    """
-    if careful and promises(statement):
-        return []
-    form = infer_form(inputs, statement, careful=careful)
-    grown = [] if form is None else grow_inputs(form, inputs, round(count * _GROWN), seed, most_bytes)
-    if careful and form is None:
-        return []
-    mutated = mutate_input(inputs, stated_bounds(statement), count - len(grown), seed)
-    fitting = [text for text in mutated if len(text) <= most_bytes]
-    if careful and form is not None:
-        fitting = [text for text in fitting if form.allows(text)]
-    return list(dict.fromkeys([*grown, *fitting]))
+    """Return up to ``count`` inputs that are not among ``inputs``, no two alike: one call of `InputMaker.make`."""
+    maker = InputMaker(list(inputs), statement, most_bytes, hints=find_hints(statement))
+    return [one.text for one in maker.make(count, seed, careful=careful)]

@@ -9,6 +9,7 @@ them is the poorer for it, but never wrong for it. Those that no validator vouch
     different  values of a column never repeat within an array or a block of lines
     ordered    they rise (1, strictly 2) or fall (-1, -2)
     own_place  no value is its own place, counted from 0 or 1
+    length     every word of a column is as long as a number read before it says
     ends       an array begins or ends with the same token in every input
     parity     they are odd (1) or even (0); where the statement speaks of it
     sum        its values add up to a number read before, or to no more than it
@@ -178,6 +179,8 @@ def _of_columns(seen: Sequence[SeenInputs]) -> Iterator[tuple[Key, bool]]:
             yield ("ends", column, 0, block.tokens[0]), True
             yield ("ends", column, 1, block.tokens[-1]), True
         if not all(map(is_whole, block.tokens)):
+            for other, number in block.env.items():
+                yield ("length", column, other, ""), all(len(token) == number for token in block.tokens)
             continue
         values = list(map(int, block.tokens))
         low, high = min(values), max(values)
@@ -186,9 +189,8 @@ def _of_columns(seen: Sequence[SeenInputs]) -> Iterator[tuple[Key, bool]]:
         for other, number in block.env.items():
             if other != column:
                 yield from _compared(("compare", column, other), [(low, number), (high, number)], values, number)
-                if len(values) > 1:
-                    yield ("sum", column, other, "="), sum(values) == number
-                    yield ("sum", column, other, "<="), sum(values) <= number
+                yield ("sum", column, other, "="), sum(values) == number
+                yield ("sum", column, other, "<="), sum(values) <= number
         if len(values) > 1:
             yield from _of_numbers(column, values)
 

@@ -62,7 +62,8 @@ class CodeFacts:
     ``corrected`` and ``discarded`` are tests of the sources, ``refused_given`` of the latter those whose input a
     validator refuses; ``generated`` were made of ``tried`` inputs, of which validators ``refused`` some. ``vouched``
     counts the kept problems by who speaks for their inputs, empty where nobody does; ``unvouched`` are the generated
-    tests of those, ``aside`` the problems that have a validator which is not believed.
+    tests of those, ``aside`` the problems that have a validator which is not believed. ``older_standards`` counts the
+    solutions in C++ of the kept problems that only an older standard than the usual one accepts, by standard.
     """
 
     tests_read: int
@@ -82,6 +83,7 @@ class CodeFacts:
     caught_given: int
     caught: int
     languages: Mapping[str, int]
+    older_standards: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +146,9 @@ class CardFacts:
     attempts of that stage, ``policies`` who answered there; all three have the same keys, in the order of the stages.
     The funnel may call such a stage by its key or by its key, a dot and more: ``stage1``, ``stage1.decisions``.
     ``notes`` are sentences for the section on limits; ``benchmarks`` are those that the recipe names; ``disputed``
-    counts the disputed labels by what is disputed, in words. ``set_version`` is the set's own version, and ``changed``
-    counts the problems that changed against the one before, in words. ``compared`` is there where two stages judged.
+    counts the disputed labels by what is disputed, in words; ``suspicion`` says when a label is suspected.
+    ``set_version`` is the set's own version, and ``changed`` counts the problems that changed against the one before,
+    in words. ``compared`` is there where two stages judged.
     """
 
     name: str
@@ -165,6 +168,7 @@ class CardFacts:
     notes: tuple[str, ...] = ()
     benchmarks: tuple[BenchmarkFacts, ...] = ()
     disputed: Mapping[str, int] = field(default_factory=dict)
+    suspicion: str = "most attempts agree on one answer that is not the reference"
     code: CodeFacts | None = None
     set_version: int | None = None
     changed: Mapping[str, int] = field(default_factory=dict)

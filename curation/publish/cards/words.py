@@ -73,7 +73,7 @@ COLUMN_WORDS: Mapping[str, str] = {
     "judged": "attempts that the verifier could judge",
     "correct": "attempts that reach the reference answer",
     "pass_rate": "unbiased estimate of the policy's pass rate: correct / judged, corrected where sampling stopped as "
-    "soon as the decision was certain",
+    "soon as the decision was certain or foreseen",
     "pass_rate_low": "lower end of the 95 % Wilson interval of correct and judged; what the verifier failed on counts "
     "as wrong",
     "pass_rate_high": "upper end of that interval; what the verifier failed on counts as correct",

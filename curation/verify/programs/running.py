@@ -70,7 +70,8 @@ def run_tests(
 ) -> list[CaseRun]:
     """Run the program on these tests of the problem, in order, to the first failure unless ``every`` is true.
 
-    ``cut`` is asked between tests whether the rest has become needless.
+    ``cut`` is asked between tests whether the rest has become needless. A failure says so where the program seems to
+    use what this rung of the sandbox has not.
     """
     runs: list[CaseRun] = []
     count = 0
@@ -82,7 +83,13 @@ def run_tests(
         size = min(2 * size, 16)
         if len(runs) < count or cut() or (not every and runs[-1].verdict is not CodeVerdict.AC):
             break
+    if lack := tools.lacking(program):
+        runs = [_because(run, lack) for run in runs]
     return runs
+
+
+def _because(run: CaseRun, why: str) -> CaseRun:
+    return run if run.verdict is CodeVerdict.AC else dataclasses.replace(run, how=f"{run.how}; {why}")
 
 
 def _run_part(

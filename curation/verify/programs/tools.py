@@ -40,6 +40,7 @@ OUTPUT = "a.out"
 _INCLUDE = "include"
 """Where the compiler looks: nothing but the header lies there, for whatever does would be found as ``<its name>``."""
 _MAX_COMPILED = 512
+_FILES = re.compile(r"\btmpfile\b|[\"']/tmp\b")
 _FORKS = re.compile(r"\b(?:multiprocessing|ProcessPoolExecutor|forkpty|v?fork)\b")
 
 
@@ -145,6 +146,14 @@ class Toolbox:
                 break
         assert first is not None
         return first
+
+    def lacking(self, program: Program) -> str:
+        """Return what a program seems to use that this box has not, so that it may fail here alone; often empty."""
+        if program.forks and not self.box.forks:
+            return f"it may want processes of its own, which rung {self.box.rung!r} does not allow here"
+        if self.box.rung == "landlock" and _FILES.search(program.source):
+            return "it may want files in /tmp, which rung 'landlock' does not allow"
+        return ""
 
     def run(
         self,

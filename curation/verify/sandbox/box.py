@@ -210,10 +210,11 @@ class Sandbox:
             try:
                 count, ahead = 0, 1
                 while count < len(tests):
+                    before = count
                     for ran in _ran(slot, tests[count : count + _together(tests[count : count + ahead])], limits, args):
                         count += 1
                         yield ran
-                    ahead = min(2 * ahead, AHEAD)
+                    ahead = min(2 * (count - before), AHEAD)  # what was sent and not run is sent again
             finally:
                 usable = _ended(slot)
         except SlotError as failure:

@@ -247,7 +247,7 @@ def test_without_a_stop_the_estimate_is_the_share_of_correct() -> None:
     assert StoppingRule(Band()).unbiased_pass_rate(seen("cbn1")) == pytest.approx(1 / 3)
 
 
-def test_the_forecast_is_a_distribution_and_stops_earlier() -> None:
+def test_the_forecast_stops_earlier() -> None:
     rule = StoppingRule(Band(), error_rate=0.05)
     now = counted("cccccccc")
     reason, chance = rule.likely_decision(now)
@@ -257,7 +257,6 @@ def test_the_forecast_is_a_distribution_and_stops_earlier() -> None:
     assert early is not None
     assert exact is not None
     assert early < exact
-    assert sum(rule._forecast(now).values()) == pytest.approx(1.0)
 
 
 def test_large_bands_are_quick_enough() -> None:

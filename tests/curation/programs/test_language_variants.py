@@ -21,7 +21,7 @@ def runs(*solutions: tuple[str, str, float]) -> pl.DataFrame:
     rows = []
     for index, (lang, output, cpu_s) in enumerate(solutions):
         for test, given in ((0, "x"), (1, output)):
-            rows.append(("p", index, True, test, True, given, given == "xy"[test], lang, cpu_s, "ok"))
+            rows.append(("p", index, True, test, True, given, given == "xy"[test], lang, cpu_s, "ok", None))
     return pl.DataFrame(rows, schema=MEASURED, orient="row")
 
 

@@ -94,8 +94,8 @@ def test_what_was_never_solved_comes_back_without_a_share_for_it(
     tiers: Tiny, refreshed: RefreshResult, tmp_path: Path
 ) -> None:
     assert refreshed.anchor is not None
-    assert refreshed.anchor.problems == refreshed.chosen["anchor"] == 50  # the least, above the share
-    assert refreshed.anchor.shift == pytest.approx(2.0, abs=0.6)
+    assert refreshed.anchor.anchor.problems == refreshed.chosen["anchor"] == 50  # the least, above the share
+    assert refreshed.anchor.anchor.shift == pytest.approx(2.0, abs=0.6)
     assert refreshed.chosen.keys() == {"anchor", "shifted"}
     assert refreshed.cost["problems"] < 0.95 * PROBLEMS
     full, made = full_judgement(tiers, tmp_path), decisions_of(tiers.folder, 2)

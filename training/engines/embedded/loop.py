@@ -46,6 +46,7 @@ from training.rollouts.batches import (
     policy_metrics,
     queue_metrics,
 )
+from training.rollouts.curriculum.disputed_labels import dispute_rows
 from training.rollouts.rollout_scheduler import (
     GroupDecision,
     RolloutBatch,
@@ -157,6 +158,8 @@ class TrainingLoop:
         )
         for row in (*map(asdict, pool_changes), *map(asdict, setting_changes)):
             self._components.logs["changes"].append({"step": self.step, **row})
+        for row in dispute_rows(pool_changes, self._curriculum.disputes, self._components.tasks, self.step):
+            self._components.logs["disputed"].append(row)
         for change in setting_changes:
             self._components.metrics_logger.log_message(
                 f"{change.setting}: {change.old:g} -> {change.new:g}, {change.reason}"
@@ -277,8 +280,13 @@ class TrainingLoop:
     def _decide_group(self, rollouts: Sequence[Rollout]) -> GroupDecision:
         self._groups.add(rollouts)
         judged = [rollout for rollout in rollouts if not rollout.reward.excluded]
+        has_reference = self._components.tasks[rollouts[0].problem].reference_answer is not None
         self._curriculum.record_group(
-            rollouts[0].problem, self.step, sum(rollout.reward.correct for rollout in judged), len(judged)
+            rollouts[0].problem,
+            self.step,
+            sum(rollout.reward.correct for rollout in judged),
+            len(judged),
+            [rollout.answer for rollout in judged if has_reference and not rollout.reward.correct],
         )
         settings = self._recipe.objective
         decision = objective_of(settings).decide([rollout.reward for rollout in rollouts], settings)

@@ -8,6 +8,7 @@
                            (`training.rollouts.attempt_log`)
     OUT/batches.jsonl      which rollouts each step trained on
     OUT/changes.jsonl      what the curriculum changed, and why
+    OUT/disputed.jsonl     problems that left because their labels seem wrong, where `curriculum.disputes` is on
     OUT/checkpoints/       to go on from (`training.optimisation.checkpoint`)
     OUT/model/             the trained model in Hugging Face format, with its mark
     OUT/plots/, summary.json
@@ -61,6 +62,7 @@ from training.rollouts.tasks import TrainingTask, load_tasks
 from training.rollouts.verifiers import Verifiers
 
 LOGS = ("metrics", "attempts", "batches", "changes")
+DISPUTED = "disputed"
 
 
 def train(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool = False) -> Path:
@@ -154,7 +156,7 @@ def _run_rank_zero(recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: 
     if checkpoint is not None:
         curriculum.restore(checkpoint.state["curriculum"])
     with ExitStack() as stack:
-        logs = stack.enter_context(_open_logs(out, checkpoint))
+        logs = stack.enter_context(_open_logs(out, recipe, checkpoint))
         verifiers = stack.enter_context(
             Verifiers((*tasks.values(), *held_out), recipe.verifier_workers, recipe.rewards)
         )
@@ -275,12 +277,13 @@ def _claim_folder(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume
 
 
 @contextmanager
-def _open_logs(out: Path, checkpoint: Checkpoint | None) -> Iterator[Mapping[str, JsonlLog]]:
+def _open_logs(out: Path, recipe: TrainRecipe, checkpoint: Checkpoint | None) -> Iterator[Mapping[str, JsonlLog]]:
     """Yield the run's logs, cut back to the checkpoint, and close them."""
-    logs = {name: JsonlLog(out / f"{name}.jsonl") for name in LOGS}
+    mends = recipe.curriculum is not None and recipe.curriculum.disputes.enabled
+    logs = {name: JsonlLog(out / f"{name}.jsonl") for name in (*LOGS, *([DISPUTED] if mends else []))}
     try:
         for name, log in logs.items():
-            log.truncate(checkpoint.state["logs"][name] if checkpoint is not None else 0)
+            log.truncate(checkpoint.state["logs"].get(name, 0) if checkpoint is not None else 0)
         yield logs
     finally:
         for log in logs.values():

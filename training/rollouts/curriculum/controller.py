@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 from training.config import ObjectiveSettings, RewardSettings
+from training.rollouts.curriculum.disputed_labels import AnswerCounts, LabelDispute, count_answers, find_dispute
 from training.rollouts.curriculum.drawing import DrawCounts, draw_from_pools
 from training.rollouts.curriculum.pools import PassCounts, Pool, PoolChange, estimate_pass_rate, pool_change
 from training.rollouts.curriculum.settings import CurriculumSettings, PoolSettings
@@ -69,6 +70,8 @@ class CurriculumController:
         self._draw_counts = DrawCounts()
         self._pass_counts: dict[str, list[PassCounts]] = {}
         self._judged_problems: set[str] = set()
+        self._answers: dict[str, list[AnswerCounts]] = {}
+        self.disputes: dict[str, LabelDispute] = {}
         self._curves = TrainingCurves()
         self._last_changes: dict[str, int] = {}
         self._entropy_target: float | None = None
@@ -83,10 +86,17 @@ class CurriculumController:
             self._members = members
         return draw_from_pools(self._members, self._draw_counts, self._seed, self._pool_settings)
 
-    def record_group(self, problem: str, step: int, correct: int, judged: int) -> None:
-        """Record how many rollouts of a group were judged at this step, and how many were correct."""
+    def record_group(
+        self, problem: str, step: int, correct: int, judged: int, wrong_answers: Iterable[str | None] = ()
+    ) -> None:
+        """Record how many rollouts of a group were judged at this step, how many were correct, and what the others
+        answered.
+        """
         if self._settings is None or not judged:
             return
+        if self._settings.disputes.enabled:
+            counts = AnswerCounts(step, judged, correct, count_answers(wrong_answers))
+            self._answers.setdefault(problem, []).append(counts)
         self._pass_counts.setdefault(problem, []).append(PassCounts(step, correct, judged))
         self._judged_problems.add(problem)
 
@@ -121,7 +131,8 @@ class CurriculumController:
     def pool_sizes(self) -> dict[str, int]:
         """Return how many problems each pool holds."""
         pools = list(self.pools.values())
-        return {pool.value: pools.count(pool) for pool in Pool}
+        mends = self._settings is not None and self._settings.disputes.enabled
+        return {pool.value: pools.count(pool) for pool in Pool if mends or pool is not Pool.DISPUTED}
 
     def state(self) -> dict[str, Any]:
         """Return the whole state as JSON can hold it."""
@@ -133,6 +144,8 @@ class CurriculumController:
                 for problem, counts in self._pass_counts.items()
             },
             "touched": sorted(self._judged_problems),
+            "answers": {problem: [asdict(group) for group in groups] for problem, groups in self._answers.items()},
+            "disputes": {problem: asdict(dispute) for problem, dispute in self.disputes.items()},
             "curves": asdict(self._curves),
             "last": self._last_changes,
             "target": self._entropy_target,
@@ -148,6 +161,10 @@ class CurriculumController:
         self._draw_counts = DrawCounts(**state["drawn"])
         self._pass_counts = {problem: [PassCounts(*row) for row in rows] for problem, rows in state["seen"].items()}
         self._judged_problems = set(state["touched"]) & set(problems)
+        answers: Mapping[str, Any] = state.get("answers", {})  # checkpoints of before have none
+        self._answers = {problem: [AnswerCounts(**row) for row in rows] for problem, rows in answers.items()}
+        disputes: Mapping[str, Any] = state.get("disputes", {})
+        self.disputes = {name: LabelDispute(**row) for name, row in disputes.items() if name in problems}
         self._curves = TrainingCurves(**state["curves"])
         self._last_changes, self._entropy_target = dict(state["last"]), state["target"]
         self._members = None
@@ -157,13 +174,25 @@ class CurriculumController:
             self.objective = self.objective.model_copy(update={"eps_high": state["eps_high"]})
 
     def _update_pool(self, problem: str, step: int) -> PoolChange | None:
-        settings = self._pool_settings
-        change = pool_change(
-            problem, self.pools[problem], estimate_pass_rate(self._pass_counts[problem], step, settings), settings
+        settings, pool = self._pool_settings, self.pools[problem]
+        if pool is Pool.DISPUTED:
+            return None
+        change = self._dispute(problem, pool) or pool_change(
+            problem, pool, estimate_pass_rate(self._pass_counts[problem], step, settings), settings
         )
         if change is not None:
             self.pools[problem] = change.new
         return change
+
+    def _dispute(self, problem: str, pool: Pool) -> PoolChange | None:
+        """Set a problem aside where its rollouts speak against its label."""
+        if self._settings is None or not self._settings.disputes.enabled:
+            return None
+        dispute = find_dispute(self._answers[problem], self._settings.disputes)
+        if dispute is None:
+            return None
+        self.disputes[problem] = dispute
+        return PoolChange(problem, pool, Pool.DISPUTED, dispute.evidence)
 
     def _activate_deferred(self, step: int, settings: CurriculumSettings) -> SettingChange | None:
         sizes = self.pool_sizes()

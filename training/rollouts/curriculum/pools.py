@@ -7,7 +7,7 @@ Beta(1 + c, 1 + w) (uniform prior), and a problem changes its pool only where th
 and `uncertain_problems` names it, so that only those problems are worth sampling again.
 
 No pool is a dead end: `training.rollouts.curriculum.drawing` probes the retired and retries the deferred at a low rate,
-and their new rollouts move them back by the same rule.
+and their new rollouts move them back by the same rule. A disputed label (`disputed_labels`) waits for people.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ class Pool(StrEnum):
     ACTIVE = "active"
     DEFERRED = "deferred"
     RETIRED = "retired"
+    DISPUTED = "disputed"  # its label seems wrong: it is not drawn, whatever its pass rate
 
 
 @dataclass(frozen=True, slots=True)

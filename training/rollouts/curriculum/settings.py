@@ -65,10 +65,32 @@ class PlateauSettings(Settings):
     )
 
 
+class DisputeSettings(Settings):
+    """When training sets a problem aside because its label seems wrong."""
+
+    enabled: bool = Field(
+        False,
+        description="Problems leave training where another answer rises over the versions and the reference does not; "
+        "they and the evidence stand in `disputed.jsonl`. Not in the paper.",
+    )
+    confidence: float = Field(
+        0.95, gt=0.5, lt=1, description="Probability with which that must be so. Not in the paper."
+    )
+    min_rollouts: int = Field(
+        16, ge=2, description="Judged rollouts of each of the two halves, the older and the newer. Not in the paper."
+    )
+    min_share: float = Field(
+        0.5, gt=0, le=1, description="Least share of the newer rollouts that the other answer has. Not in the paper."
+    )
+
+
 class CurriculumSettings(Settings):
     """What changes while training goes on, and when."""
 
     pools: PoolSettings = Field(default_factory=PoolSettings, description="Pools by pass rate.")
+    disputes: DisputeSettings = Field(
+        default_factory=DisputeSettings, description="Labels that training speaks against are set aside."
+    )
     reward_plateau: PlateauSettings = Field(
         default_factory=PlateauSettings, description="Flat reward: harder problems come in, solved ones retire."
     )

@@ -20,11 +20,14 @@ from atexit import _ncallbacks as _exit_functions
 from atexit import _run_exitfuncs as _run_exit_functions
 from collections.abc import Callable
 from os import _exit
-from typing import Any, NoReturn
 
-from . import fresh, kernel
+from . import fresh
 from .confinement import IGNORED, GetRequest
 from .forker import arguments_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
 
 WELCOME = frozenset(
     "abc array ast bisect cmath codecs collections contextlib copy dataclasses datetime decimal enum fileinput "
@@ -200,7 +203,6 @@ def make_ready(program: Program, folder: str, calls: int) -> Callable[[GetReques
     _count_recursion_from(_depth() + calls)
     gc.freeze()
     fresh.fill_pools()
-    kernel.trim()
     return run
 
 

@@ -9,19 +9,22 @@ The compiled library (`start.c`) runs the calls where there is one, else Python 
 
 from __future__ import annotations
 
+import _socket
 import contextlib
 import ctypes
 import os
 import resource
 import signal
-import socket
 import struct
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
 
 from . import kernel
 from .filter import EXEC_DESCRIPTOR, Template
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
 
 REPORT = 3
 FAILED_TO_START = 70
@@ -39,7 +42,7 @@ NOTHING = b"."
 """A request without arguments; an empty message would mean the end."""
 GetRequest = Callable[[], bytes]
 """Gives the text of a request, which may be long."""
-NUMBER, _THREE = struct.Struct("i"), struct.Struct("3i")
+NUMBER, STREAMS = struct.Struct("i"), struct.Struct("3i")
 
 GONE, DIED = -1, 0
 Counted = tuple[int, float, float, int, list[int]]
@@ -144,7 +147,7 @@ class Confinement:
     """The calls for one kind of process, made ready once; ``standard`` are the streams of the one that is started.
 
     ``binary``: the descriptor of an executable file; then the last call executes it, and `command` must be given
-    before each start. ``around``: a filter for the process that serves, which comes before the other.
+    before each start.
     """
 
     def __init__(
@@ -155,9 +158,8 @@ class Confinement:
         ruleset: int,
         binary: int = -1,
         last: Sequence[Step] = (),
-        around: Template | None = None,
     ) -> None:
-        self._library, self._filter, self._around = library, filtering, around
+        self._library, self._filter = library, filtering
         self.calls = 0 if library is None else 2
         """How many calls deeper than who calls `serve` the program starts."""
         self._called: tuple[list[bytes], list[bytes]] | None = None
@@ -248,7 +250,7 @@ class Confinement:
 
         return start
 
-    def serve(self, link: socket.socket, run: Callable[[GetRequest | None], NoReturn]) -> GetRequest | None:
+    def serve(self, link: _socket.socket, run: Callable[[GetRequest | None], NoReturn]) -> GetRequest | None:
         """Start a process per request from ``link``, which comes with three descriptors; answer with its number.
 
         Each is a child of this process's parent, confined, and calls ``run`` with what gives the request's text, or
@@ -256,8 +258,6 @@ class Confinement:
         None is returned, once nobody asks any more.
         """
         self._plan.flags = kernel.CLONE_PARENT
-        if self._around is not None:
-            kernel.call("seccomp", kernel.SECCOMP_SET_MODE_FILTER, 0, self._around.address)
         if self._library is None:
             return self._serve(link)
         plan, text = self._plan, ctypes.create_string_buffer(REQUEST_BYTES)
@@ -268,14 +268,14 @@ class Confinement:
             raise OSError(ctypes.get_errno(), "no new process can be made")
         return None
 
-    def _serve(self, link: socket.socket) -> GetRequest | None:
+    def _serve(self, link: _socket.socket) -> GetRequest | None:
         """Do what the library's ``served`` does, more slowly."""
-        room = socket.CMSG_SPACE(_THREE.size)
+        room = _socket.CMSG_SPACE(STREAMS.size)
         while True:
-            request, beside, _, _ = link.recvmsg(REQUEST_BYTES, room, socket.MSG_CMSG_CLOEXEC)
+            request, beside, _, _ = link.recvmsg(REQUEST_BYTES, room, _socket.MSG_CMSG_CLOEXEC)
             if not request:
                 return None
-            standard = _THREE.unpack(beside[0][2])
+            standard = STREAMS.unpack(beside[0][2])
             pid = self.start(standard)
             if pid == 0:
                 return lambda: request

@@ -7,6 +7,8 @@ import stat
 
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 BLOCK, UNREADABLE = 4096, 1 << 60
+MOST_FILES = 20_000
+"""What a file system of a slot's own has room for; beyond it a folder that is none counts as too full."""
 
 
 def place(folder: str, names: list[str], descriptors: list[int], mode: int) -> None:
@@ -17,6 +19,21 @@ def place(folder: str, names: list[str], descriptors: list[int], mode: int) -> N
         out = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode)
         copy_bytes(descriptor, out)
         os.close(out)
+
+
+def fetch(folder: str, name: str, artifact: int) -> bool:
+    """Copy the file that a tool wrote into the artifact; return whether it is there."""
+    try:
+        descriptor = os.open(os.path.join(folder, name), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return False
+    try:
+        regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
+        if regular:
+            copy_bytes(descriptor, artifact)
+        return regular
+    finally:
+        os.close(descriptor)
 
 
 def empty(folder: str) -> None:
@@ -58,16 +75,20 @@ def _dissolve(name: str, root: int) -> None:
 def used_bytes(folder: str, apart: bool) -> int:
     """Return bytes of the files in it; ``apart``: it is a file system of its own.
 
-    Else each file and folder counts at least a block, and what cannot be read counts as more than any limit.
+    Else each file and folder counts at least a block, and what cannot be read counts as more than any limit. So does a
+    crowd of files: a program that puts a link to ``/`` in a folder's place meanwhile has the host counted.
     """
     if apart:
         state = os.statvfs(folder)
         return (state.f_blocks - state.f_bfree) * state.f_frsize
-    total, folders = 0, [folder]
+    total, count, folders = 0, 0, [folder]
     while folders:
         try:
             with os.scandir(folders.pop()) as entries:
                 for entry in entries:
+                    count += 1
+                    if count > MOST_FILES:
+                        return UNREADABLE
                     total += max(BLOCK, entry.stat(follow_symlinks=False).st_blocks * 512)
                     if entry.is_dir(follow_symlinks=False):
                         folders.append(entry.path)

@@ -6,17 +6,21 @@ holds no input and no output, only the descriptors it hands to the child it make
 
 from __future__ import annotations
 
+import _socket
 import os
 import resource
-import socket
 from collections.abc import Callable
-from typing import NoReturn
 
 from .confinement import NOTHING, NUMBER, Confinement, GetRequest
 
-Run = Callable[[GetRequest | None], NoReturn]
-"""Becomes the program; called with the function that returns its request, if that has arguments."""
-Prepare = Callable[[], Run]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+    Run = Callable[[GetRequest | None], NoReturn]
+    """Becomes the program; called with the function that returns its request, if that has arguments."""
+    Prepare = Callable[[], Run]
+
 SEPARATOR = "\0"
 
 
@@ -30,7 +34,7 @@ def arguments_of(get_request: GetRequest) -> list[str]:
     return get_request().decode().split(SEPARATOR)[1:]
 
 
-def serve(link: socket.socket, prepare: Prepare, confinement: Confinement) -> NoReturn:
+def serve(link: _socket.socket, prepare: Prepare, confinement: Confinement) -> NoReturn:
     """Make the program ready, send its peak memory (KiB), then fork per request and answer with the process number."""
     try:
         run = prepare()

@@ -35,10 +35,6 @@ _libc.syscall.restype = ctypes.c_long
 _libc.prctl.argtypes = (ctypes.c_int, *(4 * (ctypes.c_ulong,)))
 _close_range = _libc["syscall"]
 _close_range.argtypes = (ctypes.c_long, *(3 * (ctypes.c_uint,)))
-_trims = hasattr(_libc, "malloc_trim")
-_libc.malloc.restype, _libc.malloc.argtypes = ctypes.c_void_p, (ctypes.c_size_t,)
-_libc.free.restype, _libc.free.argtypes = None, (ctypes.c_void_p,)
-_libc.sbrk.restype, _libc.sbrk.argtypes = ctypes.c_void_p, (ctypes.c_ssize_t,)
 _libc.mincore.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p)
 _holding = ctypes.PyDLL(None, use_errno=True)
 _fork = _holding.fork
@@ -227,12 +223,6 @@ def resident(address: int) -> bool:
     return _libc.mincore(address, 1, flags) == 0 and flags.raw[0] & 1 == 1
 
 
-def trim() -> None:
-    """Give back whole pages that are free (malloc_trim(3)). Do nothing where the C library is not glibc."""
-    if _trims:
-        _libc.malloc_trim(ctypes.c_size_t(0))
-
-
 def set_thread_stack(size: int) -> None:
     """Set the stack of threads that name none (pthread_setattr_default_np(3)); else it is as RLIMIT_STACK was."""
     if hasattr(_libc, "pthread_setattr_default_np"):
@@ -240,17 +230,3 @@ def set_thread_stack(size: int) -> None:
         _libc.pthread_attr_init(attributes)
         _libc.pthread_attr_setstacksize(attributes, ctypes.c_size_t(size))
         _libc.pthread_setattr_default_np(attributes)
-
-
-def heap_end() -> int:
-    """Return the address where the memory of malloc(3) ends (sbrk(2))."""
-    return int(_libc.sbrk(0) or 0)
-
-
-def take_below(end: int, size: int) -> bool:
-    """Take this many bytes for good (malloc(3)). Free them and return False where they do not lie below ``end``."""
-    address = _libc.malloc(size)
-    if address is not None and address < end:
-        return True
-    _libc.free(address)
-    return False

@@ -11,7 +11,6 @@ import json
 import os
 import signal
 import sys
-from typing import NamedTuple
 
 from . import kernel
 
@@ -26,19 +25,22 @@ DEVICES = {"run": ("null", "zero", "full", "random", "urandom"), "compile": ("nu
 INNER_ID = 1000
 
 
-class Plan(NamedTuple):
+class Plan:
     """What the judge asks of a slot; see `curation.verify.sandbox.slot` for where the values come from."""
 
     rung: str
     kind: str
     control: int
     uid: int
-    binds: tuple[str, ...]
-    hidden: tuple[str, ...]
+    binds: list[str]
+    hidden: list[str]
     scratch: str
     scratch_mb: int
     packages: str
     library: str
+
+    def __init__(self, words: dict[str, object]) -> None:
+        vars(self).update(words)
 
     @property
     def apart(self) -> bool:
@@ -213,8 +215,7 @@ def main(argument: str) -> None:
     """Run a slot: ``argument`` is the `Plan` as JSON."""
     from . import supervisor
 
-    words = json.loads(argument)
-    plan = Plan(**{**words, "binds": tuple(words["binds"]), "hidden": tuple(words["hidden"])})
+    plan = Plan(json.loads(argument))
     try:
         library = supervisor.preload(plan)
         ruleset, alone = enter(plan)

@@ -21,8 +21,8 @@ run by then is reported first, and the slot is thrown away with all that lies in
 
 from __future__ import annotations
 
+import _socket
 import contextlib
-import fcntl
 import gc
 import importlib
 import itertools
@@ -32,12 +32,9 @@ import resource
 import select
 import signal
 import site
-import socket
-import stat
 import sys
 import time
 from collections.abc import Callable
-from typing import Any, NoReturn
 
 from . import child, folder, forker, fresh, kernel, watch
 from .confinement import (
@@ -46,6 +43,7 @@ from .confinement import (
     GONE,
     NUMBER,
     REPORT,
+    STREAMS,
     THREAD_STACK,
     Confinement,
     Library,
@@ -56,9 +54,14 @@ from .confinement import (
 from .filter import Template
 from .launcher import Plan, move_imports
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
+
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": "/tmp"}
-MESSAGE, DESCRIPTORS = 1 << 16, 64
-AHEAD_S, AHEAD_BYTES = 0.02, 1 << 20
+MESSAGE, DESCRIPTORS = 1 << 16, 253
+"""Bytes of a message, and descriptors beside it: as many as the kernel takes."""
+AHEAD_S, AHEAD_BYTES = 0.05, 1 << 20
 """Tests that were sent together are reported one by one once they took so long or wrote so much."""
 Start = Callable[[list[str], list[list[int]]], Started]
 """Starts the first of some tests, which have standard streams each, with these arguments; some more if it can."""
@@ -98,27 +101,28 @@ class Supervisor:
         self.plan, self.library, self.alone = plan, library, alone
         self.control, self.report, self.ruleset = self._own_descriptors(ruleset)
         self.folder = "/tmp" if plan.apart else plan.scratch
-        kinds = ("compiler",) if plan.kind == "compile" else ("forker", "forked", "binary")
+        kinds = ("compiler",) if plan.kind == "compile" else ("python", "binary")
         self.filters = {} if plan.rung == "none" else {kind: Template(kind) for kind in kinds}
         self.environment = {**ENVIRONMENT, "HOME": self.folder}
         if self.folder != "/tmp":
             self.environment["TMPDIR"] = self.folder
-        self.forks = plan.apart and alone and watch.resident_kb(os.getpid()) > 0
+        self.forks = plan.apart and alone and watch.sees_children()
 
-    def _own_descriptors(self, ruleset: int) -> tuple[socket.socket, int, int]:
+    def _own_descriptors(self, ruleset: int) -> tuple[_socket.socket, int, int]:
         """Return the control socket, the report pipe and Landlock's rules, out of the way of what programs are given.
 
         At 0, 1 and 2 stand empty files, over which the streams of programs are made ready; at 3 the report pipe's end.
         """
         source, target = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         numbers = [number for number in (target, self.plan.control, source, ruleset) if number >= 0]
-        high = [fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, 64) for number in numbers]
-        kernel.close_from(0, 63)
+        free = max(*numbers, 15) + 1
+        high = [os.dup2(number, free + place, inheritable=False) for place, number in enumerate(numbers)]
+        kernel.close_from(0, free - 1)
         for _ in range(REPORT):
             os.memfd_create("empty", 0)
-        low = [fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, REPORT) for number in high]
-        kernel.close_from(64)
-        return socket.socket(fileno=low[1]), low[2], low[3] if ruleset >= 0 else -1
+        low = [os.dup2(number, REPORT + place, inheritable=False) for place, number in enumerate(high)]
+        kernel.close_from(REPORT + len(low))
+        return _socket.socket(fileno=low[1]), low[2], low[3] if ruleset >= 0 else -1
 
     def leave(self) -> NoReturn:
         """End this process when the judge is gone, and leave nothing behind."""
@@ -135,10 +139,11 @@ class Supervisor:
 
     def receive(self) -> tuple[dict[str, Any], list[int]]:
         """Return the next message; ends the process when the judge is gone."""
-        data, descriptors, _, _ = socket.recv_fds(self.control, MESSAGE, DESCRIPTORS, socket.MSG_CMSG_CLOEXEC)
+        room = _socket.CMSG_SPACE(DESCRIPTORS * NUMBER.size)
+        data, beside, _, _ = self.control.recvmsg(MESSAGE, room, _socket.MSG_CMSG_CLOEXEC)
         if not data:
             self.leave()
-        return json.loads(data), descriptors
+        return json.loads(data), [number for _, _, packed in beside for (number,) in NUMBER.iter_unpack(packed)]
 
     def _confined(
         self, kind: str, limits: dict[str, Any], binary: int = -1, spared: tuple[int, ...] = ()
@@ -147,30 +152,31 @@ class Supervisor:
         ready, filters = limits_of(limits, self.alone), self.filters
         if spared:
             filters = {name: Template(name, spared) for name in self.filters}
-        last, around = ([("close", (REPORT,))], filters.get("forker")) if kind == "forked" else ([], None)
-        return Confinement(self.library, ready, filters.get(kind), self.ruleset, binary, last, around)
+        last, ruleset = ([("close", (REPORT,))], -1) if kind == "python" else ([], self.ruleset)
+        return Confinement(self.library, ready, filters.get(kind), ruleset, binary, last)
 
     def python(self, limits: dict[str, Any], source: int) -> None:
         """Run tests of a Python program, each forked by a process that has the program ready, until the end.
 
-        The parser meets foreign text, so that process does the compiling.
+        The parser meets foreign text, so that process does the compiling, under Landlock's rules where there are some.
         """
-
         limits["tree"] = limits["tree"] and self.forks
-        link, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        confinement = self._confined("forked", limits)
+        link, theirs = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
+        confinement = self._confined("python", limits)
         pid = kernel.fork()
         if pid == 0:
             link.close()
             self.control.close()
             if limits["tree"]:
-                confinement = self._confined("forked", limits, spared=(os.getppid(), os.getpid()))
+                confinement = self._confined("python", limits, spared=(os.getppid(), os.getpid()))
+            if self.ruleset >= 0:
+                kernel.call("landlock_restrict_self", self.ruleset)
             calls = confinement.calls
             forker.serve(
                 theirs, lambda: child.make_ready(child.compiled(source, limits), self.folder, calls), confinement
             )
         theirs.close()
-        with link:
+        with contextlib.closing(link):
             peak_kb = self._next_number(link)
             if peak_kb:
                 self.reply(peak_kb=peak_kb)
@@ -190,7 +196,7 @@ class Supervisor:
         control, ahead = self.control.fileno(), (AHEAD_S, AHEAD_BYTES)
         return confinement.trial(control, self.folder, watch.TICK_S, ahead, link)
 
-    def _forking(self, link: socket.socket, confinement: Confinement) -> Start:
+    def _forking(self, link: _socket.socket, confinement: Confinement) -> Start:
         """Return the function that starts tests through the process at the other end of ``link``."""
         start = None if self.library is None else self._trial(confinement, link.fileno())
 
@@ -198,7 +204,7 @@ class Supervisor:
             request = forker.request_of(words)
             if start is not None:
                 return start(request, streams)
-            socket.send_fds(link, [request], streams[0])
+            link.sendmsg([request], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, STREAMS.pack(*streams[0]))])
             pid = self._next_number(link)
             return [], (pid, os.pidfd_open(pid) if pid else -1, 0.0)
 
@@ -223,7 +229,7 @@ class Supervisor:
         watch.kill_rest(self.plan.apart)
         self.reply(done=True)
 
-    def _next_number(self, link: socket.socket) -> int:
+    def _next_number(self, link: _socket.socket) -> int:
         """Return the next number that the forking process sends; 0 when it has died."""
         poll = select.poll()
         poll.register(link, select.POLLIN)
@@ -243,7 +249,8 @@ class Supervisor:
             message, descriptors = self.receive()
             if message["op"] == "end":
                 return True
-            tests, ran, alive = [], list[dict[str, Any]](), True
+            ran: list[dict[str, Any]] = []
+            tests, alive = [], True
             for names in message["files"]:
                 tests.append((descriptors[: 3 + len(names)], names))
                 del descriptors[: 3 + len(names)]
@@ -344,23 +351,9 @@ class Supervisor:
         used = self._used(watched, pid, os.pidfd_open(pid))
         used["failed"] = self._failed(used["status"])
         watch.kill_rest(self.plan.apart)
-        written = used["status"] == 0 and self._fetch(message["output"], artifact)
+        written = used["status"] == 0 and folder.fetch(self.folder, message["output"], artifact)
         self.reply(**used, written=written)
         self._clean([])
-
-    def _fetch(self, name: str, artifact: int) -> bool:
-        """Copy the file that a tool wrote into the artifact; return whether it is there."""
-        try:
-            descriptor = os.open(os.path.join(self.folder, name), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        except OSError:
-            return False
-        try:
-            regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
-            if regular:
-                folder.copy_bytes(descriptor, artifact)
-            return regular
-        finally:
-            os.close(descriptor)
 
     def serve(self) -> None:
         """Serve messages until the judge is gone."""

@@ -13,9 +13,12 @@ import select
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 from .folder import used_bytes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 TICK_S = 0.01
 HARD_WALL = 10
@@ -44,6 +47,12 @@ def descendants(pid: int) -> Iterator[int]:
                 yield from children
         except GONE:
             continue
+
+
+def sees_children() -> bool:
+    """Return whether /proc tells a process's memory and children here; else what a program starts cannot be held."""
+    pid = os.getpid()
+    return resident_kb(pid) > 0 and os.path.exists(f"/proc/{pid}/task/{pid}/children")
 
 
 def kill_rest(apart: bool, spare: int = 0) -> None:

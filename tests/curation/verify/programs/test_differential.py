@@ -17,7 +17,8 @@ import pytest
 
 from curation.records import VerifierError
 from curation.verify.programs.extraction import CodeLang
-from curation.verify.programs.problem import CodeVerdict, Submission
+from curation.verify.programs.judge import judge_programs
+from curation.verify.programs.problem import CodeProblem, CodeTest, CodeVerdict, Submission
 from curation.verify.programs.running import failure_of
 from curation.verify.programs.tools import Program, Runner
 from curation.verify.sandbox import Ending, Limits, RunResult
@@ -156,6 +157,24 @@ def corpus(runner: Runner) -> list[tuple[CodeLang, str]]:
     lacking = (set() if box.forks else WITH_PROCESSES) | (WITHOUT_TMP if box.rung == "landlock" else set())
     assert box.forks or "programs cannot start processes" in box.description
     return [(lang, name) for lang, name in names if name not in lacking]
+
+
+def test_what_a_weaker_rung_cannot_do_is_told_with_the_verdict() -> None:
+    tests = (CodeTest(b"", b"3"),)
+    with Runner(1, rung="landlock") as runner:
+        try:
+            runner.open()
+        except VerifierError as why:
+            pytest.skip(f"{why}")
+        jobs = [
+            (CodeProblem(name, tests), Submission(CodeLang.CPP, CPP_STYLES[name][0]))
+            for name in ("fork and wait", "tmpfile")
+        ]
+        forked, filed = judge_programs(runner, jobs)
+    assert forked.verdict is CodeVerdict.WA
+    assert forked.how.endswith("; it may want processes of its own, which rung 'landlock' does not allow here")
+    assert filed.verdict is CodeVerdict.RTE
+    assert filed.how.endswith("; it may want files in /tmp, which rung 'landlock' does not allow")
 
 
 def test_there_are_enough_styles() -> None:

@@ -80,6 +80,15 @@ def test_sources_leave_nothing_for_the_next(box: Sandbox) -> None:
     assert not built(box, '#include "secret.h"\nint main(){ return X; }').ok
 
 
+def test_a_program_of_a_hundred_files_compiles(box: Sandbox) -> None:
+    headers = {f"part{number}.h": f"int part{number} = {number};\n".encode() for number in range(100)}
+    main = "".join(f'#include "{name}"\n' for name in headers) + "int main() { return part99; }"
+    compiled = box.compile({"main.cpp": main.encode(), **headers}, ["g++", "main.cpp"])
+    assert compiled.artifact is not None, compiled
+    (ran,) = box.run_binary(compiled.artifact, [b""], Limits())
+    assert ran.exit_code == 99
+
+
 def test_an_output_that_is_no_program_is_not_run(box: Sandbox) -> None:
     (ran,) = box.run_binary(b"not an ELF file", [b""], Limits())
     assert ran.ending is Ending.BROKEN

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from curation.verify.sandbox import Ending, Limits, RunResult, Sandbox
+from curation.verify.sandbox.inside import folder
 
 Runner = Callable[..., RunResult]
 
@@ -113,6 +114,29 @@ def test_what_a_program_leaves_is_its_own_fault(box: Sandbox, way: str) -> None:
 def test_files_with_long_names_are_found_too(box: Sandbox) -> None:
     leave = "import os\nprint(len(os.listdir('.')))\nfor name in 'ab': open(name * 255, 'w').close()"
     assert [ran.stdout for ran in box.run_python(leave, [b"", b"", b""], Limits(cpu_s=1))] == [b"0\n"] * 3
+
+
+def test_a_link_in_a_folders_place_has_no_host_counted(python: Runner) -> None:
+    swapping = """
+        import ctypes, os, time
+        os.mkdir("a"), os.symlink("/", "b")
+        swap = ctypes.CDLL(None).renameat2
+        until = time.process_time() + 0.3
+        while time.process_time() < until:
+            for _ in range(100): swap(-100, b"a", -100, b"b", 2)
+    """
+    ran = python(textwrap.dedent(swapping), limits=Limits(cpu_s=2.0))
+    assert ran.ending in {Ending.EXITED, Ending.OUTPUT_LIMIT}, ran
+
+
+def test_a_crowd_of_files_is_too_much_before_it_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "inner").mkdir()
+    for number in range(5):
+        (tmp_path / "inner" / f"{number}").touch()
+    monkeypatch.setattr(folder, "MOST_FILES", 6)
+    assert folder.used_bytes(str(tmp_path), apart=False) == 6 * folder.BLOCK
+    monkeypatch.setattr(folder, "MOST_FILES", 5)
+    assert folder.used_bytes(str(tmp_path), apart=False) == folder.UNREADABLE
 
 
 def test_the_parents_environment_is_not_seen(python: Runner, monkeypatch: pytest.MonkeyPatch) -> None:

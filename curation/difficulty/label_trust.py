@@ -1,0 +1,360 @@
+"""Label trust: the probability that a reference is wrong, from everyone's answers, with reliabilities that are learnt.
+
+A problem's reference is wrong with probability ``share``, learnt. Whatever the truth is, a policy of ability t finds
+it as in `curation.difficulty.item_response` (difficulty, beta noise). Wrong answers are no independent votes: of one
+policy's wrong answers the next is one that it gave before with probability count / (theta + its wrong answers so far),
+and an answer that is new to it is another's with probability policies / (gamma + such answers so far) (Chinese
+restaurant processes: Ewens 1972, Teh et al. 2006). Each problem has a pair (theta, gamma) of a grid; how many problems
+have which is learnt, for easy and for hard problems apart. So equal answers of one policy count little where its errors
+are systematic, and a trap that all policies fall into counts as one. The source that gave the reference is one more
+such voter, and so is the source of each conflicting copy.
+
+Every hypothesis is weighed: the reference is right, one of the given answers is, none is. Abilities are learnt against
+the answer that is likeliest right (Dawid and Skene 1979), by turns with the rest, by EM.
+
+Invariants: pure; the order of rows changes nothing; a problem without an attempt has the prior.
+Not here: what is done at which probability (`curation.config.difficulty.LabelSettings`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
+import polars as pl
+
+from curation.difficulty.item_response import ItemResponseModel, fit, rising
+from curation.difficulty.label_votes import REFERENCE, SOURCE, VotePatterns, vote_patterns
+from curation.difficulty.observations import Array, Indices
+from curation.records import DropReason
+
+VERSION = "label-trust@1"
+
+LABEL = pl.Schema(
+    {
+        "problem": pl.String(),
+        "wrong_label": pl.Float64(),  # probability that the reference is wrong
+        "rival_class": pl.Int32(),  # the answer that is likeliest right if the reference is not; null where none is
+        "rival_right": pl.Float64(),  # probability that it is right
+    }
+)
+
+MOST_PROBLEMS = 5_000
+"""Problems that reliabilities are learnt from; drawn where there are more."""
+
+_CONCENTRATIONS = (0.1, 0.4, 1.5, 6.0, 40.0)
+_TRAPS = np.array(list(product(_CONCENTRATIONS, _CONCENTRATIONS)))
+"""[traps, 2] theta and gamma."""
+
+_LEVELS = 3
+"""Levels of difficulty whose traps are learnt apart."""
+
+_PRIOR_SHARE, _SHARE_PROBLEMS = 0.02, 50.0
+"""The share of wrong labels begins at this, held by so many problems."""
+
+_TRAP_PROBLEMS = 20.0
+"""Problems by which the traps of a level are held to those of all levels, and these to the flat distribution."""
+
+_LURED, _LURED_TOO = 0.03, 0.4
+"""How often one policy, and another with it, answers a sound problem wrongly just as consistently as it answers others
+rightly. No data of few policies tell; set so that one policy's word alone never outweighs a reference."""
+
+_TURNS, _MOST_ROUNDS, _TOLERANCE = 3, 100, 1e-4
+_CHUNK = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class LabelModel:
+    """Reliabilities, and how many labels are wrong.
+
+    Args:
+        items: abilities, difficulties and noise, by the likeliest answers.
+        traps: [levels, traps] how many problems of each level of difficulty have which pair of concentrations.
+        share: of wrong labels.
+    """
+
+    items: ItemResponseModel
+    traps: Array
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Likelihoods:
+    """Log-likelihoods of hypotheses, apart from what is learnt here.
+
+    Args:
+        pattern, place: [hypotheses] of which pattern, and which answer is right: 0 the reference, above it another's,
+            one more than there are: none of them. Sorted by pattern.
+        solved: [hypotheses, levels] of who finds that answer, with the level's weight.
+        agreed: [hypotheses, traps] of who agrees on which wrong answers.
+        lured: [hypotheses] how likely it is that whoever gave this answer was lured; minus infinity where nobody did.
+    """
+
+    pattern: Indices
+    place: Indices
+    solved: Array
+    agreed: Array
+    lured: Array
+
+
+def label_posteriors(
+    model: LabelModel, votes: pl.DataFrame, problems: pl.Series, settled: tuple[str, ...] = ()
+) -> pl.DataFrame:
+    """Return `LABEL` rows in the order of ``problems``.
+
+    Args:
+        votes: `curation.difficulty.label_votes.VOTES` rows.
+        settled: problems whose reference a person accepted; they are right.
+    """
+    seen = vote_patterns(votes, problems, settled)
+    posteriors, likelihoods = _posterior(seen, model)
+    is_rival = (likelihoods.place > REFERENCE) & (likelihoods.place <= seen.answers[likelihoods.pattern])
+    size = len(seen.answers)
+    right = np.zeros(size)
+    at = likelihoods.place == REFERENCE
+    right[likelihoods.pattern[at]] = posteriors[at].sum(axis=1)
+    rivals = pl.DataFrame(
+        {
+            "pattern": likelihoods.pattern[is_rival],
+            "place": likelihoods.place[is_rival].astype(np.int32),
+            "rival_right": posteriors[is_rival].sum(axis=1),
+        }
+    ).sort("pattern", "rival_right", "place", descending=[False, True, False])
+    best = rivals.unique("pattern", keep="first", maintain_order=True)
+    table = (
+        pl.DataFrame({"problem": seen.problems, "pattern": seen.pattern, "wrong_label": 1 - right[seen.pattern]})
+        .join(best, on="pattern", how="left")
+        .join(seen.classes.rename({"answer_class": "rival_class"}), on=["problem", "place"], how="left")
+        .with_columns(pl.col("rival_right").fill_null(0.0), pl.col("wrong_label").clip(0.0, 1.0))
+    )
+    return (
+        problems.alias("problem")
+        .to_frame()
+        .join(table, on="problem", how="left", maintain_order="left")
+        .select(LABEL.names())
+        .cast(LABEL)
+    )
+
+
+def fit_labels(votes: pl.DataFrame, settled: tuple[str, ...] = (), seed: int = 0) -> LabelModel:
+    """Return the reliabilities and the share of wrong labels that these votes speak for.
+
+    Args:
+        votes, settled: as in `label_posteriors`.
+        seed: of the draw where there are more than `MOST_PROBLEMS`.
+
+    Raises:
+        GoldilocksError: nobody voted.
+    """
+    ids = votes["problem"].unique().sort()
+    if len(ids) > MOST_PROBLEMS:
+        ids = ids.gather(np.sort(np.random.default_rng(seed).permutation(len(ids))[:MOST_PROBLEMS]))
+        votes = votes.join(ids.alias("problem").to_frame(), on="problem", how="semi")
+    seen = vote_patterns(votes, ids, settled)
+    traps = np.full((_LEVELS, len(_TRAPS)), 1 / len(_TRAPS))
+    model = LabelModel(fit(_counts(votes, None), slopes=True), traps, _PRIOR_SHARE)
+    for turn in range(_TURNS):
+        model = _learn(seen, model)
+        if turn + 1 < _TURNS:
+            labels = label_posteriors(model, votes, ids, settled)
+            model = replace(model, items=fit(_counts(votes, labels), slopes=True))
+    return model
+
+
+def _counts(votes: pl.DataFrame, labels: pl.DataFrame | None) -> pl.DataFrame:
+    """Return problem, policy, correct and judged against the likeliest answer; at first against the reference."""
+    policies = votes.filter(~pl.col("policy").str.starts_with(SOURCE))
+    right = pl.lit(REFERENCE, pl.Int32)
+    if labels is not None:
+        rival = pl.when(pl.col("rival_right") >= pl.col("wrong_label") / 2).then("rival_class").otherwise(-1)
+        truth = labels.select("problem", right=pl.when(pl.col("wrong_label") > 0.5).then(rival).otherwise(REFERENCE))
+        policies = policies.join(truth, on="problem", how="left")
+        right = pl.col("right")
+    return policies.group_by("problem", "policy").agg(
+        pl.col("votes").filter((pl.col("answer_class") == right).fill_null(False)).sum().alias("correct"),
+        pl.col("votes").sum().alias("judged"),
+    )
+
+
+def _learn(seen: VotePatterns, model: LabelModel) -> LabelModel:
+    """Learn traps and share by EM, with abilities as they are."""
+    found = _likelihoods(seen, model.items)
+    frequency, size = seen.frequency, seen.frequency.sum()
+    witnesses = sum(not name.startswith(SOURCE) for name in seen.policies)
+    held = max(_SHARE_PROBLEMS, size / (witnesses - 1)) if witnesses > 1 else None
+    last = -np.inf
+    for _ in range(_MOST_ROUNDS):
+        joint, likelihood = _normalised(found, model, seen)
+        mass = joint * frequency[found.pattern][:, None]
+        wrong = float(mass[found.place != REFERENCE].sum())
+        share = _PRIOR_SHARE
+        if held is not None:
+            share = (wrong + _PRIOR_SHARE * held) / (size - float(seen.is_settled @ frequency) + held)
+        counts = np.stack([_trap_counts(found.agreed, model.traps[level], mass[:, level]) for level in range(_LEVELS)])
+        whole = (counts.sum(axis=0) + _TRAP_PROBLEMS / len(_TRAPS)) / (counts.sum() + _TRAP_PROBLEMS)
+        traps = counts + _TRAP_PROBLEMS * whole
+        model = replace(model, traps=traps / traps.sum(axis=1, keepdims=True), share=share)
+        total = float(frequency @ likelihood)
+        if abs(total - last) < _TOLERANCE * size:
+            break
+        last = total
+    return model
+
+
+def _trap_counts(agreed: Array, traps: Array, mass: Array) -> Array:
+    """Return [traps] how much of the mass [hypotheses] is each trap's."""
+    logs = agreed + np.log(traps)
+    shares = np.exp(logs - logs.max(axis=1, keepdims=True))
+    return np.asarray(mass @ (shares / shares.sum(axis=1, keepdims=True)))
+
+
+def _posterior(seen: VotePatterns, model: LabelModel) -> tuple[Array, _Likelihoods]:
+    found = _likelihoods(seen, model.items)
+    return _normalised(found, model, seen)[0], found
+
+
+def _normalised(found: _Likelihoods, model: LabelModel, seen: VotePatterns) -> tuple[Array, Array]:
+    """Return [hypotheses, levels] posteriors, and [patterns] the log-likelihood."""
+    logs = found.solved + _log_sums(found.agreed[:, None, :] + np.log(model.traps)[None])
+    is_reference = found.place == REFERENCE
+    logs = logs + np.where(is_reference, np.log(1 - model.share), np.log(model.share))[:, None]
+    starts = np.flatnonzero(np.diff(found.pattern, prepend=-1))
+    right = np.log(model.share) - np.log(1 - model.share)
+    with np.errstate(divide="ignore"):
+        lure = np.stack(
+            [np.logaddexp.reduceat(column, starts) for column in (logs + found.lured[:, None] - right).T], 1
+        )
+    logs[starts] = np.logaddexp(logs[starts], lure)
+    logs[~is_reference & (seen.is_settled[found.pattern] > 0)] = -np.inf
+    top = np.maximum.reduceat(logs.max(axis=1), starts)
+    shares = np.exp(logs - top[found.pattern][:, None])
+    totals = np.add.reduceat(shares.sum(axis=1), starts)
+    return shares / totals[found.pattern][:, None], np.log(totals) + top
+
+
+def _log_sums(logs: Array) -> Array:
+    """Return the logarithm of the sums of exponentials along the last axis."""
+    top = logs.max(axis=-1, keepdims=True)
+    return np.asarray(np.log(np.exp(logs - top).sum(axis=-1)) + top[..., 0])
+
+
+def _likelihoods(seen: VotePatterns, items: ItemResponseModel) -> _Likelihoods:
+    """Return the log-likelihoods of every hypothesis on every pattern."""
+    sizes = seen.answers + 2
+    pattern = np.repeat(np.arange(len(sizes)), sizes)
+    begin = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    place = np.arange(len(pattern)) - begin[pattern]
+    cell = begin[seen.cell_pattern] + seen.cell_place  # the hypothesis that a cell's answer is right
+    solved = _solved(seen, items, pattern, cell)
+    voters = np.bincount(cell, minlength=len(pattern))
+    is_lure = (place > REFERENCE) & (voters > 0)
+    lured = np.where(is_lure, np.log(_LURED) + (voters - 1) * np.log(_LURED_TOO), -np.inf)
+    return _Likelihoods(pattern, place, solved, _agreed(seen, pattern, place, begin, cell), lured)
+
+
+def _solved(seen: VotePatterns, items: ItemResponseModel, pattern: Indices, cell: Indices) -> Array:
+    """Return [hypotheses, levels] the log-likelihoods of who finds the right answer, by level of difficulty."""
+    none = _binomials(
+        items, seen, np.zeros(len(seen.ballot_judged), dtype=np.int64), np.arange(len(seen.ballot_judged))
+    )
+    base = np.zeros((len(seen.answers), len(items.weights)))
+    np.add.at(base, seen.ballot_pattern, none)
+    logs = base[pattern] + np.log(items.weights)
+    np.add.at(logs, cell, _binomials(items, seen, seen.cell_votes, seen.cell_ballot) - none[seen.cell_ballot])
+    below = np.cumsum(items.weights.reshape(-1, len(items.slopes)).sum(axis=1))
+    level = np.repeat(np.minimum((below * _LEVELS).astype(np.int64), _LEVELS - 1), len(items.slopes))
+    return np.stack([_log_sums(logs[:, level == number]) for number in range(_LEVELS)], axis=1)
+
+
+def _binomials(items: ItemResponseModel, seen: VotePatterns, correct: Indices, ballot: Indices) -> Array:
+    """Return [rows, grid] the log-likelihoods of so many correct ones on a ballot; a source errs by the prior share."""
+    table = np.zeros((len(correct), len(items.weights)))
+    judged, policy, k = seen.ballot_judged[ballot], seen.ballot_policy[ballot], items.concentration
+    for number, name in enumerate(seen.policies):
+        chosen = np.flatnonzero(policy == number)
+        if name.startswith(SOURCE):
+            table[chosen] = np.log(np.where(correct[chosen] > 0, 1 - _PRIOR_SHARE, _PRIOR_SHARE))[:, None]
+        if name not in items.abilities or not len(chosen):
+            continue
+        means, most = items.means(name), int(judged[chosen].max())
+        right, wrong = rising(means * k, most), rising((1 - means) * k, most)
+        whole = rising(np.array([k]), most)
+        table[chosen] = right[correct[chosen]] + wrong[(judged - correct)[chosen]] - whole[judged[chosen]]
+    return table
+
+
+def _agreed(seen: VotePatterns, pattern: Indices, place: Indices, begin: Indices, cell: Indices) -> Array:
+    """Return [hypotheses, traps] the log-likelihoods of who agrees on which wrong answers."""
+    theta, gamma = _TRAPS.T
+    size, patterns = len(pattern), len(seen.answers)
+    answered = seen.ballot_answered[seen.cell_ballot]
+    of_theta = rising(theta, int(seen.ballot_answered.max(initial=0)))
+    factorial = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, 2 + int(seen.cell_votes.max(initial=1)))))])
+    one = np.log(theta) + factorial[seen.cell_votes - 1][:, None]
+    base = np.zeros((patterns, len(_TRAPS)))
+    np.add.at(base, seen.cell_pattern, one)
+    np.add.at(base, seen.ballot_pattern, -of_theta[seen.ballot_answered])
+    logs = base[pattern]
+    np.add.at(logs, cell, -one + of_theta[answered] - of_theta[answered - seen.cell_votes])
+    voters = np.bincount(cell, minlength=size)  # of the answer that is right by the hypothesis
+    voters_of_reference = voters[begin][pattern]
+    all_voters = np.bincount(seen.cell_pattern, minlength=patterns)[pattern]
+    is_wrong = place != REFERENCE
+    ways = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, 2 + int(voters.max(initial=0)))))])
+    of_gamma = rising(gamma, int(all_voters.max(initial=0)) + 1)
+    each = np.where((place > REFERENCE) & (voters > 0), ways[np.maximum(voters - 1, 0)], 0.0)
+    others = np.bincount(pattern, weights=each, minlength=patterns)[pattern] - each
+    others = others + np.where(is_wrong, ways[voters_of_reference], 0.0)
+    is_none = place > seen.answers[pattern]
+    dishes = seen.answers[pattern] + is_none
+    logs += dishes[:, None] * np.log(gamma) + others[:, None]
+    return np.asarray(logs - of_gamma[all_voters - voters + is_wrong])
+
+
+LABEL_TRUST = pl.Schema(
+    {
+        **LABEL,
+        "rival_answer": pl.String(),  # the rival's first writing; null where there is none
+        "evidence": pl.String(),  # who says what, in words
+    }
+)
+
+
+def described(labels: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
+    """Return `LABEL_TRUST` rows: `LABEL` rows with the evidence in words.
+
+    Args:
+        answers: `curation.difficulty.label_votes.ANSWERS` rows.
+    """
+    rival = answers.select("problem", rival_class="answer_class", rival_answer="answer", rivals="policies")
+    backed = answers.filter(pl.col("answer_class") == REFERENCE).select("problem", backers="policies")
+    joined = labels.join(rival, on=["problem", "rival_class"], how="left", maintain_order="left").join(
+        backed, on="problem", how="left", maintain_order="left"
+    )
+    evidence = pl.format(
+        "wrong with probability {}: {} say {}, {} the reference",
+        pl.col("wrong_label").round(3),
+        pl.col("rivals").fill_null("none"),
+        pl.col("rival_answer").str.head(200).fill_null("one answer"),
+        pl.col("backers").fill_null("none"),
+    )
+    return joined.with_columns(evidence.alias("evidence")).select(LABEL_TRUST.names()).cast(LABEL_TRUST)
+
+
+def suspect_labels(decisions: pl.DataFrame, labels: pl.DataFrame, drop_above: float) -> pl.DataFrame:
+    """Return the decisions, with suspected_wrong_label where a reference is wrong with at least that probability.
+
+    Problems on which nothing could be decided stay undecided.
+
+    Args:
+        decisions: `curation.records.DECISION` rows, made without the rule of votes. labels: `LABEL_TRUST` rows of them.
+    """
+    told = decisions.select("problem").join(labels, on="problem", how="left", maintain_order="left")
+    undecided = decisions["reason"].is_in([DropReason.TOO_FEW_ATTEMPTS.value, DropReason.VERIFIER_FAILED.value])
+    accused = (told["wrong_label"] >= drop_above).fill_null(False) & ~undecided.fill_null(False)
+    return decisions.with_columns(
+        pl.when(accused).then(False).otherwise("keep").alias("keep"),
+        pl.when(accused).then(pl.lit(DropReason.SUSPECTED_WRONG_LABEL.value)).otherwise("reason").alias("reason"),
+        pl.when(accused).then(told["evidence"]).otherwise("evidence").alias("evidence"),
+    )

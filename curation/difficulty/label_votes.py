@@ -1,0 +1,243 @@
+"""Everyone's answers to each problem as votes on its label, in arrays: who gave which answer how often.
+
+Only the pattern matters: which policies gave the reference's answer how often, and which answers of theirs are the
+same. Problems with the same pattern are computed once. Names of classes do not matter, but for the reference's.
+
+A class that holds an answer which the verifier doubts is left out (`label_votes`): whether it is the reference's is not
+known, so it speaks neither for nor against it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from curation.difficulty.observations import Array, Indices
+from curation.records import COUNTED_OUTCOMES
+
+VOTES = pl.Schema(
+    {
+        "problem": pl.String(),
+        "policy": pl.String(),
+        "answer_class": pl.Int32(),  # 0: the reference's; 1, 2, … other answers; null: attempts without an answer
+        "votes": pl.Int64(),  # how many attempts, above 0
+    }
+)
+
+REFERENCE = 0
+"""The class, and the place among a problem's classes, of the reference's answer."""
+
+SOURCE = "source:"
+"""How the voters begin that are no policies but sources, each with one more reference of the problem."""
+
+
+@dataclass(frozen=True, slots=True)
+class VotePatterns:
+    """Votes as arrays; a cell is one policy's votes for one answer, a ballot all of one policy at one problem.
+
+    Args:
+        problems: ids, sorted; ``pattern`` [problems] is which pattern each has.
+        classes: problem, place, answer_class: what stands at the places of a pattern; 0 is the reference.
+        answers: [patterns] how many other answers than the reference's there are: places 1 to so many.
+        is_settled: [patterns] whether a person accepted the reference.
+        policies: names. ``cell_*`` are [cells], ``ballot_*`` are [ballots]; both sorted by pattern.
+    """
+
+    problems: pl.Series
+    pattern: Indices
+    classes: pl.DataFrame
+    answers: Indices
+    is_settled: Array
+    policies: tuple[str, ...]
+    cell_pattern: Indices
+    cell_place: Indices
+    cell_votes: Indices
+    cell_ballot: Indices
+    ballot_pattern: Indices
+    ballot_policy: Indices
+    ballot_judged: Indices
+    ballot_answered: Indices
+
+    @property
+    def frequency(self) -> Array:
+        """Return [patterns] how many problems have each."""
+        return np.bincount(self.pattern, minlength=len(self.answers)).astype(np.float64)
+
+
+def vote_patterns(votes: pl.DataFrame, problems: pl.Series, settled: Sequence[str] = ()) -> VotePatterns:
+    """Return votes as arrays.
+
+    Args:
+        votes: `VOTES` rows; rows of one problem, policy and class are added up.
+        problems: ids to have; votes on others are left out.
+        settled: problems whose reference a person accepted.
+    """
+    ids = problems.unique().sort().alias("problem").to_frame()
+    rows = (
+        votes.filter(pl.col("votes") > 0)
+        .join(ids, on="problem", how="semi")
+        .group_by("problem", "policy", "answer_class")
+        .agg(pl.col("votes").sum())
+        .sort("problem", "answer_class", "policy")
+    )
+    named = rows.group_by("problem", "answer_class", maintain_order=True).agg(
+        pl.format("{} {}", "policy", "votes").str.join(",").alias("name")
+    )
+    other = named.filter(pl.col("answer_class") > REFERENCE).sort("problem", "name", "answer_class")
+    places = other.select(
+        "problem", pl.int_range(1, pl.len() + 1).over("problem").cast(pl.Int32).alias("place"), "answer_class"
+    )
+    whole = (
+        ids.join(named.filter(pl.col("answer_class") == REFERENCE), on="problem", how="left")
+        .join(
+            other.group_by("problem").agg(pl.col("name").str.join(";").alias("rest"), pl.len().alias("answers")),
+            on="problem",
+            how="left",
+        )
+        .join(named.filter(pl.col("answer_class").is_null()).select("problem", none="name"), on="problem", how="left")
+        .with_columns(pl.col("problem").is_in(list(settled)).alias("settled"), pl.col("answers").fill_null(0))
+        .with_columns(
+            pl.concat_str(pl.col("name", "rest", "none", "settled").cast(pl.String).fill_null(""), separator="|").alias(
+                "key"
+            )
+        )
+        .sort("problem")
+    )
+    first = whole.unique("key", keep="first", maintain_order=True).sort("key").with_row_index("pattern")
+    of_problem = whole.join(first.select("key", "pattern"), on="key", how="left", maintain_order="left")
+    return _as_arrays(ids["problem"], of_problem["pattern"], places, first, rows)
+
+
+def _as_arrays(
+    problems: pl.Series, pattern: pl.Series, places: pl.DataFrame, first: pl.DataFrame, rows: pl.DataFrame
+) -> VotePatterns:
+    """Return the arrays; ``first`` has a problem of each pattern, ``rows`` all votes."""
+    shown = (
+        rows.join(first.select("problem", "pattern"), on="problem", how="inner")
+        .join(places, on=["problem", "answer_class"], how="left")
+        .with_columns(pl.when(pl.col("answer_class") == REFERENCE).then(0).otherwise("place").alias("place"))
+    )
+    policies = rows["policy"].unique().sort()
+    numbers = policies.to_frame().with_columns(pl.int_range(pl.len()).alias("number"))
+    ballots = (
+        shown.group_by("pattern", "policy")
+        .agg(
+            pl.col("votes").sum().alias("judged"),
+            pl.col("votes").filter(pl.col("place").is_not_null()).sum().alias("answered"),
+        )
+        .join(numbers, on="policy", how="left")
+        .sort("pattern", "number")
+        .with_columns(pl.int_range(pl.len()).alias("ballot"))
+    )
+    cells = (
+        shown.filter(pl.col("place").is_not_null())
+        .join(ballots.select("pattern", "policy", "ballot"), on=["pattern", "policy"], how="left")
+        .sort("pattern", "place", "ballot")
+    )
+
+    def numbers_of(frame: pl.DataFrame, name: str) -> Indices:
+        return frame[name].to_numpy().astype(np.int64)
+
+    return VotePatterns(
+        problems,
+        pattern.to_numpy().astype(np.int64),
+        places,
+        numbers_of(first, "answers"),
+        first["settled"].to_numpy().astype(np.float64),
+        tuple(policies.to_list()),
+        numbers_of(cells, "pattern"),
+        numbers_of(cells, "place"),
+        numbers_of(cells, "votes"),
+        numbers_of(cells, "ballot"),
+        numbers_of(ballots, "pattern"),
+        numbers_of(ballots, "number"),
+        numbers_of(ballots, "judged"),
+        numbers_of(ballots, "answered"),
+    )
+
+
+ANSWERS = pl.Schema(
+    {"problem": pl.String(), "answer_class": pl.Int32(), "answer": pl.String(), "policies": pl.String()}
+)
+"""A class of answers of a problem: its first writing, and who gave it how often, as ``policy 12, other 3``."""
+
+
+def label_votes(verdicts: Sequence[pl.DataFrame]) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the votes of several stages as `VOTES`, and their classes as `ANSWERS`.
+
+    Two stages' classes are the same where they share an answer. Attempts on which the verifier failed are no votes, and
+    neither are those of a class that holds a doubtful answer.
+
+    Args:
+        verdicts: `curation.records.VERDICT` rows of each stage.
+    """
+    known = pl.DataFrame(schema={"problem": pl.String, "answer": pl.String, "answer_class": pl.Int32})
+    frames = []
+    for frame in verdicts:
+        counted = frame.filter(pl.col("outcome").is_in([outcome.value for outcome in COUNTED_OUTCOMES])).select(
+            "problem", "policy", "index", "answer", "answer_class", doubted=pl.col("method").str.ends_with("(doubtful)")
+        )
+        in_class = pl.col("answer_class") > REFERENCE
+        is_doubted = (pl.col("doubted").any().over("problem", "answer_class") & in_class).fill_null(False)
+        renamed = _renamed(counted.filter(~is_doubted), known)
+        frames.append(renamed)
+        known = pl.concat([known, renamed.filter(in_class).select(known.columns)]).unique(maintain_order=True)
+    rows = pl.concat(frames) if frames else pl.DataFrame(schema={**VOTES, "index": pl.Int32, "answer": pl.String})
+    votes = rows.group_by("problem", "policy", "answer_class").agg(pl.len().cast(pl.Int64).alias("votes"))
+    votes = votes.sort("problem", "answer_class", "policy")
+    first = (
+        rows.filter(pl.col("answer_class").is_not_null())
+        .group_by("problem", "answer_class", maintain_order=True)
+        .agg(pl.col("answer").first())
+    )
+    said = votes.group_by("problem", "answer_class", maintain_order=True).agg(
+        pl.format("{} {}", "policy", "votes").str.join(", ").alias("policies")
+    )
+    answers = first.join(said, on=["problem", "answer_class"], how="left").sort("problem", "answer_class")
+    return votes.select(VOTES.names()).cast(VOTES), answers.select(ANSWERS.names()).cast(ANSWERS)
+
+
+def _renamed(rows: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
+    """Return a stage's rows with the numbers that its classes have already, and new ones for new classes."""
+    classes = rows.filter(pl.col("answer_class") > REFERENCE).select("problem", "answer", "answer_class").unique()
+    same = (
+        classes.join(known.rename({"answer_class": "old"}), on=["problem", "answer"], how="left")
+        .group_by("problem", "answer_class")
+        .agg(pl.col("old").min())
+        .sort("problem", "answer_class")
+    )
+    last = known.group_by("problem").agg(pl.col("answer_class").max().alias("last"))
+    same = same.join(last, on="problem", how="left", maintain_order="left").with_columns(
+        new=pl.coalesce(
+            "old", pl.col("last").fill_null(0) + pl.col("old").is_null().cum_sum().over("problem").cast(pl.Int32)
+        ).cast(pl.Int32)
+    )
+    joined = rows.join(
+        same.select("problem", "answer_class", "new"), on=["problem", "answer_class"], how="left", maintain_order="left"
+    )
+    return joined.select(
+        "problem", "policy", "index", "answer", pl.coalesce("new", "answer_class").alias("answer_class")
+    )
+
+
+def source_votes(references: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
+    """Return further references of problems, as conflicting copies have them, as `VOTES` of their sources.
+
+    Args:
+        references: problem, source, answer; each is the same as the problem's answer that is written alike, else new.
+        answers: `ANSWERS` rows.
+    """
+    last = answers.group_by("problem").agg(pl.col("answer_class").max().alias("last"))
+    written = references.join(answers.select("problem", "answer", "answer_class"), on=["problem", "answer"], how="left")
+    placed = written.join(last, on="problem", how="left").with_columns(
+        (pl.col("last").fill_null(0) + 1 + pl.col("answer").rank("dense").over("problem")).cast(pl.Int32).alias("new")
+    )
+    return placed.select(
+        "problem",
+        pl.format(SOURCE + "{}", "source").alias("policy"),
+        pl.coalesce("answer_class", "new").alias("answer_class"),
+        pl.lit(1, pl.Int64).alias("votes"),
+    ).unique(["problem", "policy"], keep="first", maintain_order=True)

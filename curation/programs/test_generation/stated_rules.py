@@ -1,0 +1,363 @@
+"""Rules that a statement writes as formulas: ``1 ≤ k ≤ n``, ``a ≠ b``, ``n·m ≤ 10^5``; which column each name is.
+
+The names are those that the input's description introduces ("two integers $n$ and $m$", "$n$ integers $a_1, …, a_n$"),
+in its order, and the columns of a form are in the order of the text. Where there are as many, or as many but for
+columns of words, and every rule holds in every given input, each name is taken for its column; else nothing is.
+
+Invariants: pure; rules are comparisons of sums and products of names and numbers, ``|x|`` is a length or a magnitude.
+What it does not do: read words ("all different"), sums over rows, or formulas with dots.
+"""
+
+from __future__ import annotations
+
+import itertools
+import operator
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from curation.programs.test_generation.columns import Column
+from curation.programs.test_generation.demands import input_section
+from curation.programs.test_generation.grammar import SeenInputs
+from curation.programs.test_generation.shapes import is_whole
+
+_OPERATORS: Mapping[str, Callable[[int, int], bool]] = {
+    "<=": operator.le, "<": operator.lt, ">=": operator.ge, ">": operator.gt, "!=": operator.ne, "=": operator.eq,
+}  # fmt: skip
+_SPELLINGS = (
+    (re.compile(r"\\(?:leqslant|leq|le)(?![a-z])|≤"), "<="),
+    (re.compile(r"\\(?:geqslant|geq|ge)(?![a-z])|≥"), ">="),
+    (re.compile(r"\\(?:neq|ne)(?![a-z])|≠"), "!="),
+    (re.compile(r"\\lt(?![a-z])"), "<"),
+    (re.compile(r"\\gt(?![a-z])"), ">"),
+    (re.compile(r"\\(?:cdot|times)(?![a-z])|×|·"), "*"),
+    (re.compile(r"\\(?:lvert|rvert|vert|mid)(?![a-z])"), "|"),
+    (re.compile(r"\\(?:text|mathrm|texttt)\{[^{}]*\}"), ","),
+    (re.compile(r"\\(?:left|right|big|quad|displaystyle)(?![a-z])|\\[ ,;!]|~"), " "),
+    (re.compile(r"\b(?:and|for each|for all|where|or)\b"), ","),
+)
+_MATH = re.compile(r"\$([^$]+)\$|\\\((.+?)\\\)", re.DOTALL)
+_NOUN = re.compile(
+    r"\b(?:integers?|numbers?|strings?|words?|reals?|values?|names?|lengths?|sequence|characters?)\s*[(,:]?\s*$",
+    re.IGNORECASE,
+)
+_LINK = re.compile(r"\s*(?:,|and|, and|&)?\s*")
+_SIGN = re.compile(r"(<=|>=|!=|=|<|>)")
+_DOTS = re.compile(r"\\[lc]?dots|…|\.\.\.")
+_TERM = re.compile(r"\s*(?:(?P<number>\d+(?:\.\d+)?)|(?P<name>\\?[A-Za-z]\w*'*)|(?P<sign>[-+*^|()]))")
+_NAME = re.compile(r"\\?[A-Za-z]\w*'*")
+_MOST = 10**60
+
+Values = Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A comparison of two expressions, in words of names; that of a word is its length.
+
+    Example: ``1 ≤ k`` is ``Rule("1", "<=", "k")``
+    """
+
+    left: str
+    sign: str
+    right: str
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Return the names in it."""
+        return frozenset(_NAME.findall(f"{self.left} {self.right}"))
+
+    @property
+    def text(self) -> str:
+        """Return it as it is written."""
+        return f"{self.left} {self.sign} {self.right}"
+
+    def holds(self, values: Values) -> bool:
+        """Return whether it holds; all names have values."""
+        return _OPERATORS[self.sign](_evaluate(self.left, values), _evaluate(self.right, values))
+
+
+@dataclass(frozen=True, slots=True)
+class NamedColumns:
+    """Which column each name is, and the rules of which all names are known."""
+
+    columns: Mapping[str, int]
+    rules: tuple[Rule, ...]
+
+    def broken(self, seen: Sequence[SeenInputs]) -> Rule | None:
+        """Return a rule that an input breaks, None where it keeps all."""
+        names = {column: name for name, column in self.columns.items()}
+        of_column: dict[int, list[Rule]] = {}
+        for rule in self.rules:
+            of_column.setdefault(max(self.columns[name] for name in rule.names), []).append(rule)
+        rows: dict[int, list[int]] = {}
+        for block in seen:
+            rules = of_column.get(block.column, ())
+            if rules or block.column in names:
+                rows[block.column] = list(map(_number, block.tokens))
+            known = {names[column]: value for column, value in block.env.items() if column in names}
+            for rule in rules:
+                beside = {name: rows.get(self.columns[name], []) for name in rule.names if name not in known}
+                told = all(len(values) == len(block.tokens) for values in beside.values())
+                if told and not _all_hold(rule, known, beside, len(block.tokens)):
+                    return rule
+        return None
+
+    def compared(self) -> Iterator[tuple[int, int, str]]:
+        """Yield the rules that compare two columns as such: (later column, earlier column, sign)."""
+        turned = {"<=": ">=", "<": ">", ">=": "<=", ">": "<", "!=": "!=", "=": "="}
+        for rule in self.rules:
+            if rule.left in self.columns and rule.right in self.columns and rule.left != rule.right:
+                a, b = self.columns[rule.left], self.columns[rule.right]
+                yield (a, b, rule.sign) if a > b else (b, a, turned[rule.sign])
+
+    def limits(self) -> dict[int, tuple[int | None, int | None]]:
+        """Return the least and the greatest number that a column may have, as far as a rule names them."""
+        ends: dict[int, tuple[int | None, int | None]] = {}
+        for rule in self.rules:
+            for name, sign, other in (
+                (rule.left, rule.sign, rule.right),
+                (rule.right, {"<=": ">=", "<": ">", ">=": "<=", ">": "<"}.get(rule.sign, ""), rule.left),
+            ):
+                own = name.strip("| ")
+                if own not in self.columns or _NAME.search(other) or sign not in ("<=", "<", ">=", ">"):
+                    continue
+                value, column = _evaluate(other, {}), self.columns[own]
+                low, high = ends.get(column, (None, None))
+                if sign[0] == "<":
+                    value -= sign == "<"
+                    high = value if high is None else min(high, value)
+                    low = -value if "|" in name and low is None else low
+                elif "|" not in name:
+                    value += sign == ">"
+                    low = value if low is None else max(low, value)
+                ends[column] = low, high
+        return ends
+
+
+def name_columns(
+    statement: str, columns: Mapping[int, Column], readings: Sequence[Sequence[SeenInputs]]
+) -> NamedColumns | None:
+    """Return which column each name of the statement is; None where that cannot be told."""
+    names, rules = stated_names(statement), stated_rules(statement)
+    order = sorted(columns)
+    numbers = [column for column in order if columns[column].kind != "word"]
+    places = order if len(names) == len(order) else numbers if len(names) == len(numbers) else []
+    if not names or not places:
+        return None
+    of_name = dict(zip(names, places, strict=True))
+    known = tuple(rule for rule in rules if rule.names and rule.names <= set(of_name) and _readable(rule))
+    named = NamedColumns(of_name, known)
+    if not known or any(named.broken(seen) is not None for seen in readings):
+        return None
+    return named
+
+
+def stated_names(statement: str) -> list[str]:
+    """Return the names of what is read, in their order.
+
+    Example: of ``two integers $n$ and $m$, then $n$ integers $a_1, …, a_n$`` they are n, m and a.
+    """
+    part = input_section(statement)
+    names: list[str] = []
+    end = -1
+    for match in _MATH.finditer(part):
+        follows = end >= 0 and _LINK.fullmatch(part[end : match.start()]) is not None and match.start() > end
+        end = -1
+        if not follows and _NOUN.search(part[max(0, match.start() - 40) : match.start()]) is None:
+            continue
+        text = _plain(match[1] or match[2])
+        if _DOTS.search(text):
+            first = (_NAME.findall(_DOTS.sub(" ", text).split(",")[0]) or [""])[0]
+            plain = first.partition("_")[0]
+            found = [first if plain in names else plain] if first else []
+        elif _SIGN.search(text):
+            middle = [piece for piece in _SIGN.split(text)[::2] if _NAME.search(piece)]
+            ahead = [piece.strip() for piece in _SIGN.split(text)[0].split(",")[:-1] if piece.strip()]
+            listed = ahead if ahead and _all_names(ahead) else _NAME.findall(middle[0]) if middle else []
+            found = [_base(name) for name in listed]
+        else:
+            pieces = [piece.strip() for piece in text.split(",")]
+            found = [_base(piece) for piece in pieces] if all(map(_NAME.fullmatch, pieces)) else []
+        if found:
+            end = match.end()
+        names += [name for name in found if name not in names]
+    return names
+
+
+def stated_rules(statement: str) -> list[Rule]:
+    """Return the comparisons that a statement's description of its input writes as formulas."""
+    rules: list[Rule] = []
+    for match in _MATH.finditer(input_section(statement)):
+        text = _plain(match[1] or match[2])
+        if _DOTS.search(text) or "\\sum" in text:
+            continue
+        parts = _SIGN.split(text)
+        sides = [[piece for piece in map(str.strip, part.split(",")) if piece] for part in parts[::2]]
+        for place, sign in enumerate(parts[1::2]):
+            left, right = sides[place], sides[place + 1]
+            if not left or not right:
+                continue
+            lefts = left if place and _all_names(left) else left[-1:] if place else _listed(left)
+            rights = right if place + 2 < len(sides) and _all_names(right) else right[:1]
+            if place + 2 == len(sides):
+                rights = right[:1]
+            rules += [Rule(_based(a), sign, _based(b)) for a in lefts for b in rights]
+    return list(dict.fromkeys(rules))
+
+
+def _listed(pieces: list[str]) -> list[str]:
+    return pieces if _all_names(pieces) else pieces[-1:]
+
+
+def _all_names(pieces: Sequence[str]) -> bool:
+    return all(_NAME.fullmatch(piece.strip("| ")) is not None for piece in pieces)
+
+
+def _plain(formula: str) -> str:
+    """Return a formula with ASCII signs, digits together, and subscripts without braces."""
+    text = " ".join(formula.split())
+    text = re.sub(r"(?<=\d)(?:\\,|\{,\}|\\;|\\!|,(?=\d{3}(?!\d)))(?=\d)", "", text)
+    for pattern, plain in _SPELLINGS:
+        text = pattern.sub(plain, text)
+    text = re.sub(r"_\{?\s*(\w+)\s*\}?", r"_\1", text)
+    text = re.sub(r"\^\{?\s*(\d+)\s*\}?", r"^\1", text)
+    text = _unbalanced(text)
+    return text.replace("{", " ").replace("}", " ").replace("'_", "_").replace("−", "-")
+
+
+def _unbalanced(text: str) -> str:
+    """Return a formula in which commas stand for brackets that only it opens, or only closes: ``(1 <= n`` in words."""
+    signs, open_places = list(text), []
+    for place, sign in enumerate(text):
+        if sign == "(":
+            open_places.append(place)
+        elif sign == ")" and open_places:
+            inner = text[open_places.pop() + 1 : place]
+            if _SIGN.search(inner):  # a remark
+                signs[place - len(inner) - 1] = signs[place] = ","
+        elif sign == ")":
+            signs[place] = ","
+    for place in open_places:
+        signs[place] = ","
+    return "".join(signs)
+
+
+def _base(name: str) -> str:
+    """Return a name without the index that runs over rows: ``a_i`` is ``a``, ``x_1`` stays."""
+    return re.sub(r"_[a-z]$", "", name.strip())
+
+
+def _based(expression: str) -> str:
+    return _NAME.sub(lambda match: _base(match[0]), expression.strip())
+
+
+def _number(token: str) -> int:
+    """Return a number's value, rounded, or a word's length."""
+    if is_whole(token):
+        return int(token)
+    try:
+        return round(float(token))
+    except ValueError:
+        return len(token)
+
+
+def _all_hold(rule: Rule, known: Values, rows: Mapping[str, Sequence[int]], count: int) -> bool:
+    """Return whether a rule holds in every row; what varies from row to row is in ``rows``."""
+    sides = [_values_of(side, known, rows, count) for side in (rule.left, rule.right)]
+    return all(map(_OPERATORS[rule.sign], *sides))
+
+
+def _values_of(side: str, known: Values, rows: Mapping[str, Sequence[int]], count: int) -> Iterable[int]:
+    varying = [name for name in set(_NAME.findall(side)) if name in rows]
+    if not varying:
+        return itertools.repeat(_evaluate(side, known), count)
+    if side.strip() in rows:
+        return rows[side.strip()]
+    together = zip(*(rows[name] for name in varying), strict=True)
+    return [_evaluate(side, {**known, **dict(zip(varying, row, strict=True))}) for row in together]
+
+
+def _readable(rule: Rule) -> bool:
+    try:
+        rule.holds(dict.fromkeys(rule.names, 1))
+    except ValueError:
+        return False
+    return True
+
+
+def _evaluate(expression: str, values: Values) -> int:
+    """Return the value of a sum of products; raises ValueError where it is none."""
+    tokens = _terms(expression)
+    value, at = _sum(tokens, 0, values)
+    if at != len(tokens):
+        raise ValueError(f"{expression!r} is no sum of products")
+    return value
+
+
+@lru_cache(maxsize=1024)
+def _terms(expression: str) -> list[str]:
+    tokens, at = [], 0
+    text = expression.strip()
+    while at < len(text):
+        match = _TERM.match(text, at)
+        if match is None:
+            raise ValueError(f"{expression!r} is no sum of products")
+        tokens.append(match[0].strip())
+        at = match.end()
+    return tokens
+
+
+def _sum(tokens: Sequence[str], at: int, values: Values) -> tuple[int, int]:
+    total, at = _product(tokens, at, values)
+    while at < len(tokens) and tokens[at] in "+-":
+        sign = 1 if tokens[at] == "+" else -1
+        value, at = _product(tokens, at + 1, values)
+        total += sign * value
+    return total, at
+
+
+def _product(tokens: Sequence[str], at: int, values: Values) -> tuple[int, int]:
+    total, at = _factor(tokens, at, values)
+    scale = 1
+    while at < len(tokens) and tokens[at] not in ("+", "-", ")", "|"):
+        value, at = _factor(tokens, at + (tokens[at] == "*"), values)
+        total *= value
+    return total * scale, at
+
+
+def _factor(tokens: Sequence[str], at: int, values: Values) -> tuple[int, int]:
+    if at >= len(tokens):
+        raise ValueError("the formula ends")
+    token = tokens[at]
+    if token == "-":
+        value, at = _factor(tokens, at + 1, values)
+        return -value, at
+    if token in ("(", "|"):
+        value, at = _sum(tokens, at + 1, values)
+        if at >= len(tokens) or tokens[at] != {"(": ")", "|": "|"}[token]:
+            raise ValueError("a bracket is open")
+        base, at = abs(value) if token == "|" else value, at + 1
+    elif token[0].isdigit():
+        base, at = _literal(tokens, at)
+    elif token in values:
+        base, at = values[token], at + 1
+    else:
+        raise ValueError(f"{token} is not known")
+    if at + 1 < len(tokens) and tokens[at] == "^" and tokens[at + 1].isdigit():
+        if int(tokens[at + 1]) > 60 and abs(base) > 1:
+            return min(_MOST, base ** min(200, int(tokens[at + 1]))), at + 2
+        return base ** int(tokens[at + 1]), at + 2
+    return base, at
+
+
+def _literal(tokens: Sequence[str], at: int) -> tuple[int, int]:
+    """Return a number; ``1.5 * 10^5`` is one."""
+    token = tokens[at]
+    if "." not in token:
+        return int(token), at + 1
+    whole, _, decimals = token.partition(".")
+    if tokens[at + 1 : at + 4][:3] == ["*", "10", "^"] and at + 4 < len(tokens):
+        return int(whole + decimals) * 10 ** max(0, int(tokens[at + 4]) - len(decimals)), at + 5
+    raise ValueError(f"{token} is no whole number")

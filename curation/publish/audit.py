@@ -1,0 +1,112 @@
+"""An audit of labels: rows drawn with known probabilities, and the share of wrong labels that people's verdicts tell.
+
+Problems are ordered by the probability that their reference is wrong and cut into strata, each with the same sum of
+sqrt(p (1 - p)); each stratum gives the same number of rows, drawn without replacement (Neyman's allocation, Neyman
+1934): likely wrong labels are looked at often, and every problem can be drawn. The share is Horvitz and Thompson's
+(1952): each verdict counts for as many problems as its row stood for. The interval's ends are quantiles over the
+strata's shares given their verdicts, b bad of n: Beta(b, n - b + 1) for the low end, so that a stratum without a wrong
+label adds none, and Beta(b + 1/2, n - b + 1/2) for the high one, each with what was not drawn drawn from it.
+
+The model's probabilities decide who is looked at and nothing else: an audit holds where they are wrong.
+
+Pure, a function of its input and the seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+STRATA = 4
+
+_LEAST = 0.002
+"""No label counts as surer than this when rows are shared out."""
+
+_DRAWS = 20_000
+_PRIOR = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class AuditStratum:
+    """Problems of like probability: how many there are, and which were drawn.
+
+    Example: ``AuditStratum(812, ("3f2a…", "77b0…"))``
+    """
+
+    size: int
+    drawn: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEstimate:
+    """What an audit tells: share of wrong labels with its 95 % interval, and how many verdicts it rests on."""
+
+    share: float
+    low: float
+    high: float
+    judged: int
+    wrong: int
+
+
+def draw_audit(labels: pl.DataFrame, size: int, seed: int) -> tuple[AuditStratum, ...]:
+    """Draw ``size`` problems, or all where there are fewer.
+
+    Args:
+        labels: problem, wrong_label: the probability that its reference is wrong.
+        seed: of the draw.
+    """
+    ordered = labels.sort("wrong_label", "problem", descending=[True, False])
+    names, chances = ordered["problem"].to_list(), ordered["wrong_label"].fill_null(_LEAST).to_numpy()
+    chances = np.clip(chances, _LEAST, 1 - _LEAST)
+    spread = np.cumsum(np.sqrt(chances * (1 - chances)))
+    total = float(spread[-1]) if len(spread) else 1.0
+    places = np.minimum((spread / total * STRATA - 1e-9).astype(np.int64), STRATA - 1)
+    members = [[name for name, place in zip(names, places, strict=True) if place == number] for number in range(STRATA)]
+    rng = np.random.default_rng(seed)
+    shares = _shared_out([len(group) for group in members], size)
+    return tuple(
+        AuditStratum(len(group), tuple(group[place] for place in sorted(rng.permutation(len(group))[:count])))
+        for group, count in zip(members, shares, strict=True)
+        if group
+    )
+
+
+def _shared_out(sizes: Sequence[int], size: int) -> list[int]:
+    """Return how many rows each stratum gives: as equal as their sizes allow."""
+    shares = [0] * len(sizes)
+    left = min(size, sum(sizes))
+    while left:
+        open_ones = [place for place, many in enumerate(sizes) if shares[place] < many]
+        for place in sorted(open_ones, key=lambda place: shares[place]):
+            if left:
+                shares[place] += 1
+                left -= 1
+    return shares
+
+
+def estimate_audit(strata: Sequence[AuditStratum], verdicts: Mapping[str, bool]) -> AuditEstimate | None:
+    """Return the share of wrong labels; None while a stratum has no verdict.
+
+    Args:
+        verdicts: whether the label is wrong, by problem, of those drawn that were judged.
+    """
+    rng = np.random.default_rng(0)
+    problems = sum(stratum.size for stratum in strata)
+    expected, judged, wrong = 0.0, 0, 0
+    least, most = np.zeros(_DRAWS), np.zeros(_DRAWS)
+    for stratum in strata:
+        told = [verdicts[name] for name in stratum.drawn if name in verdicts]
+        if not told:
+            return None
+        bad, rest = sum(told), stratum.size - len(told)
+        sound = len(told) - bad
+        fewest = rng.beta(bad, sound + 1, _DRAWS) if bad else np.zeros(_DRAWS)
+        least += bad + rng.binomial(rest, fewest)
+        most += bad + rng.binomial(rest, rng.beta(bad + _PRIOR, sound + _PRIOR, _DRAWS))
+        expected += stratum.size * bad / len(told)
+        judged, wrong = judged + len(told), wrong + bad
+    low, high = float(np.quantile(least, 0.025)) / problems, float(np.quantile(most, 0.975)) / problems
+    return AuditEstimate(expected / problems, low, high, judged, wrong)

@@ -1,0 +1,125 @@
+"""`goldilocks review --audit N`: rows of the set drawn with known probabilities, and what verdicts on them tell.
+
+The draw lies in DIR/audit.json with the references as they were; the same command goes on with it as long as the set's
+version is the same, and prints the share of wrong labels once every stratum has a verdict. Another N, or another
+version of the set, draws anew. A rejected problem counts as one whose label is wrong.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+from rich.console import Console
+
+from curation.publish import review
+from curation.publish.audit import AuditStratum, draw_audit, estimate_audit
+from curation.records import ConfigError, StoreError
+from curation.storage.locks import lock_folder
+from curation.storage.stages import atomic_write
+from flows.cli.find_problem import filters_of
+from flows.publish.curated_set import published_verifier, published_version
+from flows.publish.versions import newest_run
+from flows.run.pipeline import read_results
+from flows.run.run_folder import Run
+from flows.stages.label_trust import current_labels
+
+FILE = "audit.json"
+
+SHOWN = 20
+"""Rows that are printed; all of them lie in the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Audit:
+    """A draw: its strata, and each drawn row's statement and reference at that time."""
+
+    strata: tuple[AuditStratum, ...]
+    rows: dict[str, tuple[str, str]]
+
+
+def audit_run(run: Run, size: int, console: Console) -> None:
+    """Print the rows of an audit that wait for a verdict, and the share of wrong labels that the others tell.
+
+    Raises:
+        ConfigError: the run has no references to audit. StoreError: it is not finished.
+    """
+    if run.recipe.flow != "curate-math":
+        raise ConfigError("--audit: programs are judged by tests; only a set of `curate-math` has references.")
+    if size < 1:
+        raise ConfigError(f"--audit {size}: draw at least one row.")
+    with lock_folder(run.folder):
+        audit = _read_audit(run, size) or _draw(run, size)
+    verdicts = review.read_verdicts(run.folder)
+    told = {
+        name: (answer := verdicts[name].answer) is None or answer != reference
+        for name, (_, reference) in audit.rows.items()
+        if name in verdicts
+    }
+    waiting = [name for stratum in audit.strata for name in stratum.drawn if name not in told]
+    for name in waiting[:SHOWN]:
+        statement, reference = audit.rows[name]
+        console.print(f"{name}  reference {reference}")
+        console.print(f"  statement   {' '.join(statement.split())}")
+    if len(waiting) > SHOWN:
+        console.print(f"… and {len(waiting) - SHOWN:,} more: {run.folder / FILE}")
+    _print_estimate(console, run, audit, told, len(waiting))
+
+
+def _print_estimate(console: Console, run: Run, audit: _Audit, told: dict[str, bool], waiting: int) -> None:
+    problems = sum(stratum.size for stratum in audit.strata)
+    console.print(
+        f"{len(told):,} of {len(audit.rows):,} drawn rows judged; {waiting:,} wait for `goldilocks review {run.folder} "
+        "--accept ID --answer REFERENCE` or `--reject ID`"
+    )
+    estimate = estimate_audit(audit.strata, told)
+    if estimate is None:
+        console.print("no share yet: each stratum of the draw needs at least one verdict")
+        return
+    console.print(
+        f"wrong labels in the set of {problems:,}: {estimate.share:.2%}, 95 % interval {estimate.low:.2%} to "
+        f"{estimate.high:.2%} ({estimate.wrong:,} of {estimate.judged:,} verdicts)"
+    )
+
+
+def _draw(run: Run, size: int) -> _Audit:
+    """Draw rows of the published set, and write them down."""
+    verifier, files = published_verifier(run), sorted((run.folder / "curated" / "data").glob("*.parquet"))
+    if verifier is None or not files:
+        raise StoreError(f"{run.folder} holds no finished run yet; finish it with `goldilocks run`.")
+    columns = ["id", "statement", "answer"]
+    rows = pl.concat([pl.read_parquet(file, columns=columns, glob=False) for file in files])
+    results = read_results(run, filters_of(run))
+    labels = current_labels(newest_run(run.folder), results, verifier).select("problem", "wrong_label")
+    labels = rows.select(problem="id").join(labels, on="problem", how="left", maintain_order="left")
+    strata = draw_audit(labels, size, run.recipe.seed)
+    drawn = [name for stratum in strata for name in stratum.drawn]
+    texts = {name: (statement, answer) for name, statement, answer in rows.rows() if name in set(drawn)}
+    table: dict[str, Any] = {
+        "size": size,
+        "version": published_version(run),
+        "strata": [{"size": stratum.size, "drawn": list(stratum.drawn)} for stratum in strata],
+        "rows": {name: {"statement": texts[name][0], "reference": texts[name][1]} for name in drawn},
+    }
+    atomic_write(run.folder / FILE, json.dumps(table, indent=1, ensure_ascii=False) + "\n")
+    return _as_audit(table)
+
+
+def _read_audit(run: Run, size: int) -> _Audit | None:
+    """Return the draw that is there; None where there is none of this size from this version of the set."""
+    path = run.folder / FILE
+    try:
+        table = json.loads(path.read_text(encoding="utf-8"))
+        is_current = table["size"] == size and table["version"] == published_version(run)
+        return _as_audit(table) if is_current else None
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, TypeError) as error:
+        raise StoreError(f"{path} is damaged ({error}); remove it, and the rows are drawn again.") from error
+
+
+def _as_audit(table: dict[str, Any]) -> _Audit:
+    strata = tuple(AuditStratum(stratum["size"], tuple(stratum["drawn"])) for stratum in table["strata"])
+    return _Audit(strata, {name: (row["statement"], row["reference"]) for name, row in table["rows"].items()})

@@ -1,0 +1,137 @@
+"""What a difficulty stage learns before it samples: priors of its problems, from an anchor and all earlier attempts.
+
+The anchor is a sample of the stage's problems at even distances, by what earlier stages say of them and by hash. Its
+problems are sampled first and in full; their attempts count as all others do. The other problems' priors follow from
+them and from the attempts of earlier policies (`curation.difficulty.priors`), never from their own attempts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
+
+import polars as pl
+
+from curation.config import DifficultyStage
+from curation.difficulty.early_stopping import AttemptOutcome, StoppingRule
+from curation.difficulty.forecast import Prior
+from curation.difficulty.priors import PRIOR, LearntPriors, learn_priors
+from curation.difficulty.refresh import hash_place, spread_sample
+from curation.difficulty.sampling import SampledProblem
+from curation.records import COUNTED_OUTCOMES, Outcome
+from curation.verify.math_judge import Verdict
+
+_RATES = pl.Schema(
+    {
+        "problem": pl.String(),
+        "policy": pl.String(),
+        "correct": pl.Int64(),
+        "judged": pl.Int64(),
+        "top_wrong_votes": pl.Int64(),
+    }
+)
+
+_COUNTS = pl.Schema({name: _RATES[name] for name in ("problem", "policy", "correct", "judged")})
+
+RATES = ("problem", "policy", "correct", "judged", "top_wrong_votes")
+
+
+@dataclass(frozen=True, slots=True)
+class PriorLearner:
+    """Who learns the priors of a stage.
+
+    Args:
+        rule: without priors.
+        policy: whose attempts are sampled, as they are filed.
+        problems: ids of the stage's problems; ``anchor`` are those sampled first.
+        counts: problem, policy, correct, judged of earlier attempts by others.
+        rates: `RATES` of earlier attempts by others.
+        doubtful_is_open: a doubtful verdict counts as one that is not there yet.
+    """
+
+    rule: StoppingRule
+    policy: str
+    problems: pl.Series
+    anchor: tuple[str, ...]
+    counts: pl.DataFrame
+    rates: pl.DataFrame
+    doubtful_is_open: bool
+
+    @property
+    def exact(self) -> StoppingRule:
+        """Return the rule of the anchor: attempts end where no outcome could change the decision."""
+        return StoppingRule(self.rule.band)
+
+    def learn(self, sampled: Sequence[SampledProblem]) -> LearntPriors:
+        """Return the priors of the problems that are not in the anchor, whose attempts are given."""
+        attempts = {item.problem: self._outcomes(item.verdicts) for item in sampled}
+        own = pl.DataFrame(
+            [(name, self.policy, *_counts(rows)) for name, rows in attempts.items()], _RATES, orient="row"
+        )
+        counts = pl.concat([self.counts, own.select(self.counts.columns).cast(self.counts.schema)])
+        rates = pl.concat([self.rates, own.cast(self.rates.schema)])
+        return learn_priors(counts, rates, self.policy, self.problems, attempts, self.exact, self.rule.error_rate)
+
+    def table(self, learnt: LearntPriors) -> pl.DataFrame:
+        """Return `PRIOR` rows as the stage keeps them: no decision on the anchor is foreseen."""
+        of_anchor = exact_priors(self.anchor)
+        return pl.concat([of_anchor, learnt.table]) if learnt.hold else of_anchor
+
+    def _outcomes(self, verdicts: Mapping[int, Verdict]) -> list[AttemptOutcome]:
+        outcomes: list[AttemptOutcome] = []
+        for index in range(max(verdicts, default=-1) + 1):
+            verdict = verdicts.get(index)
+            is_open = verdict is not None and self.doubtful_is_open and verdict.is_doubtful
+            if verdict is None:
+                outcomes.append((None, None))
+            else:
+                outcomes.append((Outcome.BROKEN, None) if is_open else (verdict.outcome, verdict.answer_class))
+        return outcomes
+
+
+def prior_learner(
+    settings: DifficultyStage,
+    rule: StoppingRule,
+    policy: str,
+    problems: pl.Series,
+    counts: pl.DataFrame,
+    rates: pl.DataFrame,
+    *,
+    doubtful_is_open: bool,
+) -> PriorLearner | None:
+    """Return who learns the priors of a stage; None where none are wanted, or the anchor would be more than half.
+
+    Args:
+        counts, rates: as `PriorLearner` has them; those of the policy itself are left out.
+    """
+    wanted = settings.sampling
+    if wanted.prior != "model" or rule.error_rate == 0:
+        return None
+    size = max(ceil(wanted.anchor_share * len(problems)), wanted.anchor_least)
+    if 2 * size > len(problems):
+        return None
+    counts, rates = (frame.filter(pl.col("policy") != policy) for frame in (counts, rates))
+    seen = counts.group_by("problem").agg(rate=pl.col("correct").sum() / pl.col("judged").sum().clip(1))
+    rate_of = dict(seen.iter_rows())
+    anchor = spread_sample([(rate_of.get(name, -1.0), hash_place(name), name) for name in problems], size, 1)
+    of_others = rates.select(RATES).cast(_RATES)
+    return PriorLearner(rule, policy, problems, tuple(anchor), counts.cast(_COUNTS), of_others, doubtful_is_open)
+
+
+def exact_priors(problems: Sequence[str]) -> pl.DataFrame:
+    """Return `PRIOR` rows by which no decision is foreseen."""
+    prior = Prior()
+    row = prior.correct, prior.other, prior.agree, prior.differ, 0.0
+    return pl.DataFrame([(name, *row) for name in problems], PRIOR, orient="row")
+
+
+def _counts(outcomes: Sequence[AttemptOutcome]) -> tuple[int, int, int]:
+    """Return correct, judged and top wrong votes."""
+    votes: dict[int, int] = {}
+    for _, answer_class in outcomes:
+        if answer_class:
+            votes[answer_class] = votes.get(answer_class, 0) + 1
+    correct = sum(outcome is Outcome.CORRECT for outcome, _ in outcomes)
+    judged = sum(outcome in COUNTED_OUTCOMES for outcome, _ in outcomes)
+    return correct, judged, max(votes.values(), default=0)

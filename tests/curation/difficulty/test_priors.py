@@ -1,0 +1,152 @@
+"""Priors from the item response model on simulated policies: they stay below the error rate, or refuse themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+import pytest
+
+from curation.config import Band, SolveRate
+from curation.difficulty.early_stopping import AttemptOutcome, StoppingRule
+from curation.difficulty.item_response import fit
+from curation.difficulty.observations import rollout_counts, stated_counts
+from curation.difficulty.posteriors import pass_rate_posteriors
+from curation.difficulty.priors import (
+    LearntPriors,
+    agreement_prior,
+    as_priors,
+    learn_priors,
+    problem_priors,
+    replay,
+)
+from curation.records import PROBLEM, GoldilocksError, Outcome
+from tests.curation.difficulty.simulated import COUNTS, simulated, simulated_rates
+
+BAND, EXACT = Band(), StoppingRule(Band())
+
+
+def attempts_at(rates: Sequence[float], seed: int) -> dict[str, list[AttemptOutcome]]:
+    """16 attempts at each problem; a wrong one agrees with no other."""
+    rng = np.random.default_rng(seed)
+    return {
+        f"p{number:04}": [
+            (Outcome.CORRECT, 0) if right else (Outcome.WRONG, 1 + place)
+            for place, right in enumerate(rng.random(16) < rate)
+        ]
+        for number, rate in enumerate(rates)
+    }
+
+
+def learnt(
+    counts: pl.DataFrame, made: dict[str, list[AttemptOutcome]], anchor: int, error_rate: float = 0.1
+) -> LearntPriors:
+    """What the first ``anchor`` problems and everyone else's counts teach."""
+    own, rows = {}, []
+    for name in list(made)[:anchor]:
+        own[name] = made[name][: EXACT.ending(made[name])[1]]
+        correct = sum(outcome is Outcome.CORRECT for outcome, _ in own[name])
+        rows.append((name, "new", correct, len(own[name]), min(1, len(own[name]) - correct)))
+    rates = pl.DataFrame(rows, {**COUNTS, "top_wrong_votes": pl.Int64}, orient="row")
+    everyone = pl.concat([counts, rates.select(COUNTS.names())])
+    return learn_priors(everyone, rates, "new", pl.Series("problem", list(made)), own, EXACT, error_rate)
+
+
+@pytest.mark.parametrize("concentration", [None, 20.0, 5.0])
+@pytest.mark.parametrize("error_rate", [0.05, 0.1, 0.2])
+def test_lost_decisions_stay_below_the_error_rate_and_attempts_are_spared(
+    concentration: float | None, error_rate: float
+) -> None:
+    rates = simulated_rates(1500, {"old": 0.0, "new": 1.0}, concentration, seed=3)
+    rng = np.random.default_rng(4)
+    rows = [(f"p{place:04}", "old", int(rng.binomial(16, rate)), 16) for place, rate in enumerate(rates["old"])]
+    made = attempts_at(rates["new"].tolist(), seed=5)
+    told = learnt(pl.DataFrame(rows, COUNTS, orient="row"), made, 150, error_rate)
+    assert told.hold, told.sentence
+    rest = {name: outcomes for name, outcomes in made.items() if name in set(told.table["problem"])}
+    assert len(rest) == 1350
+    given = StoppingRule(BAND, error_rate=error_rate).given(as_priors(told.table))
+    mine = replay(given, EXACT, rest, error_rate)
+    jeffreys = replay(StoppingRule(BAND, error_rate=error_rate), EXACT, rest, error_rate)
+    assert mine.lost <= error_rate * len(rest)
+    assert mine.attempts < 0.85 * jeffreys.attempts
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_others_that_mislead_are_refused_in_a_sentence(seed: int) -> None:
+    """What others find hard is easy for this policy: the anchor says so, and nothing is foreseen."""
+    rates = simulated_rates(1500, {"old": 0.0}, None, seed=seed)["old"]
+    rng = np.random.default_rng(seed)
+    rows = [(f"p{place:04}", "old", int(rng.binomial(16, rate)), 16) for place, rate in enumerate(rates)]
+    told = learnt(pl.DataFrame(rows, COUNTS, orient="row"), attempts_at((1 - rates).tolist(), seed), 150)
+    assert not told.hold
+    assert told.sentence.startswith("the difficulty model is not used: ")
+
+
+def test_a_replay_that_loses_too_much_is_refused() -> None:
+    """Overconfident priors: everything is expected to be solved half the time."""
+    made = attempts_at([0.01] * 100 + [0.99] * 100, seed=1)
+    model = fit(simulated(200, {"old": 0.0}, 16, None, seed=1))
+    table = problem_priors(model, COUNTS.to_frame(), "old", pl.Series("problem", list(made)), (0.5, 0.5), 0.1)
+    sure = table.with_columns(correct=pl.lit(200.0), other=pl.lit(200.0))
+    told = replay(EXACT.given(as_priors(sure)), EXACT, made, 0.1)
+    assert told.lost > 150
+    assert not told.holds
+
+
+def test_without_others_the_spread_of_all_problems_is_the_prior() -> None:
+    rates = simulated_rates(1500, {"new": 0.0}, None, seed=8)["new"]
+    made = attempts_at(rates.tolist(), seed=9)
+    told = learnt(COUNTS.to_frame(), made, 150)
+    assert told.hold
+    assert told.table.select("correct", "other").unique().height == 1
+    correct, other = told.table.select("correct", "other").row(0)
+    assert correct / (correct + other) == pytest.approx(rates.mean(), abs=0.08)
+    spread = (correct * other / (correct + other) ** 2 / (correct + other + 1)) ** 0.5
+    assert spread == pytest.approx(rates.std(), abs=0.06)
+
+
+def test_a_prior_has_the_mean_of_the_posterior_and_knows_nothing_of_the_own_attempts() -> None:
+    counts = simulated(800, {"a": 0.0, "b": 1.0, "new": 2.0}, 16, 20.0, seed=2)
+    model, names = fit(counts), counts["problem"].unique().sort()
+    others = counts.filter(pl.col("policy") != "new")
+    table = problem_priors(model, counts, "new", names, (0.5, 1.5), 0.1)
+    assert table.equals(problem_priors(model, others, "new", names, (0.5, 1.5), 0.1))
+    posterior = pass_rate_posteriors(model, others, "new", names)
+    mean = (table["correct"] / (table["correct"] + table["other"])).to_numpy()
+    assert np.abs(mean - posterior["mean"].to_numpy()).max() < 0.03
+    assert table.select("agree", "differ", "error_rate").unique().rows() == [(0.5, 1.5, 0.1)]
+
+
+def test_the_share_that_agrees_is_learnt() -> None:
+    rng = np.random.default_rng(0)
+    shares = rng.beta(2.0, 6.0, 4000)
+    rates = pl.DataFrame({"correct": [4] * 4000, "judged": [16] * 4000, "top_wrong_votes": rng.binomial(12, shares)})
+    agree, differ = agreement_prior(rates)
+    assert agree / (agree + differ) == pytest.approx(0.25, abs=0.02)
+    assert agree + differ == pytest.approx(8.0, rel=0.3)
+    assert agreement_prior(rates.head(0)) == pytest.approx((0.5, 0.5), abs=0.05)
+
+
+def test_rollouts_are_policies_by_window_of_steps() -> None:
+    rows = [("a", step, 1, 2) for step in range(100)] + [("b", 3, 0, 4)]
+    trained = pl.DataFrame(rows, ["problem", "step", "correct", "judged"], orient="row")
+    counts = rollout_counts(trained)
+    assert counts["policy"].n_unique() == 8
+    assert counts.select(pl.col("correct", "judged").sum()).row(0) == (100, 204)
+    assert counts.filter(pl.col("problem") == "b").rows() == [("b", "training, steps 0 to 12", 0, 4)]
+    assert rollout_counts(trained.head(0)).height == 0
+
+
+def test_solve_rates_are_counts_of_their_policy() -> None:
+    blank = dict.fromkeys(PROBLEM)
+    metas = ['{"rate": 0.3}', '{"rate": null}', None, '{"rate": 1}']
+    rows = [blank | {"id": str(place), "source": "s", "meta": meta} for place, meta in enumerate(metas)]
+    frame = pl.DataFrame(rows, schema=PROBLEM)
+    rates = {"s": (SolveRate(path="rate", policy="m", attempts=8),)}
+    assert stated_counts(frame, rates).rows() == [("0", "m", 2, 8), ("3", "m", 8, 8)]
+    assert stated_counts(frame, {}).height == 0
+    bad = frame.with_columns(meta=pl.lit('{"rate": 40}'))
+    with pytest.raises(GoldilocksError, match="is 40; it should be a share from 0 to 1"):
+        stated_counts(bad, rates)

@@ -1,0 +1,147 @@
+"""Names and formulas of a statement: which column each name is, which ranges and rules they give."""
+
+from __future__ import annotations
+
+import pytest
+
+from curation.programs.test_generation.demands import promises, stated_alphabet, stated_total
+from curation.programs.test_generation.forms import InputForm, infer_form
+from curation.programs.test_generation.making import InputMaker, new_inputs
+from curation.programs.test_generation.negatives import rule_breaking_inputs
+from curation.programs.test_generation.stated_rules import Rule, stated_names, stated_rules
+
+GRAPH = r"""Input
+
+- One line with two integers $n$ and $m$ ($2 \leq n \leq 2\cdot10^5$, $1\leq m \le 500\,000$), the numbers of nodes.
+- $m$ lines, each with two integers $a$ and $b$ ($1\le a,b\le n$, $a \neq b$).
+
+Output
+"""
+EDGES = ["3 2\n1 2\n2 3\n", "4 3\n1 2\n1 3\n4 1\n"]
+
+
+def form_of(inputs: list[str], statement: str) -> InputForm:
+    form = infer_form(inputs, statement, careful=True)
+    assert form is not None
+    return form
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        ("two integers $n$ and $m$ ($1 \\le n, m$), then $n$ integers $a_1, \\ldots, a_n$", ["n", "m", "a"]),
+        ("containing three integers $x_1, x_2, y$ ($x_1 \\le x_2$)", ["x_1", "x_2", "y"]),
+        ("an integer $1 \\le n \\le 400\\,000$, the number", ["n"]),
+        ("one real number $p$ and two integers $b$ and $s$", ["p", "b", "s"]),
+        ("one string $s$ containing letters, where $k$ of them", ["s"]),
+        ("two integers $u_i$ and $v_i$", ["u", "v"]),
+    ],
+)
+def test_names_of_what_is_read(words: str, names: list[str]) -> None:
+    assert stated_names(words) == names
+
+
+@pytest.mark.parametrize(
+    ("formula", "rules"),
+    [
+        ("$1 \\le k < n \\leq 2 \\cdot 10^{5}$", ["1 <= k", "k < n", "n <= 2 * 10^5"]),
+        ("$1 \\le d,s \\le 10^6, s + d < e$", ["1 <= d", "1 <= s", "d <= 10^6", "s <= 10^6", "s + d < e"]),
+        ("$(1\\leq n \\leq 500\\,000)$", ["1 <= n", "n <= 500000"]),
+        ("$-n \\leq x_1 \\leq x_2$ and $a_i \\neq b_i$", ["-n <= x_1", "x_1 <= x_2", "a != b"]),
+        ("$a_1 + \\dots + a_n \\le 10$", []),
+    ],
+)
+def test_formulas(formula: str, rules: list[str]) -> None:
+    assert [rule.text for rule in stated_rules(formula)] == rules
+
+
+def test_a_rule_is_evaluated_with_powers_products_and_magnitudes() -> None:
+    assert Rule("2(n+1)", "<=", "3*10^2").holds({"n": 149})
+    assert not Rule("2(n+1)", "<=", "3*10^2").holds({"n": 150})
+    assert Rule("|x-y|", "=", "1").holds({"x": 3, "y": 4})
+    assert Rule("1.5 * 10^5", "=", "150000").holds({})
+    with pytest.raises(ValueError, match="not known"):
+        Rule("n", "<", "m").holds({"n": 1})
+
+
+def test_names_are_columns_only_where_every_rule_holds_in_every_given_input() -> None:
+    form = form_of(EDGES, GRAPH)
+    assert form.named is not None
+    assert dict(form.named.columns) == {"n": 0, "m": 1, "a": 2, "b": 3}
+    assert (form.columns[0].low, form.columns[0].high) == (2, 200_000)
+    assert form_of(["3 1\n1 7\n", "4 2\n1 7\n2 3\n"], GRAPH).named is None
+
+
+def test_new_inputs_keep_the_rules_and_use_the_stated_range() -> None:
+    texts = new_inputs(EDGES, GRAPH, 40, "seed", 4000, careful=True)
+    rows = [[list(map(int, line.split())) for line in text.splitlines()] for text in texts]
+    assert len(texts) >= 20
+    assert all(1 <= a <= r[0][0] and 1 <= b <= r[0][0] and a != b for r in rows for a, b in r[1:])
+    assert max(r[0][0] for r in rows) > 1000  # the given ones go to 4
+    assert any(a > b for r in rows for a, b in r[1:])
+
+
+def test_the_rules_that_a_validator_must_check_are_broken_one_at_a_time() -> None:
+    broken = rule_breaking_inputs(EDGES, GRAPH)
+    assert {rule.text for rule in broken.values()} >= {"1 <= a", "a <= n", "b <= n", "a != b"}
+    form = form_of(EDGES, GRAPH)
+    assert not any(form.allows(text) for text in broken)
+    assert rule_breaking_inputs(EDGES, "no formula") == {}
+
+
+@pytest.mark.parametrize(
+    ("words", "count"),
+    [
+        ("It is guaranteed that all $x_i$ are distinct.", 0),
+        ("It is guaranteed that the graph is connected.", 0),
+        ("It is guaranteed that all bars have different heights at every moment.", 1),
+        ("It is guaranteed that no price appears more than once and that each has at least one offer.", 1),
+        ("It is guaranteed that the string is the result of a word written three times.", 1),
+        ("The word will contain at least one lowercase vowel.", 1),
+        ("Note that every house has at least one knight.", 0),
+    ],
+)
+def test_promises_that_nothing_expresses(words: str, count: int) -> None:
+    assert len(promises(f"Input\n\nOne line.\n\n{words}\n\nOutput\n")) == count
+
+
+def test_why_nothing_careful_is_made_is_said() -> None:
+    maker = InputMaker(EDGES, GRAPH.replace("Output", "It is guaranteed that ships never touch.\n\nOutput"), 1000)
+    assert maker.make(8, "seed", careful=True) == []
+    assert "ships never touch" in str(maker.form(careful=True))
+    assert str(InputMaker(["say hello to Bob\n", "hello\n"], "", 1000).form(careful=True)) == (
+        "the given inputs do not tell their form"
+    )
+
+
+def test_a_formula_of_known_names_keeps_its_promise() -> None:
+    statement = GRAPH.replace("Output", "It is guaranteed that $m < 3n$.\n\nOutput")
+    texts = new_inputs(EDGES, statement, 20, "seed", 4000, careful=True)
+    assert texts
+    assert all(int(text.split()[1]) < 3 * int(text.split()[0]) for text in texts)
+
+
+def test_totals_and_letters() -> None:
+    assert stated_total("It is guaranteed that the sum of $n$ over all test cases is at most $10^6$.") == 10**6
+    assert stated_total("The total length of the text is not greater than $2 \\cdot 10^5$.") == 200_000
+    assert stated_total("the length is at most $10^6$") is None
+    assert stated_alphabet("a string of lowercase letters") == "abcdefghijklmnopqrstuvwxyz"
+    assert stated_alphabet("uppercase letters A-Z")[:3] == "ABC"
+    assert stated_alphabet("the characters h, d, c, and s") == ""
+
+
+def test_words_that_the_statement_lists_are_all_there_are() -> None:
+    statement = (
+        'Input\n\nA line with a string $s$, one of "circle" or "square", and an integer $a$ ($1 \\le a \\le 9$).\n'
+    )
+    texts = new_inputs(["circle 2\n", "square 4\n", "circle 1\n"], statement, 20, "seed", 100, careful=True)
+    assert texts
+    assert {text.split()[0] for text in texts} <= {"circle", "square"}
+
+
+def test_a_block_of_fixed_size_is_one() -> None:
+    grids = ["..x\nx..\n.x.\n2 3\n", "xxx\n...\nx.x\n1 1\n", "...\n...\nxx.\n3 2\n"]
+    texts = new_inputs(grids, "", 20, "seed", 200, careful=True)
+    assert texts
+    assert all([len(line) for line in text.splitlines()[:3]] == [3, 3, 3] for text in texts)
+    assert any(text.splitlines()[:3] not in [grid.splitlines()[:3] for grid in grids] for text in texts)

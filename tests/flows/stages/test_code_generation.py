@@ -1,0 +1,96 @@
+"""Making a problem's tests: what is kept, why nothing was made, and how many large inputs there may be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from curation.programs import execution_matrix, tests_agreement
+from curation.programs.validation import Vouching
+from curation.records import JUDGING, SOLUTION, TEST
+from curation.verify.programs.tools import Runner
+from flows.run.recipe import override_recipe, parse_recipe
+from flows.run.run_folder import Run
+from flows.stages.code_generation import LARGE_BYTES, GeneratedTests, generate_tests, packed, unpacked
+from flows.stages.units import Unit
+
+STATEMENT = """Sum them.
+
+Input
+
+- One line with an integer $n$ ($1 \\leq n \\leq 10^5$).
+- One line with $n$ integers $a_1, \\ldots, a_n$ ($0 \\leq a_i \\leq 10^9$).
+
+{more}
+
+Output
+
+Their sum.
+"""
+SAMPLES = [("2\n1 2\n", "3\n"), ("3\n4 0 5\n", "9\n"), ("1\n7\n", "7\n")]
+RIGHT = [
+    "input()\nprint(sum(map(int, input().split())))\n",
+    "n = int(input())\ntotal = 0\nfor a in input().split():\n    total += int(a)\nprint(total)\n",
+    "import sys\nprint(sum(map(int, sys.stdin.read().split()[1:])))\n",
+]
+WRONG = "input()\nprint(sum(map(int, input().split())) % 1000)\n"
+
+
+@pytest.fixture(scope="module")
+def runner() -> Iterator[Runner]:
+    with Runner(1) as runner:
+        yield runner
+
+
+def made(runner: Runner, more: str, right: int, *settings: str) -> GeneratedTests:
+    """Return the tests made of the samples with so many right solutions and a wrong one; nobody vouches for inputs."""
+    policy = {"kind": "recorded", "name": "nobody@none", "path": "none.jsonl", "columns": {"text": "text"}}
+    source = {"name": "sums", "kind": "kattis", "path": ".", "domain": "code"}
+    table = {"name": "made", "flow": "curate-code", "seed": 1, "sources": [source], "stage1": {"policy": policy}}
+    recipe = override_recipe(parse_recipe(table, "test"), [f"code.test_generation.{one}" for one in settings])
+    run = Run(Path("."), recipe, Path("."))
+    tests = pl.DataFrame(
+        [("sums", i, *pair, "sample") for i, pair in enumerate(SAMPLES)], schema=TEST, orient="row"
+    )  # fmt: skip
+    codes = [*[(code, True) for code in RIGHT[:right]], (WRONG, False)]
+    rows = [("sums", i, "python", code, label, f"{i}.py") for i, (code, label) in enumerate(codes)]
+    solutions = pl.DataFrame(rows, schema=SOLUTION, orient="row")
+    judging = dict.fromkeys(JUDGING.names()) | {"problem": "sums", "time_limit_s": 10.0, "memory_mb": 512}
+    unit = Unit({"id": "sums", "statement": STATEMENT.format(more=more)}, tests, 0, solutions, judging)
+    ids = tests.select("problem", pl.col("index").alias("test"))
+    matrix = execution_matrix.run_execution_matrix(
+        runner, "sums", unit.problem(run, 10.0), unit.candidates(run), recipe.code.execution_matrix, time_given=True
+    )
+    decisions = tests_agreement.decide_tests(matrix.runs, recipe.code.agreement, ids)
+    return generate_tests(run, unit, runner, matrix.runs, decisions, tests, 10.0, (), Vouching())
+
+
+def test_without_a_validator_rules_of_the_statement_are_kept_and_the_wrong_program_is_caught(runner: Runner) -> None:
+    generated = made(runner, "", 3, "batch=6", "rounds=1", "max_input_kb=8")
+    assert generated.reason == ""
+    assert generated.caught[3] > 0
+    for _, _, text, output, origin in generated.tests:
+        count, numbers = text.splitlines()
+        values = list(map(int, numbers.split()))
+        assert (len(values), origin) == (int(count), "mutation")
+        assert all(0 <= value <= 10**9 for value in values)
+        assert output == f"{sum(values)}\n"
+
+
+def test_why_nothing_was_made_is_said(runner: Runner) -> None:
+    few = made(runner, "", 2, "batch=4", "rounds=1")
+    assert (few.tests, few.reason) == ([], "too few solutions vote: 2, 3 wanted")
+    promised = made(runner, "It is guaranteed that the numbers are pretty.", 3, "batch=4", "rounds=1")
+    assert promised.tests == []
+    assert promised.reason.startswith("the statement promises what no relation expresses: 'It is guaranteed that the")
+    assert promised.counts() == (0, 0, 0, 0, 1, promised.reason)
+
+
+def test_large_inputs_at_the_limits_are_made_and_few_are_kept(runner: Runner) -> None:
+    generated = made(runner, "", 3, "batch=6", "rounds=2", "max_input_kb=1024", "keep_large=1")
+    sizes = sorted(len(text) for _, _, text, _, _ in generated.tests)
+    assert [size > LARGE_BYTES for size in sizes] == [False] * (len(sizes) - 1) + [True]
+    assert unpacked(packed("1\n" * 9)) == "1\n" * 9

@@ -1,0 +1,119 @@
+"""A run that judges labels by the probability that they are wrong: decisions, queue, card, explain, audit."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from curation.records import problem_id
+from tests.flows.conftest import Tiny, goldilocks, published, refusal, tries, write_jsonl
+
+WEAK = ("{0} {0} 1 {0}", "{0} 2 {0} 3", "4 5 {0} 6", "{0} {0} {0} 7")
+
+
+@pytest.fixture(scope="module")
+def posterior_run(prefect_server: str, tiny_recipe: Path, tmp_path_factory: pytest.TempPathFactory) -> Tiny:
+    """Sixty sums with two policies' attempts; the references of s3 and s7 are wrong."""
+    inputs = tmp_path_factory.mktemp("posterior") / "inputs"
+    inputs.mkdir()
+    problems, weak, strong = [], [], []
+    for number in range(60):
+        statement, right = f"What is {number} times {number + 12}?", number * (number + 12)
+        reference = str(right + 1 if number in (3, 7) else right)
+        problems.append({"question": statement, "final": reference})
+        weak.append(tries(statement, reference, WEAK[number % 4].format(right)))
+        strong.append(tries(statement, reference, f"{right} {right} {right if number % 3 else 9} {right}"))
+    for name, rows in (("problems", problems), ("weak", weak), ("strong", strong)):
+        write_jsonl(inputs / f"{name}.jsonl", rows)
+    recipe = inputs / "tiny.toml"
+    text = tiny_recipe.read_text().replace("shard_rows = 3", "shard_rows = 20")
+    recipe.write_text(text + '\n[labels]\nrule = "posterior"\n\n[near_dedup]\nenabled = false\n')
+    made = Tiny(recipe, inputs.parent / "run")
+    said = made.run("labels.drop_above=0.3", "labels.queue_above=0.1")
+    assert said.status == 0, said.err
+    return made
+
+
+def name_of(number: int) -> str:
+    return problem_id(f"What is {number} times {number + 12}?")
+
+
+def test_wrong_references_are_dropped_queued_and_told(posterior_run: Tiny) -> None:
+    folder = posterior_run.folder
+    dropped = posterior_run.table("dropped").filter(reason="suspected_wrong_label")
+    assert set(dropped["id"]) == {name_of(3), name_of(7)}
+    queue = published(folder, "disputed").filter(kind="suspected_wrong_label")
+    assert set(queue["id"].head(2)) == {name_of(3), name_of(7)}
+    assert queue["wrong_label"].to_list() == sorted(queue["wrong_label"], reverse=True)
+    assert queue.filter(id=name_of(3))["references"][0].to_list() == ["46", "45"]
+    text = goldilocks("review", folder).out
+    assert f"{queue['id'][0]}  attempts that agree on another answer than the reference, wrong with probability" in text
+    told = goldilocks("explain", folder, name_of(3)).out
+    assert told.count("label      wrong with probability") == 2
+    assert "say 45" in told
+    card = (folder / "curated" / "README.md").read_text()
+    assert "2 problems were dropped as suspected wrong labels at 0.3 or more" in card
+    assert "by the answers of all policies the reference is wrong with a probability of 0.3 or more" in card
+
+
+def test_a_second_run_makes_nothing_again_and_another_threshold_no_attempt(posterior_run: Tiny, tmp_path: Path) -> None:
+    copy = posterior_run.copy(tmp_path)
+    labels = {path: path.read_bytes() for path in (copy.folder / "labels").rglob("*.parquet")}
+    assert labels
+    assert copy.run("labels.drop_above=1.0", "labels.queue_above=0.1").status == 0
+    assert {path: path.read_bytes() for path in (copy.folder / "labels").rglob("*.parquet")} == labels
+    assert copy.table("dropped").filter(reason="suspected_wrong_label").is_empty()
+    assert {name_of(3), name_of(7)} <= set(published(copy.folder, "disputed")["id"])
+
+
+def test_an_accepted_reference_is_suspected_no_more(posterior_run: Tiny, tmp_path: Path) -> None:
+    copy = posterior_run.copy(tmp_path)
+    assert goldilocks("review", copy.folder, "--accept", name_of(3), "--answer", "46").status == 0
+    assert copy.run("labels.drop_above=0.3", "labels.queue_above=0.1").status == 0
+    dropped = copy.table("dropped").filter(reason="suspected_wrong_label")
+    assert name_of(3) not in dropped["id"].to_list()
+
+
+def test_an_audit_draws_once_and_tells_the_share_of_wrong_labels(posterior_run: Tiny, tmp_path: Path) -> None:
+    copy = posterior_run.copy(tmp_path)
+    said = goldilocks("review", copy.folder, "--audit", "12")
+    assert (said.status, said.err) == (0, "")
+    assert "0 of 12 drawn rows judged" in said.out
+    assert "no share yet" in said.out
+    drawn = json.loads((copy.folder / "audit.json").read_text())
+    data = copy.table("data")
+    assert sum(stratum["size"] for stratum in drawn["strata"]) == data.height
+    assert set(drawn["rows"]) <= set(data["id"])
+    for name, row in drawn["rows"].items():
+        goldilocks("review", copy.folder, "--accept", name, "--answer", row["reference"])
+    text = goldilocks("review", copy.folder, "--audit", "12").out
+    assert json.loads((copy.folder / "audit.json").read_text()) == drawn
+    assert f"wrong labels in the set of {data.height}: 0.00%, 95 % interval 0.00% to" in text
+    assert "--audit 0: draw at least one row" in refusal("review", copy.folder, "--audit", "0")
+
+
+def test_a_run_by_votes_can_be_audited_too(tiny_copy: Tiny) -> None:
+    said = goldilocks("review", tiny_copy.folder, "--audit", "2")
+    assert (said.status, said.err) == (0, "")
+    assert "0 of 2 drawn rows judged" in said.out
+
+
+def test_disputes_of_training_join_the_queue(posterior_run: Tiny, tmp_path: Path) -> None:
+    copy = posterior_run.copy(tmp_path)
+    place = copy.folder / "grader" / "training"
+    place.mkdir(parents=True)
+    row = {"references": ["85", "86"], "evidence": "in training 86 rose", "step": 3, "statement": "", "lang": "en"}
+    write_jsonl(place / "disputed.jsonl", [{"id": name_of(5), **row}, {"id": "gone", **row}])
+    assert copy.run("labels.drop_above=0.3", "labels.queue_above=0.1").status == 0
+    queue = published(copy.folder, "disputed").filter(kind="training_disagrees")
+    assert queue.select("id", "references", "evidence").rows() == [(name_of(5), ["85", "86"], "in training 86 rose")]
+    assert queue.schema["wrong_label"] == pl.Float64()
+
+
+def test_programs_have_no_reference_to_weigh(posterior_run: Tiny, tmp_path: Path) -> None:
+    recipe = tmp_path / "code.toml"
+    recipe.write_text(posterior_run.recipe.read_text().replace('name = "tiny"', 'name = "tiny"\nflow = "curate-code"'))
+    assert "labels.rule" in refusal("run", recipe, "--dry") or "domain" in refusal("run", recipe, "--dry")

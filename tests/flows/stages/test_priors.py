@@ -1,0 +1,191 @@
+"""Stages that learn priors before they sample: live servers whose pass rates are known, a whole run each."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from curation.storage.stages import read_table
+from flows.cli.plan import actual_cost
+from flows.cli.refresh import refresh_run
+from flows.pipelines.refresh import summarise_refresh
+from flows.publish.versions import decisions_of
+from flows.run.run_folder import open_run
+from flows.run.sampling_session import LEARNT
+from tests.flows.conftest import goldilocks, published, write_jsonl
+from tests.flows.solver import Solver, answer, pass_rate, statement
+
+PROBLEMS = 240
+RECIPE = """
+name = "sums"
+shard_rows = 100
+workers = 1
+near_dedup = {{ enabled = false }} # sums are alike
+
+[[sources]]
+name = "sums"
+kind = "jsonl"
+path = "sums.jsonl"
+license = "MIT"
+columns = {{ statement = "question", answer = "final", meta = ["rate"] }}
+{stated}
+"""
+STATED = 'solve_rates = [{ path = "rate", policy = "somebody", attempts = 16 }]'
+STAGE = """
+[{part}]
+sampling = {{ error_rate = 0.1, anchor_least = 60, prior = "{prior}" }}
+[{part}.policy]
+{policy}
+"""
+
+
+def write_recipe(home: Path, stages: dict[str, tuple[Solver, str]], prior: str = "model", stated: str = "") -> Path:
+    rows = [
+        {"question": statement(number), "final": str(answer(number)), "rate": round(pass_rate(number, 0.0), 3)}
+        for number in range(PROBLEMS)
+    ]
+    write_jsonl(home / "sums.jsonl", rows)
+    text = RECIPE.format(stated=stated)
+    for part, (solver, model) in stages.items():
+        text += STAGE.format(part=part, prior=prior, policy=solver.table(model))
+    path = home / f"{prior}.toml"
+    path.write_text(text)
+    return path
+
+
+def learnt(folder: Path, stage: str) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((folder / "stages" / stage / LEARNT).read_text())
+    return content
+
+
+def kept(folder: Path) -> dict[str, str | None]:
+    part = "stage2" if (folder / "decisions" / "stage2").is_dir() else "stage1"
+    (verifier,) = (folder / "decisions" / part).iterdir()
+    return dict(read_table(verifier, "decisions").select("problem", "reason").iter_rows())
+
+
+def wilson(correct: int, judged: int) -> tuple[float, float]:
+    """The 95 % interval as the card states it."""
+    z, share = 1.959963984540054, correct / judged
+    centre, half = share + z * z / (2 * judged), z * (share * (1 - share) / judged + (z / (2 * judged)) ** 2) ** 0.5
+    scale = 1 + z * z / judged
+    return max(0.0, (centre - half) / scale), min(1.0, (centre + half) / scale)
+
+
+def check_every_figure(folder: Path) -> None:
+    """Each published row says what the verdicts on its attempts say."""
+    verdicts = read_table(next((folder / "verdicts" / "stage2").iterdir()), "verdicts")
+    rows = published(folder, "data")
+    assert rows.height > 20
+    assert (rows["attempts"] < 16).any()
+    for row in rows.iter_rows(named=True):
+        own = verdicts.filter(pl.col("problem") == row["id"]).sort("index")
+        outcomes = own["outcome"].to_list()
+        assert row["policy"] == own["policy"][0] == "strong@1"
+        assert own["index"].to_list() == list(range(row["attempts"]))
+        assert row["correct"] == outcomes.count("correct")
+        assert row["judged"] == row["attempts"] == len(outcomes)
+        assert (row["pass_rate_low"], row["pass_rate_high"]) == pytest.approx(wilson(row["correct"], row["judged"]))
+        if row["attempts"] == 1:
+            assert row["pass_rate"] == row["correct"]
+        assert 0 <= row["pass_rate"] <= 1
+
+
+@pytest.mark.slow
+def test_stage_1s_attempts_spare_stage_2_attempts(prefect_server: str, tmp_path: Path) -> None:
+    with Solver(-1.0) as weak, Solver(1.0) as strong:
+        runs = {}
+        for prior in ("model", "jeffreys"):
+            recipe = write_recipe(tmp_path, {"stage1": (weak, "weak"), "stage2": (strong, "strong")}, prior)
+            runs[prior] = tmp_path / f"run-{prior}"
+            said = goldilocks("run", recipe, "--out", runs[prior])
+            assert said.status == 0, said.err
+    told = learnt(runs["model"], "09-stage2-attempts")
+    assert told["used"], told["sentence"]
+    assert told["attempts"] < told["attempts_without"]
+    took = {prior: actual_cost(open_run(folder), "stage2") for prior, folder in runs.items()}
+    assert took["model"] is not None
+    assert took["jeffreys"] is not None
+    anchors_share = 60 / PROBLEMS  # these are sampled in full
+    assert took["model"].attempts < took["jeffreys"].attempts * (1 + anchors_share)
+    model, jeffreys = kept(runs["model"]), kept(runs["jeffreys"])
+    assert sum(model[name] != jeffreys[name] for name in model) <= 0.15 * PROBLEMS
+    priors = read_table(runs["model"] / "stages" / "09-stage2-attempts", "priors")
+    assert priors.filter(pl.col("error_rate") == 0).height == 60
+    assert priors.height == PROBLEMS
+    check_every_figure(runs["model"])
+    before = weak.requests + strong.requests
+    again = goldilocks("run", tmp_path / "model.toml", "--out", runs["model"])
+    assert again.status == 0, again.err
+    assert weak.requests + strong.requests == before
+
+
+def test_solve_rates_of_sources_come_in_and_are_refused_where_they_tell_nothing(
+    prefect_server: str, tmp_path: Path
+) -> None:
+    priors: dict[float, pl.DataFrame] = {}
+    for sign in (1.0, -1.0):
+        home = tmp_path / f"{sign:+.0f}"
+        home.mkdir()
+        with Solver(0.0, sign) as solver:
+            recipe = write_recipe(home, {"stage1": (solver, "other")}, stated=STATED)
+            said = goldilocks("run", recipe, "--out", home / "run")
+        assert said.status == 0, said.err
+        told = learnt(home / "run", "08-stage1-attempts")
+        assert told["used"] == (sign > 0), told["sentence"]
+        priors[sign] = read_table(home / "run" / "stages" / "08-stage1-attempts", "priors")
+        if sign < 0:
+            assert "the difficulty model is not used: what others solve does not tell what other@1" in said.err
+    assert priors[-1.0].height == 60  # the anchor alone
+    mean = (
+        priors[1.0]
+        .filter(pl.col("error_rate") > 0)
+        .select("problem", mean=pl.col("correct") / (pl.col("correct") + pl.col("other")))
+    )
+    folder = tmp_path / "+1" / "run" / "stages" / "01-sources"
+    rows = read_table(folder, "kept", ["id", "row"])
+    rates = {name: pass_rate(row, 0.0) for name, row in rows.iter_rows()}
+    pairs = [(expected, rates[name]) for name, expected in mean.iter_rows()]
+    assert pl.DataFrame(pairs, orient="row").select(pl.corr("column_0", "column_1")).item() > 0.95
+
+
+@pytest.mark.parametrize("value", ["1.5", '"often"'])
+def test_a_solve_rate_that_is_no_share_is_refused(prefect_server: str, tmp_path: Path, value: str) -> None:
+    with Solver(0.0) as solver:
+        recipe = write_recipe(tmp_path, {"stage1": (solver, "other")}, stated=STATED)
+        rows = (tmp_path / "sums.jsonl").read_text().splitlines()
+        bad = json.loads(rows[3]) | {"rate": json.loads(value)}
+        (tmp_path / "sums.jsonl").write_text("\n".join([*rows[:3], json.dumps(bad), *rows[4:]]))
+        said = goldilocks("run", recipe, "--out", tmp_path / "run")
+        assert said.status == 1
+        assert "it should be a share from 0 to 1" in said.err
+        assert solver.requests == 0
+
+
+@pytest.mark.slow
+def test_a_refresh_starts_its_policy_once_and_spends_less_than_a_full_judgement(
+    prefect_server: str, tmp_path: Path
+) -> None:
+    with Solver(-1.0) as weak, Solver(0.5) as strong:
+        recipe = write_recipe(tmp_path, {"stage1": (weak, "weak")}, "jeffreys")
+        recipe.write_text(recipe.read_text().replace("error_rate = 0.1, ", ""))
+        said = goldilocks("run", recipe, "--out", tmp_path / "run")
+        assert said.status == 0, said.err
+        (tmp_path / "strong.toml").write_text(f"[policy]\n{strong.table('strong')}")
+        result = refresh_run(tmp_path / "run", tmp_path / "strong.toml", None)
+        assert strong.starts == 1
+        assert result.anchor is not None
+        assert result.anchor.priors is not None
+        assert strong.requests == result.cost["attempts"]
+        assert strong.requests < 0.75 * weak.requests
+    lines = "\n".join(summarise_refresh(result))
+    assert "of the decisions are expected to differ from a full judgement's" in lines
+    assert "tenth 10: expected" in lines
+    made = decisions_of(tmp_path / "run", 2)
+    foreseen = made.filter(pl.col("evidence").str.contains("foreseen at"))
+    assert foreseen.height > 20
+    assert set(foreseen["policy"]) == {"strong@1"}
