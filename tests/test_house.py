@@ -49,6 +49,7 @@ SHARED_ROOMS = {
     "languages.identification",
     "languages.mixing",
     "languages.stripping",
+    "languages.switching",
     "languages.vocabulary",
     "languages.words",
     "options",

@@ -4,6 +4,7 @@
     stripping       LaTeX, code, numbers and markup taken away
     words           what short tasks begin with, by language
     identification  fastText, script and words; `identify`
+    switching       words of another language inside sentences
     mixing          windows of sentences; `language_shares` and `consistent`
 
 Shared by the filters, the verifier, the trainer's reward and translation. Nothing is imported here, so that

@@ -1,7 +1,8 @@
 """Texts in several languages, noticed by windows of sentences; and whether three texts share one language.
 
 `language_shares` cuts a text into sentences, and these where the script changes, joins short ones of a kind into
-windows, and asks for each window's language. `consistent` is the rule behind the language bonus: problem, thoughts and
+windows, and asks for each window's language; words of another one inside a sentence are looked up (`switching`).
+`consistent` is the rule behind the language bonus: problem, thoughts and
 answer are stripped and identified one by one (Magistral, section 2.2), and must agree.
 
 Invariants: shares are of letters and add up to 1 unless there are none; a window that is in doubt counts as the
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 from curation.config.languages import ConsistencySettings, LanguageSettings
 from curation.languages.identification import LanguageGuess, identify, identify_prose
 from curation.languages.stripping import letters, strip, without_formulas
+from curation.languages.switching import foreign_letters
 
 _DEFAULT = LanguageSettings()
 _CONSISTENT = ConsistencySettings()
@@ -58,15 +60,26 @@ def language_shares(
     if whole.lang is None:
         return []
     counts: dict[str, int] = {}
-    for window in windows(strip_lines(text), settings.window_letters):
+    prose = strip_lines(text)
+    for window in windows(prose, settings.window_letters):
         guess = identify_prose(window, among, settings)
         sure = guess.lang is not None and guess.confidence >= settings.window_confidence
         enough = guess.letters >= settings.window_letters or _scripted(window)
         lang = guess.lang if guess.lang is not None and sure and enough else whole.lang
         counts[lang] = counts.get(lang, 0) + guess.letters
+    _add_switches(counts, prose, whole.lang)
     total = sum(counts.values())
     shares = [(lang, count / total) for lang, count in counts.items() if count]
     return sorted(shares, key=lambda share: (-share[1], share[0]))
+
+
+def _add_switches(counts: dict[str, int], prose: str, lang: str) -> None:
+    """Take passages inside sentences from the whole's letters, where windows have not found as many of the language."""
+    for code, count in foreign_letters(prose, lang).items():
+        more = min(count - counts.get(code, 0), counts.get(lang, 0))
+        if more > 0:
+            counts[code] = counts.get(code, 0) + more
+            counts[lang] -= more
 
 
 def strip_lines(text: str) -> str:

@@ -9,6 +9,8 @@ invariants       what a translation must keep: `check`
     formulas                                      formulas, variables, code
     prose                                         language, length, leftovers, added solutions
     answers                                       the reference
+    equivalence, sentences, names                 what aligned sentences say
+back_solving     one policy's answers to both texts
 """
 
 from __future__ import annotations

@@ -11,10 +11,17 @@
     length          its prose is as long as translations are
     leftovers       no sentence is left in the original's language
     added_solution  no answer and no solution came in
+    sentences       no sentence is gone, and none came in
+    order           numbers keep their places and their units
+    polarity        what is denied still is
+    comparisons     more is not less
+    entities        names keep their places
+    notation        thousands are parted as the target's language does
     verifier        no invariant: the verifier itself failed on the translated answer
 
-Invariants: `check_translation` looks at all of them, whatever fails first; it needs no model but the language
-identification. A translation that passes is not thereby a good one, only one that asks for the same answer.
+Invariants: `check_translation` looks at all up to `added_solution`, whatever fails first, and at the aligned sentences
+(`equivalence`) where these hold: what they say of a number that is gone would be said twice. It needs no
+model but the language identification. A translation that passes is not thereby a good one.
 """
 
 from __future__ import annotations
@@ -25,16 +32,17 @@ from dataclasses import dataclass
 
 from curation.translation import prose
 from curation.translation.answers import ChecksReferences, check_answer
+from curation.translation.equivalence import check_equivalence
 from curation.translation.formulas import code, formulas, variables
 from curation.translation.quantities import numbers, units
 from curation.translation.violations import Violation
 
-VERSION = "translation@3"
+VERSION = "translation@4"
 """Changes whenever a translation could pass or fail that did not."""
 
 INVARIANTS = (
     "numbers", "units", "formulas", "variables", "code", "choices", "answer", "language", "length", "leftovers",
-    "added_solution", "verifier",
+    "added_solution", "sentences", "order", "polarity", "comparisons", "entities", "notation", "verifier",
 )  # fmt: skip
 """The names of all invariants, as `Violation.invariant` says them."""
 
@@ -69,7 +77,7 @@ def check_translation(
         source: the code of the original's language.
     """
     before, after = _whole(original), _whole(translated)
-    return [
+    violations = [
         *numbers(before, after, source, target),
         *units(before, after),
         *formulas(before, after),
@@ -82,6 +90,7 @@ def check_translation(
         *prose.leftovers(original.statement, translated.statement, source, target),
         *prose.added_solution(original.statement, translated.statement, translated.answer or original.answer),
     ]
+    return violations or check_equivalence(original.statement, translated.statement, source, target)
 
 
 def choices(original: CheckedText, translated: CheckedText) -> list[Violation]:

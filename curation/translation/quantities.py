@@ -35,7 +35,7 @@ def numbers(original: str, translated: str, source: str, target: str) -> list[Vi
     missing, extra = _unmatched(in_digits(before, source), in_digits(after, target))
     words_before, words_after = _word_surplus(in_words(before, source), in_words(after, target))
     violations: list[Violation] = []
-    months_before, months_after = _months(original, source), _months(translated, target)
+    months_before, months_after = months_named(original, source), months_named(translated, target)
     missing_texts = [
         token.text for token in missing if not _take_match(token, words_after) and not _take_match(token, months_after)
     ]
@@ -112,7 +112,7 @@ def _take_match(token: NumeralToken, words: list[Fraction]) -> bool:
     return False
 
 
-def _months(text: str, lang: str) -> list[Fraction]:
+def months_named(text: str, lang: str) -> list[Fraction]:
     """Return the months named in a text, by their number."""
     low = text.lower()
     return [

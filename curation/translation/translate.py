@@ -16,8 +16,9 @@ from typing import Any
 
 from curation.config.languages import TranslationSettings
 from curation.prompts.translating import read_reply
-from curation.records import Domain, Policy, PromptRequest, problem_id
+from curation.records import ConfigError, Domain, Policy, PromptRequest, problem_id
 from curation.translation.answers import ChecksReferences, is_words
+from curation.translation.back_solving import Agreement, BackSolver, solving_request
 from curation.translation.invariants import CheckedText, check_translation, reasons
 from curation.translation.violations import Violation
 from curation.verify.math_judge import MathJudge
@@ -69,6 +70,7 @@ async def translate(
     settings: TranslationSettings,
     source: str = "en",
     advance: Callable[[int], None] = lambda _: None,
+    solver: Policy | None = None,
 ) -> Translations:
     """Translate those of the rows that ``targets`` names, several at once.
 
@@ -79,18 +81,27 @@ async def translate(
         policy: an entered policy that is asked with the translating prompt (`asking.RenderedPrompt`, recorded
             translations).
         advance: called with 1 whenever a problem is translated or given up.
+        solver: an entered policy with a solving prompt; needed where ``settings.back_solving`` asks for attempts.
 
     Raises:
+        ConfigError: back-solving is asked for without a solver.
         PolicyError: the policy cannot answer.
     """
+    if settings.back_solving and solver is None:
+        raise ConfigError("`back_solving` needs a policy that solves: name one (--solver), or set it to 0.")
     selected = [row for row in rows if row["id"] in targets]
     gate = asyncio.Semaphore(max(1, policy.in_flight))
     translations = Translations()
     with MathJudge(workers=1) as judge:
+        back_solver = (
+            BackSolver(solver, judge, settings.back_solving, settings.back_solving_level)
+            if solver is not None and settings.back_solving
+            else None
+        )
 
         async def translate_when_free(row: Row) -> _TranslationResult:
             async with gate:
-                result = await _translate_row(row, targets[row["id"]], policy, settings, source, judge)
+                result = await _translate_row(row, targets[row["id"]], policy, settings, source, judge, back_solver)
             advance(1)
             return result
 
@@ -119,7 +130,13 @@ def _count(translations: Translations, result: _TranslationResult) -> None:
 
 
 async def _translate_row(
-    row: Row, target: str, policy: Policy, settings: TranslationSettings, source: str, judge: ChecksReferences
+    row: Row,
+    target: str,
+    policy: Policy,
+    settings: TranslationSettings,
+    source: str,
+    judge: ChecksReferences,
+    back_solver: BackSolver | None,
 ) -> _TranslationResult:
     """Translate one problem in up to ``settings.tries`` tries."""
     original = _text_of(row)
@@ -143,8 +160,16 @@ async def _translate_row(
         violations = await asyncio.to_thread(check_translation, original, translated, target, judge, source)
         if not violations and settings.back_translation:
             violations = await _check_back_translation(row, original, translated, target, policy, index, source, judge)
+        solved: Agreement | None = None
+        if not violations and back_solver is not None:
+            solved, violations = await back_solver.compare(
+                solving_request(row["id"], original.statement, row.get("domain"), source),
+                solving_request(f"{row['id']}#{target}{index}", statement, row.get("domain"), target),
+                original.answer,
+            )
         if not violations:
-            return _TranslationResult(_row_of(row, translated, target, policy, tries), None, tries, tuple(broke))
+            made = _row_of(row, translated, target, policy, tries, solved)
+            return _TranslationResult(made, None, tries, tuple(broke))
         previous, why = statement, reasons(violations)
         last = tuple(dict.fromkeys(violation.invariant for violation in violations))
         broke += last
@@ -209,7 +234,9 @@ async def _check_back_translation(
 _COMPARED_BACK = ("numbers", "units", "formulas", "variables", "code", "choices")
 
 
-def _row_of(row: Row, translated: CheckedText, target: str, policy: Policy, tries: int) -> dict[str, Any]:
+def _row_of(
+    row: Row, translated: CheckedText, target: str, policy: Policy, tries: int, solved: Agreement | None
+) -> dict[str, Any]:
     """Return the translated problem's row, in the columns of the original."""
     domain = row.get("domain") or Domain.MATH.value
     meta = json.loads(row.get("meta") or "{}")
@@ -219,6 +246,8 @@ def _row_of(row: Row, translated: CheckedText, target: str, policy: Policy, trie
         "prompt": policy.key.prompt,
         "tries": tries,
     }
+    if solved is not None:
+        meta["translation"]["back_solving"] = solved.record()
     translated_row = {
         **row,
         "id": problem_id(translated.statement, translated.choices or None, domain),

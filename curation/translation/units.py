@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from functools import cache
 
-from curation.languages.vocabulary import every
+from curation.languages.vocabulary import every, language
 
 _SIGNS: dict[str, tuple[str, tuple[str, ...]]] = {
     "dollar": ("money", (r"\$", r"US\$", "USD")),
     "euro": ("money", ("€", "eur")),
     "pound": ("money", ("£",)),
-    "cent": ("cents", ("¢",)),
+    "cent": ("money", ("¢",)),
     "percent": ("share", ("%",)),
     "km": ("length", ("km",)),
-    "mile": ("length", ("mi",)),
+    "mile": ("length", ("mi", "mph")),
     "foot": ("length", ("ft",)),
     "inch": ("length", ()),
     "yard": ("length", ("yd",)),
     "cm": ("length", ("cm",)),
     "m": ("length", ("m",)),
+    "mm": ("length", ("mm",)),
     "kg": ("mass", ("kg",)),
     "gram": ("mass", ("g",)),
     "lb": ("mass", ("lbs?",)),
     "ounce": ("mass", ("oz",)),
     "liter": ("volume", ("l",)),
+    "ml": ("volume", ("ml",)),
     "gallon": ("volume", ("gal",)),
     "second": ("time", ("sec", "secs")),
     "minute": ("time", ("min", "mins")),
@@ -73,3 +77,50 @@ def units_with_numbers(text: str) -> set[str]:
 def is_named(unit: str, text: str) -> bool:
     """Return whether a unit is named anywhere in a text, in any of the languages."""
     return _ANYWHERE[unit].search(text) is not None
+
+
+@cache
+def _mentions(lang: str) -> tuple[re.Pattern[str], tuple[str, ...]]:
+    """Return the expression of every unit as a language and its signs name it, and the unit of each of its groups."""
+    spaced = language(lang).spaced
+    counted = rf"(?<=[\d{language(lang).meaning.counts}])\s?"
+    named = language(lang).units.beside_numbers
+    expressions: list[tuple[int, str, str]] = []
+    for unit, (_, signs) in _SIGNS.items():
+        for word in named.get(unit, ()):
+            bounded = (
+                rf"(?<![^\W\d_]){word}(?![^\W\d_])" if spaced else rf"\s?{word}" if len(word) > 1 else counted + word
+            )
+            expressions.append((len(word), bounded, unit))
+        for word in language("en").units.beside_numbers.get(unit, ()):
+            expressions.append((len(word), rf"(?<![^\W\d_]){word}(?![^\W\d_])", unit))
+        for sign in signs:
+            letters = sign[-1].isalpha() or sign[-1] == "?"
+            expressions.append((0, rf"(?<=\d)\s?{sign}(?![^\W\d_])" if letters else sign, unit))
+    expressions.sort(key=lambda one: -one[0])
+    joined = "|".join(f"({expression})" for _, expression, _ in expressions)
+    return re.compile(joined, re.IGNORECASE), tuple(unit for _, _, unit in expressions)
+
+
+@dataclass(frozen=True, slots=True)
+class UnitMention:
+    """A unit as a text names it, and where.
+
+    Example: ``UnitMention("km", 5, 7)`` of ``walk 5 km`` (the space before it counts).
+    """
+
+    unit: str
+    start: int
+    end: int
+
+
+def units_mentioned(text: str, lang: str) -> list[UnitMention]:
+    """Return every unit that a text names, in order, beside a number or not.
+
+    Example: ``[one.unit for one in units_mentioned("60 miles per hour", "en")] == ["mile", "hour"]``
+    """
+    expression, units = _mentions(lang)
+    return [
+        UnitMention(units[(match.lastindex or 1) - 1], match.start(), match.end())
+        for match in expression.finditer(text)
+    ]

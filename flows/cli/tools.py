@@ -151,14 +151,22 @@ def translate(
         str, typer.Option("--policy", metavar="SPEC", help="A file of translations, or a live policy's .toml table.")
     ],
     share: Annotated[float, typer.Option(min=0, max=1, help="Share of the English problems.")] = 0.1,
+    back_solve: Annotated[
+        int, typer.Option("--back-solve", metavar="N", help="Attempts at each text by the solver; 0 does not solve.")
+    ] = 0,
+    solver: Annotated[
+        str | None, typer.Option("--solver", metavar="FILE.toml", help="The live policy that solves both texts.")
+    ] = None,
 ) -> None:
     """Translate a share of a curated set; what fails the invariants stays in English and is counted."""
     from curation.config import TranslationSettings
     from curation.config.loading import parse_settings
-    from flows.publish.languages import open_translator, translate_set, translation_summary
+    from flows.publish.languages import open_solver, open_translator, translate_set, translation_summary
 
-    settings = parse_settings(TranslationSettings, {"share": share}, "goldilocks translate")
-    counts = translate_set(folder, open_translator(policy), settings)
+    given = {"share": share, "back_solving": back_solve}
+    settings = parse_settings(TranslationSettings, given, "goldilocks translate")
+    solves = open_solver(solver) if solver is not None and back_solve else None
+    counts = translate_set(folder, open_translator(policy), settings, solver=solves)
     typer.echo(translation_summary(counts, folder))
 
 

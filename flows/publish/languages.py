@@ -5,6 +5,7 @@ A translated set gets, beside what is there::
     data/translated-00000-of-00001.parquet   the translations, in the columns of data/train-*.parquet
     translations/failed.jsonl                what was chosen and stays in English, with the reason
     translations/replies.jsonl               every reply as it came; a command that broke off takes them up again
+    translations/attempts.jsonl              the solver's attempts, where translations are solved back; kept likewise
     translations/made.json                   versions, settings, counts, and the digest of what was translated
     README.md                                a section on translations, replaced when it is made again
 
@@ -20,13 +21,14 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import AsyncExitStack
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from curation.config import TranslatorFile
+from curation.config import PolicyFile, TranslatorFile
 from curation.config.languages import LanguageSettings, TranslationSettings
 from curation.config.loading import parse_settings, read_toml
 from curation.languages.identification import UNDETERMINED, identify_many
@@ -43,6 +45,7 @@ BATCH = 20_000
 DATA_FILE = "data/translated-00000-of-00001.parquet"
 FAILED_FILE = "translations/failed.jsonl"
 MADE_FILE = "translations/made.json"
+ATTEMPTS_FILE = "translations/attempts.jsonl"
 REPLIES_FILE = "translations/replies.jsonl"
 MARK = ".published.json"
 _BEGIN, _END = "<!-- translations -->", "<!-- /translations -->"
@@ -116,12 +119,36 @@ def open_translator(spec: str) -> Policy:
     return RenderedPrompt(open_policy(settings, path.parent))
 
 
-def translate_set(folder: Path, policy: Policy, settings: TranslationSettings, source: str = "en") -> dict[str, int]:
+def open_solver(spec: str) -> Policy:
+    """Return the policy that ``--solver`` names: any live one, with its own solving prompt.
+
+    Raises:
+        ConfigError: it is no TOML file with a policy's table, or its policy is recorded.
+    """
+    path = Path(spec).expanduser()
+    if path.suffix != ".toml":
+        raise ConfigError(f"--solver {spec}: translations are solved by a live policy; give its .toml file.")
+    subject = f"--solver {spec}"
+    table = read_toml(path, subject)
+    settings = parse_settings(PolicyFile, {"policy": table.get("policy", table)}, subject).policy
+    if settings.kind == "recorded":
+        raise ConfigError(f"{subject}: a recorded policy cannot solve new texts; name one that runs.")
+    return open_policy(settings, path.parent)
+
+
+def translate_set(
+    folder: Path,
+    policy: Policy,
+    settings: TranslationSettings,
+    source: str = "en",
+    solver: Policy | None = None,
+) -> dict[str, int]:
     """Translate a share of a curated set, write the rows beside it, and return the counts.
 
     Args:
         folder: a curated set, or a run's folder that holds one in ``curated``.
         policy: from `open_translator`; entered and left here.
+        solver: from `open_solver`, where ``settings.back_solving`` asks for attempts; entered and left here.
 
     Raises:
         SourceError: there is no curated set.
@@ -136,18 +163,28 @@ def translate_set(folder: Path, policy: Policy, settings: TranslationSettings, s
     rows = frame.filter(pl.col("id").is_in(list(targets))).to_dicts()
     if not isinstance(policy, RecordedTranslations):
         policy = StoredReplies(policy, home / REPLIES_FILE)
-    translations = asyncio.run(_run_translation(rows, targets, policy, settings, source))
+    solver = StoredReplies(solver, home / ATTEMPTS_FILE) if solver is not None else None
+    translations = asyncio.run(_run_translation(rows, targets, policy, settings, source, solver))
     counts = {"problems": frame.height, **dict(sorted(translations.counts.items()))}
-    _write(home, frame.schema, translations, counts, policy, settings, [file_digest(file) for file in files])
+    made_by = (policy, solver)
+    _write(home, frame.schema, translations, counts, made_by, settings, [file_digest(file) for file in files])
     return counts
 
 
 async def _run_translation(
-    rows: list[dict[str, Any]], targets: Mapping[str, str], policy: Policy, settings: TranslationSettings, source: str
+    rows: list[dict[str, Any]],
+    targets: Mapping[str, str],
+    policy: Policy,
+    settings: TranslationSettings,
+    source: str,
+    solver: Policy | None,
 ) -> Translations:
-    async with policy:
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(policy)
+        if solver is not None:
+            await stack.enter_async_context(solver)
         with bar("translate", len(rows)) as advance:
-            return await translate(rows, targets, policy, settings, source, advance)
+            return await translate(rows, targets, policy, settings, source, advance, solver)
 
 
 def translation_summary(counts: Mapping[str, int], folder: Path) -> str:
@@ -188,11 +225,12 @@ def _write(
     schema: pl.Schema,
     translations: Translations,
     counts: Mapping[str, int],
-    policy: Policy,
+    made_by: tuple[Policy, Policy | None],
     settings: TranslationSettings,
     digests: list[str],
 ) -> None:
     """Write the translated rows first, then the failed ones, what made them, and the card."""
+    policy, solver = made_by
     unmeasured = [name for name in _NOT_MEASURED if name in schema]
     rows = [{**row, **dict.fromkeys(unmeasured)} for row in translations.rows]
     write_parquet(home / DATA_FILE, pl.DataFrame(rows, schema=schema))
@@ -205,6 +243,7 @@ def _write(
         "policy": policy.key.policy,
         "prompt": policy.key.prompt,
         "sampling": policy.key.sampling,
+        "solver": asdict(solver.key) if solver is not None else None,
         "settings": settings.model_dump(mode="json"),
         "counts": dict(counts),
         "made_from": digests,

@@ -1,12 +1,18 @@
 """What the translation invariants let pass of true translations, and what they catch of broken ones.
 
     python tests/benchmarks/bench_translation.py [DATA] [--set mgsm|polymath] [--missed] [--draws 1] [--seed 0]
+        [--msvamp FOLDER] [--every 1]
 
 DATA holds the shared sets (default: $GOLDILOCKS_DATA, or shared/data beside the checkout). The English problems of
 MGSM and PolyMath are the originals, the same problems in the target languages their translations; each is broken
-``--draws`` times in each way of `corrupting` that it allows. ``--missed`` shows what was refused of the true and missed
+``--draws`` times in each way of `corrupting` and `corrupting_meaning` that it allows. ``--missed``
+shows what was refused of the true and missed
 of the broken, in the first half alone. The halves part the problems by a hash: what is mended is looked up in the
 first, so the second says what a set does that nobody looked at. Another seed draws other numbers, formulas, sentences.
+
+``--msvamp`` names a folder with MSVAMP's test_English.json, test_German.json … (microsoft/MathOctopus, folder
+step1_supervised_finetuning/data/msvamp): 1,000 problems in five of the languages, translated by machine and
+looked over; nothing here was made with a look at them. ``--every`` takes every so many of the problems of a set.
 """
 
 from __future__ import annotations
@@ -16,6 +22,7 @@ import hashlib
 import json
 import os
 import random
+import re
 import sys
 import time
 from collections import Counter, defaultdict
@@ -29,6 +36,7 @@ from curation.config.languages import TARGETS  # noqa: E402
 from curation.translation import CheckedText, check_translation, reasons  # noqa: E402
 from curation.verify.math_judge import MathJudge  # noqa: E402
 from tests.benchmarks.corrupting import CORRUPTIONS  # noqa: E402
+from tests.benchmarks.corrupting_meaning import MEANING_CORRUPTIONS  # noqa: E402
 
 
 class Pair(NamedTuple):
@@ -66,6 +74,28 @@ def pairs(path: Path) -> list[Pair]:
     return parallel
 
 
+MSVAMP = {"de": "German", "es": "Spanish", "fr": "French", "ru": "Russian", "zh": "Chinese"}
+
+
+def _as_written(text: str) -> str:
+    """Return a text of MSVAMP, which is cut into words in small letters, with its stops and capitals."""
+    joined = re.sub(r" (?=[.,?!;:])", "", text)
+    return re.sub(r"(?:^|(?<=[.?!] ))[a-z]", lambda match: match[0].upper(), joined)
+
+
+def msvamp_pairs(folder: Path) -> list[Pair]:
+    """Return MSVAMP's problems with their translations."""
+    rows = {
+        lang: [json.loads(line) for line in (folder / f"test_{name}.json").read_text(encoding="utf-8").splitlines()]
+        for lang, name in {**MSVAMP, "en": "English"}.items()
+    }
+    return [
+        Pair(f"msvamp/{lang}/{at}", _as_written(rows["en"][at]["m_query"]), row["m_query"], lang, row["response"], {})
+        for lang in MSVAMP
+        for at, row in enumerate(rows[lang])
+    ]
+
+
 def share(caught: Counter[int], totals: Counter[int]) -> str:
     """Return the share of both halves together, then of each."""
     halves = ", ".join(f"{caught[half] / totals[half]:.2%}" for half in (0, 1) if totals[half])
@@ -96,7 +126,7 @@ def true_translations(parallel: list[Pair], judge: MathJudge, missed: bool) -> N
 
 def broken_translations(parallel: list[Pair], judge: MathJudge, missed: bool, draws: int, seed: int) -> None:
     """Print the share that is caught, per kind, and by which invariants."""
-    for kind, corrupt in CORRUPTIONS.items():
+    for kind, corrupt in {**CORRUPTIONS, **MEANING_CORRUPTIONS}.items():
         chance = random.Random(f"{kind}{seed or ''}")
         totals: Counter[int] = Counter()
         caught: Counter[int] = Counter()
@@ -124,10 +154,15 @@ def main() -> None:
     parser.add_argument("--set", choices=("mgsm", "polymath"))
     parser.add_argument("--draws", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--msvamp", type=Path, help="folder of MSVAMP's files")
+    parser.add_argument("--every", type=int, default=1, help="take every so many of a set's problems")
     parsed = parser.parse_args()
     with MathJudge(workers=1) as judge:
-        for name in (parsed.set,) if parsed.set else ("mgsm", "polymath"):
-            parallel = pairs(Path(parsed.data) / "math" / f"{name}.jsonl")
+        for name in (parsed.set,) if parsed.set else ("mgsm", "polymath", *(["msvamp"] if parsed.msvamp else [])):
+            if name == "msvamp":
+                parallel = msvamp_pairs(parsed.msvamp)[:: parsed.every]
+            else:
+                parallel = pairs(Path(parsed.data) / "math" / f"{name}.jsonl")[:: parsed.every]
             print(f"{name}: {len(parallel):,} parallel problems")
             true_translations(parallel, judge, parsed.missed)
             broken_translations(parallel, judge, parsed.missed, parsed.draws, parsed.seed)

@@ -11,6 +11,7 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from curation.languages.vocabulary.answers import Answers
 from curation.languages.vocabulary.choices import Choices
+from curation.languages.vocabulary.meaning import Meaning
 from curation.languages.vocabulary.parts import (
     Dates,
     Duplicates,
@@ -50,6 +51,7 @@ class Language:
     units: Units
     prompts: Prompts
     translation: Translation
+    meaning: Meaning
     duplicates: Duplicates
     statements: Statements
     choices: Choices

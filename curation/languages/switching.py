@@ -1,0 +1,121 @@
+"""Words of another language inside sentences: where a text switches for less than a sentence.
+
+Words are looked up in the languages' lists of small ones (`Identification.small_words`). A word that the text's own
+language has is never foreign; a small word of another one is a sign, and two signs of one language in a text are
+believed, with the words between them that no list has. Where the scripts differ, the letters tell.
+
+Invariants: pure functions of prose (`stripping.strip`); names, terms and loan words are in no list of small words, so
+they are no signs. Not here: whole sentences (`mixing`), which fastText tells better.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+
+from curation.languages.stripping import letters
+from curation.languages.vocabulary import language, languages
+
+_WORD = re.compile(r"[^\W\d_]+(?:['’](?=[^\W\d_]))?")
+_STOP = re.compile(r"[.!?。？！…]")
+_SCRIPTS = re.compile(
+    r"(?P<zh>[\u3400-\u9fff]+)|(?P<ru>[\u0400-\u04ff]+)|(?P<other>[\u3040-\u30ff\uac00-\ud7af\u0590-\u0dff\u0e00-\u0eff]+)"
+)
+_OWN_SCRIPT = {"han": "zh", "cyrillic": "ru"}
+"""The group of `_SCRIPTS` that is a text's own, by its language's script."""
+_SIGNS = 2
+"""Small words of one language, in the whole text, from which they are believed."""
+_NOBODY: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())
+
+
+@cache
+def _words() -> dict[str, tuple[frozenset[str], frozenset[str]]]:
+    """Return of each known word the languages that it is a small word of, and all that have it."""
+    small: dict[str, set[str]] = {}
+    every: dict[str, set[str]] = {}
+    for lang in languages():
+        for word in lang.identification.small_words:
+            small.setdefault(word.rstrip("'"), set()).add(lang.code)
+        for word in (*lang.identification.small_words, *lang.identification.common):
+            every.setdefault(word.rstrip("'"), set()).add(lang.code)
+    return {word: (frozenset(small.get(word, ())), frozenset(codes)) for word, codes in every.items()}
+
+
+@cache
+def _own(code: str) -> frozenset[str]:
+    """Return the words that a language has itself."""
+    own = language(code)
+    words = (*own.identification.small_words, *own.identification.common, *own.identification.tasks)
+    return frozenset(word.rstrip("'") for word in words)
+
+
+def foreign_letters(prose: str, lang: str) -> dict[str, int]:
+    """Return how many letters of a text stand in passages of other languages than its own, by language.
+
+    Passages in Chinese characters count as zh, in Cyrillic letters as ru, in any further script as ``other``.
+
+    Args:
+        prose: stripped text.
+        lang: the language of the whole; nothing is said of one that has no file.
+
+    Example: ``foreign_letters("Nous avons the total number of pommes.", "fr")`` counts ``the total number of`` as en.
+    """
+    try:
+        script = language(lang).script
+    except KeyError:
+        return {}
+    counts: dict[str, int] = {}
+    if not prose.isascii():
+        for match in _SCRIPTS.finditer(prose):
+            group = str(match.lastgroup)
+            if group != _OWN_SCRIPT.get(script):
+                counts[group] = counts.get(group, 0) + letters(match[0])
+    code, count = _foreign_words(prose, lang, 1 if script == "latin" else 2)
+    return {**counts, code: count} if count else counts
+
+
+@dataclass(slots=True)
+class _Passages:
+    """What a text has of another language: signs, all its words, and their letters."""
+
+    signs: int = 0
+    words: int = 0
+    letters: int = 0
+
+    @property
+    def is_believed(self) -> bool:
+        """Return whether the signs are enough: two small words, or one beside two other words."""
+        return self.signs >= _SIGNS or (self.signs > 0 and self.words > _SIGNS)
+
+
+def _foreign_words(prose: str, lang: str, shortest: int) -> tuple[str, int]:
+    """Return the language that most foreign words are of, and their letters with the unknown ones between two of them.
+
+    Args:
+        shortest: letters of the shortest word that counts: Latin letters inside other scripts are often symbols.
+    """
+    known, own = _words(), _own(lang)
+    found: dict[str, _Passages] = {}
+    for sentence in _STOP.split(prose):
+        last: frozenset[str] = frozenset()
+        between = 0
+        for place, token in enumerate(_WORD.findall(sentence)):
+            if place and not token.islower():
+                continue  # a name, or a noun of a language that writes them large
+            word = token.rstrip("'’").lower()
+            if word in own or len(word) < shortest:
+                last, between = frozenset(), 0
+                continue
+            small, having = known.get(word, _NOBODY)
+            if not having:
+                between += len(word)
+                continue
+            for code in having:
+                passages = found.setdefault(code, _Passages())
+                passages.signs += code in small
+                passages.words += 1
+                passages.letters += len(word) + (between if code in last else 0)
+            last, between = having, 0
+    believed = {code: passages.letters for code, passages in found.items() if passages.is_believed}
+    return max(believed.items(), key=lambda item: (item[1], item[0]), default=("", 0))

@@ -1,0 +1,40 @@
+"""Words that turn what a problem asks into something else when a translation loses or turns them.
+
+Regular expressions (Python), tried on text in small letters; where words stand apart, they match whole words.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meaning:
+    """What the aligned sentences of a translation are compared by."""
+
+    abbreviations: tuple[str, ...]
+    """Words whose full stop ends no sentence, as they are written."""
+    idioms: tuple[str, ...]
+    """Expressions that hold a word of the lists below and do not mean it: not only, more or less."""
+    at_least: tuple[str, ...]
+    """At least, no less than; looked for before all that follow, which may be parts of them."""
+    at_most: tuple[str, ...]
+    """At most, no more than."""
+    more: tuple[str, ...]
+    """More, and comparatives in its direction: older, longer, faster."""
+    less: tuple[str, ...]
+    """Less, fewer, and comparatives in its direction: younger, shorter, slower."""
+    negations: tuple[str, ...]
+    """Not, no, never, none, without."""
+    negative_words: tuple[str, ...]
+    """Words that another language says with a negation: only, until, remaining, fail, refuse, unless."""
+    smaller: tuple[str, ...]
+    """Words that another language says with less: half, a third, a discount."""
+    not_names: tuple[str, ...]
+    """Capitalised words that name nobody, in small letters: days, months, nations."""
+    names: dict[str, tuple[str, ...]]
+    """English name, in small letters → how it is written here, where its sound does not show it."""
+    thousands: str
+    """Signs that part thousands in its numbers, of comma, point and space."""
+    counts: str
+    """Characters, beside digits, before a unit of one character; empty where words stand apart."""

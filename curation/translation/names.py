@@ -1,0 +1,163 @@
+"""The names of a problem and of its translation, in whatever script.
+
+A name is a capitalised word of the original that the translation has too: as it is, with an ending of its own, or
+transcribed. Transcribed names are compared by their consonants in Latin letters, in classes of sounds that one language
+or another does not keep apart (Джанет, 珍妮特, Janet).
+
+Invariants: pure functions. A name that is not found again says nothing here.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+
+from text_unidecode import unidecode
+
+from curation.languages.vocabulary import language
+from curation.translation.sentences import Segment
+
+_CAPITALISED = re.compile(
+    r"(?<![^\W\d_])[^\W\d_a-z\u0430-\u044f\u0451\u3400-\u9fff][a-zà-ÿ\u0430-\u044f\u0451]+(?:[A-Z][a-z]+)?(?:-[A-Z\u0410-\u042f][a-z\u0430-\u044f\u0451]+)?"
+)
+_HAN_RUN = re.compile(r"[\u3400-\u9fff·]{2,}")
+_SOUNDS = (
+    ("dzh", "j"), ("zh", "j"), ("tch", "j"), ("ch", "j"), ("sch", "s"), ("sh", "s"), ("th", "t"), ("ph", "f"),
+    ("ck", "k"), ("qu", "k"),
+    ("x", "s"), ("ts", "s"), ("z", "s"), ("c", "k"), ("q", "j"), ("w", "v"),
+)  # fmt: skip
+_LOOSE = str.maketrans("bpdtgkhlrmnsjfvy", "bbddgggllnnssff.")
+"""Classes of sounds that a transcription into Chinese does not keep apart."""
+_LONGEST = 6
+"""Characters of the longest transcribed name that is looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A name of the original, and how the translation writes it.
+
+    Example: ``Name("Janet", ("Джанет", "Джанета"))``
+    """
+
+    original: str
+    forms: tuple[str, ...]
+
+
+def names_of(original: str, translated: str, source: str, target: str) -> list[Name]:
+    """Return the names that both texts have; none where fewer than two do."""
+    candidates = _candidates(original, source)
+    if len(candidates) < 2:
+        return []
+    taken: dict[str, str] = {}
+    for form in _forms(translated):
+        best = max(candidates, key=lambda name: (_likeness(name, form, target), -len(name)))
+        if _likeness(best, form, target) > 0:
+            taken[form] = best
+    names = [Name(name, tuple(form for form, of in taken.items() if of == name)) for name in candidates]
+    names = [_written(name, translated, target) for name in names]
+    return [name for name in names if name.forms]
+
+
+def exchanged_names(segment: Segment, names: list[Name]) -> tuple[str, str] | None:
+    """Return two names of a segment that changed places; None where none did."""
+    before = _order(segment.before, [(name.original, (name.original,)) for name in names])
+    after = _order(segment.after, [(name.original, name.forms) for name in names])
+    lost, new = [name for name in before if name not in after], [name for name in after if name not in before]
+    if lost and new:
+        return lost[0], new[0]
+    first, second = [name for name in before if name in after], [name for name in after if name in before]
+    return next(((a, b) for a, b in zip(first, second, strict=True) if a != b), None)
+
+
+def _order(text: str, forms: list[tuple[str, tuple[str, ...]]]) -> list[str]:
+    """Return the names of a text in the order in which each stands first."""
+    places = {name: _place(text, listed) for name, listed in forms}
+    return sorted((name for name, place in places.items() if place is not None), key=lambda name: places[name] or 0)
+
+
+def _place(text: str, forms: tuple[str, ...]) -> int | None:
+    if not forms:
+        return None
+    listed = "|".join(re.escape(form) for form in sorted(forms, key=len, reverse=True))
+    match = re.search(rf"(?<![A-Za-z\u0410-\u044f\u0451])(?:{listed})(?![a-z\u0430-\u044f\u0451])", text)
+    return match.start() if match else None
+
+
+def _candidates(original: str, source: str) -> list[str]:
+    """Return the capitalised words of a text that name somebody or something, in order."""
+    no_names = frozenset(language(source).meaning.not_names)
+    words = dict.fromkeys(word for word in _CAPITALISED.findall(original) if word.lower() not in no_names)
+    lower = frozenset(re.findall(r"(?<![^\W\d_])[a-z]+", original))
+    return [word for word in words if word.lower() not in lower and len(word) > 2]
+
+
+@cache
+def _forms(translated: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(_CAPITALISED.findall(translated)))
+
+
+@cache
+def _likeness(name: str, form: str, target: str) -> float:
+    """Return how surely a word is a name's form, from 0 to 1."""
+    if form == name:
+        return 1.0
+    if form.isascii() and name.isascii() and form.startswith(name) and len(form) - len(name) <= 2:
+        return 0.9
+    mine, other = _consonants(name), _consonants(form)
+    if language(target).script == "latin":
+        same = unidecode(form).lower()[:2] == unidecode(name).lower()[:2] and len(mine) > 1
+        return 0.7 if same and mine == other and abs(len(form) - len(name)) <= 2 else 0.0
+    if form.isascii() or len(mine) < 2 or not mine or not other:
+        return 0.0
+    if other == mine:
+        return 0.8
+    endings = len(other) - len(mine)
+    return 0.6 if 0 < endings <= 2 and other.startswith(mine) else 0.5 if len(mine) > 3 and _near(mine, other) else 0.0
+
+
+def _near(mine: str, other: str) -> bool:
+    """Return whether two runs of consonants differ in one."""
+    if abs(len(mine) - len(other)) > 1:
+        return False
+    longer, shorter = (mine, other) if len(mine) >= len(other) else (other, mine)
+    if len(longer) == len(shorter):
+        return sum(a != b for a, b in zip(longer, shorter, strict=True)) == 1
+    return any(longer[:at] + longer[at + 1 :] == shorter for at in range(len(longer)))
+
+
+@cache
+def _consonants(word: str) -> str:
+    """Return the consonants of a word in Latin letters, doubled ones once, without h but at its beginning."""
+    plain = unidecode(word).lower().replace("'", "").replace(" ", "")
+    plain = re.sub(r"c(?=[eiy])", "s", plain)
+    for written, sound in _SOUNDS:
+        plain = plain.replace(written, sound)
+    if plain[:1] == "g" and plain[1:2] in "ei":
+        plain = "j" + plain[1:]
+    kept = plain[:1] + re.sub(r"[aeiouyh]", "", plain[1:])
+    return re.sub(r"(.)\1+", r"\1", re.sub(r"^[aeiouy]", "", kept))
+
+
+def _written(name: Name, translated: str, target: str) -> Name:
+    """Add to a name how the target's language is known to write it, or transcribes it where words run together."""
+    listed = language(target).meaning.names.get(name.original.lower(), ())
+    known = [form for form in listed if form in translated]
+    if not known and not language(target).spaced:
+        known = _transcribed(name.original, translated)
+    return Name(name.original, tuple(dict.fromkeys((*name.forms, *known))))
+
+
+def _transcribed(name: str, translated: str) -> list[str]:
+    """Return the run of characters that sounds most like a name; none where nothing does."""
+    sound = _consonants(name).translate(_LOOSE)
+    if len(sound) < 2:
+        return []
+    runs = {
+        run[at : at + size]
+        for run in _HAN_RUN.findall(translated)
+        for size in range(2, _LONGEST + 1)
+        for at in range(len(run) - size + 1)
+    }
+    alike = [run for run in runs if _consonants(run).translate(_LOOSE) == sound]
+    return [min(alike, key=lambda run: (-translated.count(run), len(run), run))] if alike else []

@@ -1,0 +1,151 @@
+"""The sentences of a problem and of its translation, aligned.
+
+Sentences are aligned by their lengths and by what they share: the numbers in them and the question marks (Gale and
+Church 1993, with anchors). One sentence may have become two or three, two may have become one, and one may be missing.
+
+Invariants: pure functions; segments are in the originals' order and hold every sentence once; no formula is cut.
+Not here: what the sentences of a segment must share (`equivalence`).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+
+from curation.languages.stripping import parts, strip
+from curation.languages.vocabulary import language
+from curation.translation.numerals import in_digits, in_words, plain_digits
+
+_DISPLAY = re.compile(
+    r"\\begin\s*\{(\w+\*?)\}.*?\\end\s*\{\1\}|\$\$.*?\$\$|\\\[.*?\\\]|\\\(.*?\\\)|```.*?```|`[^`\n]+`", re.DOTALL
+)
+_END = re.compile(r"(?<=[.!?…])[\"”»’)\]]*\s+(?=[^\W_a-zа-яà-ÿ]|[\"“«¿¡(\[$\\„])|(?<=[。！？])[\"”’）]*\s*(?=\S)|\n+")
+_QUESTION = re.compile(r"[?？]")
+_HIDDEN = "\x01"
+_WORDY = re.compile(r"[^\W_]")
+_MOVES = {
+    (1, 1): 0.0, (2, 1): 2.4, (1, 2): 2.4, (2, 2): 3.0, (3, 1): 5.0, (1, 3): 5.0, (3, 2): 5.5, (2, 3): 5.5, (3, 3): 6.0,
+    (1, 0): 2.0, (0, 1): 2.0,
+}  # fmt: skip
+"""Sentences of the original and of the translation in one segment → cost, in nats."""
+_ANCHOR = 1.5
+"""Cost of a number or question mark that only one side of a segment has."""
+_SPREAD, _SLACK = 0.16, 4.0
+"""Deviation of a segment's length: its share of the length, and characters."""
+_FORMULA = 6
+"""Characters that a formula counts for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Sentences that say the same; one side is empty where nothing does.
+
+    Example: ``Segment("He has 3 dogs.", "Il a 3 chiens.")``
+    """
+
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Sentence:
+    text: str
+    length: float
+    anchors: Counter[Fraction | str]
+
+
+def align(original: str, translated: str, source: str, target: str) -> list[Segment]:
+    """Return the sentences of both texts in segments that say the same, in order."""
+    before, after = _measured(original, source), _measured(translated, target)
+    best: dict[tuple[int, int], tuple[float, tuple[int, int]]] = {(0, 0): (0.0, (0, 0))}
+    for i in range(len(before) + 1):
+        for j in range(len(after) + 1):
+            if (i, j) == (0, 0):
+                continue
+            reached = [
+                (best[i - m, j - n][0] + price + _mismatch(before[i - m : i], after[j - n : j]), (m, n))
+                for (m, n), price in _MOVES.items()
+                if (i - m, j - n) in best
+            ]
+            if reached:
+                best[i, j] = min(reached)
+    segments: list[Segment] = []
+    i, j = len(before), len(after)
+    while (i, j) != (0, 0):
+        m, n = best[i, j][1]
+        segments.append(Segment(_joined(before[i - m : i]), _joined(after[j - n : j])))
+        i, j = i - m, j - n
+    return segments[::-1]
+
+
+def sentences(text: str, lang: str) -> list[str]:
+    """Return the sentences of a text; abbreviations, formulas and code end none."""
+    hidden = _hidden(text)
+    cuts = [
+        match
+        for match in _END.finditer(hidden)
+        if not _abbreviations(lang).search(hidden[max(0, match.start() - 8) : match.start()])
+    ]
+    starts = [0, *(match.end() for match in cuts)]
+    ends = [*(match.end() for match in cuts), len(text)]
+    pieces = [piece for start, end in zip(starts, ends, strict=True) if (piece := text[start:end].strip())]
+    whole: list[str] = []
+    for piece in pieces:
+        if whole and not _WORDY.search(piece):
+            whole[-1] = f"{whole[-1]} {piece}"
+        else:
+            whole.append(piece)
+    return whole
+
+
+def _hidden(text: str) -> str:
+    """Return the text with every sign of a formula or of code hidden; its length stays."""
+    text = _DISPLAY.sub(lambda match: _HIDDEN * len(match[0]), text)
+    pieces = [f"${_HIDDEN * len(piece)}$" if is_formula else piece for piece, is_formula in parts(text)]
+    return "".join(pieces)
+
+
+@cache
+def _abbreviations(lang: str) -> re.Pattern[str]:
+    """Return the expression of the abbreviations that end before a place, in a language and in English."""
+    words = {*language(lang).meaning.abbreviations, *language("en").meaning.abbreviations}
+    return re.compile(rf"(?<![^\W\d_])(?:{'|'.join(map(re.escape, sorted(words)))}|[A-Z\u0410-\u042f])\.\s*\Z")
+
+
+def _measured(text: str, lang: str) -> list[_Sentence]:
+    relative = language(lang).translation.relative_length
+    measured: list[_Sentence] = []
+    for sentence in sentences(text, lang):
+        formulas = sum(is_formula for _, is_formula in parts(sentence))
+        plain = plain_digits(sentence)
+        anchors: Counter[Fraction | str] = Counter(min(token.values) for token in in_digits(plain, lang))
+        anchors.update(value for value in in_words(plain, lang) if value > 2)
+        anchors.update("?" for _ in _QUESTION.findall(sentence))
+        measured.append(_Sentence(sentence, len(strip(sentence)) / relative + _FORMULA * formulas, anchors))
+    return measured
+
+
+def _mismatch(before: Sequence[_Sentence], after: Sequence[_Sentence]) -> float:
+    """Return how unlike two runs of sentences are: by length where both have some, and by what only one has."""
+    left, right = sum((one.anchors for one in before), Counter()), sum((one.anchors for one in after), Counter())
+    cost = _ANCHOR * ((left - right).total() + (right - left).total())
+    if not before or not after:
+        return cost
+    lengths = sum(one.length for one in before), sum(one.length for one in after)
+    return cost + min(12.0, (lengths[0] - lengths[1]) ** 2 / (2 * (_SLACK + _SPREAD * max(lengths)) ** 2))
+
+
+def _joined(run: Sequence[_Sentence]) -> str:
+    return " ".join(one.text for one in run)
+
+
+def length_ratio(segment: Segment, source: str, target: str) -> float:
+    """Return how long a segment's translation is, as a share of what is expected; 1 where either side is short."""
+    before = sum(one.length for one in _measured(segment.before, source))
+    after = sum(one.length for one in _measured(segment.after, target))
+    return math.exp(math.log((after + _SLACK) / (before + _SLACK)))

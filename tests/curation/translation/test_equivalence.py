@@ -1,0 +1,120 @@
+"""What the aligned sentences of a translation must say: a true one, then one difference a test."""
+
+from __future__ import annotations
+
+import pytest
+
+from curation.languages.vocabulary import languages
+from curation.translation.equivalence import check_equivalence
+from curation.translation.names import names_of
+from curation.translation.sentences import align, sentences
+
+ENGLISH = (
+    "Janet has 12 marbles. Maria has 5 more marbles than Janet, and she does not lose any. "
+    "They play for 3 hours. How many marbles does Maria have?"
+)
+TRUE = {
+    "de": "Janet hat 12 Murmeln. Maria hat 5 Murmeln mehr als Janet und verliert keine. Sie spielen 3 Stunden lang. "
+    "Wie viele Murmeln hat Maria?",
+    "fr": "Janet a 12 billes. Maria a 5 billes de plus que Janet et n'en perd aucune. Elles jouent pendant 3 heures. "
+    "Combien de billes Maria a-t-elle ?",
+    "es": "Janet tiene 12 canicas. Maria tiene 5 canicas más que Janet y no pierde ninguna. Juegan durante 3 horas. "
+    "¿Cuántas canicas tiene Maria?",
+    "it": "Janet ha 12 biglie. Maria ha 5 biglie in più di Janet e non ne perde nessuna. Giocano per 3 ore. "
+    "Quante biglie ha Maria?",
+    "ru": "У Джанет 12 шариков. У Марии на 5 шариков больше, чем у Джанет, и она не теряет ни одного. "
+    "Они играют 3 часа. Сколько шариков у Марии?",
+    "zh": "珍妮特有 12 颗弹珠。玛丽亚比珍妮特多 5 颗弹珠，而且她没有丢失任何一颗。"
+    "他们玩了 3 小时。玛丽亚有多少颗弹珠？",
+}
+
+
+def broken(translated: str, target: str, original: str = ENGLISH) -> set[str]:
+    return {one.invariant for one in check_equivalence(original, translated, "en", target)}
+
+
+@pytest.mark.parametrize("target", sorted(TRUE))
+def test_a_true_translation_says_the_same(target: str) -> None:
+    assert broken(TRUE[target], target) == set()
+
+
+@pytest.mark.parametrize(
+    ("target", "before", "after", "what"),
+    [
+        ("de", "3 Stunden", "3 Minuten", "units"),
+        ("fr", "3 heures", "3 semaines", "units"),
+        ("ru", "3 часа", "3 минуты", "units"),
+        ("zh", "3 小时", "3 分钟", "units"),
+        ("de", "verliert keine", "verliert eine", "polarity"),
+        ("es", "y no pierde ninguna", "y pierde una", "polarity"),
+        ("zh", "没有丢失", "丢失", "polarity"),
+        ("de", "mehr als", "weniger als", "comparisons"),
+        ("it", "in più di", "in meno di", "comparisons"),
+        ("ru", "больше, чем", "меньше, чем", "comparisons"),
+        ("zh", "特多 5", "特少 5", "comparisons"),
+        ("fr", "Maria a 5 billes de plus que Janet", "Janet a 5 billes de plus que Maria", "entities"),
+        ("ru", "Марии на 5 шариков больше, чем у Джанет", "Джанет на 5 шариков больше, чем у Марии", "entities"),
+        ("es", "Juegan durante 3 horas. ", "", "sentences"),
+        ("it", "Quante biglie ha Maria?", "", "sentences"),
+    ],
+)  # fmt: skip
+def test_each_difference_is_named_with_both_sides(target: str, before: str, after: str, what: str) -> None:
+    assert before in TRUE[target]
+    violations = check_equivalence(ENGLISH, TRUE[target].replace(before, after), "en", target)
+    assert what in {one.invariant for one in violations}
+    assert all("“" in one.evidence for one in violations)
+
+
+def test_numbers_that_changed_places_are_noticed_and_those_with_their_units_are_not() -> None:
+    original = "She pays $5 a week for 8 weeks. She buys 3 pens and 7 books."
+    moved = "8 Wochen lang bezahlt sie 5 $ pro Woche. Sie kauft 3 Stifte und 7 Bücher."
+    assert broken(moved, "de", original) == set()
+    assert broken(moved.replace("8 W", "5 W").replace("sie 5", "sie 8"), "de", original) == {"order"}
+    assert broken(moved.replace("3 S", "7 S").replace("7 B", "3 B"), "de", original) == {"order"}
+    assert broken(moved.replace("5 $", "3 $").replace("3 S", "5 S"), "de", original) == {"order"}
+
+
+def test_numbers_of_formulas_are_noticed() -> None:
+    original = "Let $f(x) = 2x + 3$. Find $f(4)$."
+    assert broken("Sei $f(x) = 2x + 3$. Finde $f(4)$.", "de", original) == set()
+    assert "formulas" in broken("Sei $f(x) = 3x + 2$. Finde $f(4)$.", "de", original)
+
+
+@pytest.mark.parametrize(
+    ("target", "right", "left"), [("de", "1.000", "1,000"), ("fr", "1 000", "1,000"), ("zh", "1,000", "1.000")]
+)
+def test_thousands_are_parted_as_the_language_does(target: str, right: str, left: str) -> None:
+    text = {"de": "Er hat {} Äpfel.", "fr": "Il a {} pommes.", "zh": "他有 {} 个苹果。"}[target]
+    assert broken(text.format(right), target, "He has 1,000 apples.") == set()
+    assert broken(text.format(left), target, "He has 1,000 apples.") == {"notation"}
+
+
+def test_sentences_are_aligned_where_one_became_two() -> None:
+    one = "He buys 3 apples, and then he eats 2 of them. How many are left?"
+    two = "Er kauft 3 Äpfel. Dann isst er 2 davon. Wie viele bleiben übrig?"
+    assert [segment.after for segment in align(one, two, "en", "de")] == [
+        "Er kauft 3 Äpfel. Dann isst er 2 davon.",
+        "Wie viele bleiben übrig?",
+    ]
+
+
+def test_abbreviations_and_formulas_end_no_sentence() -> None:
+    assert sentences("Mr. Smith pays $3. Then $x = 1. 5$ holds.", "en") == [
+        "Mr. Smith pays $3.",
+        "Then $x = 1. 5$ holds.",
+    ]
+    assert sentences("他有 3 个。她呢？", "zh") == ["他有 3 个。", "她呢？"]
+
+
+def test_names_are_found_in_every_script() -> None:
+    for target, text in TRUE.items():
+        assert {name.original for name in names_of(ENGLISH, text, "en", target)} == {"Janet", "Maria"}, target
+
+
+def test_every_language_has_its_words() -> None:
+    for lang in languages():
+        meaning = lang.meaning
+        assert meaning.more
+        assert meaning.less
+        assert meaning.negations
+        assert meaning.thousands
