@@ -69,9 +69,12 @@ def note(text: str) -> None:
 
 
 @contextmanager
-def bar(title: str, total: int | None, finished: int = 0) -> Iterator[Advance]:
+def bar(title: str, total: int | None, finished: int = 0, *, is_part: bool = False) -> Iterator[Advance]:
     """Show ``title`` with a bar over ``total`` rows, ``finished`` of them in an earlier run; yield
     ``advance(rows)``.
+
+    Args:
+        is_part: of a stage that has a bar of its own: no line is printed where nobody watches.
     """
     from rich.console import Console
     from rich.progress import (
@@ -105,7 +108,8 @@ def bar(title: str, total: int | None, finished: int = 0) -> Iterator[Advance]:
 
         with _noting(print_note):
             yield count
-        print(f"{title:<24} {rows:>9,} rows  {time.monotonic() - begun:6.1f} s", file=sys.stderr, flush=True)
+        if not is_part:
+            print(f"{title:<24} {rows:>9,} rows  {time.monotonic() - begun:6.1f} s", file=sys.stderr, flush=True)
         return
     columns = (
         TextColumn("{task.description:<24}"),

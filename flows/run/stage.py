@@ -267,24 +267,20 @@ class StageRun:
     ) -> StageResult:
         """Compute the same as `shard_by_shard`, with the shards of about ``rows`` problems in one piece of work.
 
-        That is for work whose every call costs much, however few rows it has. Groups are the same in each run, so a run
-        that was killed makes the same shards again; it loses a group at most.
+        That is for work whose every call costs much, however few rows it has, and whose shards do not depend on each
+        other. Only unfinished shards are grouped; a run that is killed loses a group at most.
         """
         if (result := self.finished(folder)) is not None:
             return result
         counts = shard_counts(self.problems.folder)
-        groups = _grouped(counts, rows)
         folder.prepare()
+        unfinished = [index for index in range(len(counts)) if not folder.is_finished(index)]
+        places = _grouped([counts[index] for index in unfinished], rows)
+        groups = [[unfinished[place] for place in group] for group in places]
         with bar(self.stage.title, sum(counts)) as advance:
-
-            def unfinished() -> Iterator[tuple[int, Callable[[], Sequence[Shard]]]]:
-                for number, group in enumerate(groups):
-                    if all(map(folder.is_finished, group)):
-                        advance(sum(counts[index] for index in group))
-                    else:
-                        yield number, partial(work, group)
-
-            for number, shards in current_runner(self.stage.runs_anywhere).map(unfinished()):
+            advance(sum(counts) - sum(counts[index] for index in unfinished))
+            works = ((number, partial(work, group)) for number, group in enumerate(groups))
+            for number, shards in current_runner(self.stage.runs_anywhere).map(works):
                 for index, shard in zip(groups[number], shards, strict=True):
                     folder.write(index, shard)
                     advance(counts[index])

@@ -73,7 +73,7 @@ def _similar_pairs(job: StageRun, shards: StageShards, ranks: Ranks, accepted: S
     if folder.manifest() is None:
         folder.prepare()
         scratch = folder.folder / "sketches"
-        with bar(f"{job.stage.title}: sketches", job.problems.manifest.kept) as advance:
+        with bar(f"{job.stage.title}: sketches", job.problems.manifest.kept, is_part=True) as advance:
             pairs = near.similar_pairs(
                 shards, ranks, scratch, settings.floor, figures_agree=settings.figures_agree, advance=advance
             )

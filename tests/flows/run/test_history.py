@@ -9,7 +9,7 @@ import pytest
 
 from curation.records import StoreError
 from flows.run.history import FILE, last_command, recorded
-from tests.flows.conftest import Tiny, goldilocks
+from tests.flows.conftest import TITLES, Tiny, goldilocks
 
 
 def lines(folder: Path) -> list[dict[str, object]]:
@@ -28,8 +28,8 @@ def test_a_run_with_nothing_to_do_is_two_lines(tiny_copy: Tiny) -> None:
     before = len(lines(tiny_copy.folder))
     assert tiny_copy.run().status == 0
     begun, end = lines(tiny_copy.folder)[before:]
-    assert (begun["state"], end["state"], end["reused"]) == ("begun", "finished", 12)
-    assert "; all 12 stages were finished before\n" in goldilocks("status", tiny_copy.folder).out
+    assert (begun["state"], end["state"], end["reused"]) == ("begun", "finished", len(TITLES))
+    assert f"; all {len(TITLES)} stages were finished before\n" in goldilocks("status", tiny_copy.folder).out
 
 
 def test_a_failure_is_written_with_its_sentence(tmp_path: Path) -> None:

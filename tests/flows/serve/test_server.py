@@ -15,7 +15,7 @@ import pytest
 from curation.records import GoldilocksError
 from flows.serve.server import QUIET, quiet, user_api
 from flows.serve.serving import serving_api
-from tests.flows.conftest import ROOT, Tiny, free_port
+from tests.flows.conftest import ROOT, TITLES, Tiny, free_port
 from tests.waiting import PATIENCE_S, wait_gone, wait_until
 
 
@@ -88,12 +88,12 @@ def test_the_run_its_tasks_and_its_artifacts_are_stored(tiny_copy: Tiny, under_p
         run = client.read_flow_run(card.flow_run_id)
         flow = client.read_flow(run.flow_id)
         of_run = FlowRunFilter(id={"any_": [run.id]})
-        wait_until(lambda: len(client.read_task_runs(flow_run_filter=of_run)) >= 12, tick_s=0.1)  # written down later
+        wait_until(lambda: len(client.read_task_runs(flow_run_filter=of_run)) >= len(TITLES), tick_s=0.1)  # written down later
         tasks = client.read_task_runs(flow_run_filter=of_run)
     assert flow.name == "curate-math"
     assert run.state is not None
     assert run.state.is_completed()
-    assert len(tasks) == 12
+    assert len(tasks) == len(TITLES)
     assert (table.type, card.type) == ("table", "markdown")
     assert '"stage": "Curated set"' in str(table.data)
     assert str(card.data).strip().startswith("# ")
