@@ -120,6 +120,8 @@ def source_ranks(shards: ProblemShards, sources: Sequence[str], verified: Collec
     parts: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]] = []
     for index in range(len(shards)):
         frame = shards.read(index, ["id", "source", "row"])
+        if frame.is_empty():  # polars gives its codes another type
+            continue
         for name in frame["source"].unique():
             numbers.setdefault(name, len(numbers))
         codes = frame["source"].replace_strict(numbers, return_dtype=pl.Int64)
