@@ -88,7 +88,8 @@ def test_the_run_its_tasks_and_its_artifacts_are_stored(tiny_copy: Tiny, under_p
         run = client.read_flow_run(card.flow_run_id)
         flow = client.read_flow(run.flow_id)
         of_run = FlowRunFilter(id={"any_": [run.id]})
-        wait_until(lambda: len(client.read_task_runs(flow_run_filter=of_run)) >= len(TITLES), tick_s=0.1)  # written down later
+        # task runs are written down later
+        wait_until(lambda: len(client.read_task_runs(flow_run_filter=of_run)) >= len(TITLES), tick_s=0.1)
         tasks = client.read_task_runs(flow_run_filter=of_run)
     assert flow.name == "curate-math"
     assert run.state is not None
