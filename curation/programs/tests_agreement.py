@@ -33,7 +33,7 @@ import polars as pl
 from curation.config.coding import AgreementSettings
 from curation.records import DropReason
 
-VERSION = "tests_agreement@3"
+VERSION = "tests_agreement@4"
 
 RUN = pl.Schema(
     {
@@ -207,15 +207,26 @@ def decide_tests(
 
 
 def decide_problems(
-    runs: pl.DataFrame, tests: pl.DataFrame, settings: AgreementSettings, checked: pl.Series | None = None
+    runs: pl.DataFrame,
+    tests: pl.DataFrame,
+    settings: AgreementSettings,
+    checked: pl.Series | None = None,
+    made: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """Return one `PROBLEM_DECISION` row per problem of the runs.
+
+    Whether solutions agree is asked of the given tests: those made here were kept because they do.
 
     Args:
         runs: `RUN` rows, every solution on every test.
         tests: `decide_tests` of the same runs.
         checked: names of the problems that have a checker; those may have several valid outputs.
+        made: problem and test of the tests that were made here; None where all were given.
     """
+    given = tests if made is None else tests.join(made, on=["problem", "test"], how="anti")
+    agreement = given.group_by("problem").agg(
+        pl.len().alias("given"), (pl.col("why") == "no_agreement").mean().alias("split")
+    )
     nonvoters = deviating_solutions(runs, settings)
     solutions = runs.select("problem", "solution").unique()
     voters = solutions.join(nonvoters, on=["problem", "solution"], how="anti").group_by("problem").len("voting")
@@ -230,7 +241,6 @@ def decide_problems(
             (pl.col("decision") == decision).sum().alias(f"tests_{name}")
             for decision, name in (("keep", "kept"), ("correct", "corrected"), ("discard", "discarded"))
         ),
-        (pl.col("why") == "no_agreement").mean().alias("split"),
     ]
     table = (
         solutions.group_by("problem")
@@ -238,6 +248,7 @@ def decide_problems(
         .join(voters, on="problem", how="left")
         .join(tests.group_by("problem").agg(counts), on="problem")
         .join(caught, on="problem", how="left")
+        .join(agreement, on="problem", how="left")
         .with_columns(pl.col("voting", "wrong_solutions", "wrong_caught").fill_null(0))
         .with_columns(weakly_tested=pl.col("wrong_caught") < pl.col("wrong_solutions"))
     )
@@ -252,7 +263,7 @@ def decide_problems(
         (
             (pl.col("split") > settings.max_split_share) & ~pl.col("problem").is_in(names),
             DropReason.SEVERAL_OUTPUTS,
-            pl.format("the solutions do not agree on {} % of {} tests", (pl.col("split") * 100).round(1), "tests"),
+            pl.format("the solutions do not agree on {} % of {} tests", (pl.col("split") * 100).round(1), "given"),
         ),
         (
             staying < settings.min_tests,

@@ -98,6 +98,7 @@ def _decide_shard(
     outputs = read_shard(matrix, "outputs", index)
     limits = {row["problem"]: row for row in read_shard(matrix, "limits", index).iter_rows(named=True)}
     all_tests, all_runs, all_decisions, power, judging = [TEST.to_frame()], [], [], [], []
+    all_made = [TEST.to_frame().select("problem", pl.col("index").alias("test"))]
     vouched: list[tuple[object, ...]] = []
     for unit in units(run, before, index):
         problem_runs = runs.filter(pl.col("problem") == unit.name)
@@ -113,6 +114,7 @@ def _decide_shard(
         new = pl.DataFrame(generated.tests, schema=TEST, orient="row")
         problem_runs = pl.concat([problem_runs, *generated.runs])
         all_tests.append(pl.concat([tests, new]))
+        all_made.append(new.select("problem", pl.col("index").alias("test")))
         all_runs.append(problem_runs)
         all_decisions.append(tests_agreement.decide_tests(problem_runs, settings, test_ids, inputs))
         power.append(_power(unit.name, problem_runs, decisions, generated))
@@ -121,9 +123,10 @@ def _decide_shard(
     runs_table = pl.concat([execution_matrix.MEASURED.to_frame(), *all_runs])
     decisions_table = pl.concat([tests_agreement.TEST_DECISION.to_frame(), *all_decisions])
     checked = pl.Series([row["problem"] for row in judging if row["checker"] is not None], dtype=pl.String)
-    problems = tests_agreement.decide_problems(runs_table, decisions_table, settings, checked)
+    tests, made = pl.concat(all_tests), pl.concat(all_made)
+    problems = tests_agreement.decide_problems(runs_table, decisions_table, settings, checked, made)
     kept, dropped = _split(frame, problems, limits)
-    tests = pl.concat(all_tests).filter(pl.col("problem").is_in(kept["id"].to_list()))
+    tests = tests.filter(pl.col("problem").is_in(kept["id"].to_list()))
     tables = {
         "kept": kept,
         "dropped": dropped,

@@ -114,6 +114,16 @@ def test_several_outputs_drop_the_problem_unless_it_has_a_checker():
     assert with_checker["reason"].to_list() == [None]
 
 
+def test_tests_that_were_made_do_not_hide_several_outputs():
+    """They were kept because the solutions agree on them, as those that shuffle one card do."""
+    runs = matrix([["a", "b", *["e"] * 30], ["b", "c", *["e"] * 30], ["c", "d", *["e"] * 30]])
+    tests = decide_tests(runs, SETTINGS)
+    made = pl.DataFrame({"problem": "p", "test": range(2, 32)}, schema={"problem": pl.String, "test": pl.Int32})
+    assert decide_problems(runs, tests, SETTINGS)["reason"].to_list() == [None]
+    decided = decide_problems(runs, tests, SETTINGS, None, made)
+    assert decided["evidence"].to_list() == ["the solutions do not agree on 100.0 % of 2 tests"]
+
+
 def test_problem_rules_and_their_numbers():
     settings = AgreementSettings(min_tests=3, min_solutions=2)
     sound = matrix([["e"] * 3] * 3, problem="sound")
