@@ -16,6 +16,9 @@ from pathlib import Path
 TOKEN = "GOLDILOCKS_SERVICE"
 """The environment variable with the service's token."""
 
+REFUSED = 3
+"""Exit status of a process of a service that cannot serve what it is asked to, and has said why."""
+
 
 def processes_of(token: str) -> Iterator[int]:
     """Yield the ids of the processes that were started with a service's token; this process is left out."""

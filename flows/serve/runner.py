@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from curation.config.schedule import ScheduleSettings
 from curation.records import GoldilocksError
-from flows.serve.processes import TOKEN, end_with_parent
+from flows.serve.processes import REFUSED, TOKEN, end_with_parent
 from flows.serve.unfinished import Work, unfinished, wait_before
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def main(arguments: Sequence[str]) -> int:
         serve_deployments([Path(recipe) for recipe in recipes], Path(out) if out else None, address, int(ready))
     except GoldilocksError as error:
         print(f"goldilocks: {error}", file=sys.stderr)
-        return 1
+        return REFUSED
     return 0
 
 

@@ -33,7 +33,7 @@ from curation.records import ConfigError, GoldilocksError, StoreError
 from curation.storage.locks import lock_folder
 from curation.storage.stages import atomic_write
 from flows.run.recipe import load_recipe
-from flows.serve.processes import TOKEN, end_processes
+from flows.serve.processes import REFUSED, TOKEN, end_processes
 from flows.serve.server import stop, wait_for_server
 
 PORT = 4200
@@ -162,6 +162,8 @@ def _serve_once(service: Service, has_served: bool) -> tuple[bool, str]:
                     has_served = True
                 if has_served:
                     time.sleep(WATCH_S)
+        if not has_served and runner.returncode == REFUSED:
+            raise SystemExit(1)  # it has said why, in its one sentence
         if not has_served and runner.returncode is not None:
             raise GoldilocksError(f"nothing is served: the runner ended with status {runner.returncode} as it began.")
         name, process = ("Prefect's server", server) if runner.poll() is None else ("the runner", runner)
