@@ -8,6 +8,8 @@ Neither torch nor Prefect is needed here. `shared_scorer` is one scorer for all 
 
 from __future__ import annotations
 
+import hashlib
+import json
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
@@ -107,19 +109,25 @@ class Scorer:
         answers = (Response(text, None),)
         name, statement = str(table["id"]), table.get("statement")
         if Domain(table["domain"]) is Domain.CODE:
-            self._hold(name, table["program"])
-            return self._code.submit(JudgeTask(name, "", table["lang"] or "en", answers, seed=0, statement=statement))
+            held = self._hold(name, table["program"])
+            return self._code.submit(JudgeTask(held, "", table["lang"] or "en", answers, seed=0, statement=statement))
         task = JudgeTask(name, table["answer"], table["lang"] or "en", answers, statement=statement)
         return self._math.submit(task)
 
-    def _hold(self, name: str, program: Mapping[str, Any]) -> None:
-        """Keep what a problem's programs are judged by, and open the sandbox for the first."""
+    def _hold(self, name: str, program: Mapping[str, Any]) -> str:
+        """Keep what a problem's programs are judged by, and open the sandbox for the first; return its name here.
+
+        Sets that were exported at different times may judge a problem of one id by different tests.
+        """
+        content = hashlib.blake2b(json.dumps(program, sort_keys=True).encode(), digest_size=16).hexdigest()
+        held = f"{name}/{content}"
         with self._lock:
-            if name not in self._programs:
-                self._programs[name] = problem_of_row(program, f"the record of problem {name}")
+            if held not in self._programs:
+                self._programs[held] = problem_of_row(program, f"the record of problem {name}")
             if not self._code_is_open:
                 self._code.runner.open()
                 self._code_is_open = True
+        return held
 
 
 def _score(verdict: Verdict) -> Score:

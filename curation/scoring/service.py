@@ -20,7 +20,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from curation.records import SourceError, VerifierError
-from curation.scoring.scorer import Score, Scorer
+from curation.scoring.scorer import Scorer
 
 MOST_BYTES = 1 << 30
 """Of one request."""
@@ -122,7 +122,7 @@ class _Handler(BaseHTTPRequestHandler):
         except VerifierError as error:
             return self._answer(503, {"error": str(error)})
 
-    def _answer(self, status: int, table: Mapping[str, Any] | Score) -> None:
+    def _answer(self, status: int, table: Mapping[str, Any]) -> None:
         body = json.dumps(table, ensure_ascii=False).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json; charset=utf-8")

@@ -1,6 +1,6 @@
 """A training stage as a bare function: its recipe from TOML, or from the folder of a run that is resumed.
 
-Nothing of Prefect here (its flow is in `flows.pipelines.train_stage`), so that the processes of torchrun start quickly.
+Nothing of Prefect here (`flows.serve.schedule` makes a flow of it), so that the processes of torchrun start quickly.
 """
 
 from __future__ import annotations

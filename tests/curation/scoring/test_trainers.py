@@ -101,6 +101,16 @@ def test_thoughts_are_left_aside(thinking: str, text: str, worth: float) -> None
     assert trl_reward([text], goldilocks=[json.dumps(math_record())], thinking=thinking, workers=1) == [worth]
 
 
+def test_a_problem_exported_again_with_other_tests_is_judged_by_those(scorer: Scorer) -> None:
+    told = {"goldilocks": 1, "id": "c", "domain": "code", "lang": "en", "statement": "Print it."}
+    records = [
+        {**told, "program": {"id": "c", "language": "python", "tests": [{"input": "", "output": text}]}}
+        for text in ("1\n", "2\n")
+    ]
+    response = "```python\nprint(2)\n```"
+    assert [score.reward for score in scorer.score([(record, response) for record in records])] == [0.0, 1.0]
+
+
 def test_the_statement_is_judged_by(scorer: Scorer) -> None:
     record = math_record("50", statement="How many percent of 8 is 4?")
     assert scorer.score([(record, "\\boxed{50\\%}")])[0].reward == 1.0
