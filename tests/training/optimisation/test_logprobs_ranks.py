@@ -17,6 +17,7 @@ import torch.distributed as dist
 from torch.distributed.fsdp import fully_shard
 from tests.training.optimisation.test_logprobs import TEMPERATURE, assert_same, llama, packed, some_samples
 from training.config import PackingSettings
+from training.optimisation.distributed import end_process
 from training.optimisation.logprobs import PackedPolicy
 from training.objectives.base import ObjectiveInputs
 from training.objectives.grpo import GrpoSettings, grpo_loss
@@ -49,11 +50,18 @@ assert len(shares[0]) > 1
 assert_same((whole.item(), found), packed(samples, settings))
 dist.destroy_process_group()
 print("same")
+end_process(0)
 """
 
 
 def test_two_ranks_have_the_gradients_of_one(tmp_path: Path) -> None:
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"}
+    environment = {
+        **os.environ,
+        "OMP_NUM_THREADS": "1",
+        "PYTHONPATH": str(ROOT),
+        "PYTHONWARNINGS": "ignore",
+        "WORLD_SIZE": "2",
+    }
     command = [sys.executable, "-c", WORKER, str(tmp_path / "meeting")]
     ranks = [
         subprocess.Popen(
