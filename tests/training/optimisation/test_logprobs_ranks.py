@@ -21,7 +21,8 @@ from training.optimisation.distributed import end_process
 from training.optimisation.logprobs import PackedPolicy
 from training.objectives.base import ObjectiveInputs
 from training.objectives.grpo import GrpoSettings, grpo_loss
-from training.optimisation.packing import collate, distribute_micro_batches, first_fit_decreasing
+from training.optimisation.balancing import distribute_micro_batches
+from training.optimisation.packing import collate, first_fit_decreasing
 
 torch.set_num_threads(1)
 dist.init_process_group("gloo", init_method=Path(sys.argv[1]).as_uri(), rank=int(sys.argv[2]), world_size=2)
@@ -34,7 +35,7 @@ for layer in model.model.layers:
     fully_shard(layer, mesh=mesh)
 fully_shard(policy, mesh=mesh)
 lengths = [sample.length for sample in samples]
-shares = distribute_micro_batches(first_fit_decreasing(lengths, settings), lengths, 2)
+shares = distribute_micro_batches(first_fit_decreasing(lengths, settings), lengths, 2, settings.micro_batch_tokens)
 whole = torch.zeros(())
 for part in shares[dist.get_rank()]:
     batch = collate([samples[index] for index in part], tuple(part))
