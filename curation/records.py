@@ -272,6 +272,16 @@ PASS_RATE = pl.Schema(
     }
 )
 
+REFUSAL = pl.Schema(
+    {
+        "problem": pl.String(),
+        "index": pl.Int32(),
+        "kind": pl.String(),  # a status such as 400, too_long, content_filter, no_answer, unusable
+        "reason": pl.String(),  # what was refused where, in the server's words
+    }
+)
+"""Attempts that whoever answers refused. They are no attempts: a later run asks for them again."""
+
 DECISION = pl.Schema(
     {
         "problem": pl.String(),

@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from curation.config.base import Settings
+
+MaxFailed = Annotated[
+    float,
+    Field(
+        ge=0,
+        le=1,
+        description="Share of the problems that the model's servers may refuse (400, 5xx at every try, longer than its "
+        "context, a content filter) before the run ends; one may be, however few there are, unless it is 0. Refused "
+        "ones are set aside, and asked again by later runs. Not in the paper.",
+        exclude_if=lambda share: share == DEFAULT_MAX_FAILED,
+    ),
+]
+"""A failure budget. Its default is left out of what is written, so that digests stay."""
+
+DEFAULT_MAX_FAILED = 0.01
 
 
 class SamplingSettings(Settings):
@@ -50,6 +65,14 @@ class SamplingSettings(Settings):
     )
     open_problems: int | None = Field(
         None, ge=1, description="Problems under way at once; four times the requests in flight where absent."
+    )
+
+    max_failed: MaxFailed = DEFAULT_MAX_FAILED
+    retry_failed: int = Field(
+        2,
+        ge=0,
+        description="How many later runs ask again for problems that the model's servers refused. Not in the paper.",
+        exclude_if=lambda rounds: rounds == 2,
     )
 
     @property

@@ -10,6 +10,9 @@ Invariants:
   - attempts are judged in the order of their index, and a problem stops at the first prefix where the rule does: its
     verdicts and its stop are a function of its attempts, not of which of them was quick;
   - a problem at which more was asked for than needed (``ahead``) has the rest cancelled at its stop;
+  - a problem ends where the attempt that comes next was refused (`RequestRefused`): its other requests are cancelled,
+    it is handed over with the refusal, and the store keeps that beside its attempts. Whether it ends so is a function
+    of which attempts are refused; how many problems may, says `curation.policies.failure_budget`;
   - memory is bounded by the open problems: judging that falls behind keeps problems open, and open problems keep new
     ones from being read. Of a stored attempt only its final answer is kept in memory.
 
@@ -32,7 +35,8 @@ from dataclasses import dataclass, field, replace
 from curation.difficulty.early_stopping import OutcomeTally, StoppingRule
 from curation.difficulty.progress import SamplingProgress
 from curation.difficulty.unanswered import ResponseTally, UselessResponses
-from curation.records import COUNTED_OUTCOMES, Completion, Outcome, Policy, PromptRequest
+from curation.policies.failure_budget import FailureBudget
+from curation.records import COUNTED_OUTCOMES, Completion, DropReason, Outcome, Policy, PromptRequest, RequestRefused
 from curation.storage.attempts import AttemptStore
 from curation.verify.classes import keep_classes
 from curation.verify.math_judge import Judge, JudgeTask, Response, Verdict
@@ -67,7 +71,8 @@ class SamplingRequest:
 class SampledProblem:
     """A problem that has its attempts. ``verdicts`` maps the indices up to the stop, less those that could not be had.
 
-    ``is_decided`` says that sampling stopped of its own accord: there may be more attempts to be had.
+    ``is_decided`` says that sampling stopped of its own accord: there may be more attempts to be had. ``refused`` is
+    the index at which it ended because that attempt was refused, and why.
     """
 
     problem: str
@@ -76,6 +81,7 @@ class SampledProblem:
     is_decided: bool
     new_attempts: int  # attempts made for it now, needed or not
     new_tokens: int  # … and their tokens, as far as the policy counts them
+    refused: tuple[int, RequestRefused] | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -87,6 +93,7 @@ class _OpenProblem:
     limit: int = 0  # indices below it are needed whatever comes
     answers: dict[int, str | None] = field(default_factory=dict)  # final answers, not judged yet
     missing: set[int] = field(default_factory=set)  # indices that the policy does not have
+    refused: dict[int, RequestRefused] = field(default_factory=dict)  # indices that will not be answered
     cut_off: set[int] = field(default_factory=set)  # those that ended for want of room
     running: dict[int, asyncio.Task[Completion | None]] = field(default_factory=dict)
     verdict_by_answer: dict[str | None, Verdict] = field(default_factory=dict)
@@ -129,13 +136,14 @@ class Sampler:
         total: int | None = None,
         watch: Callable[[SamplingProgress], None] | None = None,
         alarm: Callable[[UselessResponses], None] | None = None,
+        budget: FailureBudget | None = None,
         doubtful_is_open: bool = False,
     ) -> None:
         self._policy, self._store, self._judge, self._rule = policy, store, judge, rule
         self._ahead, self._doubtful_is_open = ahead, doubtful_is_open
         self._instant = bool(getattr(policy, "instant", False))
         self._max_open = open_problems or max(MIN_OPEN_PROBLEMS, 4 * policy.in_flight)
-        self._watch, self._alarm = watch, alarm
+        self._watch, self._alarm, self._budget = watch, alarm, budget or FailureBudget(0.0, total or 0, "max_failed")
         self._responses = ResponseTally()
         self.progress = SamplingProgress(total=total)
         self._open: dict[str, _OpenProblem] = {}
@@ -146,6 +154,7 @@ class Sampler:
         ] = asyncio.Queue()
         self._finished: deque[SampledProblem] = deque()
         self._completions: list[tuple[str, int, Completion]] = []
+        self._refusals: list[tuple[str, int, RequestRefused]] = []
 
     async def run(self, problems: Iterable[SamplingRequest]) -> AsyncGenerator[SampledProblem, None]:
         """Yield each problem once, in the order in which they are done.
@@ -250,7 +259,7 @@ class Sampler:
                 problem, index = self._running.pop(event)
                 del problem.running[index]
                 if not event.cancelled():
-                    self._take_completion(problem, index, event.result())
+                    self._take_result(problem, index, event)
             else:
                 problem, indices, verdicts = event
                 problem.is_judging = False
@@ -266,15 +275,31 @@ class Sampler:
     def _collect_completions(self) -> None:
         """Take in answers that came while everything was being ended."""
         for task, (problem, index) in self._running.items():
-            if task.done() and not task.cancelled() and task.exception() is None:
-                self._take_completion(problem, index, task.result())
+            if task.done() and not task.cancelled() and isinstance(task.exception(), RequestRefused | None):
+                self._take_result(problem, index, task)
         self._running.clear()
+
+    def _take_result(self, problem: _OpenProblem, index: int, task: asyncio.Task[Completion | None]) -> None:
+        """Take in what became of a request; a refusal is one of the things that may.
+
+        Raises:
+            PolicyError: the policy cannot answer.
+        """
+        try:
+            completion = task.result()
+        except RequestRefused as refused:
+            self._refusals.append((problem.request.id, index, refused))
+            problem.refused[index] = refused
+            problem.next = problem.rule.band.attempts  # whatever else it said, the problem ends there
+            return
+        self._take_completion(problem, index, completion)
 
     def _take_completion(self, problem: _OpenProblem, index: int, completion: Completion | None) -> None:
         if completion is None:
             problem.missing.add(index)
             problem.answers[index] = None
             return
+        self._budget.count_answer()
         self._completions.append((problem.request.id, index, completion))
         problem.new_attempts += 1
         problem.new_tokens += completion.tokens or 0
@@ -300,6 +325,9 @@ class Sampler:
         if self._completions:
             self._store.add(self._completions)
             self._completions.clear()
+        if self._refusals:
+            self._store.add_refusals(self._refusals)
+            self._refusals.clear()
 
     def _advance(self, problem: _OpenProblem) -> None:
         """Judge what the prefix has gained, until the problem stops, waits for the verifier, or needs more."""
@@ -309,6 +337,9 @@ class Sampler:
             indices: list[int] = []
             while position + len(indices) in problem.answers and position + len(indices) < self._rule.band.attempts:
                 indices.append(position + len(indices))
+            if not indices and position in problem.refused:
+                self._give_up(problem, position)
+                return
             if not indices:
                 problem.limit = position + problem.rule.needed(problem.tally.counts)
                 if problem.next < problem.limit:
@@ -371,22 +402,38 @@ class Sampler:
                 return
 
     def _stop(self, problem: _OpenProblem) -> None:
+        counts, rule = problem.tally.counts, problem.rule
+        self.progress.skipped += rule.band.attempts - counts.requested
+        is_decided = counts.requested < rule.band.attempts
+        self._finish(problem, rule.decision(counts), is_decided, None)
+
+    def _give_up(self, problem: _OpenProblem, index: int) -> None:
+        """End a problem whose next attempt was refused.
+
+        Raises:
+            PolicyError: too many problems ended so.
+        """
+        refused = problem.refused[index]
+        self._finish(problem, DropReason.SAMPLING_FAILED, False, (index, refused))
+        self._budget.count_refusal(problem.request.id, refused)
+
+    def _finish(
+        self, problem: _OpenProblem, reason: str | None, is_decided: bool, refused: tuple[int, RequestRefused] | None
+    ) -> None:
+        """Hand a problem over, and cancel what is still asked of it."""
         problem.is_stopped = True
         for task in problem.running.values():
             task.cancel()
-        counts, rule = problem.tally.counts, problem.rule
-        reason = rule.decision(counts)
         progress = self.progress
         progress.problems += 1
         progress.aborted += len(problem.running)
-        progress.skipped += rule.band.attempts - counts.requested
         if reason is None:
             progress.kept += 1
         else:
             progress.dropped[str(reason)] = progress.dropped.get(str(reason), 0) + 1
+        progress.hedged = getattr(self._policy, "hedged", 0)
         del self._open[problem.request.id]
         problem.answers.clear()
-        is_decided = counts.requested < rule.band.attempts
         self._finished.append(
             SampledProblem(
                 problem.request.id,
@@ -395,5 +442,6 @@ class Sampler:
                 is_decided,
                 problem.new_attempts,
                 problem.new_tokens,
+                refused,
             )
         )

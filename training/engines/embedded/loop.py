@@ -28,7 +28,7 @@ from time import monotonic
 from typing import Any, NoReturn
 
 from curation.policies.completions import TokenCompletion
-from curation.records import PolicyError
+from curation.records import PolicyError, RequestRefused
 from curation.storage.stages import atomic_write
 from training.engines.embedded.components import LoopComponents
 from training.engines.embedded.heartbeat import COLLECTING, EVALUATING, SAVING, TRAINING, UPDATING
@@ -47,7 +47,9 @@ from training.rollouts.batches import (
     queue_metrics,
 )
 from training.rollouts.curriculum.disputed_labels import dispute_rows
+from training.rollouts.refused_problems import RefusedProblems
 from training.rollouts.rollout_scheduler import (
+    REFUSED,
     GroupDecision,
     RolloutBatch,
     RolloutLedger,
@@ -73,9 +75,8 @@ class TrainingLoop:
         self._saved_step = self.step
         self.evaluations: dict[int, EvaluationResult] = {}
         collector, logger = components.recipe.collector, components.metrics_logger
-        self.scheduler: RolloutScheduler[Rollout] = RolloutScheduler(
-            collector, self._decide_group, self._curriculum.draw_problem
-        )
+        self._refused = RefusedProblems(collector.max_failed, len(components.tasks), self._curriculum.draw_problem)
+        self.scheduler: RolloutScheduler[Rollout] = RolloutScheduler(collector, self._decide_group, self._refused.draw)
         self._groups = SampledGroupStats()
         self._timer = Timer(collector.n_async)
         stall = components.recipe.stall
@@ -220,8 +221,8 @@ class TrainingLoop:
 
     async def _run_rollout(self, request: RolloutRequest) -> None:
         completion = await self._generate(request)
-        if completion is None:
-            self.scheduler.mark_failed(request, GENERATION_FAILED)
+        if isinstance(completion, str):
+            self.scheduler.mark_failed(request, completion)
         else:
             self.scheduler.mark_generated(request)
             self._start_rollouts()
@@ -238,36 +239,43 @@ class TrainingLoop:
             *(
                 self._rollouts.verify(self._task(request), completion, request.group)
                 for request, completion in zip(requests, completions, strict=True)
-                if completion is not None
+                if not isinstance(completion, str)
             )
         )
         judged = iter(rollouts)
         for request, completion in zip(requests, completions, strict=True):
-            if completion is None:
-                self.scheduler.mark_failed(request, GENERATION_FAILED)
+            if isinstance(completion, str):
+                self.scheduler.mark_failed(request, completion)
             else:
                 self.scheduler.mark_generated(request)
                 self._record_rollout(request, next(judged))
         return len(requests)
 
-    async def _generate(self, request: RolloutRequest) -> TokenCompletion | None:
-        """Generate one rollout; return None where the generator cannot.
+    async def _generate(self, request: RolloutRequest) -> TokenCompletion | str:
+        """Generate one rollout; return why there is none where the generator cannot, or refuses its prompt.
 
         Raises:
-            PolicyError: more than n_async generations failed in a row.
+            PolicyError: more than n_async generations failed in a row, or too many problems were refused.
         """
         try:
             completion = await self._rollouts.generate(
                 self._components.generators, self._task(request), request.group, request.index, self._max_tokens
             )
+        except RequestRefused as refusal:
+            if request.problem not in self._refused.ids:
+                self._components.metrics_logger.log_message(f"problem {request.problem} is left out: {refusal}")
+            self._stall_monitor.record_failure(request.problem, str(refusal))
+            self._refused.add(request.problem, refusal)
+            return REFUSED
         except PolicyError as error:
             self._consecutive_failures += 1
             self._components.metrics_logger.log_message(f"problem {request.problem}: {error}")
             self._stall_monitor.record_failure(request.problem, str(error))
             if self._consecutive_failures > self._recipe.collector.n_async:
                 raise
-            return None
+            return GENERATION_FAILED
         self._consecutive_failures = 0
+        self._refused.count_answer()
         return completion
 
     def _record_rollout(self, request: RolloutRequest, rollout: Rollout) -> None:
