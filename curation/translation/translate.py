@@ -97,7 +97,7 @@ async def translate(
     selected = [row for row in rows if row["id"] in targets]
     gate = asyncio.Semaphore(max(1, policy.in_flight))
     translations = Translations()
-    budget = FailureBudget(settings.max_failed, len(selected), "max_failed")
+    budget = FailureBudget(settings.max_failed, len(selected), "--max-failed")
     with MathJudge(workers=1) as judge:
         back_solver = (
             BackSolver(solver, judge, settings.back_solving, settings.back_solving_level)

@@ -15,8 +15,9 @@ from pathlib import Path
 
 import polars as pl
 
+from curation.difficulty.open_problems import SampledProblem
 from curation.difficulty.planning import CostEstimate, CostRates, PilotProblem, StagePlan, plan_stage, read_plan
-from curation.difficulty.sampling import SampledProblem, Sampler
+from curation.difficulty.sampling import Sampler
 from curation.policies.failure_budget import FailureBudget
 from curation.records import ConfigError, Policy
 from curation.storage.attempts import AttemptStore

@@ -23,11 +23,12 @@ class RefusedProblems:
         share: of the problems that may be refused, ``collector.max_failed``.
         problems: how many there are.
         draw: draws the next problem.
+        say: prints a line for whoever watches; called once for each of them.
     """
 
-    def __init__(self, share: float, problems: int, draw: Callable[[], str]) -> None:
+    def __init__(self, share: float, problems: int, draw: Callable[[], str], say: Callable[[str], None]) -> None:
         self._budget = FailureBudget(share, problems, "collector.max_failed")
-        self._draw = draw
+        self._draw, self._say = draw, say
         self.ids: set[str] = set()
 
     def draw(self) -> str | None:
@@ -48,5 +49,7 @@ class RefusedProblems:
         Raises:
             PolicyError: these are too many.
         """
+        if problem not in self.ids:
+            self._say(f"problem {problem} is left out: {refusal}")
         self.ids.add(problem)
         self._budget.count_refusal(problem, refusal)

@@ -192,7 +192,7 @@ def test_a_server_that_cuts_the_room_silently_is_seen_through(start: Start) -> N
         return [await policy.answer(asked(n), 0) for n in range(2)]
 
     tight = {"decoding": Decoding(seed=3, max_tokens=98)}  # the stand-in counts 3 prompt tokens
-    with pytest.raises(RequestRefused, match="a prompt of 3 tokens leaves no room for decoding.max_tokens = 98"):
+    with pytest.raises(RequestRefused, match="a prompt of 3 tokens leaves no room"):
         inside(settings(start(model="m:100"), **tight), work)
     assert len(inside(settings(start(model="m:101"), **tight), work)) == 2
     with pytest.raises(PolicyError, match="leaves no room for a prompt in its context of 98 tokens"):

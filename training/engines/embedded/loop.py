@@ -5,9 +5,8 @@ generated, judged and admitted. When the step is done the generators get the new
 next batch is taken.
 
 With ``max_staleness = 0`` the loop is synchronous: it opens a whole batch, waits for all of it, trains, and updates.
-Rollouts are then made in waves in a fixed order, and a run on a CPU can be repeated bit by bit.
-
-A rollout is curation's attempt; the logs and checkpoints keep the name ``attempts``.
+Rollouts are then made in waves in a fixed order, and a run on a CPU can be repeated bit by bit. A rollout is curation's
+attempt; the logs and checkpoints keep the name ``attempts``.
 
 Invariants: an admitted rollout is trained on or dropped with a counted reason exactly once (`RolloutScheduler.ledger`,
 checked at the end); the state for a checkpoint is taken between two steps in one go, so that collector, curriculum and
@@ -71,11 +70,11 @@ class TrainingLoop:
         self._components, self._recipe = components, components.recipe
         self._curriculum, self._rollouts = components.curriculum, components.rollouts
         self._checkpoint = checkpoint
-        self.step = checkpoint.step if checkpoint is not None else 0
-        self._saved_step = self.step
+        self.step = self._saved_step = checkpoint.step if checkpoint is not None else 0
         self.evaluations: dict[int, EvaluationResult] = {}
         collector, logger = components.recipe.collector, components.metrics_logger
-        self._refused = RefusedProblems(collector.max_failed, len(components.tasks), self._curriculum.draw_problem)
+        tasks, draw = len(components.tasks), self._curriculum.draw_problem
+        self._refused = RefusedProblems(collector.max_failed, tasks, draw, logger.log_message)
         self.scheduler: RolloutScheduler[Rollout] = RolloutScheduler(collector, self._decide_group, self._refused.draw)
         self._groups = SampledGroupStats()
         self._timer = Timer(collector.n_async)
@@ -262,8 +261,6 @@ class TrainingLoop:
                 self._components.generators, self._task(request), request.group, request.index, self._max_tokens
             )
         except RequestRefused as refusal:
-            if request.problem not in self._refused.ids:
-                self._components.metrics_logger.log_message(f"problem {request.problem} is left out: {refusal}")
             self._stall_monitor.record_failure(request.problem, str(refusal))
             self._refused.add(request.problem, refusal)
             return REFUSED
@@ -296,8 +293,8 @@ class TrainingLoop:
             len(judged),
             [rollout.answer for rollout in judged if has_reference and not rollout.reward.correct],
         )
-        settings = self._recipe.objective
-        decision = objective_of(settings).decide([rollout.reward for rollout in rollouts], settings)
+        objective = self._recipe.objective
+        decision = objective_of(objective).decide([rollout.reward for rollout in rollouts], objective)
         self._stall_monitor.record_group(rollouts, decision)
         return decision
 
@@ -308,9 +305,7 @@ class TrainingLoop:
         self._changed.set()
 
     async def _update_generators(self) -> float:
-        """Give the newest weights to the generators, and publish them where they are due; return the seconds of the
-        first.
-        """
+        """Give the newest weights to the generators and return the seconds; publish them where they are due."""
         self._heartbeat.begin(self.step, UPDATING)
         version, every, publisher = (
             self.scheduler.batches_taken,
