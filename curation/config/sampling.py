@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -67,6 +68,13 @@ class SamplingSettings(Settings):
         None, ge=1, description="Problems under way at once; four times the requests in flight where absent."
     )
 
+    samplers: Annotated[int, Field(ge=1, le=64)] | Literal["auto"] = Field(
+        1,
+        description="Processes that ask the servers of an `endpoint` policy; one takes some thousand attempts a "
+        "second, on a core of its own. `auto`: one per four cores. Which process asks changes no attempt. Not in the "
+        "paper.",
+        exclude_if=lambda samplers: samplers == 1,
+    )
     max_failed: MaxFailed = DEFAULT_MAX_FAILED
     retry_failed: int = Field(
         2,
@@ -74,6 +82,11 @@ class SamplingSettings(Settings):
         description="How many later runs ask again for problems that the model's servers refused. Not in the paper.",
         exclude_if=lambda rounds: rounds == 2,
     )
+
+    @property
+    def sampler_processes(self) -> int:
+        """Return `samplers`, or one per four cores."""
+        return max(1, (os.cpu_count() or 1) // 4) if self.samplers == "auto" else self.samplers
 
     @property
     def foreseen_by(self) -> str:
