@@ -39,6 +39,7 @@ class GoldilocksError(Exception):
     ├── SourceError     an input file, data set, column or value
     ├── StoreError      a run folder that is damaged, or was made by something else
     ├── PolicyError     whoever answers the problems cannot
+    │   └── RequestRefused  … one request; others may well be answered
     └── VerifierError   the verifier cannot run at all (its failures on single answers are verdicts)
     """
 
@@ -57,6 +58,19 @@ class StoreError(GoldilocksError):
 
 class PolicyError(GoldilocksError):
     """A policy that cannot answer."""
+
+
+class RequestRefused(PolicyError):
+    """One request that cannot be answered, whoever is asked: an outcome of its problem, not the end of a run.
+
+    ``kind`` is what `FailureBudget` counts it as: a status such as ``400``, ``too_long`` or ``content_filter``.
+
+    Example: ``RequestRefused("400", "http://localhost:8000/v1: 400 the prompt holds a forbidden token.")``
+    """
+
+    def __init__(self, kind: str, reason: str) -> None:
+        super().__init__(reason)
+        self.kind, self.reason = kind, reason
 
 
 class VerifierError(GoldilocksError):
@@ -122,6 +136,7 @@ class DropReason(StrEnum):
     # review
     REJECTED = "rejected"  # a person said that its label is wrong, or that it is no good problem
     # difficulty
+    SAMPLING_FAILED = "sampling_failed"  # whoever answers refuses the problem: asked again by a later run
     TOO_FEW_ATTEMPTS = "too_few_attempts"
     SUSPECTED_WRONG_LABEL = "suspected_wrong_label"
     NEVER_SOLVED = "never_solved"
@@ -256,6 +271,16 @@ PASS_RATE = pl.Schema(
         "top_wrong_votes": pl.Int32(),
     }
 )
+
+REFUSAL = pl.Schema(
+    {
+        "problem": pl.String(),
+        "index": pl.Int32(),
+        "kind": pl.String(),  # a status such as 400, too_long, content_filter, no_answer, unusable
+        "reason": pl.String(),  # what was refused where, in the server's words
+    }
+)
+"""Attempts that whoever answers refused. They are no attempts: a later run asks for them again."""
 
 DECISION = pl.Schema(
     {

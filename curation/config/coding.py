@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from curation.config.base import Settings
 from curation.config.policies import PolicySettings
+from curation.config.sampling import DEFAULT_MAX_FAILED, MaxFailed
 
 
 class TestColumns(Settings):
@@ -207,6 +208,7 @@ class TestGenerationSettings(Settings):
     )
     batch: int = Field(16, ge=1, description="Inputs tried in one round. Not in the paper.")
     rounds: int = Field(8, ge=1, description="Most rounds for one problem. Not in the paper.")
+    max_failed: MaxFailed = DEFAULT_MAX_FAILED
     patience: int = Field(
         2,
         ge=1,

@@ -15,8 +15,10 @@ from pathlib import Path
 
 import polars as pl
 
+from curation.difficulty.open_problems import SampledProblem
 from curation.difficulty.planning import CostEstimate, CostRates, PilotProblem, StagePlan, plan_stage, read_plan
-from curation.difficulty.sampling import SampledProblem, Sampler
+from curation.difficulty.sampling import Sampler
+from curation.policies.failure_budget import FailureBudget
 from curation.records import ConfigError, Policy
 from curation.storage.attempts import AttemptStore
 from curation.storage.locks import lock_folder
@@ -158,9 +160,10 @@ async def _pilot(
     rule = stopping_rule(settings)
     with open_judge(run) as judge:
         async with policy:
-            sampler = Sampler(policy, store, judge, rule, total=pilot_problems.height)
+            budget = FailureBudget(settings.sampling.max_failed, pilot_problems.height, f"{part}.sampling.max_failed")
+            sampler = Sampler(policy, store, judge, rule, total=pilot_problems.height, budget=budget)
             requests = sampling_requests(pilot_problems, store, settings.band.attempts, judge)
-            sampled = [problem async for problem in sampler.run(requests)]
+            sampled = [problem async for problem in sampler.run(requests) if problem.refused is None]
     return sampled, sampler.progress.tokens_per_s or None
 
 

@@ -20,8 +20,9 @@ import polars as pl
 
 from curation.config import Band
 from curation.difficulty.early_stopping import StoppingRule
+from curation.difficulty.open_problems import SampledProblem, SamplingRequest
 from curation.difficulty.pass_rates import decide, pass_rates
-from curation.difficulty.sampling import SampledProblem, Sampler, SamplingRequest
+from curation.difficulty.sampling import Sampler
 from curation.difficulty.sampling_tables import stored_answers, verdict_frame
 from curation.records import AttemptKey, Completion, Domain, PromptRequest
 from curation.storage.attempts import AttemptStore

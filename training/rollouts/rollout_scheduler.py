@@ -17,7 +17,8 @@ Invariants:
   - admitted and not yet handed out rollouts never exceed n_async + queue_size: the queue cannot overflow, and when it
     is full generators stop getting work;
   - batches have n_batch rollouts: what is dropped (no diversity) makes room for new groups, a batch never shrinks.
-    Rollouts that the verifier could not judge leave their group, and count as dropped.
+    Rollouts that the verifier could not judge leave their group, and count as dropped;
+  - a group of which one rollout failed as `REFUSED` is dropped as a whole.
 
 A `state` between two batches can be restored: no rollout is lost or trained on twice.
 
@@ -35,6 +36,9 @@ from typing import Any, Generic, TypeVar
 from training.config import CollectorSettings
 
 T = TypeVar("T")
+
+REFUSED = "refused"
+"""Why a rollout failed whose prompt no server answers: so would the others of its group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,6 +348,9 @@ class RolloutScheduler(Generic[T]):
         del self._groups[group.number]
         rollouts = [group.judged[index] for index in sorted(group.judged)]
         if not rollouts:
+            return
+        if REFUSED in group.failed.values():
+            self._dropped[REFUSED] += len(rollouts)
             return
         decision = self._decide_group([result for _, result in rollouts])
         reasons = decision.exclusion_reasons

@@ -9,8 +9,9 @@ import pytest
 
 from curation.config import Band
 from curation.difficulty.early_stopping import StoppingRule
+from curation.difficulty.open_problems import SampledProblem, SamplingRequest
 from curation.difficulty.progress import SamplingProgress
-from curation.difficulty.sampling import SampledProblem, Sampler, SamplingRequest
+from curation.difficulty.sampling import Sampler
 from curation.records import Completion, Domain, Outcome, PolicyError, PromptRequest
 from curation.storage.attempts import AttemptStore
 from curation.verify.math_judge import JudgeTask, MathJudge, Response

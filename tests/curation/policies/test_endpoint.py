@@ -17,11 +17,11 @@ import pytest
 from curation.config import Decoding, EndpointPolicy
 from curation.policies.endpoint import Endpoint
 from curation.policies.seeds import seed_of
-from curation.records import Completion, PolicyError
+from curation.records import Completion, PolicyError, RequestRefused
 from tests.curation.policies.conftest import asked
 from tests.waiting import until
 
-pytest.importorskip("httpx")
+pytest.importorskip("aiohttp")
 STAND_IN = Path(__file__).with_name("stand_in.py")
 
 
@@ -89,7 +89,7 @@ def inside(one: EndpointPolicy, work: Callable[[Endpoint], Awaitable[Any]]) -> A
     return asyncio.run(run())
 
 
-async def answer_all(policy: Endpoint, count: int) -> list[Completion | None]:
+async def answer_all(policy: Endpoint, count: int) -> list[Completion]:
     return await asyncio.gather(*[policy.answer(asked(n), 0) for n in range(count)])
 
 
@@ -97,8 +97,8 @@ def seeds(count: int) -> list[int]:
     return [seed_of(3, asked(n).id, 0) for n in range(count)]
 
 
-def texts(answers: list[Completion | None]) -> list[str | None]:
-    return [answered.text if answered is not None else None for answered in answers]
+def texts(answers: list[Completion]) -> list[str | None]:
+    return [answered.text for answered in answers]
 
 
 def test_servers_are_asked_for_tags_that_may_be_special_tokens() -> None:
@@ -141,7 +141,7 @@ def test_a_server_that_hangs_is_given_up_for_another(start: Start) -> None:
 def test_requests_of_a_dead_server_move_and_it_is_taken_back(start: Start) -> None:
     first, second = start("slow " * 5 + "die"), start("slow " * 200)
 
-    async def work(policy: Endpoint) -> list[Completion | None]:
+    async def work(policy: Endpoint) -> list[Completion]:
         answers = await answer_all(policy, 40)
         assert [server.alive for server in policy.servers.all] == [False, True]
         first.stop()
@@ -175,24 +175,26 @@ def test_cancelling_closes_the_request(start: Start) -> None:
 
 
 def test_a_prompt_that_is_too_long_gets_no_attempt(start: Start) -> None:
-    async def work(policy: Endpoint) -> int:
-        first, again = await policy.answer(asked(), 0), await policy.answer(asked(), 1)
-        assert first is again is None
+    async def work(policy: Endpoint) -> None:
+        for index in range(2):
+            with pytest.raises(RequestRefused, match="maximum context length is 8 tokens") as caught:
+                await policy.answer(asked(), index)
+            assert caught.value.kind == "too_long"
         assert await policy.answer(asked(1), 0) is not None
-        return policy.too_long
 
     server = start("long")
-    assert inside(settings(server), work) == 2
+    inside(settings(server), work)
     assert len(server.seeds("asked")) == 2  # what is known to be too long is not asked again
 
 
 def test_a_server_that_cuts_the_room_silently_is_seen_through(start: Start) -> None:
-    async def work(policy: Endpoint) -> list[Completion | None]:
+    async def work(policy: Endpoint) -> list[Completion]:
         return [await policy.answer(asked(n), 0) for n in range(2)]
 
     tight = {"decoding": Decoding(seed=3, max_tokens=98)}  # the stand-in counts 3 prompt tokens
-    assert inside(settings(start(model="m:100"), **tight), work) == [None, None]
-    assert None not in inside(settings(start(model="m:101"), **tight), work)
+    with pytest.raises(RequestRefused, match="a prompt of 3 tokens leaves no room"):
+        inside(settings(start(model="m:100"), **tight), work)
+    assert len(inside(settings(start(model="m:101"), **tight), work)) == 2
     with pytest.raises(PolicyError, match="leaves no room for a prompt in its context of 98 tokens"):
         inside(settings(start(model="m:98"), **tight), work)
 
@@ -232,7 +234,7 @@ def test_all_servers_dead_names_each(start: Start) -> None:
     for server in servers:
         server.stop()
     said = refusal(settings(*servers))
-    assert all(f"{server.url}: ConnectError" in said for server in servers)
+    assert all(f"{server.url}: cannot be reached" in said for server in servers)
     dying = [start("die"), start("die")]
     said = refusal(settings(*dying, give_up_s=0.3), count=4)
     assert "no server has answered for 0.3 s" in said
