@@ -77,7 +77,7 @@ def make_attempts(job: StageRun) -> StageResult:
         key, judged_with = asdict(policy.key), judged_by(run, part, judge.version)
         rule = stopping_rule(settings)
         learner = _learner(job, rule, policy.key.policy)
-        version = f"attempts@3 {sampling.VERSION} {early_stopping.VERSION}"
+        version = f"attempts@{4 if learner is not None else 3} {sampling.VERSION} {early_stopping.VERSION}"
         made_by, read = [key, judged_with], [job.problems]
         if learner is not None:
             made_by.append(
@@ -109,7 +109,19 @@ def _learner(job: StageRun, rule: early_stopping.StoppingRule, policy: str) -> P
     stated = stated_counts(problems, stated_rates(job.recipe))
     counts = pl.concat([rates.drop("top_wrong_votes").cast(stated.schema), stated])
     is_open = job.recipe.llm_judge.policy is not None
-    return prior_learner(settings, rule, policy, problems["id"], counts, rates, doubtful_is_open=is_open)
+    domains = problem_domains(problems)
+    return prior_learner(
+        settings, rule, policy, problems["id"], counts, rates, doubtful_is_open=is_open, domains=domains
+    )
+
+
+def problem_domains(problems: pl.DataFrame) -> pl.DataFrame:
+    """Return problem and domain: policies' abilities are told apart by the source that a problem comes from.
+
+    Args:
+        problems: `PROBLEM` rows.
+    """
+    return problems.select(problem="id", domain="source")
 
 
 def stated_rates(recipe: Recipe) -> dict[str, tuple[SolveRate, ...]]:

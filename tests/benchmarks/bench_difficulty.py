@@ -36,7 +36,7 @@ from curation.records import DECISION, Outcome
 from tests.curation.difficulty.simulated import COUNTS, simulated_rates
 from tests.places import SHARED_DATA
 
-BAND, HELD_OUT = Band(), 0.2
+BAND, HELD_OUT = Band(attempts=16), 0.2
 EXACT = StoppingRule(BAND)
 
 

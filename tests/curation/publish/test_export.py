@@ -166,7 +166,7 @@ def decisions(*rows: tuple[str, int, int], policy: str = "weak@1") -> pl.DataFra
         }
         for name, correct, judged in rows
     ]
-    return decide(pl.DataFrame(rates, schema=PASS_RATE), Band(), "stage")
+    return decide(pl.DataFrame(rates, schema=PASS_RATE), Band(attempts=16), "stage")
 
 
 def test_the_published_columns() -> None:

@@ -37,6 +37,7 @@ columns = {{ statement = "question", answer = "final", meta = ["rate"] }}
 STATED = 'solve_rates = [{ path = "rate", policy = "somebody", attempts = 16 }]'
 STAGE = """
 [{part}]
+band = {{ attempts = 16 }}
 sampling = {{ error_rate = 0.1, anchor_least = 60, prior = "{prior}" }}
 [{part}.policy]
 {policy}
@@ -172,7 +173,7 @@ def test_a_refresh_starts_its_policy_once_and_spends_less_than_a_full_judgement(
 ) -> None:
     with Solver(-1.0) as weak, Solver(0.5) as strong:
         recipe = write_recipe(tmp_path, {"stage1": (weak, "weak")}, "jeffreys")
-        recipe.write_text(recipe.read_text().replace("error_rate = 0.1, ", ""))
+        recipe.write_text(recipe.read_text().replace("error_rate = 0.1, ", "error_rate = 0.0, "))
         said = goldilocks("run", recipe, "--out", tmp_path / "run")
         assert said.status == 0, said.err
         (tmp_path / "strong.toml").write_text(f"[policy]\n{strong.table('strong')}")
