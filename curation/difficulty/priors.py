@@ -178,13 +178,14 @@ class LearntPriors:
     Args:
         table: `PRIOR` rows.
         calibration: what was expected of the policy beside what was seen.
-        replay: the priors on problems that have their attempts.
+        replay: the priors on problems that have their attempts; ``of_anchor`` are these priors.
     """
 
     policy: str
     table: pl.DataFrame
     calibration: Calibration
     replay: Replay
+    of_anchor: pl.DataFrame
 
     @property
     def hold(self) -> bool:
@@ -237,4 +238,4 @@ def learn_priors(
     replayed = replay(exact.given(as_priors(of_anchor)), exact, attempts, error_rate)
     others = problems.filter(~problems.is_in(list(attempts)))
     table = problem_priors(model, counts, policy, others, agreement, error_rate)
-    return LearntPriors(policy, table, calibration(model, counts, policy), replayed)
+    return LearntPriors(policy, table, calibration(model, counts, policy), replayed, of_anchor)

@@ -159,7 +159,7 @@ def measure_anchor(run: RefreshedRun, published: _PublishedRun, trained: pl.Data
     exact = base.given({}, error_rate=0.0)
     verdicts = read_table(results[final_verdicts(anchor_run, part)].folder, "verdicts")
     attempts = dict(pass_rates.outcomes_by_problem(pass_rates.counted_verdicts(verdicts, exact)))
-    counts = by_domain(run, published.results, pl.concat([known, rates.select(known.columns)]))
+    counts = by_domain(published.results, pl.concat([known, rates.select(known.columns)]))
     return anchor_result(counts, policy, published.newest, old, attempts, exact, settings)
 
 

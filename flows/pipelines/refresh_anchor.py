@@ -96,7 +96,7 @@ def known_counts(run: Run, results: Results, trained: pl.DataFrame) -> pl.DataFr
     return pl.concat([judged, *(part.select(_COLUMNS).cast(judged.schema) for part in further)])
 
 
-def by_domain(run: Run, results: Results, counts: pl.DataFrame) -> pl.DataFrame:
+def by_domain(results: Results, counts: pl.DataFrame) -> pl.DataFrame:
     """Return counts with the domains of all problems, where the run has several (`flows.stages.attempts`)."""
     problems = read_table(results.problems.folder, "kept", ["id", "source"])
     return with_domains(counts, problem_domains(problems) if problems.width else None)

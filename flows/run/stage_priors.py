@@ -68,7 +68,7 @@ class PriorLearner:
 
     def learn(self, sampled: Sequence[SampledProblem]) -> LearntPriors:
         """Return the priors of the problems that are not in the anchor, whose attempts are given."""
-        attempts = {item.problem: self._outcomes(item.verdicts) for item in sampled}
+        attempts = {item.problem: self.outcomes(item.verdicts) for item in sampled}
         own = pl.DataFrame(
             [(name, self.policy, *_counts(rows)) for name, rows in attempts.items()], _RATES, orient="row"
         )
@@ -82,7 +82,8 @@ class PriorLearner:
         of_anchor = exact_priors(self.anchor)
         return pl.concat([of_anchor, learnt.table]) if learnt.hold else of_anchor
 
-    def _outcomes(self, verdicts: Mapping[int, Verdict]) -> list[AttemptOutcome]:
+    def outcomes(self, verdicts: Mapping[int, Verdict]) -> list[AttemptOutcome]:
+        """Return a problem's attempts in the order of the index, as the stopping rule takes them."""
         outcomes: list[AttemptOutcome] = []
         for index in range(max(verdicts, default=-1) + 1):
             verdict = verdicts.get(index)

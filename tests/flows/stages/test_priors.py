@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from curation.storage.stages import read_table
-from flows.cli.plan import actual_cost
+from flows.cli.plan import actual_cost, plan_recipe
 from flows.cli.refresh import refresh_run
 from flows.pipelines.refresh import summarise_refresh
 from flows.publish.versions import decisions_of
@@ -134,8 +134,16 @@ def test_solve_rates_of_sources_come_in_and_are_refused_where_they_tell_nothing(
         home.mkdir()
         with Solver(0.0, sign) as solver:
             recipe = write_recipe(home, {"stage1": (solver, "other")}, stated=STATED)
+            (plan,) = plan_recipe(recipe, home / "run", pilot=50)
             said = goldilocks("run", recipe, "--out", home / "run")
         assert said.status == 0, said.err
+        took = actual_cost(open_run(home / "run"), "stage1")
+        assert took is not None
+        assert took.attempts == solver.requests  # the pilot's are among them
+        assert plan.foreseen is not None
+        assert plan.foreseen.startswith("the difficulty model is" + (" used" if sign > 0 else " not used"))
+        assert 0.9 * plan.expected.attempts.low < took.attempts < 1.1 * plan.expected.attempts.high
+        assert plan.expected.attempts.high - plan.expected.attempts.low < 0.5 * plan.expected.attempts.mean
         told = learnt(home / "run", "08-stage1-attempts")
         assert told["used"] == (sign > 0), told["sentence"]
         priors[sign] = read_table(home / "run" / "stages" / "08-stage1-attempts", "priors")
