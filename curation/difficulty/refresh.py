@@ -36,7 +36,7 @@ from curation.config import Band, RefreshSettings
 from curation.difficulty.posteriors import SIDES
 from curation.records import DECISION, DropReason
 
-VERSION = "refreshing@4"
+VERSION = "refreshing@5"
 
 _JEFFREYS = 0.5
 _TOLERANCE = 1e-9
@@ -203,7 +203,7 @@ def change_probability(correct: float, judged: float, where: int, band: Band) ->
     """Return the probability that the band's number of fresh attempts, all judged, decides otherwise than ``where``
     says.
 
-    Example: ``change_probability(8, 16, 0, Band()) < 0.05 < change_probability(12, 16, 0, Band())``
+    Example: ``change_probability(8, 16, 0, band) < 0.05 < change_probability(12, 16, 0, band)`` of a band of 16
     """
     max_correct = int(band.attempts * band.max_pass_rate + _TOLERANCE)
     same = {

@@ -15,13 +15,13 @@ import polars as pl
 from curation.config import RefreshSettings
 from curation.difficulty.anchor import Anchor, anchor_lines, anchored
 from curation.difficulty.early_stopping import AttemptOutcome, StoppingRule
-from curation.difficulty.observations import rollout_counts, stated_counts
+from curation.difficulty.observations import rollout_counts, stated_counts, with_domains
 from curation.difficulty.refresh_forecast import RefreshForecast, foresee_refresh
 from curation.storage.stages import read_table
 from flows.publish.versions import Version, decisions_of, stored_versions
 from flows.run.run_folder import Run
 from flows.run.stage import Results
-from flows.stages.attempts import stated_rates
+from flows.stages.attempts import problem_domains, stated_rates
 
 _COLUMNS = ["problem", "policy", "correct", "judged"]
 
@@ -94,3 +94,9 @@ def known_counts(run: Run, results: Results, trained: pl.DataFrame) -> pl.DataFr
     stated = stated_counts(problems, stated_rates(run.recipe)) if problems.width else judged.clear()
     further = [rollout_counts(trained), stated]
     return pl.concat([judged, *(part.select(_COLUMNS).cast(judged.schema) for part in further)])
+
+
+def by_domain(results: Results, counts: pl.DataFrame) -> pl.DataFrame:
+    """Return counts with the domains of all problems, where the run has several (`flows.stages.attempts`)."""
+    problems = read_table(results.problems.folder, "kept", ["id", "source"])
+    return with_domains(counts, problem_domains(problems) if problems.width else None)

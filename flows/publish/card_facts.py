@@ -80,11 +80,16 @@ def card_facts(
 
 
 def _pass_rates(decided: StageResult) -> pl.DataFrame:
-    """Return the `PASS_RATE` rows of a stage, less those that the verifier left undecided: they say little."""
+    """Return the `PASS_RATE` rows of a stage, less those that the verifier left undecided: they say little.
+
+    ``foreseen_inside``: whether a problem is in the band that stopped before all attempts; null where all were made.
+    """
     table = read_table(decided.folder, "decisions", [*PASS_RATE.names(), "reason"])
     if not table.width:
         return table
-    return table.filter(pl.col("reason").ne_missing(DropReason.VERIFIER_FAILED.value)).drop("reason")
+    told = table.filter(pl.col("reason").ne_missing(DropReason.VERIFIER_FAILED.value))
+    inside = pl.when(pl.col("skipped") > 0).then(pl.col("reason").is_null())
+    return told.with_columns(foreseen_inside=inside).drop("reason")
 
 
 def _policy(run: Run, part: str) -> str:

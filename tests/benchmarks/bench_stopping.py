@@ -93,7 +93,7 @@ def stopping(problems: int, concentration: float | None, attempts: int, error_ra
     names, anchor = list(second), set[str]()
     if prior == "model":
         anchor = set(names[:: max(1, problems // max(100, problems // 20))])
-        before = StoppingRule(Band())
+        before = StoppingRule(Band(attempts=16))
         schema = {**COUNTS, "top_wrong_votes": pl.Int64}
         old = [counted(name, first[name][: before.ending(first[name])[1]], "first") for name in names]
         own = {name: second[name][: exact.ending(second[name])[1]] for name in names if name in anchor}

@@ -11,7 +11,7 @@ from curation.difficulty.refresh import ROLLOUT_COUNTS, select_anchor, select_un
 from tests.curation.difficulty.simulated import counts_of, simulated
 from tests.curation.difficulty.test_refresh import decisions
 
-BAND, PROBLEMS = Band(), 1500
+BAND, PROBLEMS = Band(attempts=16), 1500
 
 
 def reason_of(correct: int) -> str | None:
