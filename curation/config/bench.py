@@ -1,4 +1,4 @@
-"""A benchmark to evaluate policies on: where its problems come from, how often they are asked, and how tokens are drawn.
+"""A benchmark to evaluate on: where its problems come from, how often they are asked, and how tokens are drawn.
 
 Sources, decoding and verifier are a recipe's own; there are no filters and no bands, for a benchmark is taken whole.
 """

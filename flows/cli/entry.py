@@ -172,9 +172,12 @@ def train(
 
 @app.command("evaluate", short_help="Evaluate a policy on a benchmark.")
 def evaluate_command(
-    bench: Annotated[str, typer.Argument(metavar="BENCH", help="A bench's .toml file, or a ready one's name; or list.")],
+    bench: Annotated[
+        str, typer.Argument(metavar="BENCH", help="A bench's .toml file, or a ready one's name; or list.")
+    ],
     policy: Annotated[
-        Path | None, typer.Option("--policy", metavar="SPEC", help="A model's folder, or a .toml with a table [policy].")
+        Path | None,
+        typer.Option("--policy", metavar="SPEC", help="A model's folder, or a .toml with a table [policy]."),
     ] = None,
     attempts: Annotated[
         Path | None, typer.Option("--attempts", metavar="FILE", help="Attempts made elsewhere, in place of a policy.")

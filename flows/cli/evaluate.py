@@ -39,9 +39,7 @@ def evaluate_bench(
     bench, bench_folder = load_bench(name, overrides)
     settings, policy_folder = _policy(bench, bench_folder, policy, attempts, columns)
     folder = out or default_folder(bench, settings)
-    result = evaluate(
-        bench, settings, folder, bench_folder, policy_folder, against=against, trained_on=trained_on
-    )
+    result = evaluate(bench, settings, folder, bench_folder, policy_folder, against=against, trained_on=trained_on)
     if as_json:
         print_json(result.table())
         return
@@ -53,7 +51,9 @@ def list_benches() -> None:
     """Print the benches that come along."""
     for name in ready_benches():
         bench, _ = load_bench(name)
-        rows = ", ".join(f"{source.path}{f'@{source.revision[:8]}' if source.revision else ''}" for source in bench.sources)
+        rows = ", ".join(
+            f"{source.path}{f'@{source.revision[:8]}' if source.revision else ''}" for source in bench.sources
+        )
         typer.echo(f"{name:<20} {bench.attempts} attempts a problem; {bench.description}\n{'':<20} {rows}")
 
 
@@ -72,8 +72,8 @@ def _policy(
     if policy is None:
         if bench.policy is None:
             raise ConfigError(
-                f"bench {bench.name} names no policy: give --policy (a model's folder, or a file with a table [policy]) "
-                "or --attempts"
+                f"bench {bench.name} names no policy: give --policy (a model's folder, or a file with a table "
+                "[policy]) or --attempts"
             )
         return bench.policy, bench_folder
     subject = f"--policy {policy}"
@@ -102,13 +102,14 @@ def _recorded(bench: Bench, path: Path, columns: Sequence[str]) -> RecordedPolic
     first = inner[0] if isinstance(inner, list) and inner and isinstance(inner[0], dict) else {}
     there = {field: field for field in RECORDED_FIELDS if field in row or field in first}
     there.pop("model", None)  # a column of names is taken where it is asked for
+    there = {"domain": bench.domain, **there, **mapped}
     table = {
         "kind": "recorded",
         "name": f"{path.name.split('.')[0]}@recorded",
         "path": str(path.absolute()),
-        "columns": {"domain": bench.domain, **there, **mapped},
+        "columns": there,
     }
-    if "text" not in table["columns"] and "answer" not in table["columns"]:  # type: ignore[operator]
+    if "text" not in there and "answer" not in there:
         raise ConfigError(f"{subject}: no column `text` or `answer`; there are {', '.join(row)}: name one by --map")
     settings = parse_settings(PolicyFile, {"policy": table}, subject).policy
     assert isinstance(settings, RecordedPolicy)

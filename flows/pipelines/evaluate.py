@@ -118,7 +118,9 @@ def _at_home(policy: PolicySettings, folder: Path) -> PolicySettings:
     if isinstance(policy, RecordedPolicy):
         return policy.model_copy(update={"path": str((folder / Path(policy.path).expanduser()).absolute())})
     local = folder / Path(policy.model).expanduser()
-    return policy.model_copy(update={"model": str(local.absolute())}) if policy.loads_folder and local.is_dir() else policy
+    return (
+        policy.model_copy(update={"model": str(local.absolute())}) if policy.loads_folder and local.is_dir() else policy
+    )
 
 
 def _rows(run: BenchRun) -> Results:
@@ -188,7 +190,9 @@ def _write(run: BenchRun, results: Results, problems: pl.DataFrame, against: Pat
 def _pairs(frame: pl.DataFrame, bench: Bench) -> dict[str, str]:
     if bench.pair is None:
         return {name: str(row) for name, row in frame.select("id", "row").iter_rows()}
-    return {name: str(json.loads(meta or "{}").get(bench.pair)) for name, meta in frame.select("id", "meta").iter_rows()}
+    return {
+        name: str(json.loads(meta or "{}").get(bench.pair)) for name, meta in frame.select("id", "meta").iter_rows()
+    }
 
 
 def _sizes(bench: Bench, scores: pl.DataFrame) -> list[int]:
@@ -239,7 +243,9 @@ def _compared(
         other = json.loads((place / "evaluation.json").read_text(encoding="utf-8"))
         other_scores = pl.read_parquet(place / "problems.parquet", glob=False)
     except (OSError, ValueError) as error:
-        raise StoreError(f"--against {against}: holds no finished evaluation; run `goldilocks evaluate` there.") from error
+        raise StoreError(
+            f"--against {against}: holds no finished evaluation; run `goldilocks evaluate` there."
+        ) from error
     if other_scores.join(scores, on="problem", how="semi").is_empty():
         raise StoreError(f"--against {against}: is of bench {other['bench']}, and shares no problem with {bench.name}.")
     return str(other["policy"]), compare_scores(other_scores, scores, sizes)

@@ -69,8 +69,8 @@ def refuse_trained_on(bench: str, problems: pl.DataFrame, sets: Sequence[Trained
             row, how = next(iter(hits.items()))
             text = " ".join(problems["statement"][row].split())[:100]
             raise ConfigError(
-                f"bench {bench}: {len(hits)} of its {problems.height} problems are in {trained.name}, which this policy "
-                f"was trained on (row {row}, {how}: {text!r}). Take another bench, or curate that set with "
+                f"bench {bench}: {len(hits)} of its {problems.height} problems are in {trained.name}, which this "
+                f"policy was trained on (row {row}, {how}: {text!r}). Take another bench, or curate that set with "
                 f'decontamination.benches = ["{bench}"] and train again.'
             )
 

@@ -75,7 +75,9 @@ def _reason(row: Mapping[str, Any], bench: Bench, *, is_first: bool) -> tuple[st
         if not day or day < window.since or (window.until and day >= window.until):
             return OUTSIDE_WINDOW, f"{window.column} = {day or 'nothing'}"
     if bench.choices is not None:
-        missing = [path for path in (bench.choices.right, *bench.choices.wrong) if not str(meta.get(path) or "").strip()]
+        missing = [
+            path for path in (bench.choices.right, *bench.choices.wrong) if not str(meta.get(path) or "").strip()
+        ]
         return (DropReason.MISSING_ANSWER.value, f"no {missing[0]}") if missing else (None, "")
     if row["domain"] != Domain.CODE and not (row["answer"] or "").strip():
         return DropReason.MISSING_ANSWER.value, ""
@@ -83,7 +85,7 @@ def _reason(row: Mapping[str, Any], bench: Bench, *, is_first: bool) -> tuple[st
 
 
 def _as_asked(row: Mapping[str, Any], bench: Bench) -> Mapping[str, Any]:
-    """Return a row with its options shuffled behind the question and their letter as the reference, where it has any."""
+    """Return a row with its options, if any, shuffled behind the question, and the right one's letter as reference."""
     if bench.choices is None:
         return row
     meta = json.loads(row["meta"] or "{}")

@@ -156,7 +156,7 @@ def majority_at_k(attempts: int, votes: int, rivals: Sequence[int], k: int) -> f
 
 
 def _ways_below(rivals: Sequence[int], most: int, room: int) -> dict[tuple[int, int], int]:
-    """Return in how many ways up to ``room`` votes are drawn with no class above ``most``, by (drawn, classes at it)."""
+    """Return the ways to draw up to ``room`` votes, no class above ``most``, by (drawn, number of classes at it)."""
     ways = {(0, 0): 1}
     for votes in rivals:
         more: dict[tuple[int, int], int] = {}

@@ -131,7 +131,9 @@ def report_page(
     """
     parts = [f"<h1>{escape(heading.bench)}</h1>", f"<p class=sub>{escape(heading.policy)}</p>"]
     parts.append(f"<p>{escape(counted(evaluation))}.</p>")
-    rows = [(name, _bar(estimate) if estimate is not None else "", text) for name, estimate, text in figures(evaluation)]
+    rows = [
+        (name, _bar(estimate) if estimate is not None else "", text) for name, estimate, text in figures(evaluation)
+    ]
     parts.append(_table(("measure", "", "value"), [(escape(name), bar, escape(text)) for name, bar, text in rows]))
     if compared is not None:
         other, differences = compared
@@ -179,7 +181,9 @@ def _problems_table(problems: pl.DataFrame) -> str:
         bar = _bar(Estimate(rate, math.nan, math.nan, 1)) if row["attempts"] else ""
         tokens = f"{row['tokens']:,.0f}" if row["tokens"] is not None else "–"
         short = " ".join(row["statement"].split())[:160]
-        rows.append((bar, f"{row['correct']}/{row['attempts']}", tokens, escape(short), f"<code>{row['problem'][:8]}</code>"))
+        rows.append(
+            (bar, f"{row['correct']}/{row['attempts']}", tokens, escape(short), f"<code>{row['problem'][:8]}</code>")
+        )
     return _table(("", "correct", "tokens", "problem", "id"), rows)
 
 

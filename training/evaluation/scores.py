@@ -88,7 +88,7 @@ class Evaluation:
 
     def table(self) -> dict[str, Any]:
         """Return the figures as JSON holds them; what is not known is null."""
-        return _plain(asdict(self))
+        return {name: _plain(value) for name, value in asdict(self).items()}
 
 
 def score_problems(
