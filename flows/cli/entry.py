@@ -210,6 +210,21 @@ def evaluate_command(
     )
 
 
+@app.command("ablate", short_help="Train and evaluate the arms of an ablation.")
+def ablate_command(
+    ablation: Annotated[str, typer.Argument(metavar="ABLATION", help="A .toml file, or a ready one's name.")],
+    overrides: Overrides = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Folder; runs/ablate-NAME by default.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Train one recipe for every arm and seed, evaluate, and compare with the base; a killed one goes on."""
+    from flows.cli.ablate import run_ablation
+
+    run_ablation(ablation, overrides or [], out, as_json=json)
+
+
 @app.command(short_help="Judge a set again with a new checkpoint.")
 def refresh(
     folder: RunFolder,
