@@ -107,6 +107,13 @@ class CheckpointSettings(Settings):
         description="Updates between two versions that are published in RUN/published, for engines on other machines; "
         "none where absent.",
     )
+    trajectory: int | None = Field(
+        None,
+        ge=1,
+        description="Steps between two states of the weights that are kept in RUN/trajectory, in bf16, for `goldilocks "
+        "analyse`; none where absent. Not in the paper, which shows such a way.",
+        exclude_if=lambda steps: steps is None,
+    )
 
 
 class TrainRecipe(Settings):

@@ -225,6 +225,20 @@ def ablate_command(
     run_ablation(ablation, overrides or [], out, as_json=json)
 
 
+@app.command("analyse", short_help="Draw the way that a training run's weights took.")
+def analyse_command(
+    folder: RunFolder,
+    grid: Annotated[int, typer.Option("--grid", min=3, help="Points along each of the two directions.")] = 9,
+    problems: Annotated[int, typer.Option(min=1, help="Problems that every point is asked.")] = 512,
+    attempts: Annotated[int, typer.Option(min=1, help="Attempts a problem.")] = 16,
+    json: Json = False,
+) -> None:
+    """Draw reward and length on the plane of the two principal directions of a training run's weights."""
+    from flows.cli.analyse import analyse_run
+
+    analyse_run(folder, grid, problems, attempts, as_json=json)
+
+
 @app.command(short_help="Judge a set again with a new checkpoint.")
 def refresh(
     folder: RunFolder,

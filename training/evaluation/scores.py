@@ -40,6 +40,7 @@ SCORES = pl.Schema(
         "cut": pl.Int32(),
         "texts": pl.Int32(),  # attempts of which the text is known; the next is a part of them
         "formed": pl.Int32(),  # that keep the format
+        "rewarded": pl.Int32(),  # … and are correct
         "compared": pl.Int32(),  # attempts whose languages were compared; the next is a part of them
         "one_language": pl.Int32(),
     }
@@ -149,11 +150,13 @@ def _lengths(group: pl.DataFrame) -> dict[str, Any]:
 
 
 def _forms(group: pl.DataFrame, row: Mapping[str, Any], form: Format) -> dict[str, int]:
-    texts = group.filter(pl.col("text").is_not_null()).select("text", "finish").rows()
-    counts = {"texts": len(texts), "formed": 0, "compared": 0, "one_language": 0}
+    texts = group.filter(pl.col("text").is_not_null()).select("text", "finish", "outcome").rows()
+    counts = {"texts": len(texts), "formed": 0, "rewarded": 0, "compared": 0, "one_language": 0}
     tags = THINK if form.tags.are_used else form.tags  # attempts are kept with the tags of the house
-    for text, finish in texts:
-        counts["formed"] += format_error(text, Domain(row["domain"]), tags, finish, form.response_format) is None
+    for text, finish, outcome in texts:
+        keeps = format_error(text, Domain(row["domain"]), tags, finish, form.response_format) is None
+        counts["formed"] += keeps
+        counts["rewarded"] += keeps and outcome == Outcome.CORRECT.value
         if form.check_language is not None:
             parts = split_response(text)
             answer = parts.answer or ""
