@@ -60,6 +60,7 @@ SHARED_ROOMS = {
     "scoring",
     "sources.kattis",
     "sources.kattis_statement",
+    "sources.packed",
     "sources.rows",
     "storage",
     "thinking",

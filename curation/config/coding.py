@@ -24,6 +24,12 @@ class TestColumns(Settings):
     inputs: str = Field("input", description="Name of the input in each object, or of the list of inputs.")
     outputs: str = Field("output", description="Name of the expected output, or of the list of expected outputs.")
     origin: str = Field("given", description="What this part is called: public, private or official.")
+    packed: Literal["json", "zlib"] = Field(
+        "json",
+        description="How text at `path` is packed: `json`, or `zlib`: JSON that was pickled, compressed and written in "
+        "base64, as LiveCodeBench's private tests are; nothing but text is unpickled.",
+        exclude_if=lambda packed: packed == "json",
+    )
 
 
 class SolutionColumns(Settings):

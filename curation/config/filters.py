@@ -128,6 +128,12 @@ class DecontaminationSettings(Settings):
     """Decontamination: problems too close to a benchmark leave. Nothing is looked for where no benchmark is named."""
 
     against: tuple[Benchmark, ...] = Field((), strict=False, description="The benchmarks.")
+    benches: tuple[str, ...] = Field(
+        (),
+        description="Benches whose problems are benchmarks too: ready ones of `goldilocks evaluate` by their names, as "
+        "in `aime24`, or bench files, relative to the recipe's folder.",
+        exclude_if=lambda benches: not benches,
+    )
     methods: tuple[Literal["ngram", "words", "embedding"], ...] = Field(
         ("ngram", "words"),
         min_length=1,
