@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -80,6 +80,8 @@ class LabelSettings(Settings):
     (`curation.difficulty.label_trust`).
     """
 
+    undigested: ClassVar[frozenset[str]] = frozenset({"reviewers"})
+
     rule: Literal["votes", "posterior"] = Field(
         "votes",
         description="`votes`: a majority of a stage's attempts agrees on another answer, as in the paper "
@@ -99,6 +101,12 @@ class LabelSettings(Settings):
         le=1,
         description="Queued for people's review where the reference is wrong with at least this probability, kept or "
         "not. Not in the paper.",
+    )
+    reviewers: int = Field(
+        1,
+        ge=1,
+        description="How many people must say the same of a disputed label before their verdict counts; with 1 the "
+        "last word counts. Not in the paper.",
     )
 
     @model_validator(mode="after")

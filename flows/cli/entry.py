@@ -97,8 +97,9 @@ def plan(
 @app.command()
 def status(folder: RunFolder, json: Json = False) -> None:
     """Show the funnel so far."""
-    from flows.cli.as_json import print_json, status_table
+    from flows.cli.as_json import print_json
     from flows.cli.commands import show_status
+    from flows.pipelines.run_tables import status_table
 
     if json:
         print_json(status_table(folder))
@@ -114,8 +115,9 @@ def explain(
     json: Json = False,
 ) -> None:
     """Show one problem's whole way, with the evidence of every decision."""
-    from flows.cli.as_json import explain_table, print_json
+    from flows.cli.as_json import print_json
     from flows.cli.explain import explain_problem
+    from flows.pipelines.run_tables import explain_table
 
     if json:
         print_json(explain_table(folder, problem))

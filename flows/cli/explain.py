@@ -17,14 +17,14 @@ from rich.markup import escape
 from curation.records import ATTEMPT
 from flows.cli import explain_versions
 from flows.cli.explain_training import explain_in_training
-from flows.cli.find_problem import filters_of, find_id
-from flows.cli.training_status import is_training
+from flows.pipelines.find_problem import filters_of, find_id
 from flows.publish.curated_set import published_verifier
 from flows.publish.versions import newest_run
 from flows.run.lookup import rows_of
 from flows.run.pipeline import read_result
 from flows.run.run_folder import Run, open_run
 from flows.run.stage import Stage
+from flows.run.training_status import is_training
 from flows.stages.attempts import attempt_store, attempts_of
 from flows.stages.decisions import decisions_of
 from flows.stages.export import EXPORT
