@@ -11,9 +11,9 @@ from rich.text import Text
 
 from curation.storage.locks import lock_folder
 from flows.cli.as_json import print_json
-from flows.cli.plan import compare_with_plan
 from flows.pipelines.by_recipe import check_inputs, pipeline_of
 from flows.pipelines.curating import curate
+from flows.pipelines.planned_costs import compare_with_plan
 from flows.pipelines.run_tables import status_table
 from flows.publish.curated_set import published_verifier
 from flows.publish.disputes import published_counts

@@ -152,6 +152,23 @@ def review(
     review_run(folder, accept, reject, answer, audit)
 
 
+@app.command(short_help="Look at a run in a browser, and judge its disputed labels.")
+def page(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run, or of several.")],
+    host: Annotated[str, typer.Option(help="Address to listen on; beyond this machine a token is asked for.")] = (
+        "127.0.0.1"
+    ),
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 4300,
+    prefix: Annotated[
+        str, typer.Option("--prefix", metavar="/PATH", help="Path before every address that a proxy does not take off.")
+    ] = "",
+) -> None:
+    """Look at a run in a browser: its funnel, rows, attempts and difficulty, its disputed labels, its training."""
+    from flows.page.serving import serve_page
+
+    serve_page(folder, host, port, prefix)
+
+
 @app.command(short_help="Train a model on curated sets, or go on training one.")
 def train(
     recipe: Annotated[Path | None, typer.Argument(metavar="RECIPE.toml", help="A training recipe.")] = None,

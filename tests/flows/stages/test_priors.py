@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 from curation.storage.stages import read_table
-from flows.cli.plan import actual_cost
 from flows.cli.refresh import refresh_run
+from flows.pipelines.planned_costs import actual_cost
 from flows.pipelines.refresh import summarise_refresh
 from flows.publish.versions import decisions_of
 from flows.run.run_folder import open_run
