@@ -14,7 +14,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from curation.records import GoldilocksError
-from flows.page import run_tab
+from flows.page import problem_page, rows_tab, run_tab
 from flows.page.open_runs import OpenRuns
 from flows.page.rendering import STATIC, show
 from flows.page.runs import find_runs
@@ -42,6 +42,8 @@ def make_app(root: Path, token: str | None = None, prefix: str = "") -> ASGIApp:
         Route("/enter", _enter, methods=["GET", "POST"]),
         Mount("/static", StaticFiles(directory=STATIC)),
         *run_tab.ROUTES,
+        *rows_tab.ROUTES,
+        *problem_page.ROUTES,
     ]
     inner = Starlette(routes=routes, exception_handlers={GoldilocksError: _sentence, 404: _not_found})
     inner.state.page = Page(root.resolve(), token)
@@ -61,9 +63,8 @@ async def _enter(request: Request) -> Response:
     token = request.app.state.page.token
     if token is None:
         return RedirectResponse("./", 303)
-    asked = (
-        (await request.body())[:MOST_BYTES].decode(errors="replace") if request.method == "POST" else request.url.query
-    )
+    is_typed = request.method == "POST"
+    asked = (await request.body()).decode(errors="replace") if is_typed else request.url.query
     given = parse_qs(asked).get("token", [""])[0]
     if not is_same(given, token):
         return show(request, "enter.html", 403 if given else 200, wrong=bool(given))

@@ -8,16 +8,27 @@ from threading import Lock
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
+from flows.page.row_index import RowIndex, made_from
 from flows.page.runs import ShownRun, find_runs
 from flows.publish.versions import newest_run
 from flows.run.run_folder import Run
 
 
 class OpenRuns:
-    """Runs of a page by their folders."""
+    """Runs of a page by their folders: their rows, and their verifiers once somebody judges a label. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = Lock()
+        self._rows: dict[Path, tuple[str, RowIndex]] = {}
+
+    def rows(self, run: Run) -> RowIndex:
+        """Return all rows of a run as they lie on disk now."""
+        digest = made_from(run)
+        with self._lock:
+            known = self._rows.get(run.folder)
+            if known is None or known[0] != digest:
+                known = self._rows[run.folder] = (digest, RowIndex(run))
+            return known[1]
 
 
 def shown_run(request: Request, kind: str | None = None) -> ShownRun:
