@@ -14,7 +14,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from curation.records import GoldilocksError
-from flows.page import problem_page, rows_tab, run_tab
+from flows.page import attempts_tab, problem_page, rows_tab, run_tab
 from flows.page.open_runs import OpenRuns
 from flows.page.rendering import STATIC, show
 from flows.page.runs import find_runs
@@ -44,6 +44,7 @@ def make_app(root: Path, token: str | None = None, prefix: str = "") -> ASGIApp:
         *run_tab.ROUTES,
         *rows_tab.ROUTES,
         *problem_page.ROUTES,
+        *attempts_tab.ROUTES,
     ]
     inner = Starlette(routes=routes, exception_handlers={GoldilocksError: _sentence, 404: _not_found})
     inner.state.page = Page(root.resolve(), token)
