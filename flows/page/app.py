@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import parse_qs
@@ -14,7 +15,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from curation.records import GoldilocksError
-from flows.page import attempts_tab, problem_page, rows_tab, run_tab
+from flows.page import attempts_tab, problem_page, review_tab, rows_tab, run_tab
 from flows.page.open_runs import OpenRuns
 from flows.page.rendering import STATIC, show
 from flows.page.runs import find_runs
@@ -45,9 +46,11 @@ def make_app(root: Path, token: str | None = None, prefix: str = "") -> ASGIApp:
         *rows_tab.ROUTES,
         *problem_page.ROUTES,
         *attempts_tab.ROUTES,
+        *review_tab.ROUTES,
     ]
     inner = Starlette(routes=routes, exception_handlers={GoldilocksError: _sentence, 404: _not_found})
-    inner.state.page = Page(root.resolve(), token)
+    inner.state.page = page = Page(root.resolve(), token)
+    weakref.finalize(inner, page.runs.close)
     guarded = Guard(inner, token)
     return Starlette(routes=[Mount(prefix, guarded)]) if prefix else guarded
 

@@ -30,9 +30,10 @@ _ATTRIBUTES = frozenset(
 )
 _DISPLAY = re.compile(
     r"\$\$(.+?)\$\$|\\\[(.+?)\\\]|\\\((.+?)\\\)|(\\begin\s*\{(equation|align|aligned|gather|array|cases|[bpvBV]?matrix)"
-    r"\*?\}.*?\\end\s*\{\5\*?\})|(\\boxed\s*\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\})",
+    r"\*?\}.*?\\end\s*\{\5\*?\})",
     re.DOTALL,
 )
+_BOXED = re.compile(r"(\\boxed\s*\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\})")
 _BARE = re.compile(r"\\[A-Za-z]+|[\^_]\{?\w")
 _FENCE = re.compile(r"(```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z))", re.DOTALL)
 _OPEN_MARK, _CLOSE_MARK = Markup("<mark>"), Markup("</mark>")
@@ -47,16 +48,20 @@ def pieces(text: str) -> Iterator[tuple[str, str]]:
         end = 0
         for match in _DISPLAY.finditer(block):
             yield from _inline(block[end : match.start()])
-            source = next(group for group in (match[1], match[2], match[3], match[4], match[6]) if group is not None)
-            yield "inline" if match[3] is not None or match[6] is not None else "display", source
+            source = next(group for group in (match[1], match[2], match[3], match[4]) if group is not None)
+            yield "inline" if match[3] is not None else "display", source
             end = match.end()
         yield from _inline(block[end:])
 
 
 def _inline(text: str) -> Iterator[tuple[str, str]]:
     for piece, is_formula in parts(text):
-        if piece:
-            yield ("inline" if is_formula else "text"), piece
+        if is_formula:
+            yield "inline", piece
+            continue
+        for number, part in enumerate(_BOXED.split(piece)):
+            if part:
+                yield ("inline" if number % 2 else "text"), part
 
 
 def rendered(text: str | None, words: Iterable[str] = ()) -> Markup:

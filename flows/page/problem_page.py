@@ -18,9 +18,10 @@ from flows.page.marking import AlignedSentence, aligned_sentences, deciding_word
 from flows.page.open_runs import curation_run
 from flows.page.rendering import show
 from flows.pipelines.by_recipe import pipeline_of
-from flows.pipelines.find_problem import find_id
+from flows.pipelines.find_problem import filters_of, find_id
 from flows.pipelines.run_tables import explain_table, verifier_of
 from flows.publish.versions import decisions_of, stored_versions
+from flows.run.lookup import rows_of
 from flows.run.run_folder import Run
 from flows.run.stage import Kind, Stage
 
@@ -113,6 +114,12 @@ def translations_of(run: Run, row: dict[str, Any]) -> list[TranslatedPair]:
             sentences = tuple(aligned_sentences(row["statement"], other["statement"], row["lang"], other["lang"]))
             pairs.append(TranslatedPair(other["lang"], other["id"], sentences, (row["answer"], other["answer"])))
     return pairs
+
+
+def source_row(run: Run, name: str) -> dict[str, Any] | None:
+    """Return a problem as it came; None where no row has this id."""
+    rows = rows_of(filters_of(run)[0].folder_in(run), "kept", name)
+    return rows.row(0, named=True) if rows.height else None
 
 
 def version_lines(run: Run, name: str) -> list[dict[str, Any]]:
