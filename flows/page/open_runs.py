@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -11,6 +11,7 @@ from threading import Lock
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
+from curation.difficulty.anchor import Anchor
 from curation.verify.math_judge import Judge
 from flows.page.dispute_queue import Dispute, disputes_of, ranked, weigh
 from flows.page.row_index import RowIndex, made_from
@@ -30,6 +31,7 @@ class OpenRuns:
         self._disputes: dict[Path, tuple[tuple[int, ...], list[Dispute], Future[dict[str, float]] | None]] = {}
         self._weighing = ThreadPoolExecutor(1, "weighing")
         self._judges: dict[Path, Judge] = {}
+        self._models: dict[Path, tuple[str, Future[Anchor | None]]] = {}
         self._stack = ExitStack()
 
     def rows(self, run: Run) -> RowIndex:
@@ -60,6 +62,15 @@ class OpenRuns:
                 disputes = ranked(disputes, weighing.result())
                 self._disputes[run.folder] = (stamp, disputes, None)
             return disputes
+
+    def model(self, run: Run, fit: Callable[[Run], Anchor | None]) -> tuple[bool, Anchor | None]:
+        """Return whether the difficulty model of a run as it lies on disk is fitted, and the model; begins the fit."""
+        digest = made_from(run)
+        with self._lock:
+            known = self._models.get(run.folder)
+            if known is None or known[0] != digest:
+                known = self._models[run.folder] = (digest, self._weighing.submit(fit, run))
+        return known[1].done(), known[1].result() if known[1].done() else None
 
     @contextmanager
     def judge(self, run: Run) -> Iterator[Judge]:
