@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -108,6 +108,8 @@ class LabelSettings(Settings):
     (`curation.difficulty.label_trust`).
     """
 
+    undigested: ClassVar[frozenset[str]] = frozenset({"reviewers"})
+
     rule: Literal["votes", "posterior"] = Field(
         "votes",
         description="`votes`: a majority of a stage's attempts agrees on another answer, as in the paper "
@@ -127,6 +129,12 @@ class LabelSettings(Settings):
         le=1,
         description="Queued for people's review where the reference is wrong with at least this probability, kept or "
         "not. Not in the paper.",
+    )
+    reviewers: int = Field(
+        1,
+        ge=1,
+        description="How many people must say the same of a disputed label before their verdict counts; with 1 the "
+        "last word counts. Not in the paper.",
     )
 
     @model_validator(mode="after")
