@@ -18,7 +18,6 @@ from tests.flows.conftest import Tiny, write_jsonl
 from tests.flows.run.test_refusals import RECIPE
 from tests.waiting import PATIENCE_S
 
-
 ANSWERED = 12
 """Requests that are answered before two hang."""
 
