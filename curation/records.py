@@ -64,8 +64,6 @@ class RequestRefused(PolicyError):
     """One request that cannot be answered, whoever is asked: an outcome of its problem, not the end of a run.
 
     ``kind`` is what `FailureBudget` counts it as: a status such as ``400``, ``too_long`` or ``content_filter``.
-
-    Example: ``RequestRefused("400", "http://localhost:8000/v1: 400 the prompt holds a forbidden token.")``
     """
 
     def __init__(self, kind: str, reason: str) -> None:
@@ -271,16 +269,6 @@ PASS_RATE = pl.Schema(
         "top_wrong_votes": pl.Int32(),
     }
 )
-
-REFUSAL = pl.Schema(
-    {
-        "problem": pl.String(),
-        "index": pl.Int32(),
-        "kind": pl.String(),  # a status such as 400, too_long, content_filter, no_answer, unusable
-        "reason": pl.String(),  # what was refused where, in the server's words
-    }
-)
-"""Attempts that whoever answers refused. They are no attempts: a later run asks for them again."""
 
 DECISION = pl.Schema(
     {

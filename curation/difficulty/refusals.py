@@ -16,7 +16,7 @@ def hold_refused(decisions: pl.DataFrame, refusals: pl.DataFrame) -> pl.DataFram
     """Return `DECISION` rows in their order, in which refused problems are dropped as sampling_failed.
 
     Args:
-        refusals: `curation.records.REFUSAL` rows; the first of each problem is told.
+        refusals: `curation.storage.attempts.REFUSAL` rows; the first of each problem is told.
     """
     evidence = pl.format("attempt {} was refused ({}): {}", "index", "kind", "reason")
     told = refusals.sort("index").unique("problem", keep="first").select("problem", told=evidence)

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 import polars as pl
 
 from curation.difficulty.open_problems import SampledProblem
-from curation.records import REFUSAL, VERDICT, AttemptKey
-from curation.storage.attempts import AttemptStore
+from curation.records import VERDICT, AttemptKey
+from curation.storage.attempts import REFUSAL, AttemptStore
 from curation.verify.math_judge import Judge, Response
 
 

@@ -157,27 +157,41 @@ class ServerClient:
         async def ask(one: Server) -> _T:
             return read(one, await self._post_to(one, path, body()))
 
-        first = asyncio.ensure_future(ask(server))
-        requests, second = {first}, None
-        try:
-            await asyncio.wait(requests, timeout=self._straggling_s())
-            if not first.done() and self.hedged < _HEDGED_SHARE * self.asked:
-                second = self.servers.try_acquire({server.url})
-            if second is not None:
+        if (delay := self._straggling_s()) is None:
+            return await ask(server)
+        loop = asyncio.get_running_loop()
+        winner: asyncio.Future[asyncio.Task[_T]] = loop.create_future()
+        requests: list[asyncio.Task[_T]] = []
+
+        def settle(task: asyncio.Task[_T]) -> None:
+            if winner.done() or task.cancelled():
+                return
+            if all(one.done() for one in requests) or not isinstance(task.exception(), TemporaryFailure):
+                winner.set_result(task)
+
+        def start(one: Server) -> None:
+            requests.append(asyncio.ensure_future(ask(one)))
+            requests[-1].add_done_callback(settle)
+
+        def hedge() -> None:
+            if winner.done() or self.hedged >= _HEDGED_SHARE * self.asked:
+                return
+            other = self.servers.try_acquire({server.url})
+            if other is not None:
                 self.hedged += 1
-                requests.add(asyncio.ensure_future(ask(second)))
-            pending = requests
-            while True:
-                done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
-                answered = [task for task in done if not isinstance(task.exception(), TemporaryFailure)]
-                if answered or not pending:
-                    return (answered or [first])[0].result()
+                start(other)
+                requests[-1].add_done_callback(lambda _: self.servers.release(other))
+
+        start(server)
+        timer = loop.call_later(delay, hedge)
+        try:
+            return (await winner).result()
         finally:
-            for task in requests:
-                task.cancel()
-            await asyncio.gather(*requests, return_exceptions=True)
-            if second is not None:
-                self.servers.release(second)
+            timer.cancel()
+            if not all(task.done() for task in requests):
+                for task in requests:
+                    task.cancel()
+                await asyncio.gather(*requests, return_exceptions=True)
 
     def _straggling_s(self) -> float | None:
         """Return the seconds after which a request is a straggler; None while too few were answered to tell."""

@@ -35,6 +35,7 @@ class AdaptiveLimit:
         self._cut_until = self._latency_s = 0.0
         self._begun = self._seconds = self._best_throughput = 0.0
         self._answers = self._bytes = 0
+        self._window = self.value
         self._best_pace = float("inf")
 
     @property
@@ -65,7 +66,7 @@ class AdaptiveLimit:
         self._answers += 1
         self._bytes += size
         self._seconds += seconds
-        if self._answers < self._limit:
+        if self._answers < self._window:
             return
         throughput = self._bytes / max(now - self._begun, 1e-9)
         pace = self._seconds / max(self._bytes, 1)
@@ -79,3 +80,4 @@ class AdaptiveLimit:
 
     def _begin_window(self, now: float) -> None:
         self._begun, self._answers, self._bytes, self._seconds = now, 0, 0, 0.0
+        self._window = self.value

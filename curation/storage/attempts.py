@@ -30,9 +30,19 @@ from typing import Any, ClassVar
 
 import polars as pl
 
-from curation.records import ATTEMPT, REFUSAL, VERDICT, AttemptKey, Completion, RequestRefused, StoreError
+from curation.records import ATTEMPT, VERDICT, AttemptKey, Completion, RequestRefused, StoreError
 from curation.storage.journal import Journal, Name
 from curation.storage.stages import atomic_write, file_digest
+
+REFUSAL = pl.Schema(
+    {
+        "problem": pl.String(),
+        "index": pl.Int32(),
+        "kind": pl.String(),  # a status such as 400, too_long, content_filter, no_answer, unusable
+        "reason": pl.String(),  # what was refused where, in the server's words
+    }
+)
+"""Attempts that whoever answers refused. They are no attempts: a later run asks for them again."""
 
 _PART_OF_PROBLEM = pl.Schema({"problem": pl.String(), "attempts": pl.UInt32(), "part": pl.String()})
 

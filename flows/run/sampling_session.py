@@ -41,7 +41,7 @@ from flows.run.stage import Stage, StageResult, shard_counts
 from flows.run.stage_priors import PriorLearner
 
 REFUSED_TABLE = "refused"
-"""Of the shards in which problems were refused: `curation.records.REFUSAL`."""
+"""Of the shards in which problems were refused: `curation.storage.attempts.REFUSAL`."""
 
 LEARNT = "priors.json"
 """Beside the manifest: what the anchor taught, where a stage learnt priors."""

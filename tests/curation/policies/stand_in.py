@@ -6,7 +6,9 @@ The plan is a list of words, one a request, then `ok` for ever: `ok`, `slow`, a 
 `drop` (the connection breaks), `die`, `long` (the prompt is too long), `garbage`. Models named `raw` and
 `processed` give token ids, and log-probabilities from before and after top-p. Each event is a line of the journal.
 What it answers is the prompt behind the seed, or what the file SAYS holds now: a JSON list of lists, words and a text;
-the first whose words all stand in the prompt is said. A number in the place of the text is a status, which refuses.
+the first whose words all stand in the prompt is said. A number in the place of the text is a status, which refuses;
+HANG never answers; FILTERED ends by a content filter. Where ``n`` samples are asked for, sample i is said under the
+seed plus i, and where token ids are, each letter is one.
 """
 
 from __future__ import annotations
@@ -67,7 +69,7 @@ class Handler(BaseHTTPRequestHandler):
         note("asked", asked["seed"])
         if word == "slow":
             time.sleep(0.05)
-        if word == "hang":
+        if word == "hang" or text_for(asked) == "HANG":
             select.select([self.connection], [], [])  # readable once the client has gone
             note("closed", asked["seed"])
             self.close_connection = True
@@ -95,7 +97,17 @@ def text_for(asked: dict[str, Any]) -> str | int:
 
 
 def completion(asked: dict[str, Any], text: str) -> dict[str, Any]:
-    choice: dict[str, Any] = {"finish_reason": "stop", "index": 0}
+    if asked.get("return_token_ids") and MODEL not in ("raw", "processed"):
+        samples = [
+            {**asked, "seed": asked["seed"] + index, "return_token_ids": False} for index in range(asked.get("n", 1))
+        ]
+        answers = [completion(one, str(text_for(one))) for one in samples]
+        choices = [{**answer["choices"][0], "index": index} for index, answer in enumerate(answers)]
+        for choice, answer in zip(choices, answers, strict=True):
+            choice["token_ids"] = list(range(answer["usage"]["completion_tokens"]))
+        tokens = sum(answer["usage"]["completion_tokens"] for answer in answers)
+        return {"choices": choices[::-1], "usage": {"completion_tokens": tokens, "prompt_tokens": 3}}
+    choice: dict[str, Any] = {"finish_reason": "content_filter" if text == "FILTERED" else "stop", "index": 0}
     if "prompt" in asked:
         choice["text"] = text
     else:

@@ -247,6 +247,79 @@ def test_retries_end(start: Start) -> None:
     assert len(server.seeds("asked")) == 3
 
 
+@pytest.mark.parametrize(
+    ("plan", "kind"),
+    [("400", "400"), ("422", "422"), ("500", "500"), ("503", "503"), ("garbage", "unusable"), ("drop", "no_answer")],
+)
+def test_what_living_servers_do_not_answer_is_refused(start: Start, plan: str, kind: str) -> None:
+    """Both servers are asked where another try may do, and others' requests go on."""
+    servers = [start(f"{plan} " * 2), start(f"{plan} " * 2)]
+
+    async def work(policy: Endpoint) -> None:
+        with pytest.raises(RequestRefused) as refused:
+            await policy.answer(asked(), 0)
+        assert refused.value.kind == kind
+        asked_of = [len(server.seeds("asked")) for server in servers]
+        assert sorted(asked_of) == ([0, 1] if plan.startswith("4") else [1, 2])
+
+    inside(settings(*servers, retries=2, give_up_s=300.0), work)
+
+
+@pytest.mark.parametrize("plan", ["401", "403", "404", "429 " * 5])
+def test_keys_models_and_busy_servers_are_no_refusals_of_a_prompt(start: Start, plan: str) -> None:
+    with pytest.raises(PolicyError) as ended:
+        inside(settings(start(plan), retries=2), lambda policy: answer_all(policy, 1))
+    assert not isinstance(ended.value, RequestRefused)
+
+
+def test_an_answer_that_a_content_filter_ends_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "says.json").write_text('[["2 + 2", "FILTERED"]]')
+    server = StandIn(tmp_path / "journal.jsonl", says=tmp_path / "says.json")
+    try:
+        with pytest.raises(RequestRefused, match="content filter") as refused:
+            inside(settings(server), lambda policy: answer_all(policy, 1))
+        assert refused.value.kind == "content_filter"
+    finally:
+        server.stop()
+
+
+def test_samples_of_one_request_are_those_of_requests_of_their_own(start: Start) -> None:
+    async def attempts(policy: Endpoint) -> list[Completion]:
+        return await asyncio.gather(*(policy.answer(asked(number), index) for number in range(3) for index in range(8)))
+
+    async def one_by_one(policy: Endpoint) -> list[Completion]:
+        return [await policy.answer(asked(number), index) for number in range(3) for index in range(8)]
+
+    server = start()
+    grouped = settings(server, samples_per_request=5)
+    together = inside(grouped, attempts)
+    assert len(server.seeds("asked")) == 6
+    assert inside(grouped, one_by_one) == together
+    assert len({completion.text for completion in together}) == 24
+    assert all(completion.tokens == len(completion.text or "") for completion in together)
+    assert Endpoint(grouped, Path()).key == Endpoint(settings(server, samples_per_request=2), Path()).key
+    assert Endpoint(grouped, Path()).key != Endpoint(settings(server), Path()).key
+
+
+def test_a_straggler_is_asked_of_another_server_with_the_same_seed(tmp_path: Path, start: Start) -> None:
+    (tmp_path / "says.json").write_text('[["stuck", "HANG"]]')
+    stuck, well = StandIn(tmp_path / "stuck.jsonl", says=tmp_path / "says.json"), start()
+
+    async def work(policy: Endpoint) -> list[Completion]:
+        for _ in range(5):
+            await answer_all(policy, 40)
+        answers = [await policy.answer(asked(900 + number, "stuck or not"), 0) for number in range(4)]
+        assert 1 <= policy.hedged <= 4
+        assert [server.outstanding for server in policy.servers.all] == [0, 0]
+        return answers
+
+    try:
+        answers = inside(settings(stuck, well, request_s=600.0), work)
+    finally:
+        stuck.stop()
+    assert texts(answers) == [f"{seed_of(3, asked(900 + number).id, 0)} stuck or not" for number in range(4)]
+
+
 def test_token_ids_that_a_server_does_not_give_are_missed(start: Start) -> None:
     one = settings(start(), keep_tokens=True, decoding=Decoding(temperature=1.0))
     assert "gives no token ids with log-probabilities" in refusal(one)

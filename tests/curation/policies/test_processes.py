@@ -15,6 +15,7 @@ from curation.policies.processes import AskingProcesses
 from curation.records import Completion, PolicyError, RequestRefused
 from tests.curation.policies.conftest import asked
 from tests.curation.policies.test_endpoint import StandIn, settings
+from tests.waiting import until
 
 ATTEMPTS = [(number, index) for number in range(12) for index in range(4)]
 
@@ -59,11 +60,9 @@ def test_cancelling_closes_the_request(tmp_path: Path) -> None:
     async def work() -> None:
         async with AskingProcesses(settings(server), Path(), None, 2) as policy:
             task = asyncio.create_task(policy.answer(asked(), 0))
-            while not server.seeds("asked"):
-                await asyncio.sleep(0.02)
+            await until(lambda: server.seeds("asked"))
             task.cancel()
-            while not server.seeds("closed"):
-                await asyncio.sleep(0.02)
+            await until(lambda: server.seeds("closed"))
             assert await policy.answer(asked(1), 0) is not None
 
     try:
