@@ -154,9 +154,9 @@ def large(problems: int, policies: int) -> str:
     done = time.process_time() - began[0], time.monotonic() - began[1]
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return (
-        f"{problems:,} problems x {policies} policies, {DOMAINS} domains: 2PL in {fitted[0]:.1f} CPU s ({fitted[1]:.1f} s), priors of all "
-        f"in {done[0] - fitted[0]:.1f} CPU s ({done[1] - fitted[1]:.1f} s); {memory / 2**20:.1f} GiB at most, "
-        f"{(memory - before) / 2**20:.1f} above the attempts themselves"
+        f"{problems:,} problems x {policies} policies, {DOMAINS} domains: 2PL in {fitted[0]:.1f} CPU s "
+        f"({fitted[1]:.1f} s), priors of all in {done[0] - fitted[0]:.1f} CPU s ({done[1] - fitted[1]:.1f} s); "
+        f"{memory / 2**20:.1f} GiB at most, {(memory - before) / 2**20:.1f} above the attempts themselves"
     )
 
 
