@@ -26,7 +26,7 @@ import numpy as np
 import polars as pl
 
 from curation.config import Band, RefreshSettings
-from curation.difficulty.anchor import anchored
+from curation.difficulty.anchor import ObservedChanges, anchored, observed_changes
 from curation.difficulty.early_stopping import AttemptOutcome, StoppingRule
 from curation.difficulty.item_response import ItemResponseModel, difficulty_posteriors, fit
 from curation.difficulty.observations import observations
@@ -185,17 +185,20 @@ def refreshed(first: list[list[AttemptOutcome]], tried: list[list[AttemptOutcome
     assert told is not None
     by_name = dict(zip(names, tried, strict=True))
     settings = RefreshSettings()
-    forecast = None
+    forecast: RefreshForecast | ObservedChanges = observed_changes(
+        decisions, {name: full[name][0] for name in anchor}, settings.error_rate
+    )
     if told.calibration.holds:
         of_anchor = {name: by_name[name][: full[name][2]] for name in anchor}
         forecast = foresee_refresh(told, decisions, of_anchor, exact, settings.error_rate)
-        settings = settings.model_copy(update={"change_probability": forecast.threshold})
+    settings = settings.model_copy(update={"change_probability": forecast.threshold})
 
-    def outcome(expected: RefreshForecast | None, first: list[str]) -> str:
+    def outcome(expected: RefreshForecast | ObservedChanges | None, first: list[str]) -> str:
         none, sides = ROLLOUT_COUNTS.to_frame(), expected.sides if expected is not None else None
         chosen = settings if expected is not None else RefreshSettings()
         asked = {*select_uncertain(decisions, none, band, chosen, 2, "new", sides)["problem"], *first}
-        rule = exact.given(as_priors(expected.priors)) if expected is not None and expected.replay.holds else exact
+        stops = isinstance(expected, RefreshForecast) and expected.replay.holds
+        rule = exact.given(as_priors(expected.priors)) if stops else exact  # type: ignore[union-attr]
         ends = {name: rule.of(name).ending(by_name[name]) for name in asked}
         made = {name: ends[name][0] if name in asked else row[0] for name, row in zip(names, old, strict=True)}
         inside = [name for name in names if full[name][0] is None]

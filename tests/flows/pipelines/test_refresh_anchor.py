@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -124,9 +123,9 @@ def test_solve_rates_that_are_stated_later_are_a_reason_to_choose_again(
     tiers: Tiny, refreshed: RefreshResult, tmp_path: Path
 ) -> None:
     copy = tiers.copy(tmp_path)
-    told = json.loads((copy.folder / "run.json").read_text())
-    told["recipe"]["sources"][0]["solve_rates"] = [{"path": "rate", "policy": "somebody", "attempts": 16}]
-    (copy.folder / "run.json").write_text(json.dumps(told))
+    stated = 'meta = ["rate"] }\nsolve_rates = [{ path = "rate", policy = "somebody", attempts = 16 }]'
+    copy.recipe.write_text(copy.recipe.read_text().replace('meta = ["rate"] }', stated))
+    assert copy.run().status == 0
     said = goldilocks("refresh", copy.folder, "--policy", copy.recipe.parent / "tier2.toml")
     assert said.status == 0, said.err
     assert "judged already with this policy" not in said.out
