@@ -51,9 +51,8 @@ def list_benches() -> None:
     """Print the benches that come along."""
     for name in ready_benches():
         bench, _ = load_bench(name)
-        rows = ", ".join(
-            f"{source.path}{f'@{source.revision[:8]}' if source.revision else ''}" for source in bench.sources
-        )
+        places = [f"{one.path}{f'@{one.revision[:8]}' if one.revision else ''}" for one in bench.sources]
+        rows = ", ".join(dict.fromkeys(places))
         typer.echo(f"{name:<20} {bench.attempts} attempts a problem; {bench.description}\n{'':<20} {rows}")
 
 

@@ -174,10 +174,11 @@ def _ask(recipe: TrainRecipe, directions: Directions, at: tuple[float, float], b
     evaluate(bench, policy, work / "run", place, work, own_problems=True)
     scores = pl.read_parquet(work / "run" / FOLDER / "problems.parquet", glob=False)
     texts = max(int(scores["texts"].sum()), 1)
-    gained = recipe.rewards.format * scores["formed"].sum() + recipe.rewards.correctness * scores["rewarded"].sum()
+    formed, rewarded = int(scores["formed"].sum()), int(scores["rewarded"].sum())
+    gained = recipe.rewards.format * formed + recipe.rewards.correctness * rewarded
     mean = scores["tokens"].mean()
     shutil.rmtree(work)
-    return Point(*at, float(gained) / texts, float(mean) if isinstance(mean, float) else 0.0)
+    return Point(*at, gained / texts, float(mean) if isinstance(mean, float) else 0.0)
 
 
 def _asking(recipe: TrainRecipe) -> LivePolicy:

@@ -56,6 +56,9 @@ def mean_interval(
 ) -> Estimate:
     """Return the mean of some values with a 95 % interval, normal, or by Student's t for the few values of seeds.
 
+    Where all values are the least or the most, they show no spread; the interval then ends where this many of them
+    would be seen with a chance of 2.5 % (0 of n: 1 - .025^(1/n)).
+
     Args:
         least, most: what the mean can be; the interval ends there.
     """
@@ -64,6 +67,9 @@ def mean_interval(
     mean = statistics.fmean(values)
     if len(values) == 1:
         return Estimate(mean, math.nan, math.nan, 1)
+    if set(values) in ({least}, {most}):  # no spread is seen: values off the bound may be this frequent
+        unseen = (most - least) * (1 - 0.025 ** (1 / len(values)))
+        return Estimate(mean, max(mean - unseen, least), min(mean + unseen, most), len(values))
     point = student(len(values) - 1) if over_seeds else NORMAL
     reach = point * statistics.stdev(values) / math.sqrt(len(values))
     return Estimate(mean, max(mean - reach, least), min(mean + reach, most), len(values))

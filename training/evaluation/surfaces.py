@@ -114,7 +114,8 @@ def _draw_surface(
     axes.clabel(lines, fontsize=7, fmt="%.2f" if field == "reward" else "%.0f")
     axes.plot([first for first, _ in way], [second for _, second in way], "-o", color="#d1495b", ms=3.5, lw=1.6)
     for place, ((first, second), label) in enumerate(zip(way, labels, strict=True)):
-        if place in (0, len(way) - 1) or place % max(1, len(way) // 5) == 0:
+        at_the_end = math.dist((first, second), way[-1]) < 0.05 * math.dist(way[0], way[-1])
+        if place == len(way) - 1 or (place % max(1, len(way) // 5) == 0 and not at_the_end):
             axes.annotate(
                 label,
                 (first, second),
@@ -135,6 +136,8 @@ def _draw_surface(
 
 
 def _draw_fit(points: Sequence[Point], path: Path) -> Path:
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
     figure, axes = _canvas(6.4, 4.4)
     axes.scatter(
         [point.tokens for point in points], [point.reward for point in points], s=22, color="#3b76b5", alpha=0.8
@@ -150,6 +153,9 @@ def _draw_fit(points: Sequence[Point], path: Path) -> Path:
             fontsize=10,
         )
     axes.set_xscale("log")
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.xaxis.set_major_locator(LogLocator(base=10, subs=(1, 1.5, 2, 2.5, 3, 4, 5, 6, 8)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     axes.set_xlabel("mean length, tokens (log)")
     axes.set_ylabel("reward without length penalty")
     axes.grid(alpha=0.3)

@@ -85,6 +85,14 @@ def test_one_value_tells_no_interval() -> None:
     assert not mean_interval([0.5]).excludes_zero
 
 
+def test_none_of_few_is_not_surely_none() -> None:
+    """Of 30 problems none solved: the interval ends where 30 misses have a chance of 2.5 %."""
+    estimate = mean_interval([0.0] * 30, 0.0, 1.0)
+    assert (estimate.mean, estimate.low) == (0.0, 0.0)
+    assert (1 - estimate.high) ** 30 == pytest.approx(0.025)
+    assert mean_interval([1.0] * 30, 0.0, 1.0).low == pytest.approx(1 - estimate.high)
+
+
 def test_a_crossed_interval_covers_both_ways() -> None:
     """Simulated differences with effects of seeds and of problems: the truth lies within in about 95 of 100."""
     random, truth, covered = Random(5), 0.05, 0
