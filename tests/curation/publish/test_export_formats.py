@@ -245,9 +245,11 @@ def test_what_is_left_out_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 
 def test_a_set_of_which_nothing_can_be_carried_is_refused(tmp_path: Path) -> None:
-    spaces = {**PROGRAM, "meta": '{"language": "python"}'}
-    with pytest.raises(SourceError, match=r"open-r1 knows the judging of none of its 1 problems: letters of either"):
-        export_set(curated(tmp_path / "curated", spaces, case_sensitive=False), "open-r1", tmp_path / "out")
+    folder = write_set(tmp_path / "curated")
+    for file in (folder / "data").glob("*.parquet"):
+        pl.read_parquet(file).filter(pl.col("id") == "add").write_parquet(file)
+    with pytest.raises(SourceError, match=r"open-r1 knows the judging of none of its 1 problems: a function \(1\)"):
+        export_set(folder, "open-r1", tmp_path / "out")
 
 
 @pytest.mark.parametrize("form", ["trl", "areal"])
@@ -283,15 +285,6 @@ def test_checkers_in_python_for_open_r1_are_scripts_of_three_files(tmp_path: Pat
             (tmp_path / file).write_text(text)
         done = subprocess.run([sys.executable, "checker.py", *files], cwd=tmp_path, capture_output=True, text=True)
         assert (done.stdout.strip(), done.returncode == 0) == (said, bool(said))
-
-
-def test_functions_for_open_instruct(tmp_path: Path) -> None:
-    curated = write_set(tmp_path / "curated")
-    (row,) = [row for row in loaded(export_set(curated, "open-instruct", tmp_path / "oi")) if row["id"] == "add"]
-    assert row["dataset"] == "code"
-    assert json.loads(row["ground_truth"])[1] == "assert add('a', 'b') == 'ab'"
-    for assertion in json.loads(row["ground_truth"]):
-        exec(assertion, {"add": lambda a, b: a + b})
 
 
 def test_an_empty_set_is_refused(tmp_path: Path) -> None:
