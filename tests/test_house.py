@@ -46,6 +46,7 @@ SHARED_ROOMS = {
     "filters.dedup.embeddings",
     "filters.dedup.minhash",
     "filters.dedup.sketches",
+    "filters.votes",
     "languages.identification",
     "languages.mixing",
     "languages.stripping",
