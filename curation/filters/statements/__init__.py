@@ -27,7 +27,7 @@ from curation.filters.statements.filtering import (
 )
 from curation.filters.statements.rules import RULES, StatementRule
 
-VERSION = "statements@6"
+VERSION = "statements@7"
 """Changed whenever a decision could change."""
 
 __all__ = [

@@ -263,7 +263,11 @@ def _incomplete(verdicts: pl.DataFrame, prefix: str, opened: pl.DataFrame) -> pl
 
 def _suspicions(rows: pl.DataFrame, settings: StatementSettings, opened: pl.DataFrame) -> dict[str, pl.DataFrame]:
     """Return what each of `FEATURE_RULES` finds in rows, as verdicts; a rule that is switched off finds nothing."""
-    found = {}
+    doubts = opened.filter(pl.col("_at").is_in(rows["_at"].implode()) & pl.col("evidence").is_not_null())
+    needed = pl.lit(str(DropReason.CHOICES_NEEDED))
+    found = {
+        CHOICES_RULE: doubts.select("_at", rule=pl.lit(CHOICES_RULE), reason=needed, evidence="evidence").cast(_VERDICT)
+    }
     was_opened = rows["_at"].is_in(opened["_at"].implode())
     for rule in rules_for(settings):
         if rule.name in scoring.FEATURE_RULES:
@@ -348,8 +352,8 @@ def _checked(frame: pl.DataFrame, cleaned: pl.DataFrame, column: str) -> pl.Data
 
 
 def _opened(work: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-    """Rewrite multiple choice to open questions; return the rows, which of them were rewritten, and the verdicts on
-    those that cannot be.
+    """Rewrite multiple choice to open questions; return the rows, which of them were rewritten with what makes them
+    doubtful, and the verdicts on those that cannot be.
     """
     candidates = work.filter(is_multiple_choice())
     outcome = open_questions(candidates)
@@ -357,7 +361,7 @@ def _opened(work: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFram
     refused = outcome.filter(pl.col("reason").is_not_null())
     changes = opened.select("_at", "statement", "answer", pl.lit(None, dtype=PROBLEM["choices"]).alias("choices"))
     verdict = refused.select("_at", pl.lit(CHOICES_RULE).alias("rule"), "reason", "evidence")
-    return _replaced(work, changes), opened.select("_at"), verdict.cast(_VERDICT)
+    return _replaced(work, changes), opened.select("_at", "evidence"), verdict.cast(_VERDICT)
 
 
 def _ruled(
