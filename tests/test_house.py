@@ -48,6 +48,7 @@ SHARED_ROOMS = {
     "filters.dedup.embeddings",
     "filters.dedup.minhash",
     "filters.dedup.sketches",
+    "filters.votes",
     "languages.identification",
     "languages.mixing",
     "languages.stripping",

@@ -45,7 +45,7 @@ class StatementSettings(Settings):
         gt=0,
         le=1,
         description="The same for a row in which a rule found something that is not trusted to drop it alone (a figure "
-        "spoken of; nothing asked once the options are gone). Not in the paper.",
+        "spoken of; words that may point at options). Not in the paper.",
     )
 
 

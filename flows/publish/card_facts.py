@@ -114,6 +114,13 @@ def _limits(recipe: Recipe) -> tuple[str, ...]:
         model_steps.append(
             "Multiple choice that no rule could open was rewritten by a model; what it was stands in raw_*."
         )
+    if recipe.doubtful.policy is not None:
+        doubtful = recipe.doubtful
+        model_steps.append(
+            f"Rows that the format filter was in doubt about (score {doubtful.ask_from:g} or more, or a rule's finding "
+            f"that is not trusted alone) were judged by {doubtful.votes} votes of a model: from {doubtful.threshold:g} "
+            "of the readable votes on, a row was dropped, whatever its score."
+        )
     if recipe.premises.policy is not None:
         votes = recipe.premises
         model_steps.append(
