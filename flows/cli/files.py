@@ -11,8 +11,8 @@ import polars as pl
 from rich.console import Console
 
 from curation.config import Source
+from curation.embeddings.minilm import require_embeddings
 from curation.filters.decontamination import METHODS, OverlapSettings, contamination_file
-from curation.filters.dedup.embeddings import require_embeddings
 from curation.filters.statements import classify
 from curation.publish.export_formats import export_set
 from curation.records import ConfigError

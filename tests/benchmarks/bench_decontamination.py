@@ -37,7 +37,7 @@ from curation.filters.decontamination import (  # noqa: E402
 )
 
 DISJOINT = {"gsm8k_rephrased": ("math/svamp",), "humaneval_rephrased": ("code/mbpp_sanitized",)}
-OF_PROGRAMS = OverlapSettings(figures=0.0, formulas=0.0, cosine=0.54, blend=0.5)
+OF_PROGRAMS = OverlapSettings(figures=0.0, formulas=0.0, cosine=0.72, programs=True)
 """What `flows.stages.decontamination.overlap_settings` says in the code pipeline."""
 
 

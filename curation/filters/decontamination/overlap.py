@@ -10,6 +10,8 @@
   ``embedding``  the cosine of the sentence embeddings: paraphrases. Only what shares some rare words with a benchmark
                  row is embedded.
 
+Of programs, words and vectors are those of what they say in words (`programs`).
+
 Each hit also says how far the figures agree, and the wording without them (`figures`). A hit whose score and figures
 suffice is an ``overlap``; one whose figures differ but whose wording is the same, whatever the score, is a
 ``template``: another problem.
@@ -30,11 +32,13 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
+from curation.embeddings.base import Embedder
 from curation.filters.decontamination.figures import Figures, compare_figures, compare_wording
+from curation.filters.decontamination.programs import program_texts
 from curation.filters.decontamination.rarity import Rarity
 from curation.filters.dedup.minhash import TokenizedRows, gram_hashes, text_hash, tokenize, tokenize_rows
 
-VERSION = "contamination@2"
+VERSION = "contamination@3"
 
 METHODS = ("ngram", "words", "embedding")
 
@@ -83,7 +87,7 @@ class OverlapSettings:
     coverage: float = 0.5  # least part of the shorter text's runs
     words: float = 0.6  # least cosine of the words, raised by figures that agree
     cosine: float = 0.77  # least cosine of the vectors
-    blend: float = 0.0  # part of the words' cosine in the score of `embedding`
+    programs: bool = False  # whether words and vectors are those of what programs say in words
     candidates: float = 0.15  # least cosine of the words of what is embedded
     figures: float = 0.55  # least agreement of the figures in running text
     formulas: float = 0.95  # the same where there are formulas
@@ -106,7 +110,7 @@ class OverlapSettings:
     def measured_with(self) -> str:
         """Return all that measured scores depend on: thresholds above the floors do not count."""
         agreement = min(self.figures, FIGURES_FLOOR), min(self.formulas, FORMULAS_FLOOR)
-        measures = f"{self.methods} {self.ngram} {self.whole} {self.candidates} {self.blend} {self.most}"
+        measures = f"{self.methods} {self.ngram} {self.whole} {self.candidates} {self.programs} {self.most}"
         return f"{measures} {dict(self.floors)} {agreement}"
 
 
@@ -114,7 +118,7 @@ class OverlapSettings:
 class _Batch:
     """Texts as the methods take them."""
 
-    texts: pl.Series
+    texts: pl.Series  # what words and vectors are of
     rows: TokenizedRows
     words: pl.DataFrame  # row, word (a hash), n
     figures: Figures
@@ -128,9 +132,17 @@ class BenchmarkIndex:
 
     Args:
         benchmarks: ``benchmark`` (a name), ``row`` (its position there), ``statement``; null statements are skipped.
+        embedder: who computes vectors; the embedder of the extra `embeddings` where absent.
+        benchmark_embedder: who does so for the benchmarks, where that is another one: it may keep them.
     """
 
-    def __init__(self, benchmarks: pl.DataFrame, settings: OverlapSettings) -> None:
+    def __init__(
+        self,
+        benchmarks: pl.DataFrame,
+        settings: OverlapSettings,
+        embedder: Embedder | None = None,
+        benchmark_embedder: Embedder | None = None,
+    ) -> None:
         self.settings = settings
         self.benchmarks = benchmarks.filter(pl.col("statement").is_not_null())
         self._batch = self._read(self.benchmarks["statement"])
@@ -138,9 +150,10 @@ class BenchmarkIndex:
         self._rarity.add(self.benchmarks.height, self._batch.words["word"], self._batch.runs)
         self._postings: pl.DataFrame | None = None
         if "embedding" in settings.methods:
-            from curation.filters.dedup.embeddings import embed
+            from curation.embeddings.minilm import MiniLm
 
-            self._vectors = embed(self.benchmarks["statement"].to_list())
+            self._embedder = embedder or MiniLm()
+            self._vectors = (benchmark_embedder or self._embedder).embed(self._batch.texts.to_list())
 
     def count(self, statements: pl.Series) -> None:
         """Count the words and runs of some problems of the corpus."""
@@ -161,7 +174,7 @@ class BenchmarkIndex:
                 frames.append(_with_figures(words, self.settings).pipe(_scored).with_columns(order=pl.lit(1)))
             if "embedding" in self.settings.methods:
                 least = min(self.settings.figures, FIGURES_FLOOR), min(self.settings.formulas, FORMULAS_FLOOR)
-                vectors = self._by_vectors(statements, alike.filter(_agrees(*least)))
+                vectors = self._by_vectors(batch.texts, alike.filter(_agrees(*least)))
                 frames.append(vectors.with_columns(order=pl.lit(2)))
         lines = compare_figures(pl.concat(frames), batch.figures, self._batch.figures)
         best = -(pl.col("score") + pl.col("agreement") / 10)
@@ -180,7 +193,9 @@ class BenchmarkIndex:
     def _read(self, statements: pl.Series) -> _Batch:
         tokens = tokenize(statements, commands=True)
         rows = tokenize_rows(statements)
-        batch = _Batch(statements, rows, _words(tokens), Figures(statements, tokens))
+        texts = program_texts(statements) if self.settings.programs else statements
+        words = _words(tokenize(texts, commands=True) if self.settings.programs else tokens)
+        batch = _Batch(texts, rows, words, Figures(statements, tokens))
         lengths = _lengths(self.settings) if "ngram" in self.settings.methods else [self.settings.ngram]
         batch.runs = pl.concat(_runs(rows, length, self.settings) for length in lengths)
         return batch
@@ -221,15 +236,11 @@ class BenchmarkIndex:
         weighed = weighed.with_columns(weight=pl.col("weight") * (1 + pl.col("n").log()))
         return weighed.select("row", "word", weight=pl.col("weight") / pl.col("weight").pow(2).sum().sqrt().over("row"))
 
-    def _by_vectors(self, statements: pl.Series, candidates: pl.DataFrame) -> pl.DataFrame:
-        from curation.filters.dedup.embeddings import embed
-
+    def _by_vectors(self, texts: pl.Series, candidates: pl.DataFrame) -> pl.DataFrame:
         rows = candidates["row"].unique().sort()
-        scores = embed(statements[rows].to_list()) @ self._vectors.T
-        if blend := self.settings.blend:
-            scores *= np.float32(1 - blend)
-            line = np.searchsorted(rows.to_numpy(), candidates["row"].to_numpy())
-            scores[line, candidates["at"].to_numpy()] += np.float32(blend) * candidates["score"].to_numpy()
+        if rows.is_empty():
+            return pl.DataFrame({"row": rows, "at": rows, "score": rows}).pipe(_scored)
+        scores = self._embedder.embed(texts[rows].to_list()) @ self._vectors.T
         line, at = np.nonzero(scores >= self.settings.floors["embedding"])
         return pl.DataFrame({"row": rows.to_numpy()[line], "at": at, "score": scores[line, at]}).pipe(_scored)
 
