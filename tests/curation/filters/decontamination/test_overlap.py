@@ -198,17 +198,6 @@ def test_a_paraphrase_is_found_by_embeddings() -> None:
     assert hits(GLASSES, OverlapSettings(("embedding",))) == []
 
 
-@pytest.mark.skipif(not HAS_MODEL, reason="the extra `embeddings` is not installed")
-def test_a_vector_does_not_depend_on_its_company() -> None:
-    from curation.filters.dedup.embeddings import embed
-
-    texts = [SPRINTS, PRIMES, GLASSES * 20, "", "7"]
-    together = embed(texts)
-    assert together.shape == (5, 384)
-    for place, text in enumerate(texts):
-        assert embed([text])[0] == pytest.approx(together[place], abs=1e-5)
-
-
 def test_paraphrases_of_real_pairs_against_unrelated_rows() -> None:
     path = DATA / "contamination" / "gsm8k_rephrased.jsonl"
     if not path.exists():
