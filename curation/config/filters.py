@@ -164,7 +164,6 @@ class DecontaminationSettings(Settings):
     embedder: EmbedderSettings = Field(
         default_factory=MiniLmEmbedder,
         description="Who computes sentence vectors; `minilm` where absent. `cosine` fits that model: measure another.",
-        exclude_if=lambda embedder: embedder == MiniLmEmbedder(),
     )
     candidates: float = Field(
         0.15,

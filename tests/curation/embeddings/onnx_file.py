@@ -20,7 +20,7 @@ def write_model(folder: Path, table: NDArray[np.float32], *, inputs: tuple[str, 
     """Write ``model.onnx``, which gives each token its line of the table, and a tokenizer of `WORDS`."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "model.onnx").write_bytes(model(table, inputs))
-    tokenizer = {
+    tokenizer: dict[str, object] = {
         "version": "1.0", "truncation": None, "padding": None, "added_tokens": [], "normalizer": None,
         "pre_tokenizer": {"type": "Whitespace"}, "post_processor": None, "decoder": None,
         "model": {"type": "WordLevel", "vocab": {word: at for at, word in enumerate(WORDS)}, "unk_token": "[UNK]"},

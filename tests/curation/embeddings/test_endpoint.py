@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from curation.config.embeddings import EndpointEmbedder
 from curation.embeddings.endpoint import EmbeddingEndpoint
@@ -22,9 +23,10 @@ def endpoint(*servers: EmbeddingServer, **changes: object) -> EmbeddingEndpoint:
     return EmbeddingEndpoint(EndpointEmbedder.model_validate({**values, "urls": urls, **changes}), Path())
 
 
-def unit(texts: list[str]) -> np.ndarray:
+def unit(texts: list[str]) -> NDArray[np.float64]:
     vectors = np.array([vector_of(text) for text in texts])
-    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    scaled: NDArray[np.float64] = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return scaled
 
 
 @pytest.mark.parametrize("plan", ["", "503", "garbage 429", "short", "nan ok garbage"])
