@@ -48,7 +48,7 @@ OF_PROGRAMS = OverlapSettings(figures=0.0, formulas=0.0, cosine=0.72, programs=T
 def statements(path: Path) -> list[str]:
     """Return the statements of a file of rows."""
     text = path.read_text(encoding="utf-8")
-    rows = json.loads(text) if path.suffix == ".json" else [json.loads(line) for line in text.splitlines()]
+    rows = json.loads(text) if path.suffix == ".json" else [json.loads(line) for line in text.split("\n") if line]
     return [text for row in rows for text in [row.get("problem") or row.get("prompt")] if text]
 
 

@@ -10,7 +10,7 @@
   ``embedding``  the cosine of the sentence embeddings: paraphrases. Only what shares some rare words with a benchmark
                  row is embedded.
 
-Of programs, words and vectors are those of what they say in words (`programs`).
+Of programs, vectors and their candidates are those of what they say in words (`programs`).
 
 Each hit also says how far the figures agree, and the wording without them (`figures`). A hit whose score and figures
 suffice is an ``overlap``; one whose figures differ but whose wording is the same, whatever the score, is a
@@ -87,7 +87,7 @@ class OverlapSettings:
     coverage: float = 0.5  # least part of the shorter text's runs
     words: float = 0.6  # least cosine of the words, raised by figures that agree
     cosine: float = 0.77  # least cosine of the vectors
-    programs: bool = False  # whether words and vectors are those of what programs say in words
+    programs: bool = False  # whether vectors are those of what programs say in words
     candidates: float = 0.15  # least cosine of the words of what is embedded
     figures: float = 0.55  # least agreement of the figures in running text
     formulas: float = 0.95  # the same where there are formulas
@@ -118,9 +118,10 @@ class OverlapSettings:
 class _Batch:
     """Texts as the methods take them."""
 
-    texts: pl.Series  # what words and vectors are of
+    texts: pl.Series  # what vectors are of
     rows: TokenizedRows
     words: pl.DataFrame  # row, word (a hash), n
+    said: pl.DataFrame  # the same of `texts`
     figures: Figures
     runs: pl.DataFrame = field(default_factory=pl.DataFrame)
 
@@ -148,7 +149,7 @@ class BenchmarkIndex:
         self._batch = self._read(self.benchmarks["statement"])
         self._rarity = Rarity(self._batch.runs["run"].to_numpy())
         self._rarity.add(self.benchmarks.height, self._batch.words["word"], self._batch.runs)
-        self._postings: pl.DataFrame | None = None
+        self._postings: dict[str, pl.DataFrame] = {}
         if "embedding" in settings.methods:
             from curation.embeddings.minilm import MiniLm
 
@@ -159,7 +160,7 @@ class BenchmarkIndex:
         """Count the words and runs of some problems of the corpus."""
         batch = self._read(statements)
         self._rarity.add(len(statements), batch.words["word"], batch.runs)
-        self._postings = None
+        self._postings = {}
 
     def scores(self, statements: pl.Series) -> pl.DataFrame:
         """Return what is alike enough to be measured, in the `SCORE` schema; ``row`` is the position in the series."""
@@ -167,15 +168,18 @@ class BenchmarkIndex:
         frames = []
         if "ngram" in self.settings.methods:
             frames.append(self._by_runs(batch).with_columns(order=pl.lit(0)))
-        if {"words", "embedding"} & set(self.settings.methods):
-            alike = compare_figures(self._by_words(batch), batch.figures, self._batch.figures)
-            if "words" in self.settings.methods:
-                words = alike.filter(pl.col("score") >= self.settings.floors["words"])
-                frames.append(_with_figures(words, self.settings).pipe(_scored).with_columns(order=pl.lit(1)))
-            if "embedding" in self.settings.methods:
-                least = min(self.settings.figures, FIGURES_FLOOR), min(self.settings.formulas, FORMULAS_FLOOR)
-                vectors = self._by_vectors(batch.texts, alike.filter(_agrees(*least)))
-                frames.append(vectors.with_columns(order=pl.lit(2)))
+        parts = {"words": "words", "embedding": "said" if self.settings.programs else "words"}
+        alike = {
+            part: compare_figures(self._by_words(batch, part), batch.figures, self._batch.figures)
+            for part in sorted({parts[method] for method in self.settings.methods if method in parts})
+        }
+        if "words" in self.settings.methods:
+            words = alike["words"].filter(pl.col("score") >= self.settings.floors["words"])
+            frames.append(_with_figures(words, self.settings).pipe(_scored).with_columns(order=pl.lit(1)))
+        if "embedding" in self.settings.methods:
+            least = min(self.settings.figures, FIGURES_FLOOR), min(self.settings.formulas, FORMULAS_FLOOR)
+            vectors = self._by_vectors(batch.texts, alike[parts["embedding"]].filter(_agrees(*least)))
+            frames.append(vectors.with_columns(order=pl.lit(2)))
         lines = compare_figures(pl.concat(frames), batch.figures, self._batch.figures)
         best = -(pl.col("score") + pl.col("agreement") / 10)
         lines = lines.sort("row", "order", best, "at")
@@ -193,9 +197,12 @@ class BenchmarkIndex:
     def _read(self, statements: pl.Series) -> _Batch:
         tokens = tokenize(statements, commands=True)
         rows = tokenize_rows(statements)
-        texts = program_texts(statements) if self.settings.programs else statements
-        words = _words(tokenize(texts, commands=True) if self.settings.programs else tokens)
-        batch = _Batch(texts, rows, words, Figures(statements, tokens))
+        words = said = _words(tokens)
+        texts = statements
+        if self.settings.programs:
+            texts = program_texts(statements)
+            said = _words(tokenize(texts, commands=True))
+        batch = _Batch(texts, rows, words, said, Figures(statements, tokens))
         lengths = _lengths(self.settings) if "ngram" in self.settings.methods else [self.settings.ngram]
         batch.runs = pl.concat(_runs(rows, length, self.settings) for length in lengths)
         return batch
@@ -216,12 +223,12 @@ class BenchmarkIndex:
         weight = pl.Series("weight", self._rarity.run_weights(distinct["run"]))
         return distinct.with_columns(weight).with_columns(sum=pl.col("weight").sum().over("row", "length"))
 
-    def _by_words(self, batch: _Batch) -> pl.DataFrame:
-        if self._postings is None:
-            self._postings = self._weighed_words(self._batch.words)
+    def _by_words(self, batch: _Batch, part: str) -> pl.DataFrame:
+        if part not in self._postings:
+            self._postings[part] = self._weighed_words(getattr(self._batch, part))
         return (
-            self._weighed_words(batch.words)
-            .join(self._postings, on="word")
+            self._weighed_words(getattr(batch, part))
+            .join(self._postings[part], on="word")
             .group_by("row", at="row_right")
             .agg(score=(pl.col("weight") * pl.col("weight_right")).sum())
             .filter(pl.col("score") >= min(self.settings.candidates, self.settings.floors["words"]))
