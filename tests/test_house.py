@@ -45,7 +45,7 @@ SHARED_ROOMS = {
     "difficulty.sampling",
     "difficulty.sampling_tables",
     "difficulty.unanswered",
-    "filters.dedup.embeddings",
+    "embeddings",
     "filters.dedup.minhash",
     "filters.dedup.sketches",
     "filters.votes",
