@@ -235,8 +235,8 @@ class TestGenerationSettings(Settings):
         0.7,
         gt=0,
         le=1,
-        description="A generated test on which a voting solution takes more than this share of the time limit is not "
-        "kept: other right programs could exceed it. Not in the paper.",
+        description="A generated test on which a voting solution takes more than this share of its language's time "
+        "limit is not kept: other right programs could exceed it. Not in the paper.",
     )
     max_input_kb: int = Field(
         4096,

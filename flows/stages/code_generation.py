@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from curation.programs import execution_matrix, test_generation, tests_agreement
+from curation.programs.language_variants import time_factor
 from curation.programs.validation import GivenInput, Vouching, vouch
 from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.problem import Submission
@@ -215,8 +216,12 @@ class _Maker:
         return gained
 
     def _agreed(self, runs: pl.DataFrame) -> pl.DataFrame:
-        """Return the tests on which all voting solutions run through in time and agree."""
+        """Return the tests on which all voting solutions run through in time and agree.
+
+        The time is that of their language: a program in Python will be given more when it is judged.
+        """
         settings = self.run.recipe.code.test_generation
+        factors = {lang: time_factor(lang, self.run.recipe.code.language_variants) for lang in ("python", "cpp")}
         least = settings.min_votes if self.vouching.by else max(settings.min_votes, settings.min_votes_unvalidated)
         return (
             runs.filter(pl.col("solution").is_in(list(self.voting)))
@@ -225,7 +230,7 @@ class _Maker:
                 pl.col("valid").all().alias("valid"),
                 pl.col("output").n_unique().alias("classes"),
                 pl.col("output").first(),
-                pl.col("cpu_s").max().alias("slowest"),
+                (pl.col("cpu_s") / pl.col("lang").replace_strict(factors)).max().alias("slowest"),
                 pl.len().alias("votes"),
             )
             .filter(pl.col("valid") & (pl.col("classes") == 1))
@@ -309,6 +314,7 @@ def generate_tests(
             [text for text in tests["input"] if len(text) <= LARGE_BYTES],
             unit.row["statement"],
             settings.max_input_kb << 10,
+            vouched=bool(vouching.by),
             hints=test_generation.find_hints(
                 unit.row["statement"], [one.submission.code for one in unit.candidates(run)]
             ),

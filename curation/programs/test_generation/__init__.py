@@ -15,7 +15,7 @@ from curation.programs.test_generation.mutation import mutate_input
 from curation.programs.test_generation.negatives import rule_breaking_inputs
 from curation.programs.test_generation.selecting import TIMES, select_tests
 
-VERSION = "test_generation@6"
+VERSION = "test_generation@7"
 
 __all__ = [
     "MUTATED",

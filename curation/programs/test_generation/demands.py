@@ -23,6 +23,10 @@ _PROMISE = re.compile(
     r"|each other)\b",
     re.IGNORECASE,
 )
+_SOLVABLE = re.compile(
+    r"\b(?:solutions?|answers?|valid|feasible|exists?|possible|way to)\b", re.IGNORECASE
+)
+"""Words of what a guarantee outside of the input's description says of inputs: that there is a solution."""
 _CHANGING = re.compile(r"\b(?:at (?:every|any|each) (?:moment|time|point)|at all times|result of)\b", re.IGNORECASE)
 """Words of promises on what becomes of an input, or how it came about."""
 _EXPRESSED = re.compile(
@@ -92,12 +96,16 @@ def input_section(statement: str) -> str:
 def promises(statement: str) -> list[str]:
     """Return the sentences on the input that promise what no relation expresses.
 
-    What is guaranteed needs a word that a relation is for; a sentence that only sounds like a promise needs less.
+    What is guaranteed needs a word that a relation is for; a sentence that only sounds like a promise needs less. That
+    a solution exists is often guaranteed where the output is described.
     """
     part = input_section(statement)
     if part == statement and _INPUT.search(statement) is None:
         return []
-    return [sentence for sentence in map(str.strip, _SENTENCE.split(part)) if _promises(sentence)]
+    told = [sentence for sentence in map(str.strip, _SENTENCE.split(part)) if _promises(sentence)]
+    others = map(str.strip, _SENTENCE.split(statement.replace(part, "\n\n")))
+    solvable = (one for one in others if _GUARANTEE.search(one) and _SOLVABLE.search(one))
+    return told + [sentence for sentence in solvable if _EXPRESSED.search(sentence) is None]
 
 
 def _promises(sentence: str) -> bool:

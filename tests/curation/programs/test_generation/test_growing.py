@@ -1,5 +1,6 @@
 """The form of inputs found from a few of them, and new inputs grown from it."""
 
+import random
 from collections.abc import Callable
 
 import pytest
@@ -17,9 +18,10 @@ from curation.programs.test_generation.grammar import (
     infer_grammar,
     read_node,
 )
-from curation.programs.test_generation.growing import grow_inputs
+from curation.programs.test_generation.growing import grow_shapes
 from curation.programs.test_generation.limits import StatedBound, bounds_in_order
 from curation.programs.test_generation.making import new_inputs
+from curation.programs.test_generation.profiles import FIRST_SHAPES, PROFILES, shape_name
 from curation.programs.test_generation.relations import read_input
 from curation.programs.test_generation.shapes import Line, read_lines
 
@@ -32,7 +34,10 @@ CASES = ["2\n3\n1 2 3\n1\n5\n", "1\n4\n2 2 2 2\n"]
 
 def grow(inputs: list[str], statement: str, count: int, most_bytes: int, *, careful: bool = False) -> list[str]:
     form = infer_form(inputs, statement, careful=careful)
-    return [] if form is None else grow_inputs(form, inputs, count, "seed", most_bytes)
+    profiles = [*FIRST_SHAPES, *random.Random(1).choices(PROFILES, k=6 * count)]
+    shapes = [shape_name(profile) for profile in profiles]
+    made = [] if form is None else grow_shapes(form, set(inputs), shapes, "seed", most_bytes)
+    return list(dict.fromkeys(made))[:count]
 
 
 def lines_of(*texts: str) -> list[list[Line]]:
