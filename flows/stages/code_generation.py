@@ -30,7 +30,7 @@ from flows.stages.units import Unit
 _GENERATOR_MB = 512
 LARGE_BYTES = 256 << 10
 """Larger inputs ask for speed: few are made, fewer kept (`keep_large`)."""
-_EXAMPLES = ("sample", "public")
+EXAMPLES = ("sample", "public")
 """Origins of tests whose inputs stand in the statement."""
 
 Execute = Callable[..., execution_matrix.ExecutionMatrix]
@@ -110,7 +110,7 @@ def vouching_of(run: Run, unit: Unit, runner: Runner, responses: Sequence[str]) 
     if not package and not model:
         return Vouching()
     rows = unit.tests.select("index", "input", "origin").iter_rows()
-    given = [GivenInput(index, text, origin in _EXAMPLES) for index, text, origin in rows]
+    given = [GivenInput(index, text, origin in EXAMPLES) for index, text, origin in rows]
     texts = [one.text for one in given] if model else []
     breaking = test_generation.rule_breaking_inputs(texts, unit.row["statement"])
     rules = {text: rule.text for text, rule in breaking.items()}

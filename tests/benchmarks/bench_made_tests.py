@@ -157,9 +157,7 @@ def chosen(package: Package, right: int, wrong: int, seed: int) -> list[Packaged
     ]
 
 
-def truth(
-    run: Run, runner: Runner, package: Package, subs: Sequence[PackagedSubmission], file: Path
-) -> dict[str, Any]:
+def truth(run: Run, runner: Runner, package: Package, subs: Sequence[PackagedSubmission], file: Path) -> dict[str, Any]:
     """Return the time limit in seconds, and whether each submission passes the package's secret tests, by its code."""
     if file.is_file():
         known: dict[str, Any] = json.loads(file.read_text())

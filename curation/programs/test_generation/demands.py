@@ -23,9 +23,7 @@ _PROMISE = re.compile(
     r"|each other)\b",
     re.IGNORECASE,
 )
-_SOLVABLE = re.compile(
-    r"\b(?:solutions?|answers?|valid|feasible|exists?|possible|way to)\b", re.IGNORECASE
-)
+_SOLVABLE = re.compile(r"\b(?:solutions?|answers?|valid|feasible|exists?|possible|way to)\b", re.IGNORECASE)
 """Words of what a guarantee outside of the input's description says of inputs: that there is a solution."""
 _CHANGING = re.compile(r"\b(?:at (?:every|any|each) (?:moment|time|point)|at all times|result of)\b", re.IGNORECASE)
 """Words of promises on what becomes of an input, or how it came about."""

@@ -10,6 +10,7 @@ Invariants: pure; the given inputs that were read have the form.
 from __future__ import annotations
 
 import dataclasses
+import random
 import re
 import string
 from collections.abc import Sequence
@@ -17,7 +18,14 @@ from dataclasses import dataclass
 
 from curation.programs.test_generation.columns import OPEN, Column, Pair, columns_in, pairs_in
 from curation.programs.test_generation.demands import in_order, input_section, spoken_of, stated_alphabet
-from curation.programs.test_generation.grammar import ArrayNode, Node, blocks_of, infer_grammars
+from curation.programs.test_generation.grammar import (
+    ArrayNode,
+    LinesNode,
+    Node,
+    blocks_of,
+    infer_grammar,
+    infer_grammars,
+)
 from curation.programs.test_generation.limits import bounds_in_order
 from curation.programs.test_generation.relations import Relations, infer_relations, read_input
 from curation.programs.test_generation.shapes import is_whole, read_lines
@@ -29,6 +37,9 @@ _MOST_BYTES = 64 << 10
 """Inputs that are looked at, the shortest ones: at most so many, of so many letters."""
 _FORMS = 6
 """Other forms that a careful input must have: those that guess hardly more than the first, at most so many."""
+
+_SAMPLES, _LEAST_SHARING, _SHARE = 12, 5, 0.75
+"""Samples in which a shared form is looked for, their size, and the share of inputs that must have it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +119,31 @@ def infer_form(inputs: Sequence[str], statement: str, *, careful: bool) -> Input
         relations = _with_rules(relations, named, nodes, ordered=in_order(statement))
     edges = pairs_in(nodes, observed)
     return InputForm(nodes, columns, edges, relations, careful, tuple(forms[1:_FORMS]), named)
+
+
+def inputs_of_another_form(inputs: Sequence[str]) -> frozenset[int]:
+    """Return the places of inputs that do not have the form which at least three quarters of them share.
+
+    Such a form is looked for in small samples of them, so that a few others do not hide it; one whose every count is
+    told comes first. Where there is none, nothing is said of any.
+    """
+    lines = {i: read_lines(text) for i, text in enumerate(inputs) if len(text) <= _MOST_BYTES}
+    readable = {i: read for i, read in lines.items() if read and all(read)}
+    if len(readable) < _LEAST_SHARING:
+        return frozenset()
+    draw = random.Random(len(inputs))
+    best: tuple[bool, int] = (False, 0)
+    sharing: set[int] = set()
+    for _ in range(_SAMPLES):
+        sample = draw.sample(sorted(readable), min(_LEAST_SHARING, len(readable)))
+        nodes = infer_grammar(sorted((readable[i] for i in sample), key=len))
+        if nodes is None:
+            continue
+        reads = {i for i, read in readable.items() if read_input(nodes, read) is not None}
+        told = not any(isinstance(node, ArrayNode | LinesNode) and node.count is None for node in nodes)
+        if (told, len(reads)) > best and len(reads) >= max(_LEAST_SHARING, _SHARE * len(lines)):
+            best, sharing = (told, len(reads)), reads
+    return frozenset(set(lines) - sharing) if sharing else frozenset()
 
 
 def _keep_listed_words(columns: dict[int, Column], statement: str) -> None:

@@ -94,7 +94,7 @@ class ValueSpread:
         return values
 
     def words(self, words: Sequence[str], count: int) -> list[str]:
-        """Return ``count`` of these words: each as likely as another, one nearly always, or one after another in runs."""
+        """Return ``count`` of these words: each as likely as another, one nearly always, or two in runs."""
         draw = self.draw
         way = draw.random() if self.mode not in ("few", "skewed") else 0.7
         if way < 0.6 or len(words) < 2 or count < 2:
