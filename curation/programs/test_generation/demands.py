@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import string
+from collections.abc import Sequence
 
 _INPUT = re.compile(r"^\W*(?:the )?input(?: format| specification)?\W*$", re.IGNORECASE | re.MULTILINE)
 _END = re.compile(
@@ -25,6 +26,18 @@ _PROMISE = re.compile(
 )
 _SOLVABLE = re.compile(r"\b(?:solutions?|answers?|valid|feasible|exists?|possible|way to)\b", re.IGNORECASE)
 """Words of what a guarantee outside of the input's description says of inputs: that there is a solution."""
+_HOLDS = re.compile(r"\b(?:contains?|has|have|holds?|includes?)\s+at least one\s+([^.,;:]+)", re.IGNORECASE)
+_FURTHER = re.compile(r"\b(?:and|or|no|not|but|if|such that|exactly)\b", re.IGNORECASE)
+"""Words of a further promise in the same sentence."""
+_VOWELS = "aeiou"
+_CLASSES = {
+    "vowel": _VOWELS,
+    "consonant": "".join(letter for letter in string.ascii_lowercase if letter not in _VOWELS),
+    "digit": string.digits,
+    "letter": string.ascii_lowercase,
+}
+_GRID_LETTERS = 6
+"""A text of so many different signs at most is taken for a map, each of whose signs stands for one thing."""
 _CHANGING = re.compile(r"\b(?:at (?:every|any|each) (?:moment|time|point)|at all times|result of)\b", re.IGNORECASE)
 """Words of promises on what becomes of an input, or how it came about."""
 _EXPRESSED = re.compile(
@@ -150,3 +163,25 @@ def spoken_of(statement: str) -> frozenset[str]:
     part = input_section(statement)
     spoken = {kind for kind, words in _WORDS.items() if re.search(words, part, re.IGNORECASE)}
     return frozenset(name for name, kind in _KINDS.items() if kind in spoken) | {"ends", "once", "balanced", "length"}
+
+
+def required_letters(sentence: str, inputs: Sequence[str]) -> tuple[frozenset[str], ...]:
+    """Return sets of letters of each of which every input must hold one, where that keeps the promise of a sentence
+    that inputs contain at least one of something; empty where it says no such thing, or not of what.
+
+    A class of letters is known by its name ("vowel"). Of maps, whose cells are single signs, all signs that every given
+    input holds are required, whichever is meant.
+    """
+    match = _HOLDS.search(sentence)
+    if match is None or _FURTHER.search(sentence[: match.start()] + sentence[match.start(1) :]):
+        return ()
+    words = match[1].lower()
+    for name, letters in _CLASSES.items():
+        if re.search(rf"\b{name}s?\b", words):
+            upper = "upper" in words or ("lower" not in words and any(map(str.isupper, "".join(inputs))))
+            both = frozenset(letters + letters.upper()) if upper and "upper" not in words else frozenset(letters)
+            return (frozenset(letters.upper()) if "upper" in words else both,)
+    cells = [set(re.sub(r"-?\d+|\s", "", text)) for text in inputs]
+    if not cells or not all(cells) or len(set().union(*cells)) > _GRID_LETTERS:
+        return ()
+    return tuple(frozenset(sign) for sign in sorted(set.intersection(*cells)))

@@ -17,7 +17,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from curation.programs.test_generation.columns import OPEN, Column, Pair, columns_in, pairs_in
-from curation.programs.test_generation.demands import in_order, input_section, spoken_of, stated_alphabet
+from curation.programs.test_generation.demands import (
+    in_order,
+    input_section,
+    promises,
+    required_letters,
+    spoken_of,
+    stated_alphabet,
+)
 from curation.programs.test_generation.grammar import (
     ArrayNode,
     LinesNode,
@@ -49,6 +56,8 @@ class InputForm:
     ``others`` are forms that read the given inputs almost as well: a careful input has each of them. ``named`` are the
     statement's names of the columns and its rules, where they could be told: a careful input keeps those, too.
 
+    ``required`` are sets of letters of each of which a careful input holds one.
+
     ``careful``: new inputs keep all relations and ranges that the given ones show; else only those that are likely.
     """
 
@@ -59,6 +68,7 @@ class InputForm:
     careful: bool
     others: tuple[tuple[Node, ...], ...] = ()
     named: NamedColumns | None = None
+    required: tuple[frozenset[str], ...] = ()
 
     def allows(self, text: str) -> bool:
         """Return whether an input has the form and, where the form is careful, keeps its relations and ranges."""
@@ -77,6 +87,8 @@ class InputForm:
             if column.kind == "word" and not column.letters and not set(block.tokens) <= set(column.words):
                 return False
         if self.named is not None and self.named.broken(reading.seen) is not None:
+            return False
+        if not all(letters & set(text) for letters in self.required):
             return False
         return self.relations.broken(reading) is None
 
@@ -118,7 +130,8 @@ def infer_form(inputs: Sequence[str], statement: str, *, careful: bool) -> Input
         _apply_limits(columns, named)
         relations = _with_rules(relations, named, nodes, ordered=in_order(statement))
     edges = pairs_in(nodes, observed)
-    return InputForm(nodes, columns, edges, relations, careful, tuple(forms[1:_FORMS]), named)
+    required = [letters for one in promises(statement) for letters in required_letters(one, inputs)]
+    return InputForm(nodes, columns, edges, relations, careful, tuple(forms[1:_FORMS]), named, tuple(required))
 
 
 def inputs_of_another_form(inputs: Sequence[str]) -> frozenset[int]:

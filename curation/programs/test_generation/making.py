@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from curation.programs.test_generation.demands import promises, stated_total
+from curation.programs.test_generation.demands import promises, required_letters, stated_total
 from curation.programs.test_generation.forms import InputForm, infer_form
 from curation.programs.test_generation.growing import grow_shapes
 from curation.programs.test_generation.hints import Hints, find_hints
@@ -79,6 +79,8 @@ class InputMaker:
         told = []
         for sentence in promises(self.statement):
             rules = set() if _QUANTIFIED.search(sentence) else set(stated_rules(sentence))
+            if required_letters(sentence, self.inputs):
+                continue
             if (not rules or not rules <= known) and stated_total(sentence) is None:
                 told.append(" ".join(sentence.split()))
         return told
