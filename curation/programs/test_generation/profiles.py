@@ -3,8 +3,8 @@
 Sizes: all counts least, tiny, small, medium or as great as fits; each its own (``mixed``); as many tiny cases as fit
 (``many``), or one as great as fits (``one``), where inputs hold several cases.
 Values (`spreads`): from a narrow range, the whole range, its ends, one value (``low``, ``high``, ``same``), two or
-three (``few``, ``skewed``), in patterns (``patterned``), near powers of two, or near numbers and words that programs
-turn on (``hinted``).
+three (``few``, ``skewed``), in patterns (``patterned``), numbers of special kinds (``special``), or near numbers and
+words that programs turn on (``hinted``).
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ PROFILES = (
     ("most", "low"),
     ("most", "same"),
     ("most", "narrow"),
-    ("medium", "powers"),
+    ("medium", "special"),
+    ("small", "special"),
+    ("least", "special"),
     ("small", "hinted"),
     ("medium", "hinted"),
     ("small", "few"),

@@ -9,6 +9,7 @@ Invariants: pure but for the random numbers drawn; every value lies in the range
 from __future__ import annotations
 
 import itertools
+import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -50,8 +51,8 @@ class ValueSpread:
             return max(low, min(high, draw.choice(near) + draw.choice((-1, 0, 0, 1))))
         if mode == "hinted":
             return draw.randint(low, min(high, low + 12)) if low >= 0 else draw.randint(low, high)
-        if mode == "powers" and high > 2:
-            return max(low, min(high, (1 << draw.randint(0, high.bit_length())) + draw.choice((-1, 0, 1))))
+        if mode == "special" and high > 2:
+            return special_number(low, high, draw)
         return draw.randint(low, high)
 
     def _of_few(self, name: int, low: int, high: int) -> int:
@@ -120,3 +121,44 @@ def draw_word(letters: str, size: int, draw: random.Random) -> str:
         return word
     half = "".join(draw.choices(letters, k=(size + 1) // 2))
     return half + half[: size // 2][::-1]
+
+
+def special_number(low: int, high: int, draw: random.Random) -> int:
+    """Return a number up to ``high`` of a kind that programs turn on, or next to one; ``low`` where it is too small.
+
+    Powers and sums of two of them, squares, triangular numbers, products of small factors, primes and products of two.
+    """
+    kind = draw.randrange(7)
+    root = draw.randint(1, math.isqrt(high) if draw.random() < 0.5 else min(high, 40))
+    if kind == 0:
+        number = 1 << draw.randint(0, high.bit_length())
+    elif kind == 1:
+        number = (1 << draw.randint(0, high.bit_length())) + (1 << draw.randint(0, high.bit_length()))
+    elif kind == 2:
+        number = draw.choice((3, 5, 10)) ** draw.randint(0, len(str(high)))
+    elif kind == 3:
+        number = root * root if draw.random() < 0.6 else root * (root + 1) // 2
+    elif kind == 4:
+        number = 1
+        while number * (factor := draw.choice((2, 2, 2, 3, 3, 5, 7, 11, 13))) <= high and draw.random() < 0.97:
+            number *= factor
+    elif kind == 5:
+        number = prime_below(draw.randint(2, high))
+    else:
+        number = prime_below(max(2, root)) * prime_below(max(2, min(high // root, high)))
+    if kind < 4:
+        number += draw.choice((-1, 0, 0, 1))
+    return max(low, min(high, number))
+
+
+def prime_below(number: int) -> int:
+    """Return the greatest prime that is at most ``number``, which is at least 2; of very large numbers a likely prime
+    (Fermat's test to several bases).
+    """
+    for candidate in range(number, 2, -1):
+        small = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
+        if candidate in small or (
+            all(candidate % p for p in small) and all(pow(p, candidate - 1, candidate) == 1 for p in small[:6])
+        ):
+            return candidate
+    return 2

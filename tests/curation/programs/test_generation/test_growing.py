@@ -25,7 +25,7 @@ from curation.programs.test_generation.making import new_inputs
 from curation.programs.test_generation.profiles import FIRST_SHAPES, PROFILES, shape_name
 from curation.programs.test_generation.relations import read_input
 from curation.programs.test_generation.shapes import Line, read_lines
-from curation.programs.test_generation.spreads import ValueSpread, draw_word
+from curation.programs.test_generation.spreads import ValueSpread, draw_word, prime_below, special_number
 
 LIST = ["3\n5 1 4\n", "2\n7 7\n", "1\n9\n"]
 TREE = ["4\n1 2\n1 3\n3 4\n", "3\n2 1\n2 3\n", "5\n1 2\n2 3\n3 4\n4 5\n"]
@@ -266,3 +266,12 @@ def test_inputs_that_were_cut_lack_the_form_of_the_others() -> None:
         inputs_of_another_form(["a b\n", "one\n\ntwo\n", "3\n1 1 1\n", "7 7\n8\n", "2\n9\n", "x y z\n1\n"])
         == frozenset()
     )
+
+
+def test_special_numbers_are_of_many_kinds_and_in_their_range() -> None:
+    numbers = {special_number(1, 10**18, random.Random(seed)) for seed in range(400)}
+    assert all(1 <= number <= 10**18 for number in numbers)
+    assert any(number > 10**9 and number.bit_count() == 2 for number in numbers)
+    assert any(number > 10**6 and round(number**0.5) ** 2 == number for number in numbers)
+    assert {special_number(5, 7, random.Random(seed)) for seed in range(60)} == {5, 6, 7}
+    assert [prime_below(number) for number in (2, 3, 4, 100, 561, 10**12)] == [2, 3, 3, 97, 557, 999999999989]
