@@ -19,15 +19,12 @@ import polars as pl
 from curation.programs import execution_matrix, test_generation, tests_agreement
 from curation.programs.language_variants import time_factor
 from curation.programs.validation import GivenInput, Vouching, vouch
-from curation.verify.programs.extraction import CodeLang
-from curation.verify.programs.problem import Submission
 from curation.verify.programs.tables import validators_of
-from curation.verify.programs.tools import Program, Runner
-from curation.verify.sandbox import Ending, Limits
+from curation.verify.programs.tools import Runner
 from flows.run.run_folder import Run
+from flows.stages.model_inputs import inputs_from_model
 from flows.stages.units import Unit
 
-_GENERATOR_MB = 512
 LARGE_BYTES = 256 << 10
 """Larger inputs ask for speed: few are made, fewer kept (`keep_large`)."""
 EXAMPLES = ("sample", "public")
@@ -319,7 +316,7 @@ def generate_tests(
                 unit.row["statement"], [one.submission.code for one in unit.candidates(run)]
             ),
         ),
-        _from_model(run, runner, responses, trusted=bool(vouching.by)),
+        inputs_from_model(run, runner, responses, trusted=bool(vouching.by)),
         generated,
         set(map(digest, unit.tests["input"])),
         next_index=1 + int(unit.tests["index"].max() or 0),  # type: ignore[arg-type]
@@ -344,44 +341,6 @@ def generate_tests(
 def _voting(run: Run, runs: pl.DataFrame) -> set[int]:
     deviating = tests_agreement.deviating_solutions(runs, run.recipe.code.agreement)
     return set(runs.join(deviating, on=["problem", "solution"], how="anti")["solution"])
-
-
-def _from_model(run: Run, runner: Runner, responses: Sequence[str], *, trusted: bool) -> list[str]:
-    """Return the inputs that the responses' generators print and, unless others will, their validators accept."""
-    settings = run.recipe.code.test_generation
-    limits = Limits(settings.generator_s, memory_mb=_GENERATOR_MB, output_bytes=settings.max_input_kb << 10)
-    inputs: list[str] = []
-    for response in responses:
-        programs = test_generation.programs_in(response)
-        if programs is None:
-            continue
-        printed = _outputs(
-            runner, programs.generator, [f"{k}\n".encode() for k in range(1, settings.batch + 1)], limits
-        )
-        outputs = [text for text in printed if text]
-        if programs.validator is not None and outputs and not trusted:
-            checks = _outputs(runner, programs.validator, outputs, limits)
-            outputs = [text for text, check in zip(outputs, checks, strict=True) if check is not None]
-        inputs += [text.decode() for text in outputs if _is_text(text)]
-    return list(dict.fromkeys(inputs))
-
-
-def _outputs(runner: Runner, code: str, stdins: Sequence[bytes], limits: Limits) -> list[bytes | None]:
-    """Return what a program prints for each standard input; None where it does not end by itself with exit code 0."""
-    program = runner.tools.prepare(Submission(CodeLang.PYTHON, code))
-    if not isinstance(program, Program):
-        return [None] * len(stdins)
-    return [
-        ran.stdout if ran.ending is Ending.EXITED and ran.exit_code == 0 else None
-        for ran in runner.tools.run(program, stdins, limits)
-    ]
-
-
-def _is_text(output: bytes) -> bool:
-    try:
-        return output.decode().strip() != ""
-    except UnicodeDecodeError:
-        return False
 
 
 def failing_solutions(runs: pl.DataFrame, decisions: pl.DataFrame) -> dict[int, frozenset[int]]:
