@@ -135,8 +135,8 @@ class ValidationSettings(Settings):
         0.4,
         ge=0,
         lt=1,
-        description="A validator that refuses more than this share of the given inputs is itself taken to be broken "
-        "and set aside; up to it, what it refuses is dropped. Not in the paper.",
+        description="A validator that refuses more than this share of the given inputs, and more than one if it is the "
+        "package's, is itself taken to be broken and set aside; else what it refuses is dropped. Not in the paper.",
     )
     min_spoiled_refused: float = Field(
         0.5,
