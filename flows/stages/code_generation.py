@@ -130,6 +130,7 @@ class _Maker:
     model_inputs: list[str]
     generated: GeneratedTests
     used: set[bytes]
+    outputs: list[str]
     pool: list[SoundTest] = field(default_factory=list)
     next_index: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
@@ -193,7 +194,13 @@ class _Maker:
         gained = False
         if agreed.is_empty():
             self.reasons["the voting solutions agree on no input, or take too long"] += 1
-        sound = dict(agreed.select("test", "output").iter_rows())
+        sound = {
+            test: group
+            for test, group in agreed.select("test", "output").iter_rows()
+            if not test_generation.is_unforeseen_refusal(texts[test, group], self.unit.row["statement"], self.outputs)
+        }
+        if len(sound) < agreed.height:
+            self.reasons["the solutions say of inputs that they have no solution, the statement does not"] += 1
         for test, one in zip(indices, batch, strict=True):
             fails = failing.get(test, frozenset())
             fresh = any(self.generated.caught[solution] < test_generation.TIMES for solution in fails)
@@ -319,6 +326,7 @@ def generate_tests(
         inputs_from_model(run, runner, responses, trusted=bool(vouching.by)),
         generated,
         set(map(digest, unit.tests["input"])),
+        [text for text in tests["output"] if len(text) <= LARGE_BYTES],
         next_index=1 + int(unit.tests["index"].max() or 0),  # type: ignore[arg-type]
     )
     idle = 0

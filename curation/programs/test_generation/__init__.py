@@ -6,6 +6,7 @@ programs of a model (`generators`); which of the made tests are worth keeping (`
 Nothing here says that an input is valid: whoever calls asks a validator, and runs the solutions, which must agree.
 """
 
+from curation.programs.test_generation.demands import is_unforeseen_refusal
 from curation.programs.test_generation.forms import infer_form, inputs_of_another_form
 from curation.programs.test_generation.generators import GeneratorPrograms, programs_in, validators_in
 from curation.programs.test_generation.hints import Hints, find_hints
@@ -29,6 +30,7 @@ __all__ = [
     "find_hints",
     "infer_form",
     "inputs_of_another_form",
+    "is_unforeseen_refusal",
     "mutate_input",
     "new_inputs",
     "programs_in",

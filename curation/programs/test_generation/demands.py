@@ -38,6 +38,20 @@ _CLASSES = {
 }
 _GRID_LETTERS = 6
 """A text of so many different signs at most is taken for a map, each of whose signs stands for one thing."""
+_REFUSALS = {
+    "",
+    "-1",
+    "impossible",
+    "infeasible",
+    "unsolvable",
+    "none",
+    "no solution",
+    "error",
+    "ambiguous",
+    "nan",
+    "-nan",
+}
+"""What programs print of an input that has no solution."""
 _CHANGING = re.compile(r"\b(?:at (?:every|any|each) (?:moment|time|point)|at all times|result of)\b", re.IGNORECASE)
 """Words of promises on what becomes of an input, or how it came about."""
 _EXPRESSED = re.compile(
@@ -185,3 +199,18 @@ def required_letters(sentence: str, inputs: Sequence[str]) -> tuple[frozenset[st
     if not cells or not all(cells) or len(set().union(*cells)) > _GRID_LETTERS:
         return ()
     return tuple(frozenset(sign) for sign in sorted(set.intersection(*cells)))
+
+
+def is_unforeseen_refusal(output: str, statement: str, outputs: Sequence[str]) -> bool:
+    """Return whether an output says that there is no solution, of which neither the statement nor a given output
+    speaks: solutions may say so of an input that the statement rules out.
+
+    Example: ``is_unforeseen_refusal("Impossible\\n", "A solution always exists.", ["3 4\\n"])`` is true
+    """
+    said = output.strip().lower()
+    if said not in _REFUSALS:
+        return False
+    if not said:
+        return all(given.strip() for given in outputs)
+    word = re.compile(rf"(?<![\w-]){re.escape(said)}(?!\w)")
+    return not any(word.search(text.lower()) for text in (statement, *outputs))

@@ -6,7 +6,13 @@ import string
 
 import pytest
 
-from curation.programs.test_generation.demands import promises, required_letters, stated_alphabet, stated_total
+from curation.programs.test_generation.demands import (
+    is_unforeseen_refusal,
+    promises,
+    required_letters,
+    stated_alphabet,
+    stated_total,
+)
 from curation.programs.test_generation.forms import InputForm, infer_form
 from curation.programs.test_generation.making import InputMaker, new_inputs
 from curation.programs.test_generation.negatives import rule_breaking_inputs
@@ -171,3 +177,19 @@ def test_new_inputs_contain_what_is_promised() -> None:
     texts = new_inputs(["cat\n", "gin\n", "owl\n", "tree\n"], statement, 20, "seed", 100, careful=True)
     assert len(texts) >= 10
     assert all(set(text) & set("aeiou") for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("output", "statement", "outputs", "unforeseen"),
+    [
+        ("impossible\n", "A solution exists.", ["+-=x\n"], True),
+        ("impossible\n", "Print `Impossible` if there is none.", ["3\n"], False),
+        ("-1\n", "The answer is the sum.", ["3\n", "-1\n"], False),
+        ("-1\n", "Print the length, or $-1$ if there is no path.", ["3\n"], False),
+        ("-1\n", "There are $n-1$ roads.", ["3\n"], True),
+        ("\n", "Print the word.", ["abc\n"], True),
+        ("4\n", "", ["3\n"], False),
+    ],
+)
+def test_a_refusal_of_which_nothing_was_said(output: str, statement: str, outputs: list[str], unforeseen: bool) -> None:
+    assert is_unforeseen_refusal(output, statement, outputs) is unforeseen
