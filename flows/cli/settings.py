@@ -153,6 +153,8 @@ def _kind(annotation: Any, is_column: bool) -> str:
     if is_column:
         return COLUMN
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is typing.Annotated:
+        return _kind(arguments[0], False)
     if origin is typing.Literal:
         return " | ".join(arguments)
     if origin is tuple:
