@@ -157,6 +157,8 @@ def _kind(annotation: Any, is_column: bool) -> str:
         return _kind(arguments[0], False)
     if origin is typing.Literal:
         return " | ".join(arguments)
+    if origin is typing.Annotated:
+        return _kind(arguments[0], False)
     if origin is tuple:
         return f"list of {_kind(arguments[0], False)}"
     if arguments:
