@@ -20,7 +20,7 @@ from curation.config.filters import (
     VerifySettings,
 )
 from curation.config.languages import ConsistencySettings, LanguageSettings, TranslationSettings
-from curation.config.models import LlmJudgeSettings, PremisesSettings, RewritingSettings
+from curation.config.models import DoubtfulSettings, LlmJudgeSettings, PremisesSettings, RewritingSettings
 from curation.config.policies import (
     AttemptColumns,
     Decoding,
@@ -49,6 +49,7 @@ __all__ = [
     "Decoding",
     "DecontaminationSettings",
     "DifficultyStage",
+    "DoubtfulSettings",
     "EndpointPolicy",
     "EngineSettings",
     "ExportSettings",

@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from curation.config.base import Settings
+from curation.config.embeddings import EmbedderSettings, MiniLmEmbedder
 from curation.response_formats import ANY, MEANING, checked_format
 
 ResponseFormat = Annotated[str, AfterValidator(checked_format)]
@@ -45,7 +46,7 @@ class StatementSettings(Settings):
         gt=0,
         le=1,
         description="The same for a row in which a rule found something that is not trusted to drop it alone (a figure "
-        "spoken of; nothing asked once the options are gone). Not in the paper.",
+        "spoken of; words that may point at options). Not in the paper.",
     )
 
 
@@ -160,11 +161,15 @@ class DecontaminationSettings(Settings):
     )
     cosine: float = Field(0.77, gt=0, le=1, description="Least cosine of the sentence vectors. Not in the paper.")
     program_cosine: float = Field(
-        0.54,
+        0.72,
         gt=0,
         le=1,
-        description="The same in the code pipeline, where vectors say less: least mean of the two cosines, that of the "
-        "vectors and that of the words. Not in the paper.",
+        description="The same in the code pipeline, where vectors are those of docstrings and comments. Not in the "
+        "paper.",
+    )
+    embedder: EmbedderSettings = Field(
+        default_factory=MiniLmEmbedder,
+        description="Who computes sentence vectors; `minilm` where absent. `cosine` fits that model: measure another.",
     )
     candidates: float = Field(
         0.15,

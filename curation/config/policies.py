@@ -187,6 +187,23 @@ class EndpointPolicy(ServerSettings, LivePolicy):
     api: Literal["chat", "completions"] = Field(
         "chat", description="`chat`: the server applies its chat template; `completions`: for models without one."
     )
+    samples_per_request: int = Field(
+        1,
+        ge=1,
+        le=128,
+        description="Most attempts at one problem that one request asks for (`n`), where several are wanted at once. "
+        "Above 1 the seeds of a problem's attempts follow each other, as `vllm serve` draws the samples of a request, "
+        "so these are other attempts than those of 1; how many go together changes none. Not in the paper.",
+        exclude_if=lambda samples: samples == 1,
+    )
+    hedge: float = Field(
+        3.0,
+        ge=0,
+        description="A request that takes so many times the 95th percentile of the last answers is asked of another "
+        "server too, if one has room; the first answer counts. At most 5 % of the requests are; with one server none "
+        "is. 0 switches it off. Not in the paper.",
+        exclude_if=lambda hedge: hedge == 3.0,
+    )
     price_in: float | None = Field(None, ge=0, description="Price of a million prompt tokens, for the cost plan.")
     price_out: float | None = Field(None, ge=0, description="Price of a million generated tokens, for the cost plan.")
 
@@ -198,7 +215,7 @@ class EndpointPolicy(ServerSettings, LivePolicy):
     @property
     def in_flight(self) -> int:
         """Return the requests in flight over all servers."""
-        return self.per_server * len(self.urls)
+        return self.most_per_server * len(self.urls)
 
 
 class TorchPolicySettings(LivePolicy):

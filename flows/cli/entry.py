@@ -97,8 +97,9 @@ def plan(
 @app.command()
 def status(folder: RunFolder, json: Json = False) -> None:
     """Show the funnel so far."""
-    from flows.cli.as_json import print_json, status_table
+    from flows.cli.as_json import print_json
     from flows.cli.commands import show_status
+    from flows.pipelines.run_tables import status_table
 
     if json:
         print_json(status_table(folder))
@@ -114,8 +115,9 @@ def explain(
     json: Json = False,
 ) -> None:
     """Show one problem's whole way, with the evidence of every decision."""
-    from flows.cli.as_json import explain_table, print_json
+    from flows.cli.as_json import print_json
     from flows.cli.explain import explain_problem
+    from flows.pipelines.run_tables import explain_table
 
     if json:
         print_json(explain_table(folder, problem))
@@ -148,6 +150,23 @@ def review(
     from flows.cli.review import review_run
 
     review_run(folder, accept, reject, answer, audit)
+
+
+@app.command(short_help="Look at a run in a browser, and judge its disputed labels.")
+def page(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run, or of several.")],
+    host: Annotated[str, typer.Option(help="Address to listen on; beyond this machine a token is asked for.")] = (
+        "127.0.0.1"
+    ),
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 4300,
+    prefix: Annotated[
+        str, typer.Option("--prefix", metavar="/PATH", help="Path before every address that a proxy does not take off.")
+    ] = "",
+) -> None:
+    """Look at a run in a browser: its funnel, rows, attempts and difficulty, its disputed labels, its training."""
+    from flows.page.serving import serve_page
+
+    serve_page(folder, host, port, prefix)
 
 
 @app.command(short_help="Train a model on curated sets, or go on training one.")

@@ -80,11 +80,16 @@ def card_facts(
 
 
 def _pass_rates(decided: StageResult) -> pl.DataFrame:
-    """Return the `PASS_RATE` rows of a stage, less those that the verifier left undecided: they say little."""
+    """Return the `PASS_RATE` rows of a stage, less those that the verifier left undecided: they say little.
+
+    ``foreseen_inside``: whether a problem is in the band that stopped before all attempts; null where all were made.
+    """
     table = read_table(decided.folder, "decisions", [*PASS_RATE.names(), "reason"])
     if not table.width:
         return table
-    return table.filter(pl.col("reason").ne_missing(DropReason.VERIFIER_FAILED.value)).drop("reason")
+    told = table.filter(pl.col("reason").ne_missing(DropReason.VERIFIER_FAILED.value))
+    inside = pl.when(pl.col("skipped") > 0).then(pl.col("reason").is_null())
+    return told.with_columns(foreseen_inside=inside).drop("reason")
 
 
 def _policy(run: Run, part: str) -> str:
@@ -108,6 +113,13 @@ def _limits(recipe: Recipe) -> tuple[str, ...]:
     if recipe.rewriting.policy is not None:
         model_steps.append(
             "Multiple choice that no rule could open was rewritten by a model; what it was stands in raw_*."
+        )
+    if recipe.doubtful.policy is not None:
+        doubtful = recipe.doubtful
+        model_steps.append(
+            f"Rows that the format filter was in doubt about (score {doubtful.ask_from:g} or more, or a rule's finding "
+            f"that is not trusted alone) were judged by {doubtful.votes} votes of a model: from {doubtful.threshold:g} "
+            "of the readable votes on, a row was dropped, whatever its score."
         )
     if recipe.premises.policy is not None:
         votes = recipe.premises
