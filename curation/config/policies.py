@@ -30,6 +30,20 @@ Thinking = Annotated[
 """A setting that `ThinkingTags.of` takes. Its default is left out of what is written, so that digests stay."""
 
 
+class PromptFile(Settings):
+    """A system prompt in a file of its own."""
+
+    file: str = Field(min_length=1, description="Its file, relative to the recipe's folder.")
+    text: str = Field(
+        min_length=1,
+        description="What stands in it; read with the recipe and kept, and attempts are filed under its hash.",
+    )
+
+
+SolvingPrompt = Annotated[Literal["solve", "plain"] | PromptFile, Field(union_mode="left_to_right")]
+"""A setting that `solving_prompt` takes: the name of a prompt, or a system prompt of the user's."""
+
+
 class WorkedExample(Settings):
     """A problem and the response that one would like to see."""
 
@@ -124,8 +138,10 @@ class LivePolicy(Settings):
         description="Name of the model; for `vllm` and `torch` a folder with its weights, relative to the recipe's, or "
         "`embedded`: the shipped model.",
     )
-    prompt: Literal["solve", "plain"] = Field(
-        "solve", description="`solve`: the reasoning prompt of the recipe; `plain`: the statement and nothing else."
+    prompt: SolvingPrompt = Field(
+        "solve",
+        description="`solve`: the reasoning prompt of the recipe; `plain`: the statement and nothing else; "
+        '`{ file = "prompt.txt" }`: the system prompt of a file, and the sentence that says how to answer.',
     )
     thinking: Thinking = OPEN
     examples: Examples = ()

@@ -30,15 +30,16 @@ class SamplingSettings(Settings):
 
     early_stopping: bool = Field(
         True,
-        description="Make no further attempt at a problem once none could change its decision. The decisions are "
-        "the same as without. Recorded attempts cost nothing and all count. Not in the paper.",
+        description="Make no further attempt at a problem once none could change its decision. With an `error_rate` "
+        "of 0 the decisions are the same as without. Recorded attempts cost nothing and all count. Not in the paper.",
     )
     error_rate: float = Field(
-        0.0,
+        0.1,
         ge=0,
         le=0.2,
         description="Stop earlier, once the decision is foreseen with probability 1 - `error_rate`; needs "
-        "`early_stopping`. 0 switches it off. Not in the paper.",
+        "`early_stopping`. 0 switches it off: decisions are those of all attempts. Not in the paper "
+        "(docs/difficulty.md).",
     )
     prior: Literal["jeffreys", "model"] = Field(
         "model",

@@ -10,11 +10,11 @@ from rich.table import Table
 from rich.text import Text
 
 from curation.storage.locks import lock_folder
-from flows.cli.as_json import print_json, status_table
-from flows.cli.plan import compare_with_plan
-from flows.cli.training_status import is_training, training_lines
+from flows.cli.as_json import print_json
 from flows.pipelines.by_recipe import check_inputs, pipeline_of
 from flows.pipelines.curating import curate
+from flows.pipelines.planned_costs import compare_with_plan
+from flows.pipelines.run_tables import status_table
 from flows.publish.curated_set import published_verifier
 from flows.publish.disputes import published_counts
 from flows.publish.versions import latest, newest_run, summary
@@ -24,6 +24,7 @@ from flows.run.history import last_command
 from flows.run.pipeline import read_result
 from flows.run.run_folder import Run, new_run
 from flows.run.spreading import spreading
+from flows.run.training_status import is_training, training_lines
 from flows.serve.server import user_api
 from flows.stages.judging import verifier_version
 from flows.stages.llm_judge import llm_judge_of, summary_of

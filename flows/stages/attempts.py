@@ -8,7 +8,7 @@ one template, `attempts_of`.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cache, partial
@@ -78,8 +78,8 @@ def make_attempts(job: StageRun) -> StageResult:
     with open_judge(run) as judge:
         key, judged_with = asdict(policy.key), judged_by(run, part, judge.version)
         rule = stopping_rule(settings)
-        learner = _learner(job, rule, policy.key.policy)
-        version = f"attempts@3 {sampling.VERSION} {early_stopping.VERSION}"
+        learner = stage_learner(run, part, job.problems.folder, job.results.decisions, rule, policy.key.policy)
+        version = f"attempts@{4 if learner is not None else 3} {sampling.VERSION} {early_stopping.VERSION}"
         made_by, read = [key, judged_with], [job.problems]
         if learner is not None:
             made_by.append(
@@ -102,18 +102,42 @@ def make_attempts(job: StageRun) -> StageResult:
     return result
 
 
-def _learner(job: StageRun, rule: early_stopping.StoppingRule, policy: str) -> PriorLearner | None:
-    """Return who learns the stage's priors from the attempts of earlier stages; None where they are given, or none."""
-    folder, settings = job.problems.folder, difficulty_stage(job.recipe, job.stage.part)
+def stage_learner(
+    run: Run,
+    part: str,
+    folder: Path,
+    decided: Sequence[StageResult],
+    rule: early_stopping.StoppingRule,
+    policy: str,
+) -> PriorLearner | None:
+    """Return who learns a stage's priors from the attempts of earlier stages; None where they are given, or none.
+
+    Args:
+        folder: of the stage's problems.
+        decided: decisions of the stages before it.
+    """
+    settings = difficulty_stage(run.recipe, part)
     if (folder / "priors").is_dir():
         return None
     problems = read_table(folder, "kept", ["id", "source", "meta"])
-    parts = [read_table(result.folder, "decisions", list(RATES)) for result in job.results.decisions]
+    parts = [read_table(result.folder, "decisions", list(RATES)) for result in decided]
     rates = pl.concat([part for part in parts if part.width] or [DECISION.to_frame().select(RATES)])
-    stated = stated_counts(problems, stated_rates(job.recipe))
+    stated = stated_counts(problems, stated_rates(run.recipe))
     counts = pl.concat([rates.drop("top_wrong_votes").cast(stated.schema), stated])
-    is_open = job.recipe.llm_judge.policy is not None
-    return prior_learner(settings, rule, policy, problems["id"], counts, rates, doubtful_is_open=is_open)
+    is_open = run.recipe.llm_judge.policy is not None
+    domains = problem_domains(problems)
+    return prior_learner(
+        settings, rule, policy, problems["id"], counts, rates, doubtful_is_open=is_open, domains=domains
+    )
+
+
+def problem_domains(problems: pl.DataFrame) -> pl.DataFrame:
+    """Return problem and domain: policies' abilities are told apart by the source that a problem comes from.
+
+    Args:
+        problems: `PROBLEM` rows.
+    """
+    return problems.select(problem="id", domain="source")
 
 
 def stated_rates(recipe: Recipe) -> dict[str, tuple[SolveRate, ...]]:

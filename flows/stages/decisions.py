@@ -17,7 +17,7 @@ from curation.difficulty.refusals import hold_refused
 from curation.publish import review
 from curation.storage.stages import Shard, read_optional_shard, read_shard
 from flows.run import retries
-from flows.run.run_folder import Run, difficulty_stage
+from flows.run.run_folder import Run, difficulty_stage, verdicts_of_people
 from flows.run.sampling_session import REFUSED_TABLE
 from flows.run.stage import Kind, Stage, StageResult, StageRun
 from flows.stages.attempts import attempt_key, attempts_of, part_title, rule_of_shard, stopping_digest, stopping_rule
@@ -36,7 +36,7 @@ def decide_difficulty(job: StageRun) -> StageResult:
     base, verdicts = stopping_rule(settings), job.results[final_verdicts(run, part)]
     sampled = job.results[attempts_of(part)]
     policy = attempt_key(attempts_of(part).folder_in(run)).policy
-    reviews = review.read_verdicts(run.folder)
+    reviews = verdicts_of_people(run)
     labels = job.results[label_trust_of(part)] if label_trust_of(part).enabled(run) else None
     trusted = sorted(name for name, verdict in reviews.items() if verdict.answer is not None)
     problems, judged_in = job.problems.folder, verdicts.folder

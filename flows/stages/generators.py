@@ -1,6 +1,8 @@
-"""A model writes generator programs for the problems that need tests; its responses are kept.
+"""A model writes generator and validator programs for the problems that need them; its responses are kept.
 
-A problem needs tests where it has too few of them, or a known wrong solution passes those that stay.
+A problem needs tests where it has too few of them, or a known wrong solution passes those that stay. It needs a
+validator, which is proved before it counts (`curation.programs.validation`), where its source gives none: then given
+inputs are checked too, however many there are.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from curation.programs.test_generation.generators import programs_in
 from curation.prompts.testing import COUNT, TESTING
 from curation.records import Domain, PromptRequest
 from curation.storage.stages import Shard, read_shard
+from curation.verify.programs.tables import validators_of
 from flows.run.policies import check_policy, policy_name
 from flows.run.run_folder import Run
 from flows.run.stage import CODE, Kind, Stage, StageResult, StageRun, refusal_retries
@@ -22,12 +25,13 @@ from flows.stages.code_generation import lacks_tests
 from flows.stages.execution_matrix import EXECUTION_MATRIX
 from flows.stages.units import Unit, units
 
+VERSION = "generators@2"
 RESPONSES_TABLE = "answered"
 GENERATOR_RESPONSES = pl.Schema({"problem": pl.String(), "index": pl.Int32(), "text": pl.String()})
 
 
 def ask_generators(job: StageRun) -> StageResult:
-    """Request generators from the recipe's model for the problems that need tests."""
+    """Request generators and validators from the recipe's model for the problems that need them."""
     run, settings = job.run, job.recipe.code.test_generation
     assert settings.policy is not None
     problems, matrix = job.problems.folder, job.results[EXECUTION_MATRIX].folder
@@ -47,7 +51,7 @@ def ask_generators(job: StageRun) -> StageResult:
             return Shard(count, tables, kept_rows=count, notes={"asked": len(requests)})
 
         settings_text = f"{session.policy.key} {settings.digest()} {run.recipe.code.agreement.digest()}"
-        folder = job.open(TESTING.version, settings_text, job.problems, job.results[EXECUTION_MATRIX])
+        folder = job.open(f"{VERSION} {TESTING.version}", settings_text, job.problems, job.results[EXECUTION_MATRIX])
         return session.shard_by_shard(job, folder, work)
 
 
@@ -60,7 +64,9 @@ def _is_readable(text: str) -> bool:
 
 
 def _needs(run: Run, unit: Unit, runs: pl.DataFrame) -> bool:
-    """Return whether a problem has too few tests, or a known wrong solution passes those that stay."""
+    """Return whether a problem has too few tests, no validator, or known wrong solutions that pass those that stay."""
+    if not validators_of(unit.judging):
+        return True
     own = runs.filter(pl.col("problem") == unit.name)
     staying = tests_agreement.decide_tests(own, run.recipe.code.agreement).filter(pl.col("decision") != "discard")
     return lacks_tests(run, own, staying)

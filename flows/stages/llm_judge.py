@@ -24,7 +24,7 @@ from curation.records import Domain, PromptRequest
 from curation.storage.stages import Shard, finished_shards, read_shard
 from flows.run.lookup import rows_of
 from flows.run.policies import check_policy, policy_name
-from flows.run.run_folder import Run
+from flows.run.run_folder import Run, verdicts_of_people
 from flows.run.stage import Kind, Stage, StageResult, StageRun, refusal_retries
 from flows.stages.asking import PolicySession
 from flows.stages.attempts import part_title
@@ -42,7 +42,7 @@ def judge_doubtful(job: StageRun) -> StageResult:
     settings, verdicts = job.recipe.llm_judge, job.results[verdicts_of(job.stage.part)]
     assert settings.policy is not None
     problems, judged_in = job.problems.folder, verdicts.folder
-    reviews = review.read_verdicts(job.run.folder)
+    reviews = verdicts_of_people(job.run)
 
     def is_readable(text: str) -> bool:
         return llm_judge.read_vote(text) is not llm_judge.JudgeVote.UNREADABLE

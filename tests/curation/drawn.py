@@ -120,6 +120,6 @@ def decisions(sampled: list[SampledProblem], rule: StoppingRule) -> pl.DataFrame
 
 if __name__ == "__main__":
     out = Path(sys.argv[1])
-    rule = StoppingRule(Band())
+    rule = StoppingRule(Band(attempts=16))
     sampled, _ = sample(Drawn(float(sys.argv[2]), log=out / "asked.txt"), out / "attempts", rule, problems())
     (out / "decisions.json").write_text(json.dumps(decisions(sampled, rule).rows()))

@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from curation.records import COUNTED_OUTCOMES, Outcome, RequestRefused
+from training.evaluation.estimators import mean_interval
 from training.rollouts.rollouts import Rollout, RolloutGenerator, RolloutRunner
 from training.rollouts.tasks import TrainingTask
 
@@ -89,14 +90,13 @@ def summarise_evaluation(rollouts_by_problem: Sequence[Sequence[Rollout | None]]
         failed += len(group) - len(judged)
         if judged:
             rates.append(sum(rollout.outcome is Outcome.CORRECT for rollout in judged) / len(judged))
-    mean = statistics.fmean(rates) if rates else math.nan
-    reach = 1.96 * statistics.stdev(rates) / math.sqrt(len(rates)) if len(rates) > 1 else math.nan
+    estimate = mean_interval(rates, 0.0, 1.0)
     lengths = [rollout.tokens for group in groups for rollout in group]
     return EvaluationResult(
-        mean,
-        max(mean - reach, 0.0),
-        min(mean + reach, 1.0),
-        len(rates),
+        estimate.mean,
+        estimate.low,
+        estimate.high,
+        estimate.count,
         len(lengths),
         failed,
         statistics.fmean(lengths) if lengths else math.nan,

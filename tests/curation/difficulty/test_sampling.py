@@ -21,7 +21,7 @@ from tests.curation.drawn import KEY, Drawn, decisions, problems, sample
 
 @pytest.mark.parametrize("ahead", [False, True])
 def test_with_early_stopping_or_without_the_decisions_are_the_same(tmp_path: Path, ahead: bool) -> None:
-    full, short = StoppingRule(Band(), early_stopping=False), StoppingRule(Band())
+    full, short = StoppingRule(Band(attempts=16), early_stopping=False), StoppingRule(Band(attempts=16))
     everything, sampler = sample(Drawn(), tmp_path / "full", full, problems())
     assert sampler.progress.attempts == 40 * 16
     policy = Drawn(0.3 if ahead else 0.002, in_flight=500 if ahead else 64)
@@ -50,7 +50,7 @@ def test_requests_stay_in_flight_and_memory_is_bounded(tmp_path: Path) -> None:
 
     store = AttemptStore(tmp_path, KEY)
     with MathJudge(1) as judge:
-        sampler = Sampler(policy, store, judge, StoppingRule(Band()), open_problems=4)
+        sampler = Sampler(policy, store, judge, StoppingRule(Band(attempts=16)), open_problems=4)
 
         async def run() -> int:
             most = 0
@@ -68,14 +68,14 @@ def test_requests_stay_in_flight_and_memory_is_bounded(tmp_path: Path) -> None:
 
 
 def test_what_is_in_the_store_is_not_asked_again(tmp_path: Path) -> None:
-    rule = StoppingRule(Band())
+    rule = StoppingRule(Band(attempts=16))
     first, _ = sample(Drawn(), tmp_path, rule, problems(10))
     policy = Drawn()
     again, _ = sample(policy, tmp_path, rule, problems(10))
     assert policy.asked == []
     assert again == [SampledProblem(one.problem, one.reference, one.verdicts, one.is_decided, 0, 0) for one in first]
     # a wider rule asks for what is missing, and for nothing else
-    more, _ = sample(policy, tmp_path, StoppingRule(Band(), early_stopping=False), problems(10))
+    more, _ = sample(policy, tmp_path, StoppingRule(Band(attempts=16), early_stopping=False), problems(10))
     assert len(policy.asked) == 160 - sum(len(one.verdicts) for one in first)
     assert all(len(one.verdicts) == 16 for one in more)
 
@@ -89,7 +89,7 @@ class InCentimetres(Drawn):
 
 def test_the_statement_counts(tmp_path: Path) -> None:
     metres = PromptRequest("p00", "How many metres is it long?", Domain.MATH, "en")
-    (sampled,), _ = sample(InCentimetres(), tmp_path, StoppingRule(Band(), early_stopping=False), [metres])
+    (sampled,), _ = sample(InCentimetres(), tmp_path, StoppingRule(Band(attempts=16), early_stopping=False), [metres])
     outcomes = {index % 2: verdict.outcome for index, verdict in sampled.verdicts.items()}
     assert outcomes == {0: Outcome.CORRECT, 1: Outcome.WRONG}
 
@@ -106,13 +106,13 @@ class Broken(Drawn):
 def test_a_policy_that_fails_loses_nothing_that_was_finished(tmp_path: Path) -> None:
     policy = Broken(0.001)
     with pytest.raises(PolicyError, match="the engine is gone"):
-        sample(policy, tmp_path, StoppingRule(Band()), problems())
+        sample(policy, tmp_path, StoppingRule(Band(attempts=16)), problems())
     store = AttemptStore(tmp_path, KEY)
     held = set(store.read([one.id for one in problems()]).select("problem", "index").rows())
     store.close()
     assert len(held) >= 50 - policy.in_flight
     rest = Drawn()
-    sample(rest, tmp_path, StoppingRule(Band()), problems())
+    sample(rest, tmp_path, StoppingRule(Band(attempts=16)), problems())
     assert not held & set(rest.asked)
 
 
@@ -129,15 +129,15 @@ class Short(Drawn):
 def test_attempts_that_cannot_be_had(tmp_path: Path, instant: bool) -> None:
     policy = Short()
     policy.instant = instant
-    sampled, sampler = sample(policy, tmp_path, StoppingRule(Band()), problems(5))
+    sampled, sampler = sample(policy, tmp_path, StoppingRule(Band(attempts=16)), problems(5))
     assert [sorted(one.verdicts) for one in sampled] == [[0, 1, 2, 3, 4]] * 5
-    assert decisions(sampled, StoppingRule(Band()))["reason"].to_list() == ["too_few_attempts"] * 5
+    assert decisions(sampled, StoppingRule(Band(attempts=16)))["reason"].to_list() == ["too_few_attempts"] * 5
     assert sampler.progress.dropped == {"too_few_attempts": 5}
 
 
 def test_an_older_rule_that_stopped_too_early_is_told_from_a_decision(tmp_path: Path) -> None:
-    sampled, _ = sample(Drawn(), tmp_path, StoppingRule(Band()), problems())
-    wide = StoppingRule(Band(max_pass_rate=0.9))
+    sampled, _ = sample(Drawn(), tmp_path, StoppingRule(Band(attempts=16)), problems())
+    wide = StoppingRule(Band(attempts=16, max_pass_rate=0.9))
     found = decisions(sampled, wide)
     unsettled = found.filter(found["skipped"].is_null())
     assert 0 < unsettled.height < 40
@@ -177,7 +177,7 @@ class Summing(Drawn):
 
 
 def test_an_answer_on_which_the_verifier_fails_is_compared_once_and_never_ends_the_sampling(tmp_path: Path) -> None:
-    rule = StoppingRule(Band())
+    rule = StoppingRule(Band(attempts=16))
     policy, (problem,) = Summing(), problems(1)
     store = AttemptStore(tmp_path, KEY)
     with MathJudge(1, limit_s=0.01) as judge:

@@ -307,15 +307,11 @@ class TrainingLoop:
     async def _update_generators(self) -> float:
         """Give the newest weights to the generators and return the seconds; publish them where they are due."""
         self._heartbeat.begin(self.step, UPDATING)
-        version, every, publisher = (
-            self.scheduler.batches_taken,
-            self._recipe.checkpoints.publish,
-            self._components.publisher,
-        )
+        version = self.scheduler.batches_taken
         state = await self._on_thread(self._components.trainer.full_state_dict)
         seconds = await self._components.weight_sync.update(state, version)
-        if publisher is not None and every is not None and version % every == 0:
-            await self._on_thread(publisher.publish, version, state)
+        for publisher in self._components.publishers:
+            await self._on_thread(publisher.after_update, version, state)
         return seconds
 
     async def _evaluation(self, step: int) -> dict[str, float]:
