@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -75,6 +75,15 @@ class DifficultyStage(Settings):
     band: Band = Field(default_factory=Band, description="What is kept.")
     sampling: SamplingSettings = Field(default_factory=SamplingSettings, description="When to stop.")
 
+    @model_validator(mode="after")
+    def _can_be_parted(self) -> Self:
+        if self.sampling.samplers not in (1, "auto") and self.policy.kind != "endpoint":
+            raise ValueError(
+                f"sampling.samplers = {self.sampling.samplers} asks servers from several processes, but the policy is "
+                f"{self.policy.kind!r}; set it to 1, or give a policy of kind endpoint"
+            )
+        return self
+
 
 class SecondBand(Band):
     """The band of stage 2."""
@@ -95,6 +104,8 @@ class LabelSettings(Settings):
     (`curation.difficulty.label_trust`).
     """
 
+    undigested: ClassVar[frozenset[str]] = frozenset({"reviewers"})
+
     rule: Literal["votes", "posterior"] = Field(
         "votes",
         description="`votes`: a majority of a stage's attempts agrees on another answer, as in the paper "
@@ -114,6 +125,12 @@ class LabelSettings(Settings):
         le=1,
         description="Queued for people's review where the reference is wrong with at least this probability, kept or "
         "not. Not in the paper.",
+    )
+    reviewers: int = Field(
+        1,
+        ge=1,
+        description="How many people must say the same of a disputed label before their verdict counts; with 1 the "
+        "last word counts. Not in the paper.",
     )
 
     @model_validator(mode="after")

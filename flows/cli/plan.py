@@ -10,51 +10,40 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 
 from curation.difficulty.early_stopping import StoppingRule
+from curation.difficulty.open_problems import SampledProblem
 from curation.difficulty.planning import (
-    CostEstimate,
     CostRates,
     ForeseenSampling,
     PilotProblem,
     StagePlan,
     plan_stage,
-    read_plan,
 )
 from curation.difficulty.priors import as_priors
-from curation.difficulty.sampling import SampledProblem, Sampler
+from curation.difficulty.sampling import Sampler
+from curation.policies.failure_budget import FailureBudget
 from curation.records import ConfigError, Policy
 from curation.storage.attempts import AttemptStore
 from curation.storage.locks import lock_folder
-from curation.storage.stages import atomic_write, read_manifest, read_shard, read_table
+from curation.storage.stages import atomic_write, read_table
 from flows.pipelines.by_recipe import pipeline_of
+from flows.pipelines.planned_costs import PLAN, estimate_text, stored_plan
 from flows.run.pipeline import read_result, run_pipeline
 from flows.run.policies import open_policy
 from flows.run.run_folder import Run, difficulty_stage, new_run
 from flows.run.sampling_session import sampling_requests
 from flows.run.stage import StageResult
 from flows.run.stage_priors import PriorLearner
-from flows.stages.attempts import attempt_key, attempts_of, stage_learner, stopping_rule
+from flows.stages.attempts import stage_learner, stopping_rule
 from flows.stages.decisions import decisions_of
 from flows.stages.judging import open_judge
 
-PLAN = "plan.json"
-"""In the run folder: the plan of each stage, as `curation.difficulty.planning.StagePlan.row` gives it."""
-
 PILOT = 64
-
-
-@dataclass(frozen=True, slots=True)
-class ActualCost:
-    """What a finished stage took: attempts that count, their tokens, and seconds of sampling but for the pilot's."""
-
-    attempts: int
-    tokens: int
-    seconds: float
 
 
 def plan_recipe(
@@ -85,32 +74,6 @@ def plan_recipe(
             plans = [first_plan, *(_as_piloted(run, part, first_plan) for part in run.parts[1:])]
         atomic_write(run.folder / PLAN, json.dumps([plan.row() for plan in plans], indent=1) + "\n")
     return plans
-
-
-def stored_plan(run: Run) -> dict[str, StagePlan]:
-    """Return the plan that lies in a run folder, by stage; empty where nobody planned."""
-    path = run.folder / PLAN
-    if not path.exists():
-        return {}
-    return {plan.stage: plan for plan in map(read_plan, json.loads(path.read_text(encoding="utf-8")))}
-
-
-def actual_cost(run: Run, part: str) -> ActualCost | None:
-    """Return the cost of a finished stage of attempts; None where it is not finished.
-
-    Attempts and tokens are those of all attempts that count, whoever had them made: a pilot, an anchor, an earlier run.
-    """
-    folder = attempts_of(part).folder_in(run)
-    manifest = read_manifest(folder)
-    if manifest is None:
-        return None
-    store = AttemptStore(run.folder / "attempts", attempt_key(folder), create=False)
-    tokens = 0
-    for index in range(manifest.shards):
-        counted = read_shard(folder, "verdicts", index).select("problem", "index")
-        attempts = store.read(counted["problem"].unique().to_list(), ["problem", "index", "tokens"])
-        tokens += int(attempts.join(counted, on=["problem", "index"], how="semi")["tokens"].sum() or 0)
-    return ActualCost(manifest.notes["counted"], tokens, manifest.notes["ms"] / 1000)
 
 
 def _run_filters(run: Run) -> StageResult:
@@ -212,9 +175,10 @@ async def _pilot(
     settings = difficulty_stage(run.recipe, part)
     with open_judge(run) as judge:
         async with policy:
-            sampler = Sampler(policy, store, judge, rule, total=pilot_problems.height)
+            budget = FailureBudget(settings.sampling.max_failed, pilot_problems.height, f"{part}.sampling.max_failed")
+            sampler = Sampler(policy, store, judge, rule, total=pilot_problems.height, budget=budget)
             requests = sampling_requests(pilot_problems, store, settings.band.attempts, judge)
-            sampled = [problem async for problem in sampler.run(requests)]
+            sampled = [problem async for problem in sampler.run(requests) if problem.refused is None]
     return sampled, sampler.progress.tokens_per_s or None
 
 
@@ -238,38 +202,10 @@ def print_plan(plans: Sequence[StagePlan]) -> None:
         table.add_column(title, overflow="fold", justify="left" if title in ("stage", "policy", "") else "right")
     for plan in plans:
         for label, cost in (("as set", plan.expected), ("all attempts", plan.without_early_stopping)):
-            cells = [_estimate_text(estimate) for estimate in (cost.attempts, cost.tokens, cost.hours, cost.price)]
+            cells = [estimate_text(estimate) for estimate in (cost.attempts, cost.tokens, cost.hours, cost.price)]
             table.add_row(plan.stage, plan.policy, f"{plan.problems:,}", label, *cells)
     console = Console(soft_wrap=True)
     console.print(table)
     for plan in plans:
         if plan.foreseen is not None:
             console.print(f"{plan.stage}, by its pilot: {plan.foreseen}", highlight=False, markup=False)
-
-
-def _estimate_text(estimate: CostEstimate | None) -> str:
-    if estimate is None:
-        return "unknown"
-    if estimate.low == estimate.high:
-        return _short(estimate.mean)
-    return f"{_short(estimate.mean)} ({_short(estimate.low)} to {_short(estimate.high)})"
-
-
-def _short(value: float) -> str:
-    """Return a number in three or four digits: 4.21 G, 233 k, 64."""
-    for size, unit in ((1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k")):
-        if value >= size:
-            return f"{value / size:.3g}{unit}"
-    return f"{value:.3g}"
-
-
-def compare_with_plan(run: Run) -> list[str]:
-    """Return one line per planned stage that has run: what was planned, and what it took."""
-    lines = []
-    for part, plan in stored_plan(run).items():
-        actual = actual_cost(run, part)
-        if actual is not None:
-            attempts, tokens = _estimate_text(plan.expected.attempts), _estimate_text(plan.expected.tokens)
-            spent = f"{_short(actual.attempts)} attempts and {_short(actual.tokens)} tokens in {actual.seconds:,.0f} s"
-            lines.append(f"{part}: planned {attempts} attempts and {tokens} tokens; took {spent}")
-    return lines

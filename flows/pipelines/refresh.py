@@ -25,7 +25,7 @@ from curation.difficulty.label_trust import suspect_labels
 from curation.difficulty.priors import as_priors
 from curation.difficulty.refresh import ROLLOUT_COUNTS, select_anchor, select_uncertain
 from curation.difficulty.refresh import VERSION as REFRESH_VERSION
-from curation.publish import export, review, versions
+from curation.publish import export, versions
 from curation.records import StoreError
 from curation.storage.locks import lock_folder
 from curation.storage.stages import Shard, StageFolder, atomic_write, file_digest, read_shard, read_table
@@ -52,7 +52,7 @@ from flows.run.observer import current_observer
 from flows.run.pipeline import read_results, run_pipeline, run_stage
 from flows.run.policies import open_policy
 from flows.run.policy_session import keep_open
-from flows.run.run_folder import Run, difficulty_stage, open_run
+from flows.run.run_folder import Run, difficulty_stage, open_run, verdicts_of_people
 from flows.run.stage import Kind, Results, Stage, StageResult, StageRun, shard_counts
 from flows.run.stage_priors import exact_priors
 from flows.stages.attempts import attempt_store, attempts_of, measured_on, stated_rates, stopping_rule
@@ -273,7 +273,7 @@ def _publish(run: RefreshedRun, published: _PublishedRun, results: Results) -> R
     judged = read_table(verdicts.folder, "verdicts")
     rule = _rule(run, results)
     failures = failed_verdicts(pass_rates.counted_verdicts(judged, rule))
-    new = decide_with_reviews(rates, settings, part, review.read_verdicts(run.folder), failures, rule)
+    new = decide_with_reviews(rates, settings, part, verdicts_of_people(run), failures, rule)
     if run.recipe.labels.rule == "posterior":
         new = suspect_labels(
             new, current_labels(run, published.results, verdicts.folder.name), run.recipe.labels.drop_above

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import polars as pl
@@ -23,11 +23,12 @@ from curation.difficulty.priors import as_priors
 from curation.records import DECISION, AttemptKey, StoreError
 from curation.storage import attempts
 from curation.storage.stages import atomic_write, read_table
-from flows.run.policies import check_policy, open_policy, policy_name
+from flows.run import retries
+from flows.run.policies import check_policy, open_sampling_policy, policy_name
 from flows.run.policy_session import policy_session
 from flows.run.run_folder import PARTS, Run, difficulty_stage
 from flows.run.sampling_session import SamplingSession, read_priors
-from flows.run.stage import Kind, Stage, StageResult, StageRun
+from flows.run.stage import Kind, Stage, StageResult, StageRun, refusal_retries
 from flows.run.stage_priors import RATES, PriorLearner, prior_learner
 from flows.stages.judging import open_judge
 
@@ -67,11 +68,12 @@ def stopping_digest(settings: DifficultyStage) -> str:
 def make_attempts(job: StageRun) -> StageResult:
     """Sample the stage's policy on every problem, and judge its attempts, until each problem is decided.
 
-    Attempts that are in the store are not sampled again.
+    Attempts that are in the store are not sampled again. Problems that were refused are set aside, and asked for again
+    by later runs (`flows.run.retries`).
     """
     run, part = job.run, job.stage.part
     settings = difficulty_stage(run.recipe, part)
-    policy = open_policy(settings.policy, run.recipe_folder)
+    policy = open_sampling_policy(settings, run.recipe_folder)
     store = attempts.AttemptStore(run.folder / "attempts", policy.key, policy.about)
     with open_judge(run) as judge:
         key, judged_with = asdict(policy.key), judged_by(run, part, judge.version)
@@ -91,7 +93,9 @@ def make_attempts(job: StageRun) -> StageResult:
             policy_session(policy, settings.policy) as opened,
             SamplingSession(run, job.stage, job.problems, folder, opened, store, judge, rule, learner) as session,
         ):
-            result = job.shard_by_shard(folder, session.shard)
+            result = retries.retry_failed(
+                job, folder, partial(job.shard_by_shard, folder, session.shard), session.again
+            )
     if not (result.reused and (result.folder / JUDGED_BY).exists()):
         atomic_write(result.folder / KEY, json.dumps(key) + "\n")
         atomic_write(result.folder / JUDGED_BY, json.dumps(judged_with) + "\n")
@@ -232,6 +236,7 @@ def attempts_of(part: str) -> Stage:
         enabled=is_enabled,
         check=check,
         describe=describe,
+        retries=refusal_retries(part),
         part=part,
         task="attempts",
     )

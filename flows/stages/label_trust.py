@@ -17,13 +17,12 @@ from curation.config import LabelSettings
 from curation.difficulty import label_trust
 from curation.difficulty.label_check import PlantedCheck, accused_by_votes, check_by_planting, decided_by_votes
 from curation.difficulty.label_votes import label_votes, source_votes
-from curation.publish import review
 from curation.records import DropReason
 from curation.storage.stages import Shard, read_manifest, read_shard, read_table
 from flows.run.lookup import rows_of
 from flows.run.pipeline import read_result
 from flows.run.progress import note, warn
-from flows.run.run_folder import Run
+from flows.run.run_folder import Run, verdicts_of_people
 from flows.run.stage import Kind, Results, Stage, StageResult, StageRun
 from flows.stages.attempts import part_title
 from flows.stages.llm_judge import final_verdicts
@@ -36,7 +35,7 @@ def weigh_labels(job: StageRun) -> StageResult:
     parts = run.parts[: run.parts.index(part) + 1]
     verdicts = [job.results[final_verdicts(run, name)] for name in parts]
     near = job.results.get(NEAR_DEDUP)
-    reviews = review.read_verdicts(run.folder)
+    reviews = verdicts_of_people(run)
     accepted = sorted(name for name, verdict in reviews.items() if verdict.answer is not None)
     read = [job.problems, *verdicts, *([near] if near is not None else [])]
     version, settings = label_trust.VERSION, f"{run.recipe.seed} {run.recipe.labels.drop_above} {' '.join(accepted)}"
@@ -130,7 +129,7 @@ def current_labels(run: Run, filters: Results, verifier: str) -> pl.DataFrame:
     if run.version_folder is not None:
         folders.append(final_verdicts(run, run.parts[-1]).folder_in(run, verifier))
     frames = [read_table(folder, "verdicts") for folder in folders if read_manifest(folder) is not None]
-    reviews = review.read_verdicts(run.folder)
+    reviews = verdicts_of_people(run)
     accepted = sorted(name for name, verdict in reviews.items() if verdict.answer is not None)
     problems = read_table(filters.problems.folder, "kept", ["id"])["id"]
     drop_above = run.recipe.labels.drop_above if run.recipe.labels.rule == "posterior" else None

@@ -39,6 +39,7 @@ REASON_WORDS: Mapping[str, str] = {
     DropReason.CONTAMINATED: "overlaps with a benchmark",
     DropReason.FAULTY_PREMISES: "premises missing or contradictory, by a model's votes",
     DropReason.REJECTED: "rejected by a person",
+    DropReason.SAMPLING_FAILED: "refused by the model's servers",
     DropReason.TOO_FEW_ATTEMPTS: "too few attempts",
     DropReason.SUSPECTED_WRONG_LABEL: "suspected wrong label",
     DropReason.NEVER_SOLVED: "never solved",

@@ -9,9 +9,11 @@ import pytest
 
 from curation.config import Band
 from curation.difficulty.early_stopping import StoppingRule
+from curation.difficulty.open_problems import SampledProblem, SamplingRequest
 from curation.difficulty.progress import SamplingProgress
-from curation.difficulty.sampling import SampledProblem, Sampler, SamplingRequest
-from curation.records import Completion, Domain, Outcome, PolicyError, PromptRequest
+from curation.difficulty.sampling import Sampler
+from curation.policies.failure_budget import FailureBudget
+from curation.records import Completion, Domain, Outcome, PolicyError, PromptRequest, RequestRefused
 from curation.storage.attempts import AttemptStore
 from curation.verify.math_judge import JudgeTask, MathJudge, Response
 from tests.curation.drawn import KEY, Drawn, decisions, problems, sample
@@ -190,3 +192,52 @@ def test_an_answer_on_which_the_verifier_fails_is_compared_once_and_never_ends_t
     assert [sampled.verdicts[index].outcome.value for index in range(16)] == ["wrong", "timeout"] * 8
     assert decisions([sampled], rule)["reason"].to_list() == ["verifier_failed"]
     assert sampler.progress.dropped == {"verifier_failed": 1}
+
+
+class Refusing(Drawn):
+    """Refuses one attempt at every fifth problem, whenever it is asked."""
+
+    async def answer(self, problem: PromptRequest, index: int) -> Completion | None:
+        completion = await super().answer(problem, index)
+        if int(problem.id[1:]) % 5 == 2 and index == 3:
+            raise RequestRefused("400", f"the server refuses {problem.id}")
+        return completion
+
+
+def test_refused_problems_end_alike_however_quick_their_attempts_are(tmp_path: Path) -> None:
+    rule, budget = StoppingRule(Band()), FailureBudget(1.0, 40, "max_failed")
+    whole, _ = sample(Drawn(), tmp_path / "whole", rule, problems())
+    found = []
+    for name, policy, ahead in [
+        ("slow", Refusing(0.002, in_flight=4), False),
+        ("quick", Refusing(0.001, in_flight=64), False),
+        ("ahead", Refusing(0.02, in_flight=500), True),
+    ]:
+        sampled, sampler = sample(policy, tmp_path / name, rule, problems(), ahead=ahead, budget=budget)
+        found.append([(one.problem, one.verdicts, one.is_decided, str(one.refused)) for one in sampled])
+        refused = [one for one in sampled if one.refused is not None]
+        assert {one.problem for one in refused} <= {f"p{number:02}" for number in range(2, 40, 5)}
+        assert sampler.progress.dropped["sampling_failed"] == len(refused) > 4
+        assert all(one.refused and one.refused[0] == 3 and set(one.verdicts) == {0, 1, 2} for one in refused)
+    assert found[0] == found[1] == found[2]
+    for one, undisturbed in zip(sampled, whole, strict=True):  # who stops before the refused attempt is not touched
+        assert one.refused is not None or one.verdicts == undisturbed.verdicts
+    store = AttemptStore(tmp_path / "slow", KEY)
+    assert set(store.refusals()["problem"]) == {one.problem for one in refused}
+    store.close()
+    again, _ = sample(Drawn(), tmp_path / "slow", rule, problems())
+    assert [(one.verdicts, one.is_decided, one.refused) for one in again] == [
+        (one.verdicts, one.is_decided, None) for one in whole
+    ]
+    store = AttemptStore(tmp_path / "slow", KEY)
+    assert store.refusals().is_empty()  # all of them have been made since
+    store.close()
+
+
+def test_without_a_budget_a_refusal_ends_sampling_and_loses_nothing(tmp_path: Path) -> None:
+    with pytest.raises(PolicyError, match="problems were refused"):
+        sample(Refusing(0.001), tmp_path, StoppingRule(Band()), problems())
+    store = AttemptStore(tmp_path, KEY)
+    assert store.height > 0
+    assert store.refusals().height >= 1
+    store.close()

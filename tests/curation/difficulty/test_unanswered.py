@@ -10,7 +10,8 @@ import pytest
 
 from curation.config import Band
 from curation.difficulty.early_stopping import StoppingRule
-from curation.difficulty.sampling import Sampler, SamplingRequest
+from curation.difficulty.open_problems import SamplingRequest
+from curation.difficulty.sampling import Sampler
 from curation.difficulty.sampling_tables import stored_answers
 from curation.difficulty.unanswered import MIN_RESPONSES, ResponseTally, UselessResponses
 from curation.records import Completion, PromptRequest

@@ -13,8 +13,9 @@ import pytest
 from curation.difficulty.early_stopping import OutcomeCounts, StoppingRule
 from curation.difficulty.priors import as_priors
 from curation.storage.stages import read_table
-from flows.cli.plan import actual_cost, plan_recipe
+from flows.cli.plan import plan_recipe
 from flows.cli.refresh import refresh_run
+from flows.pipelines.planned_costs import actual_cost
 from flows.pipelines.refresh import summarise_refresh
 from flows.publish.versions import decisions_of
 from flows.run.run_folder import difficulty_stage, open_run
