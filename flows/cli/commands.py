@@ -120,20 +120,20 @@ def _template_lines(rows: Sequence[StageStatus]) -> Iterator[str]:
 
 
 def _failure_lines(run: Run, verifier: str) -> Iterator[str]:
-    """Yield a line on each stage in which the verifier failed on something, and on what becomes of it."""
+    """Yield a line on each stage in which something failed that later runs try again, and on what becomes of it."""
     for stage in pipeline_of(run.recipe).stages_of(run):
         folder = stage.folder_in(run, verifier)
         failures = retries.failures_left(folder)
         if not failures:
             continue
-        pending, most = retries.pending_round(folder), run.recipe.verify.retries
+        pending, most = retries.pending_round(folder), stage.retries.rounds(run)
         if pending:
-            becomes = f"the next run judges them again (retry {pending} of {most})"
+            becomes = f"the next run {stage.retries.verb} them again (retry {pending} of {most})"
         elif retries.last_round(folder) >= most:
-            becomes = "no further run judges them again; raise verify.retries, or verify.limit_s to judge all anew"
+            becomes = f"no further run {stage.retries.verb} them again; {stage.retries.more}"
         else:
             becomes = "`goldilocks explain` names them"
-        yield f"{stage.title}: verdicts on which the verifier failed: {failures:,}; {becomes}"
+        yield f"{stage.title}: {stage.retries.what}: {failures:,}; {becomes}"
 
 
 def _add_stage(table: Table, stage_status: StageStatus) -> None:

@@ -9,26 +9,38 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 
-from curation.difficulty.planning import CostRates, PilotProblem, StagePlan, plan_stage
-from curation.difficulty.sampling import SampledProblem, Sampler
+from curation.difficulty.early_stopping import StoppingRule
+from curation.difficulty.open_problems import SampledProblem
+from curation.difficulty.planning import (
+    CostRates,
+    ForeseenSampling,
+    PilotProblem,
+    StagePlan,
+    plan_stage,
+)
+from curation.difficulty.priors import as_priors
+from curation.difficulty.sampling import Sampler
+from curation.policies.failure_budget import FailureBudget
 from curation.records import ConfigError, Policy
 from curation.storage.attempts import AttemptStore
 from curation.storage.locks import lock_folder
 from curation.storage.stages import atomic_write, read_table
 from flows.pipelines.by_recipe import pipeline_of
 from flows.pipelines.planned_costs import PLAN, estimate_text, stored_plan
-from flows.run.pipeline import run_pipeline
+from flows.run.pipeline import read_result, run_pipeline
 from flows.run.policies import open_policy
 from flows.run.run_folder import Run, difficulty_stage, new_run
 from flows.run.sampling_session import sampling_requests
 from flows.run.stage import StageResult
-from flows.stages.attempts import stopping_rule
+from flows.run.stage_priors import PriorLearner
+from flows.stages.attempts import stage_learner, stopping_rule
+from flows.stages.decisions import decisions_of
 from flows.stages.judging import open_judge
 
 PILOT = 64
@@ -55,12 +67,10 @@ def plan_recipe(
         if not problems.manifest.kept:
             raise ConfigError(f"{recipe}: the filters keep no problem, so there is nothing to plan.")
         kept = read_table(problems.folder, "kept")
-        count = min(pilot, kept.height)
-        pilot_problems = kept[[number * kept.height // count for number in range(count)]]
         if run.recipe.grader is None:
-            plans = [_plan(run, part, pilot_problems, kept.height) for part in run.parts]
+            plans = [_plan(run, part, problems.folder, kept, pilot) for part in run.parts]
         else:
-            first_plan = _plan(run, run.parts[0], pilot_problems, kept.height)
+            first_plan = _plan(run, run.parts[0], problems.folder, kept, pilot)
             plans = [first_plan, *(_as_piloted(run, part, first_plan) for part in run.parts[1:])]
         atomic_write(run.folder / PLAN, json.dumps([plan.row() for plan in plans], indent=1) + "\n")
     return plans
@@ -72,13 +82,29 @@ def _run_filters(run: Run) -> StageResult:
     return run_pipeline(run, [stage for stage in stages if stage.is_planned]).problems
 
 
-def _plan(run: Run, part: str, pilot_problems: pl.DataFrame, problems: int) -> StagePlan:
+def _plan(run: Run, part: str, folder: Path, kept: pl.DataFrame, pilot: int) -> StagePlan:
+    """Return the plan of a stage from a pilot of so many problems.
+
+    Where the stage will learn priors from an anchor, the pilot are problems of that anchor, sampled as the run samples
+    them; what earlier stages and sources say of the others comes in as it does there.
+
+    Args:
+        folder, kept: the problems that the filters keep.
+    """
     settings = difficulty_stage(run.recipe, part)
     policy = open_policy(settings.policy, run.recipe_folder)
+    rule = stopping_rule(settings)
+    problems = kept.height
+    learner = stage_learner(run, part, folder, _decided(run, part), rule, policy.key.policy)
+    if learner is not None:
+        kept = kept.filter(pl.col("id").is_in(list(learner.anchor)))
+        rule = learner.exact
+    count = min(pilot, kept.height)
+    pilot_problems = kept[[number * kept.height // count for number in range(count)]]
     store = AttemptStore(run.folder / "attempts", policy.key, policy.about)
     try:
-        sampled, speed = asyncio.run(_pilot(run, part, pilot_problems, policy, store))
-        tokens = _tokens_by_problem(store, sampled)
+        sampled, speed = asyncio.run(_pilot(run, part, pilot_problems, policy, store, rule))
+        tokens = _tokens_by_attempt(store, sampled)
         store.compact()
     finally:
         store.close()
@@ -93,8 +119,37 @@ def _plan(run: Run, part: str, pilot_problems: pl.DataFrame, problems: int) -> S
         getattr(settings.policy, "price_in", None),
         prompt_tokens,
     )
-    pilot = [PilotProblem(len(item.verdicts), tokens.get(item.problem, 0)) for item in sampled]
-    return plan_stage(part, policy.key.policy, problems, settings.band.attempts, pilot, rates)
+    pilots = [PilotProblem(len(item.verdicts), sum(tokens[item.problem].values())) for item in sampled]
+    foreseen = _foreseen(learner, sampled, tokens) if learner is not None else None
+    return plan_stage(part, policy.key.policy, problems, settings.band.attempts, pilots, rates, foreseen=foreseen)
+
+
+def _decided(run: Run, part: str) -> list[StageResult]:
+    """Return the decisions of the stages before, as far as this run folder has them by today's verifier."""
+    with open_judge(run) as judge:
+        found = (
+            read_result(decisions_of(earlier), run, judge.version) for earlier in run.parts[: run.parts.index(part)]
+        )
+        return [result for result in found if result is not None]
+
+
+def _foreseen(
+    learner: PriorLearner, sampled: Sequence[SampledProblem], tokens: Mapping[str, Mapping[int, int]]
+) -> ForeseenSampling:
+    """Return how the stage will stop by what the pilot and all earlier attempts tell of its problems."""
+    learnt = learner.learn(sampled)
+    others = learnt.table.filter(~pl.col("problem").is_in(list(learner.anchor)))["problem"]
+    rule = learner.rule
+    if learnt.hold:
+        rule = rule.given(as_priors(pl.concat([learnt.of_anchor, learnt.table])))
+    stopped = []
+    for item in sampled:
+        requested = rule.of(item.problem).stopping_point(learner.outcomes(item.verdicts)).requested
+        made = [index for index in item.verdicts if index < requested]
+        stopped.append(PilotProblem(len(made), sum(tokens[item.problem].get(index, 0) for index in made)))
+    expected = tuple(rule.of(item.problem).expectation().attempts for item in sampled)
+    total = sum(rule.of(name).expectation().attempts for name in others)
+    return ForeseenSampling(len(learner.anchor), tuple(stopped), expected, total, learnt.sentence)
 
 
 def _as_piloted(run: Run, part: str, first: StagePlan) -> StagePlan:
@@ -114,29 +169,27 @@ def _as_piloted(run: Run, part: str, first: StagePlan) -> StagePlan:
 
 
 async def _pilot(
-    run: Run, part: str, pilot_problems: pl.DataFrame, policy: Policy, store: AttemptStore
+    run: Run, part: str, pilot_problems: pl.DataFrame, policy: Policy, store: AttemptStore, rule: StoppingRule
 ) -> tuple[list[SampledProblem], float | None]:
     """Sample the pilot; return its problems, and its tokens per second: None where no token was made."""
     settings = difficulty_stage(run.recipe, part)
-    rule = stopping_rule(settings)
     with open_judge(run) as judge:
         async with policy:
-            sampler = Sampler(policy, store, judge, rule, total=pilot_problems.height)
+            budget = FailureBudget(settings.sampling.max_failed, pilot_problems.height, f"{part}.sampling.max_failed")
+            sampler = Sampler(policy, store, judge, rule, total=pilot_problems.height, budget=budget)
             requests = sampling_requests(pilot_problems, store, settings.band.attempts, judge)
-            sampled = [problem async for problem in sampler.run(requests)]
+            sampled = [problem async for problem in sampler.run(requests) if problem.refused is None]
     return sampled, sampler.progress.tokens_per_s or None
 
 
-def _tokens_by_problem(store: AttemptStore, sampled: Sequence[SampledProblem]) -> dict[str, int]:
-    """Return, per problem, the tokens of the attempts that count."""
-    counted = pl.DataFrame(
-        [(item.problem, index) for item in sampled for index in item.verdicts],
-        schema={"problem": pl.String, "index": pl.Int32},
-        orient="row",
-    )
-    attempts = store.read([item.problem for item in sampled], ["problem", "index", "tokens"])
-    tokens = attempts.join(counted, on=["problem", "index"], how="semi").group_by("problem").agg(pl.col("tokens").sum())
-    return dict(tokens.iter_rows())
+def _tokens_by_attempt(store: AttemptStore, sampled: Sequence[SampledProblem]) -> dict[str, dict[int, int]]:
+    """Return, per problem and index, the tokens of the attempts that count."""
+    tokens: dict[str, dict[int, int]] = {item.problem: {} for item in sampled}
+    counted = {item.problem: item.verdicts for item in sampled}
+    for problem, index, length in store.read(list(tokens), ["problem", "index", "tokens"]).iter_rows():
+        if index in counted[problem]:
+            tokens[problem][index] = length or 0
+    return tokens
 
 
 def print_plan(plans: Sequence[StagePlan]) -> None:
@@ -151,4 +204,8 @@ def print_plan(plans: Sequence[StagePlan]) -> None:
         for label, cost in (("as set", plan.expected), ("all attempts", plan.without_early_stopping)):
             cells = [estimate_text(estimate) for estimate in (cost.attempts, cost.tokens, cost.hours, cost.price)]
             table.add_row(plan.stage, plan.policy, f"{plan.problems:,}", label, *cells)
-    Console(soft_wrap=True).print(table)
+    console = Console(soft_wrap=True)
+    console.print(table)
+    for plan in plans:
+        if plan.foreseen is not None:
+            console.print(f"{plan.stage}, by its pilot: {plan.foreseen}", highlight=False, markup=False)
