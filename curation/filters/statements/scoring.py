@@ -22,11 +22,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from curation.filters.statements.features import FEATURES
+from curation.filters.statements.features import FEATURES, prepared
 from curation.filters.statements.ngrams import BUCKETS, hashed
 
-FEATURE_RULES = ("missing_figure", "no_task")
-"""Rules whose precision on labelled rows is below what drops a row alone: what they find is a feature here."""
+FEATURE_RULES = ("choices", "missing_figure", "no_task")
+"""Rules whose precision on labelled rows is below what drops a row alone: what they find is a feature here. Of
+`choices`, words in the question that only make it doubtful that it stands alone.
+"""
 OF_OPENED = ("no_task",)
 """Those that err where options were taken away, and with them the place for the letter: elsewhere they drop a row."""
 
@@ -64,7 +66,7 @@ def classifier() -> Classifier:
 def named_features(rows: pl.DataFrame) -> Floats:
     """Return a row of zeros and ones for each row, a column for each of `NAMES`."""
     columns = [feature.fill_null(False).alias(name) for name, feature in FEATURES.items()]
-    return rows.select(*columns, *FEATURE_RULES).cast(pl.Float64).to_numpy()
+    return prepared(rows).select(*columns, *FEATURE_RULES).cast(pl.Float64).to_numpy()
 
 
 def gram_features(rows: pl.DataFrame) -> tuple[Places, Places, Floats]:
