@@ -194,6 +194,8 @@ _ENVIRONMENT = re.compile(
     r"\\(?:begin|end)\{(?:align\*?|aligned|array|tabular|enumerate|itemize|multicols|choices|gather\*?|equation\*?)\}(?:\{[^{}]*\})*|\\item\b|\\\]\s*$"
 )
 _ALL_TEXT = re.compile(r"\\(?:text|textbf|mathrm|textrm|mbox)\s*\{([^{}]*)\}")
+_FINAL_SIGN = re.compile(r"(?<=[\w})$%°])\s*[.。．,，、]$")
+_BARE_FORMULA = re.compile(r"\\[a-zA-Z]|\^|_\{|_\d")
 _MONEY = re.compile(r"^-?\$\s?\d[^$]*$")
 _LABEL_AGAIN = re.compile(r"^\s*[(（]?\s*([A-J])\s*[)）.．:、]\s*(?=\S)")
 
@@ -214,11 +216,11 @@ def tidy_option(option: str) -> str:
         elif text.count(opening) > text.count(closing) and text.startswith(opening) and opening != "{":
             text = text.removeprefix(opening)
     text = _EDGE.sub("", text).strip()
-    text = re.sub(r"(?<=[\w})$%°])\s*[.。．,，、]$", "", text)
+    text = _FINAL_SIGN.sub("", text)
     words = _ALL_TEXT.fullmatch(text)
     if words:
         return words.group(1).strip()
-    if "$" not in text.replace("\\$", "") and "\\(" not in text and re.search(r"\\[a-zA-Z]|\^|_\{|_\d", text):
+    if "$" not in text.replace("\\$", "") and "\\(" not in text and _BARE_FORMULA.search(text):
         return f"${text}$"
     return text
 

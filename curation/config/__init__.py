@@ -8,6 +8,7 @@ here. `loading` reads them from TOML and says what is wrong with them; `old_keys
 """
 
 from curation.config.base import Settings, to_plain
+from curation.config.bench import Bench
 from curation.config.difficulty import Band, DifficultyStage, LabelSettings, SecondBand, SecondStage
 from curation.config.engines import EngineSettings, ServerSettings
 from curation.config.filters import (
@@ -41,6 +42,7 @@ from curation.config.sources import Column, Pick, ProblemColumns, SolveRate, Sou
 __all__ = [
     "AttemptColumns",
     "Band",
+    "Bench",
     "Benchmark",
     "Column",
     "ConsistencySettings",

@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from curation.config.base import Settings
+from curation.config.embeddings import EmbedderSettings, MiniLmEmbedder
 from curation.response_formats import ANY, MEANING, checked_format
 
 ResponseFormat = Annotated[str, AfterValidator(checked_format)]
@@ -128,6 +129,12 @@ class DecontaminationSettings(Settings):
     """Decontamination: problems too close to a benchmark leave. Nothing is looked for where no benchmark is named."""
 
     against: tuple[Benchmark, ...] = Field((), strict=False, description="The benchmarks.")
+    benches: tuple[str, ...] = Field(
+        (),
+        description="Benches whose problems are benchmarks too: ready ones of `goldilocks evaluate` by their names, as "
+        "in `aime24`, or bench files, relative to the recipe's folder.",
+        exclude_if=lambda benches: not benches,
+    )
     methods: tuple[Literal["ngram", "words", "embedding"], ...] = Field(
         ("ngram", "words"),
         min_length=1,
@@ -154,11 +161,15 @@ class DecontaminationSettings(Settings):
     )
     cosine: float = Field(0.77, gt=0, le=1, description="Least cosine of the sentence vectors. Not in the paper.")
     program_cosine: float = Field(
-        0.54,
+        0.72,
         gt=0,
         le=1,
-        description="The same in the code pipeline, where vectors say less: least mean of the two cosines, that of the "
-        "vectors and that of the words. Not in the paper.",
+        description="The same in the code pipeline, where vectors are those of docstrings and comments. Not in the "
+        "paper.",
+    )
+    embedder: EmbedderSettings = Field(
+        default_factory=MiniLmEmbedder,
+        description="Who computes sentence vectors; `minilm` where absent. `cosine` fits that model: measure another.",
     )
     candidates: float = Field(
         0.15,

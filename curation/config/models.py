@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from curation.config.base import Settings
 from curation.config.policies import PolicySettings
+from curation.config.sampling import DEFAULT_MAX_FAILED, MaxFailed
 
 
 class PremisesSettings(Settings):
@@ -27,6 +28,7 @@ class PremisesSettings(Settings):
     min_votes: int = Field(
         3, ge=1, description="Fewest readable votes for a decision; with fewer the problem is kept. Not in the paper."
     )
+    max_failed: MaxFailed = DEFAULT_MAX_FAILED
 
     @model_validator(mode="after")
     def _reachable(self) -> Self:
@@ -91,6 +93,7 @@ class LlmJudgeSettings(Settings):
         "Another share asks nobody again. Not in the paper.",
     )
     min_votes: int = Field(2, ge=1, description="Fewest readable votes for a decision. Not in the paper.")
+    max_failed: MaxFailed = DEFAULT_MAX_FAILED
     max_calls: int | None = Field(
         None,
         ge=1,
@@ -117,3 +120,4 @@ class RewritingSettings(Settings):
     policy: PolicySettings | None = Field(
         None, description="A model that rewrites multiple choice into open questions; nobody is asked where absent."
     )
+    max_failed: MaxFailed = DEFAULT_MAX_FAILED

@@ -1,8 +1,14 @@
 """Old keys of a recipe and the new ones, a line each; `curation.config.renaming` says how they are written."""
 
+_SIMILARITY = "decontamination.words | a cosine of rare words, on another scale than MinHash's (0.6 by default)"
+
 RECIPE: dict[str, str] = {
     "near_duplicates": "near_dedup",
     "contamination": "decontamination",
+    "contamination.methods.* = minhash": "decontamination.methods.* = words",
+    "decontamination.methods.* = minhash": "decontamination.methods.* = words",
+    "contamination.similarity": _SIMILARITY,
+    "decontamination.similarity": _SIMILARITY,
     "code.matrix": "code.execution_matrix",
     "code.generation": "code.test_generation",
     "code.twins": "code.language_variants",

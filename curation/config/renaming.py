@@ -7,6 +7,7 @@ A model that recipes begin with (`Recipe`, `TrainRecipe`) has a table ``renamed`
     "sources.*.columns.statement": "sources.*.columns.problem"          at any position of a list
     "**.policy.per_server": "**.policy.requests_per_server"             in whatever table a policy stands
     "flow = curate-math": "flow = math"                                 a value: as TOML, or text where it is not TOML
+    "dedup.similarity": "dedup.words | a cosine: another scale"         what stands behind the bar is said besides
 
 ``*`` stands for any characters within one step of the key, ``**.`` for any steps or none; the new key repeats them in
 their order. The first line that fits a key counts, so a line of a setting stands before the line of its table. Old keys
@@ -36,7 +37,9 @@ def _sentence(key: str, value: object, renamed: Mapping[str, str]) -> str | None
         match = key_pattern(old_key).fullmatch(key)
         if match is None or (by_value and not _is_equal(toml_value(old_value), value)):
             continue
-        return f"`{key}{by_value}{old_value}` is now `{_fill_wildcards(new, match.groups())}`."
+        new_key, _, remark = new.partition(" | ")
+        sentence = f"`{key}{by_value}{old_value}` is now `{_fill_wildcards(new_key, match.groups())}`"
+        return f"{sentence}: {remark}." if remark else f"{sentence}."
     return None
 
 

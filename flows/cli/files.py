@@ -11,8 +11,8 @@ import polars as pl
 from rich.console import Console
 
 from curation.config import Source
+from curation.embeddings.minilm import require_embeddings
 from curation.filters.decontamination import METHODS, OverlapSettings, contamination_file
-from curation.filters.dedup.embeddings import require_embeddings
 from curation.filters.statements import classify
 from curation.publish.export_formats import export_set
 from curation.records import ConfigError
@@ -129,7 +129,8 @@ def decontaminate_file(
     """Write which rows of a file are contaminated by benchmarks, and print the counts."""
     unknown = [method for method in methods if method not in METHODS]
     if unknown:
-        raise ConfigError(f"--method {unknown[0]}: the methods are {', '.join(METHODS)}.")
+        renamed = "; minhash is now words" if unknown[0] == "minhash" else ""
+        raise ConfigError(f"--method {unknown[0]}: the methods are {', '.join(METHODS)}{renamed}.")
     if "embedding" in methods:
         require_embeddings()
     settings = OverlapSettings(methods=tuple(methods)) if methods else OverlapSettings()

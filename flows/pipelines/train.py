@@ -13,6 +13,7 @@ from pathlib import Path
 
 from curation.records import GoldilocksError
 from flows.run.training import check, train
+from training.optimisation.distributed import end_process
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -38,4 +39,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    end_process(main())

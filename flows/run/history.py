@@ -2,12 +2,15 @@
 
 `DIR/history.jsonl` has a line where a command begins and one where it ends, and between them one per stage that worked;
 a stage that was finished before is counted in the last line alone. A command without a last line was killed, or runs
-still. Times are seconds since 1970 and wall seconds.
+still. Times are seconds since 1970 and wall seconds; ``cpu_s`` is of this process and of those that it started and that
+have ended, ``peak_mb`` the most memory that this process ever had in memory, so far.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import resource
 import sys
 import time
 from collections.abc import Iterator
@@ -49,7 +52,7 @@ def timed(folder: Path, item: Item, work: Work) -> Work:
     """Return an item's work that writes down how long it took, within `recorded`."""
 
     def run() -> StageResult | None:
-        counts, begun = _reused.get(), time.monotonic()
+        counts, begun, busy = _reused.get(), time.monotonic(), _cpu_s()
         result = work()
         if counts is None:
             return result
@@ -58,6 +61,7 @@ def timed(folder: Path, item: Item, work: Work) -> Work:
             tell(f"{result.stage.title:<24} was finished before: {result.manifest.kept:,} rows in {result.folder}")
             return result
         line: dict[str, Any] = {"stage": item.name, "state": FINISHED, "seconds": _since(begun)}
+        line |= {"cpu_s": round(_cpu_s() - busy, 2), "peak_mb": _peak_mb()}
         if result is not None:
             line |= {"in": result.manifest.rows_in, "kept": result.manifest.kept}
         _write(folder, line)
@@ -86,6 +90,11 @@ def last_command(folder: Path) -> str | None:
     return words + (f"; {end['error']}" if end is not None and "error" in end else "")
 
 
+def stage_seconds(folder: Path) -> dict[str, float]:
+    """Return the wall seconds that each stage's last work took."""
+    return {line["stage"]: line["seconds"] for line in _lines(folder) if "stage" in line}
+
+
 def last_lines(folder: Path) -> list[dict[str, Any]]:
     """Return the lines of the last command in a run folder, its beginning first."""
     lines = _lines(folder)
@@ -99,6 +108,15 @@ def _took(line: dict[str, Any]) -> str:
 
 def _since(begun: float) -> float:
     return round(time.monotonic() - begun, 3)
+
+
+def _cpu_s() -> float:
+    used = os.times()
+    return used.user + used.system + used.children_user + used.children_system
+
+
+def _peak_mb() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // (1 << 10)  # KiB on Linux
 
 
 def _write(folder: Path, line: dict[str, Any]) -> None:

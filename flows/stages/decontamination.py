@@ -8,21 +8,24 @@ from pathlib import Path
 import polars as pl
 
 from curation.config import Benchmark, ProblemColumns, Recipe, Source
+from curation.embeddings.base import Embedder
+from curation.embeddings.kept import KeptVectors
 from curation.filters import decontamination
 from curation.filters.decontamination.overlap import BenchmarkIndex, OverlapSettings
-from curation.filters.dedup.embeddings import require_embeddings
 from curation.sources import problems as sources
 from curation.storage.stages import Shard, StageFolder, read_shard
+from flows.run.benches import as_benchmarks
+from flows.run.embedders import open_embedder
 from flows.run.run_folder import Run
 from flows.run.stage import Stage, StageResult, StageRun, shard_counts
 
 
 def find_contamination(job: StageRun) -> StageResult:
     """Drop problems that overlap with the recipe's benchmarks."""
-    settings, home, problems = job.recipe.decontamination, job.run.recipe_folder, job.problems.folder
+    settings, problems = job.recipe.decontamination, job.problems.folder
     digests = {
         f"benchmark {benchmark.name}": sources.source_digest(_as_source(benchmark), home)
-        for benchmark in settings.against
+        for benchmark, home in benchmarks_of(job.run)
     }
     folder = job.open(decontamination.VERSION, settings.digest(), job.problems, digests=digests)
     if (result := job.finished(folder)) is not None:
@@ -41,6 +44,17 @@ def find_contamination(job: StageRun) -> StageResult:
     return job.shard_by_shard(folder, work)
 
 
+def benchmarks_of(run: Run) -> list[tuple[Benchmark, Path]]:
+    """Return the benchmarks of a run, those of its benches too, each with the folder that its path refers to.
+
+    Raises:
+        ConfigError: there is no such bench.
+    """
+    settings = run.recipe.decontamination
+    given = [(benchmark, run.recipe_folder) for benchmark in settings.against]
+    return given + [found for name in settings.benches for found in as_benchmarks(name, run.recipe_folder)]
+
+
 def overlap_settings(recipe: Recipe) -> OverlapSettings:
     """Return how overlap is measured in a run of the recipe."""
     settings = recipe.decontamination
@@ -52,7 +66,7 @@ def overlap_settings(recipe: Recipe) -> OverlapSettings:
         coverage=settings.coverage,
         words=settings.words,
         cosine=settings.program_cosine if of_programs else settings.cosine,
-        blend=0.5 if of_programs else 0.0,
+        programs=of_programs,
         candidates=settings.candidates,
         figures=0.0 if of_programs else settings.figures,
         formulas=0.0 if of_programs else settings.formulas,
@@ -63,22 +77,24 @@ def overlap_settings(recipe: Recipe) -> OverlapSettings:
 def _measure(job: StageRun, overlap: OverlapSettings, digests: Mapping[str, str]) -> Path:
     """Return the folder of all scores that could count, measured now or in an earlier run with other thresholds."""
     place, problems = job.stage.folder_in(job.run), job.problems.folder
+    embedder = _embedder(job.run)
     made_from = {job.problems.name: job.problems.manifest.digest, **digests}
     folder = StageFolder(
         place.with_name(place.name + "-scores"),
         "decontamination.scores",
         decontamination.VERSION,
-        overlap.measured_with,
+        overlap.measured_with + (f" {embedder.name}" if embedder is not None else ""),
         made_from,
     )
     if folder.manifest() is not None:
         return folder.folder
     benchmarks = pl.concat(
         frame.select("row", "statement", benchmark=pl.lit(benchmark.name))
-        for benchmark in job.recipe.decontamination.against
-        for frame in sources.read_source(_as_source(benchmark), job.run.recipe_folder, job.recipe.shard_rows)
+        for benchmark, home in benchmarks_of(job.run)
+        for frame in sources.read_source(_as_source(benchmark), home, job.recipe.shard_rows)
     )
-    index = BenchmarkIndex(benchmarks, overlap)
+    kept = KeptVectors(embedder, place.with_name(place.name + "-vectors")) if embedder is not None else None
+    index = BenchmarkIndex(benchmarks, overlap, embedder, kept)
     for shard in range(len(shard_counts(problems))):
         index.count(read_shard(problems, "kept", shard, ["statement"])["statement"])
 
@@ -87,6 +103,12 @@ def _measure(job: StageRun, overlap: OverlapSettings, digests: Mapping[str, str]
         return Shard(frame.height, {"scores": index.scores(frame["statement"])}, kept_rows=frame.height)
 
     return job.shard_by_shard(folder, work).folder
+
+
+def _embedder(run: Run) -> Embedder | None:
+    """Return who computes vectors in a run; None where none are asked for."""
+    settings = run.recipe.decontamination
+    return open_embedder(settings.embedder, run.recipe_folder) if "embedding" in settings.methods else None
 
 
 def _as_source(benchmark: Benchmark) -> Source:
@@ -104,18 +126,17 @@ def _as_source(benchmark: Benchmark) -> Source:
 
 
 def _has_benchmarks(run: Run) -> bool:
-    return bool(run.recipe.decontamination.against)
+    return bool(run.recipe.decontamination.against or run.recipe.decontamination.benches)
 
 
 def _check(run: Run) -> None:
-    for benchmark in run.recipe.decontamination.against:
-        sources.check_source(_as_source(benchmark), run.recipe_folder)
-    if "embedding" in run.recipe.decontamination.methods:
-        require_embeddings()
+    for benchmark, home in benchmarks_of(run):
+        sources.check_source(_as_source(benchmark), home)
+    _embedder(run)
 
 
 def _describe(run: Run) -> Iterator[str]:
-    for benchmark in run.recipe.decontamination.against:
+    for benchmark, _ in benchmarks_of(run):
         yield f"benchmark {benchmark.name}: {benchmark.kind} {benchmark.path}, licence {benchmark.license}"
 
 

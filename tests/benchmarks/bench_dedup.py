@@ -2,6 +2,7 @@
 
     python tests/benchmarks/bench_dedup.py [DATA] [--rows 100000]
     python tests/benchmarks/bench_dedup.py [DATA] --stream 1000000 [--folder DIR] [--shard-rows 10000]
+    python tests/benchmarks/bench_dedup.py --made 10000000 [--folder DIR] [--shard-rows 20000]
 
 DATA holds the shared sets (default: $GOLDILOCKS_DATA, or shared/data beside the checkout). Rows are its math problems,
 then as many changed copies as are wanted, by four recipes in turn: ``typography`` (case, spaces, LaTeX spacing,
@@ -11,6 +12,10 @@ changed) and ``half`` (every other word replaced) are other problems.
 ``--stream`` writes so many rows as shards, another process doing it, and shows what finding their near duplicates
 takes: memory as the rows grow, disk, and the time of each step. Six rows of seven are templates (an original with new
 numbers and one word in ten replaced: other problems), one is a planted near copy of a row shortly before.
+
+``--made`` does the same with short rows that are made as they are read, so that only sketches lie on disk: half are
+drawn word by word, half are one of 1,000 frames with eight words of their own; every seventh is the row before it with
+one word replaced. With ``--folder`` a killed run goes on behind the last shard that it sketched.
 """
 
 from __future__ import annotations
@@ -28,7 +33,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
@@ -129,17 +136,66 @@ class Folder:
         return pl.read_parquet(self._files[index], columns=list(columns))
 
 
+class MadeRows:
+    """Short rows that are made anew whenever they are read, a function of the shard's number."""
+
+    words, frames = 24, 1000
+
+    def __init__(self, rows: int, shard_rows: int) -> None:
+        self._rows, self._shard_rows = rows, shard_rows
+        draw = np.random.default_rng(7)
+        letters = draw.integers(97, 123, (8000, 7), dtype=np.uint8)
+        self._vocabulary = pl.Series(["".join(map(chr, line)) for line in letters])
+        self._frames = draw.integers(0, len(self._vocabulary), (self.frames, self.words))
+
+    def __len__(self) -> int:
+        return -(-self._rows // self._shard_rows)
+
+    def read(self, index: int, columns: Sequence[str]) -> pl.DataFrame:
+        """Return these columns of one shard."""
+        first = index * self._shard_rows
+        at = np.arange(first, min(first + self._shard_rows, self._rows))
+        frame = pl.DataFrame({"row": at}, schema={"row": pl.Int64}).with_columns(
+            id=pl.format("p{}", "row"), source=pl.lit("a"), answer=pl.lit("1"), lang=pl.lit("en")
+        )
+        if "statement" in columns:
+            frame = frame.with_columns(statement=self._statements(index, at))
+        return frame.select(columns)
+
+    def _statements(self, index: int, at: NDArray[np.int64]) -> pl.Series:
+        draw = np.random.default_rng(index)
+        count, words = len(at), draw.integers(0, len(self._vocabulary), (len(at), self.words))
+        numbers = draw.integers(2, 5000, count)
+        framed = np.flatnonzero(draw.random(count) < 0.5)
+        own = draw.random((len(framed), self.words)) < 1 / 3
+        words[framed] = np.where(own, words[framed], self._frames[draw.integers(0, self.frames, len(framed))])
+        copies = np.flatnonzero(at % 7 == 6)
+        copies = copies[copies > 0]
+        words[copies], numbers[copies] = words[copies - 1], numbers[copies - 1]
+        words[copies, draw.integers(0, self.words, len(copies))] = draw.integers(0, len(self._vocabulary), len(copies))
+        texts = pl.DataFrame({f"w{place}": self._vocabulary[words[:, place]] for place in range(self.words)})
+        return texts.select(pl.concat_str([*texts.columns, pl.Series("n", numbers).cast(pl.String)], separator=" "))[
+            "w0"
+        ]
+
+
 def resident_mb() -> float:
     """Return the resident memory of this process, MB; files that it maps count."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE") / 1e6
 
 
 def stream(data: Path, folder: Path, rows: int, shard_rows: int) -> None:
-    """Print memory by rows, and disk and time by step."""
+    """Write the shards, and measure them."""
     writer = multiprocessing.get_context("spawn").Process(target=write_shards, args=(folder, data, rows, shard_rows))
     writer.start()
     writer.join()
-    shards, seen, steps = Folder(folder, rows, shard_rows), 0, []
+    measure(Folder(folder, rows, shard_rows), folder, rows, shard_rows)
+
+
+def measure(shards: Folder | MadeRows, folder: Path, rows: int, shard_rows: int) -> None:
+    """Print memory by rows, and disk and time by step."""
+    seen = 0
+    steps: list[tuple[str, float, float, int]] = []
     scratch = folder / "sketches"
     scratch.mkdir(exist_ok=True)
 
@@ -152,7 +208,7 @@ def stream(data: Path, folder: Path, rows: int, shard_rows: int) -> None:
     def advance(count: int) -> None:
         nonlocal seen
         seen += count
-        if seen % (10 * shard_rows) == 0 or seen == rows:
+        if seen % max(10 * shard_rows, rows // 50 // shard_rows * shard_rows) == 0 or seen == rows:
             print(f"{seen:>12,} rows sketched: {resident_mb():,.0f} MB resident", flush=True)
 
     start = step("start", (time.process_time(), time.perf_counter()))
@@ -164,6 +220,10 @@ def stream(data: Path, folder: Path, rows: int, shard_rows: int) -> None:
     members = near.cluster_members(shards, ranks, pairs, 0.75)
     step("clusters", start)
     print(f"{rows:,} rows, {pairs.height:,} similar pairs, {members.height:,} go; {disk:.2f} GB of sketches on disk")
+    if isinstance(shards, MadeRows):
+        planted_rows = pl.col("row") % 7 == 6
+        right = members.filter(planted_rows & (pl.col("kept_row") == pl.col("row") - 1)).height
+        print(f"planted {rows // 7:,}, found with the row that they copy {right:,}, others {members.height - right:,}")
     print(pl.DataFrame(steps, schema=["step", "cpu_s", "wall_s", "peak_mb"], orient="row"))
 
 
@@ -173,14 +233,19 @@ def main() -> None:
     parser.add_argument("data", nargs="?", type=Path, default=default)
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--stream", type=int, help="rows to be written as shards and read one at a time")
+    parser.add_argument("--made", type=int, help="short rows to be made as they are read")
     parser.add_argument("--shard-rows", type=int, default=10_000)
     parser.add_argument("--folder", type=Path, help="where the shards are kept; a temporary folder where absent")
     arguments = parser.parse_args()
-    if arguments.stream:
+    if arguments.stream or arguments.made:
         with tempfile.TemporaryDirectory() as scratch:
             folder = arguments.folder or Path(scratch)
             folder.mkdir(parents=True, exist_ok=True)
-            stream(arguments.data, folder, arguments.stream, arguments.shard_rows)
+            if arguments.made:
+                made = MadeRows(arguments.made, arguments.shard_rows)
+                measure(made, folder, arguments.made, arguments.shard_rows)
+            else:
+                stream(arguments.data, folder, arguments.stream, arguments.shard_rows)
         return
     rows = planted(statements(arguments.data), arguments.rows)
     start = time.perf_counter()

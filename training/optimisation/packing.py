@@ -11,8 +11,8 @@ Invariants: a sequence is never split; every sample is in exactly one micro-batc
 one after another, positions start at 0 in each, and `MicroBatch.cu_seqlens` tells the attention where they end. There
 are no padding tokens: "padding" is the room that stays empty, which a trainer with fixed shapes would fill.
 
-Not here: the attention that keeps sequences apart (`training.optimisation.attention`), the forward pass
-(`training.optimisation.logprobs`).
+Not here: which rank gets which (`training.optimisation.balancing`), the attention that keeps sequences apart
+(`training.optimisation.attention`), the forward pass (`training.optimisation.logprobs`).
 """
 
 from __future__ import annotations
@@ -220,46 +220,6 @@ def first_fit_decreasing(lengths: Sequence[int], settings: PackingSettings) -> l
             node //= 2
             free[node] = max(free[2 * node], free[2 * node + 1])
     return bins
-
-
-def distribute_micro_batches(
-    micro_batches: Sequence[Sequence[int]], lengths: Sequence[int], ranks: int
-) -> list[list[list[int]]]:
-    """Return micro-batches for each rank: equally many for all, with nearly equal work, as sharded models need.
-
-    Every sequence is dealt once. Where the number does not come out even, the fullest micro-batch of several sequences
-    is split; where none is left to split, ranks get empty ones, for which they must run a sample of weight 0.
-    A pure function: all ranks compute the same.
-    """
-    parts = [list(micro_batch) for micro_batch in micro_batches]
-    while len(parts) % ranks:
-        whole = [part for part in parts if len(part) > 1]
-        if not whole:
-            parts.append([])
-            continue
-        fullest = max(whole, key=lambda part: sum(lengths[index] for index in part))
-        parts.remove(fullest)
-        parts += [fullest[::2], fullest[1::2]]
-    loads = [sum(lengths[index] for index in part) for part in parts]
-    order = sorted(range(len(parts)), key=lambda number: -loads[number])
-    shares: list[list[list[int]]] = [[] for _ in range(ranks)]
-    for place, number in enumerate(order):
-        turn, seat = divmod(place, ranks)
-        shares[seat if turn % 2 == 0 else ranks - 1 - seat].append(parts[number])
-    return shares
-
-
-def collate_shares(
-    samples: Sequence[TrainingSample], micro_batches: Sequence[Sequence[int]], ranks: int, *, shared: bool
-) -> list[list[MicroBatch]]:
-    """Return each rank's micro-batches (`distribute_micro_batches`); an empty one has a sample that does not count."""
-    lengths = [sample.length for sample in samples]
-    first = min(samples, key=lambda sample: sample.length)
-    idle = replace(first, advantage=0.0, token_weight=0.0, mask=[False] * len(first.response_ids))
-    return [
-        [collate([samples[index] for index in indices] or [idle], tuple(indices), shared=shared) for indices in share]
-        for share in distribute_micro_batches(micro_batches, lengths, ranks)
-    ]
 
 
 def padding_share(micro_batches: Sequence[Sequence[int]], lengths: Sequence[int], room: int) -> float:

@@ -16,9 +16,10 @@ from torch.distributed.fsdp import FSDPModule
 from torch.distributed.tensor import DTensor
 
 from training.config import PackingSettings
+from training.optimisation.balancing import collate_shares
 from training.optimisation.distributed import DistributedContext, RankTask
 from training.optimisation.logprobs import PackedPolicy
-from training.optimisation.packing import MicroBatch, TrainingSample, collate_shares, plan_micro_batches
+from training.optimisation.packing import MicroBatch, TrainingSample, plan_micro_batches
 
 _FLIPPED = 53
 """`PolicyScorer.flip_weights`: one column in so many. A prime: it falls differently in tensors of the usual sizes."""
@@ -60,7 +61,7 @@ class PolicyScorer:
             update={"oversized": "alone", **({"single": True} if plain else {})}
         )
         bins = plan_micro_batches(samples, settings)
-        shares = collate_shares(samples, bins, self._ranks.world_size, shared=settings.shared)
+        shares = collate_shares(samples, bins, self._ranks.world_size, settings)
         value = (self.temperature if temperature is None else temperature, plain)
         logprobs: dict[int, Tensor] = self._ranks.run_on_all_ranks("logprobs", self.tasks, shares, value)
         return [logprobs[index] for index in range(len(samples))]

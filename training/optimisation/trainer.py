@@ -34,6 +34,7 @@ from training.objectives.step_statistics import (
     measured_over_ranks,
     policy_statistics,
 )
+from training.optimisation.balancing import collate_shares, waiting_share
 from training.optimisation.checkpoint_names import to_checkpoint_names
 from training.optimisation.distributed import DistributedContext, RankTask
 from training.optimisation.logprobs import PackedPolicy
@@ -42,7 +43,6 @@ from training.optimisation.nonfinite import nonfinite_gradient
 from training.optimisation.packing import (
     MicroBatch,
     TrainingSample,
-    collate_shares,
     model_tokens,
     padding_share,
     plan_micro_batches,
@@ -63,6 +63,7 @@ class TrainingError(GoldilocksError):
 class StepResult:
     """One optimiser step in numbers. ``padding_share`` is a share of the room. ``shared_prompt_share`` is that of the
     prompt and response tokens which the model did not read again, since they are of a prompt that it has read.
+    ``rank_waiting_share`` is `waiting_share`'s.
 
     ``statistics`` are the policy's (`policy_statistics`) and the objective's own, over all ranks.
     """
@@ -77,6 +78,7 @@ class StepResult:
     trained_tokens: int  # of responses, those that count
     seconds: float
     shared_prompt_share: float = 0.0
+    rank_waiting_share: float = 0.0
 
 
 class Trainer:
@@ -138,20 +140,23 @@ class Trainer:
         packing = self.packing
         lengths = [sample.length for sample in samples]
         bins = plan_micro_batches(samples, packing)
-        shares = collate_shares(samples, bins, self.ranks.world_size, shared=packing.shared)
-        read = sum(model_tokens(samples, indices, shared=packing.shared) for indices in bins)
+        shares = collate_shares(samples, bins, self.ranks.world_size, packing)
+        indices = [[part.sample_indices for part in share] for share in shares]
+        dealt = [part for share in indices for part in share]
+        read = sum(model_tokens(samples, part, shared=packing.shared) for part in dealt)
         loss, norm, statistics = self.ranks.run_on_all_ranks("step", self._work, shares, (settings, self.steps_taken))
         return StepResult(
             loss,
             norm,
             self._recipe.optim.learning_rate_at(self.steps_taken - 1),
             statistics,
-            padding_share(bins, lengths, packing.micro_batch_tokens),
-            len(bins),
+            padding_share(dealt, lengths, packing.micro_batch_tokens),
+            len(dealt),
             read,
             sum(len(sample.response_ids) if sample.mask is None else sum(sample.mask) for sample in samples),
             time.perf_counter() - begun,
             1 - read / sum(lengths),
+            waiting_share(indices, lengths),
         )
 
     def with_old_logprobs(self, samples: Sequence[TrainingSample]) -> list[TrainingSample]:
@@ -169,13 +174,16 @@ class Trainer:
         return state
 
     def throughput(self, figures: Sequence[StepResult]) -> dict[str, float]:
-        """Return the model TFLOP/s of these steps on all ranks; on a GPU also rank 0's peak memory in GiB.
+        """Return the model TFLOP/s of these steps on all ranks, with several ranks the share of time that they wait for
+        one another, and on a GPU rank 0's peak memory in GiB.
 
         A step counts 6 operations per token and parameter that it meets, attention left out. MFU is this divided by the
         GPUs' peak.
         """
         seconds = max(sum(step.seconds for step in figures), 1e-9)
         numbers = {"speed/model_tflops": 6e-12 * self.parameters * sum(step.model_tokens for step in figures) / seconds}
+        if self.ranks.world_size > 1:
+            numbers["speed/rank_waiting_share"] = sum(step.rank_waiting_share for step in figures) / len(figures)
         if self.ranks.device.type == "cuda":
             numbers["speed/peak_memory_gib"] = torch.cuda.max_memory_allocated(self.ranks.device) / 2**30
         return numbers

@@ -10,6 +10,8 @@
   ``embedding``  the cosine of the sentence embeddings: paraphrases. Only what shares some rare words with a benchmark
                  row is embedded.
 
+Of programs, vectors and their candidates are those of what they say in words (`programs`).
+
 Each hit also says how far the figures agree, and the wording without them (`figures`). A hit whose score and figures
 suffice is an ``overlap``; one whose figures differ but whose wording is the same, whatever the score, is a
 ``template``: another problem.
@@ -30,11 +32,13 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
+from curation.embeddings.base import Embedder
 from curation.filters.decontamination.figures import Figures, compare_figures, compare_wording
+from curation.filters.decontamination.programs import program_texts
 from curation.filters.decontamination.rarity import Rarity
 from curation.filters.dedup.minhash import TokenizedRows, gram_hashes, text_hash, tokenize, tokenize_rows
 
-VERSION = "contamination@2"
+VERSION = "contamination@3"
 
 METHODS = ("ngram", "words", "embedding")
 
@@ -83,7 +87,7 @@ class OverlapSettings:
     coverage: float = 0.5  # least part of the shorter text's runs
     words: float = 0.6  # least cosine of the words, raised by figures that agree
     cosine: float = 0.77  # least cosine of the vectors
-    blend: float = 0.0  # part of the words' cosine in the score of `embedding`
+    programs: bool = False  # whether vectors are those of what programs say in words
     candidates: float = 0.15  # least cosine of the words of what is embedded
     figures: float = 0.55  # least agreement of the figures in running text
     formulas: float = 0.95  # the same where there are formulas
@@ -106,7 +110,7 @@ class OverlapSettings:
     def measured_with(self) -> str:
         """Return all that measured scores depend on: thresholds above the floors do not count."""
         agreement = min(self.figures, FIGURES_FLOOR), min(self.formulas, FORMULAS_FLOOR)
-        measures = f"{self.methods} {self.ngram} {self.whole} {self.candidates} {self.blend} {self.most}"
+        measures = f"{self.methods} {self.ngram} {self.whole} {self.candidates} {self.programs} {self.most}"
         return f"{measures} {dict(self.floors)} {agreement}"
 
 
@@ -114,9 +118,10 @@ class OverlapSettings:
 class _Batch:
     """Texts as the methods take them."""
 
-    texts: pl.Series
+    texts: pl.Series  # what vectors are of
     rows: TokenizedRows
     words: pl.DataFrame  # row, word (a hash), n
+    said: pl.DataFrame  # the same of `texts`
     figures: Figures
     runs: pl.DataFrame = field(default_factory=pl.DataFrame)
 
@@ -128,25 +133,34 @@ class BenchmarkIndex:
 
     Args:
         benchmarks: ``benchmark`` (a name), ``row`` (its position there), ``statement``; null statements are skipped.
+        embedder: who computes vectors; the embedder of the extra `embeddings` where absent.
+        benchmark_embedder: who does so for the benchmarks, where that is another one: it may keep them.
     """
 
-    def __init__(self, benchmarks: pl.DataFrame, settings: OverlapSettings) -> None:
+    def __init__(
+        self,
+        benchmarks: pl.DataFrame,
+        settings: OverlapSettings,
+        embedder: Embedder | None = None,
+        benchmark_embedder: Embedder | None = None,
+    ) -> None:
         self.settings = settings
         self.benchmarks = benchmarks.filter(pl.col("statement").is_not_null())
         self._batch = self._read(self.benchmarks["statement"])
         self._rarity = Rarity(self._batch.runs["run"].to_numpy())
         self._rarity.add(self.benchmarks.height, self._batch.words["word"], self._batch.runs)
-        self._postings: pl.DataFrame | None = None
+        self._postings: dict[str, pl.DataFrame] = {}
         if "embedding" in settings.methods:
-            from curation.filters.dedup.embeddings import embed
+            from curation.embeddings.minilm import MiniLm
 
-            self._vectors = embed(self.benchmarks["statement"].to_list())
+            self._embedder = embedder or MiniLm()
+            self._vectors = (benchmark_embedder or self._embedder).embed(self._batch.texts.to_list())
 
     def count(self, statements: pl.Series) -> None:
         """Count the words and runs of some problems of the corpus."""
         batch = self._read(statements)
         self._rarity.add(len(statements), batch.words["word"], batch.runs)
-        self._postings = None
+        self._postings = {}
 
     def scores(self, statements: pl.Series) -> pl.DataFrame:
         """Return what is alike enough to be measured, in the `SCORE` schema; ``row`` is the position in the series."""
@@ -154,15 +168,18 @@ class BenchmarkIndex:
         frames = []
         if "ngram" in self.settings.methods:
             frames.append(self._by_runs(batch).with_columns(order=pl.lit(0)))
-        if {"words", "embedding"} & set(self.settings.methods):
-            alike = compare_figures(self._by_words(batch), batch.figures, self._batch.figures)
-            if "words" in self.settings.methods:
-                words = alike.filter(pl.col("score") >= self.settings.floors["words"])
-                frames.append(_with_figures(words, self.settings).pipe(_scored).with_columns(order=pl.lit(1)))
-            if "embedding" in self.settings.methods:
-                least = min(self.settings.figures, FIGURES_FLOOR), min(self.settings.formulas, FORMULAS_FLOOR)
-                vectors = self._by_vectors(statements, alike.filter(_agrees(*least)))
-                frames.append(vectors.with_columns(order=pl.lit(2)))
+        parts = {"words": "words", "embedding": "said" if self.settings.programs else "words"}
+        alike = {
+            part: compare_figures(self._by_words(batch, part), batch.figures, self._batch.figures)
+            for part in sorted({parts[method] for method in self.settings.methods if method in parts})
+        }
+        if "words" in self.settings.methods:
+            words = alike["words"].filter(pl.col("score") >= self.settings.floors["words"])
+            frames.append(_with_figures(words, self.settings).pipe(_scored).with_columns(order=pl.lit(1)))
+        if "embedding" in self.settings.methods:
+            least = min(self.settings.figures, FIGURES_FLOOR), min(self.settings.formulas, FORMULAS_FLOOR)
+            vectors = self._by_vectors(batch.texts, alike[parts["embedding"]].filter(_agrees(*least)))
+            frames.append(vectors.with_columns(order=pl.lit(2)))
         lines = compare_figures(pl.concat(frames), batch.figures, self._batch.figures)
         best = -(pl.col("score") + pl.col("agreement") / 10)
         lines = lines.sort("row", "order", best, "at")
@@ -180,7 +197,12 @@ class BenchmarkIndex:
     def _read(self, statements: pl.Series) -> _Batch:
         tokens = tokenize(statements, commands=True)
         rows = tokenize_rows(statements)
-        batch = _Batch(statements, rows, _words(tokens), Figures(statements, tokens))
+        words = said = _words(tokens)
+        texts = statements
+        if self.settings.programs:
+            texts = program_texts(statements)
+            said = _words(tokenize(texts, commands=True))
+        batch = _Batch(texts, rows, words, said, Figures(statements, tokens))
         lengths = _lengths(self.settings) if "ngram" in self.settings.methods else [self.settings.ngram]
         batch.runs = pl.concat(_runs(rows, length, self.settings) for length in lengths)
         return batch
@@ -201,12 +223,12 @@ class BenchmarkIndex:
         weight = pl.Series("weight", self._rarity.run_weights(distinct["run"]))
         return distinct.with_columns(weight).with_columns(sum=pl.col("weight").sum().over("row", "length"))
 
-    def _by_words(self, batch: _Batch) -> pl.DataFrame:
-        if self._postings is None:
-            self._postings = self._weighed_words(self._batch.words)
+    def _by_words(self, batch: _Batch, part: str) -> pl.DataFrame:
+        if part not in self._postings:
+            self._postings[part] = self._weighed_words(getattr(self._batch, part))
         return (
-            self._weighed_words(batch.words)
-            .join(self._postings, on="word")
+            self._weighed_words(getattr(batch, part))
+            .join(self._postings[part], on="word")
             .group_by("row", at="row_right")
             .agg(score=(pl.col("weight") * pl.col("weight_right")).sum())
             .filter(pl.col("score") >= min(self.settings.candidates, self.settings.floors["words"]))
@@ -221,15 +243,11 @@ class BenchmarkIndex:
         weighed = weighed.with_columns(weight=pl.col("weight") * (1 + pl.col("n").log()))
         return weighed.select("row", "word", weight=pl.col("weight") / pl.col("weight").pow(2).sum().sqrt().over("row"))
 
-    def _by_vectors(self, statements: pl.Series, candidates: pl.DataFrame) -> pl.DataFrame:
-        from curation.filters.dedup.embeddings import embed
-
+    def _by_vectors(self, texts: pl.Series, candidates: pl.DataFrame) -> pl.DataFrame:
         rows = candidates["row"].unique().sort()
-        scores = embed(statements[rows].to_list()) @ self._vectors.T
-        if blend := self.settings.blend:
-            scores *= np.float32(1 - blend)
-            line = np.searchsorted(rows.to_numpy(), candidates["row"].to_numpy())
-            scores[line, candidates["at"].to_numpy()] += np.float32(blend) * candidates["score"].to_numpy()
+        if rows.is_empty():
+            return pl.DataFrame({"row": rows, "at": rows, "score": rows}).pipe(_scored)
+        scores = self._embedder.embed(texts[rows].to_list()) @ self._vectors.T
         line, at = np.nonzero(scores >= self.settings.floors["embedding"])
         return pl.DataFrame({"row": rows.to_numpy()[line], "at": at, "score": scores[line, at]}).pipe(_scored)
 

@@ -1,1 +1,1 @@
-"""The same problem twice: exact copies, near duplicates, and the hashes and embeddings that find them."""
+"""The same problem twice: exact copies, near duplicates, and the hashes that find them."""

@@ -57,6 +57,13 @@ _FORMULA = re.compile(r"\$\$[^$]*\$\$|\$[^$]*\$|\\\([\s\S]*?\\\)|\\\[[\s\S]*?\\\
 _LABEL_LIKE = re.compile(r"^[\s$(（]*(?:\$*[1-9]\$*|[①-⑧]+|[IVX]{1,4}|[a-e])[\s$)）]*$")
 _ENVIRONMENT_MARK = re.compile(r"\\(?:begin|end)\s*\{[a-zA-Z*]+\}(?:\s*\{[lcr|@\s]*\})?")
 _WORDS = re.compile(r"[A-Za-zÀ-ÿЀ-ӿ]{2,}")
+_FINAL_STOP = re.compile(r"(?<=[\w})$%])\s*[.。．;；]$")
+_LABELS_ALONE = re.compile(r"^[\s$]*[(（]\$*\d\$*[)）][\s$]*$|^[\s$①-⑧、,，和]+$")
+_FORMULA_LIKE = re.compile(r"\d|[$\\^=√π∞]|^[A-Za-z]$|\b[A-Za-z]\s*[+*/−-]\s*[A-Za-z]\b")
+_FORMULA_START = re.compile(r"[\d$\\(\[{|√π−-]|\b[A-Za-z]\b")
+_VALUE_START = re.compile(r"\d|\b[A-Za-z]\b")
+_SET_AS_TEXT = re.compile(r"\\(?:text|mathrm|textbf)\s*\{([^{}]*)\}")
+_COMMAND = re.compile(r"\\[a-zA-Z]+")
 _YES_NO = re.compile(rf"(?i)^\W*(?:{one_of(lambda lang: lang.choices.yes_no)})\W*$")
 _HAN_CODES = tuple(lang.code for lang in languages() if not lang.spaced)
 _FALLBACK = "en"
@@ -108,7 +115,7 @@ def _asked_for(text: str, answer: str) -> str:
 def tidy_answer(option: str) -> str:
     """Return the option's text as an answer: no layout, no final stop."""
     text = option.strip().strip("~").strip()
-    return re.sub(r"(?<=[\w})$%])\s*[.。．;；]$", "", text)
+    return _FINAL_STOP.sub("", text)
 
 
 def _answer_trouble(answer: str, question: str, options: Sequence[str]) -> str | None:
@@ -129,7 +136,7 @@ def _answer_trouble(answer: str, question: str, options: Sequence[str]) -> str |
 
 def _is_label(answer: str, question: str) -> bool:
     """Return whether the answer names an item that the question lists: "(3)", "①②", "II" beside "II. …"."""
-    if re.match(r"^[\s$]*[(（]\$*\d\$*[)）][\s$]*$|^[\s$①-⑧、,，和]+$", answer):
+    if _LABELS_ALONE.match(answer):
         return True
     name = answer.strip("$ ()（）")
     if not _LABEL_LIKE.match(answer) or name.isdigit():
@@ -146,22 +153,25 @@ def is_mathematical(answer: str) -> bool:
         text = _CURRENCY.sub("", text)
     if _SENTENCE_START.match(text):
         return False
-    if not re.search(r"\d|[$\\^=√π∞]|^[A-Za-z]$|\b[A-Za-z]\s*[+*/−-]\s*[A-Za-z]\b", text):
+    if not _FORMULA_LIKE.search(text):
         return False
     prose = _FORMULA.sub(" 1 ", _ENVIRONMENT_MARK.sub(" ", text))
-    prose = re.sub(r"\\(?:text|mathrm|textbf)\s*\{([^{}]*)\}", r" \1 ", prose)
-    prose = _PRODUCT.sub("", re.sub(r"\\[a-zA-Z]+", "", prose))
-    if re.search(r"[\u4e00-\u9fff]{5,}", prose):
+    if "\\" in prose:
+        prose = _COMMAND.sub("", _SET_AS_TEXT.sub(r" \1 ", prose))
+    prose = _PRODUCT.sub("", prose)
+    if not prose.isascii() and re.search(r"[\u4e00-\u9fff]{5,}", prose):
         return False
-    if re.search(r"[\u4e00-\u9fff]", prose):
+    if not prose.isascii() and _HAN.search(prose):
         return bool(
             re.match(r"^[^\u4e00-\u9fff]*[\d)\]}](?:[^\u4e00-\u9fff]*[\u4e00-\u9fff]{1,4})*[^\u4e00-\u9fff]*$", prose)
         ) and (len(re.findall(r"[\u4e00-\u9fff]+", prose)) <= 3)
     words = [word for word in _WORDS.findall(prose) if word.lower() not in _FUNCTIONS]
-    first = re.search(r"[\d$\\(\[{|√π−-]|\b[A-Za-z]\b", text)
     leads = _WORDS.search(prose)
-    starts_with_word = bool(leads and first and leads.start() < (re.search(r"\d|\b[A-Za-z]\b", prose) or leads).start())
-    return len(words) <= 3 and not (starts_with_word and leads and leads.group().lower() not in _FUNCTIONS)
+    if leads is None:
+        return True
+    first = _FORMULA_START.search(text)
+    starts_with_word = bool(first and leads.start() < (_VALUE_START.search(prose) or leads).start())
+    return len(words) <= 3 and not (starts_with_word and leads.group().lower() not in _FUNCTIONS)
 
 
 # Unknowns side by side in a formula: "sx/(3.6p)", "1000xp/s"
@@ -214,8 +224,13 @@ def _points(text: str, code: str) -> re.Match[str] | None:
 
 def _points_possible(text: str, code: str) -> bool:
     """Return whether a word is there without which no expression of the language matches."""
+    if code not in TRIGGERS:
+        return True
     lower = text.lower()
-    return code not in TRIGGERS or any(word in lower for word in TRIGGERS[code])
+    for word in TRIGGERS[code]:  # noqa: SIM110 - `any` of a generator takes twice as long
+        if word in lower:
+            return True
+    return False
 
 
 def _doubt(text: str, lang: str | None) -> str | None:

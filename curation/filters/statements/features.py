@@ -12,16 +12,10 @@ from curation.filters.statements.figures import FIGURE
 from curation.filters.statements.words import cheap
 from curation.languages.vocabulary import one_of
 
-_STATEMENT = pl.col("statement").fill_null("")
-_ANSWER = pl.col("answer").fill_null("").str.strip_chars()
-_LETTERS = _STATEMENT.str.len_chars() + _STATEMENT.str.count_matches(r"\p{Han}")
-# The answer without what is inside brackets, and its words without formulas and commands.
-_OPEN = _ANSWER.str.replace_all(r"\\(?:left|right|text|mathrm|mbox)\b", "").str.replace_all(
-    r"\([^()]*\)|\[[^\[\]]*\]|\{[^{}]*\}|\d,\d{3}", " "
-)
-# A sentence around one formula says what the formula says.
-_SAID = _ANSWER.str.replace(r"^(?:The|There)\b[^$.]{0,60}\b(?:is|are|equals?|to)\s+(\$[^$]+\$)[\s.]*$", "${1}")
-_WORDS = _SAID.str.replace_all(r"\$[^$]*\$|\\[a-zA-Z]+", " ")
+_STATEMENT = pl.col("_statement")
+_ANSWER = pl.col("_answer")
+_LETTERS = pl.col("_letters")
+_OPEN, _WORDS, _LIST, _PAIR = (pl.col(name) for name in ("_open", "_words", "_list", "_pair"))
 _BLANKS = _STATEMENT.str.count_matches(r"_{2,}|[（(](?:\s|\\q?quad|\\ )*[)）]")
 _QUESTIONS = _STATEMENT.str.count_matches(r"[?？]")
 
@@ -34,14 +28,11 @@ def _says(pattern: str) -> pl.Expr:
     return _STATEMENT.str.contains(cheap(f"(?i){pattern}"))
 
 
-_LIST = _OPEN.str.contains(r"[,;，；、]\s*\S") | _OPEN.str.contains(
-    rf"(?i)[\s$](?:{one_of(lambda lang: lang.statements.several_joiners)})[\s$]"
-)
 _WANTS_SEVERAL = _says(
     r"\b(?:all|solutions?|solve|roots?|pairs?|triples?|tuples?|ordered|coordinates?|points?|separated|interval|range"
     r"|domain|values|zeros?|which|factors?|set|vector|matrix|form of)\b"
 )
-_PAIR = (
+_ASKS_FOR_A_PAIR = (
     r"\b(?:find|determine|compute|evaluate|identify|calculate|what (?:are|is)|values? of)\b[^.?]{0,60}[\s$]and\b"
     r"[^.?]{1,24}[.?]?\s*$"
 )
@@ -53,7 +44,7 @@ FEATURES: dict[str, pl.Expr] = {
     "questions": _QUESTIONS >= 2,
     "blanks": _BLANKS >= 2,
     "extremes": _says(rf"\b{_MOST}.{{0,24}}\band\b.{{0,24}}\b{_LEAST}|\b{_LEAST}.{{0,24}}\band\b.{{0,24}}\b{_MOST}"),
-    "asks_for_a_pair": _says(_PAIR),
+    "asks_for_a_pair": _PAIR,
     "explains": _says(r"\b(?:explain|justify|discuss|describe|construct|sketch|draw|write down)\b"),
     "proves": _says(r"\b(?:prove|show that|verify that|with proof)\b"),
     "decides": _says(r"\b(?:does there|do there|is it (?:true|possible)|must there|for (?:which|what))\b"),
@@ -72,7 +63,7 @@ FEATURES: dict[str, pl.Expr] = {
     "answer_very_long": _ANSWER.str.len_chars() > 120,
     "answer_list": _LIST,
     "list_not_asked_for": _LIST & ~_WANTS_SEVERAL,
-    "pair_answered": _LIST & _says(_PAIR),
+    "pair_answered": _LIST & _PAIR,
     "answer_either": _OPEN.str.contains(rf"(?i)[\s$\d](?:{one_of(lambda lang: lang.statements.either_words)})[\s$\d]"),
     "answer_equations": _ANSWER.str.count_matches("=", literal=True) >= 2,
     "answer_equation": _ANSWER.str.contains("=", literal=True),
@@ -86,4 +77,28 @@ FEATURES: dict[str, pl.Expr] = {
     "answer_damaged": _ANSWER.str.contains(r"\\textbackslash|\\textasciitilde|#|\\underbrace|\\_|\$[+-]\$")
     | (_ANSWER.str.count_matches("{", literal=True) != _ANSWER.str.count_matches("}", literal=True)),
 }  # fmt: skip
-"""By name, in the order of the weights; null where statement or answer is."""
+"""By name, in the order of the weights, of the columns that `prepared` adds."""
+
+
+def prepared(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return rows with statement and answer as the features read them: what several of them share is read once."""
+    texts = rows.with_columns(
+        _statement=pl.col("statement").fill_null(""), _answer=pl.col("answer").fill_null("").str.strip_chars()
+    )
+    # Han characters count double
+    wide = texts["_statement"].str.len_bytes() != texts["_statement"].str.len_chars()
+    han = pl.Series("_letters", texts["_statement"].str.len_chars())
+    if wide.any():
+        places = wide.arg_true()
+        han = han.scatter(places, han[places] + texts["_statement"][places].str.count_matches(r"\p{Han}"))
+    # the answer without what is inside brackets
+    bare = _ANSWER.str.replace_all(r"\\(?:left|right|text|mathrm|mbox)\b", "").str.replace_all(
+        r"\([^()]*\)|\[[^\[\]]*\]|\{[^{}]*\}|\d,\d{3}", " "
+    )
+    # a sentence around one formula says what the formula says; words are those outside formulas and commands
+    said = _ANSWER.str.replace(r"^(?:The|There)\b[^$.]{0,60}\b(?:is|are|equals?|to)\s+(\$[^$]+\$)[\s.]*$", "${1}")
+    words = said.str.replace_all(r"\$[^$]*\$|\\[a-zA-Z]+", " ")
+    several = rf"(?i)[\s$](?:{one_of(lambda lang: lang.statements.several_joiners)})[\s$]"
+    return texts.with_columns(han, _open=bare, _words=words, _pair=_says(_ASKS_FOR_A_PAIR)).with_columns(
+        _list=_OPEN.str.contains(r"[,;，；、]\s*\S") | _OPEN.str.contains(several)
+    )

@@ -22,7 +22,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from curation.filters.statements.features import FEATURES
+from curation.filters.statements.features import FEATURES, prepared
 from curation.filters.statements.ngrams import BUCKETS, hashed
 
 FEATURE_RULES = ("choices", "missing_figure", "no_task")
@@ -66,7 +66,7 @@ def classifier() -> Classifier:
 def named_features(rows: pl.DataFrame) -> Floats:
     """Return a row of zeros and ones for each row, a column for each of `NAMES`."""
     columns = [feature.fill_null(False).alias(name) for name, feature in FEATURES.items()]
-    return rows.select(*columns, *FEATURE_RULES).cast(pl.Float64).to_numpy()
+    return prepared(rows).select(*columns, *FEATURE_RULES).cast(pl.Float64).to_numpy()
 
 
 def gram_features(rows: pl.DataFrame) -> tuple[Places, Places, Floats]:

@@ -57,6 +57,7 @@ class Toy(Settings):
         "words.* = false": "words.* = no",
         "flow = curate-math": "pipeline = math",
         "level = 1": "level = low",
+        "likeness": "seed | a number, not a share",
     }
 
     pipeline: Literal["math", "code"] = "math"
@@ -84,6 +85,7 @@ class Toy(Settings):
             "`stage1.sampling.policy.in_flight` is now `stage1.sampling.policy.requests`.",
         ),
         ("words = ['x', false]", "`words.1 = false` is now `words.1 = no`."),
+        ("likeness = 0.5", "`likeness` is now `seed`: a number, not a share."),
         ("flow = 'curate-math'", "`flow = curate-math` is now `pipeline = math`."),
     ],
 )
@@ -125,13 +127,17 @@ def test_what_is_not_old_is_read(table: dict[str, object]) -> None:
     parse_settings(Toy, table, "recipe r")
 
 
+LISTS = {Toy: {"words.0"}, Recipe: {"decontamination.methods.0"}, TrainRecipe: set[str]()}
+"""Keys of values in plain lists, which old values name."""
+
+
 def stale(model: type[Settings]) -> Iterator[str]:
     """Yield the lines of a model's table whose old key is still a setting, or whose new key is none."""
-    keys = {key.dotted() for key in recipe_keys(model)} | {"words.0"} & {f"{name}.0" for name in model.model_fields}
+    keys = {key.dotted() for key in recipe_keys(model)} | LISTS.get(model, set())
     for old, new in model.renamed.items():
         old_key, by_value, _ = old.partition(" = ")
         is_setting = any(key_pattern(old_key).fullmatch(key) for key in keys)
-        leads = any(key_pattern(new.partition(" = ")[0]).fullmatch(key) for key in keys)
+        leads = any(key_pattern(new.partition(" | ")[0].partition(" = ")[0]).fullmatch(key) for key in keys)
         if not leads or (is_setting and not by_value):
             yield old
 
@@ -148,6 +154,15 @@ def test_a_line_that_is_wrong_is_seen() -> None:
         start: int = 0
 
     assert list(stale(Wrong)) == ["seed", "begin"]
+
+
+def test_the_old_measure_of_decontamination_is_answered_with_the_new_one() -> None:
+    table = {"decontamination": {"similarity": 0.25, "methods": ["ngram", "minhash"]}}
+    with pytest.raises(ConfigError) as caught:
+        parse_settings(Recipe, table, "recipe r")
+    similarity, method = str(caught.value).splitlines()
+    assert similarity.startswith("recipe r: `decontamination.similarity` is now `decontamination.words`: a cosine")
+    assert method == "  `decontamination.methods.1 = minhash` is now `decontamination.methods.1 = words`."
 
 
 def test_policies_in_files_of_their_own_know_the_recipes_old_keys() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from tests.curation.embeddings.embedding_server import embedding_server
 from tests.flows.conftest import TINY_RECIPE, Tiny, goldilocks, stamps, tries, write_jsonl
 
 STORY = (
@@ -79,3 +80,35 @@ def test_a_template_stays_and_is_counted(tiny_copy: Tiny) -> None:
     card = (tiny_copy.folder / "curated" / "README.md").read_text()
     assert "| exam | unknown | 0 | 0 | 0 | 1 |" in card
     assert "same wording with other figures" in card
+
+
+EMBEDDED = """
+[decontamination]
+methods = ["embedding"]
+cosine = 0.7
+candidates = 0.0
+figures = 0.0
+[decontamination.embedder]
+kind = "endpoint"
+model = "words"
+revision = "1"
+urls = ["{}"]
+retries = 0
+"""
+
+
+def test_servers_embed_and_a_benchmark_is_embedded_once(tiny_copy: Tiny) -> None:
+    prepare(tiny_copy)
+    with embedding_server() as server:
+        tiny_copy.recipe.write_text(BENCHMARKED + EMBEDDED.format(server.url))
+        server.plan = ["ok", "500"]  # the benchmark, then no more
+        assert tiny_copy.run().status != 0
+        assert [len(texts) for texts in server.asked] == [2]
+        assert tiny_copy.run().status == 0
+        exam = server.asked[0]
+        assert exam == [FENCE.format(96), "How tall is the tallest tree of the wood?"]
+        assert not set(exam) & {text for texts in server.asked[1:] for text in texts}
+        asked = len(server.asked)
+        assert tiny_copy.run("decontamination.cosine=0.75").status == 0
+        assert len(server.asked) == asked
+    assert dropped(tiny_copy) == [("near_dedup", 1), ("decontamination", 2)]

@@ -16,7 +16,7 @@ import torch
 from tests.training.optimisation.test_trainer import gradient, recipe, samples
 from training.embedded_model import WEIGHTS
 from training.objectives.grpo import GrpoSettings
-from training.optimisation.distributed import DistributedContext
+from training.optimisation.distributed import DistributedContext, end_process
 from training.optimisation.trainer import Trainer
 
 TABLE: dict[str, Any] = {"kind": "grpo", "correction": {"kind": "mask", "low": 0.02, "high": 50.0}}
@@ -67,3 +67,4 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
+    end_process(0)

@@ -26,7 +26,7 @@ from training.engines.embedded.run import train
 from training.objectives.base import CreditInputs, GroupCredit, Objective, ObjectiveInputs, ObjectiveNeeds, Statistic
 from training.objectives.registry import OBJECTIVES
 from training.objectives.step_statistics import counted, max_of, mean_of, sum_of
-from training.optimisation.distributed import DistributedContext
+from training.optimisation.distributed import DistributedContext, end_process
 from training.optimisation.trainer import Trainer
 from training.recipe import TrainRecipe
 from training.rewards import Reward
@@ -127,3 +127,4 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
+    end_process(0)

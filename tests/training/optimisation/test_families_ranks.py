@@ -27,7 +27,7 @@ from curation.policies.checkpoints import write_weights
 from tests.training.optimisation.test_families import samples
 from tests.training.optimisation.test_trainer import recipe
 from training.objectives.grpo import GrpoSettings
-from training.optimisation.distributed import DistributedContext
+from training.optimisation.distributed import DistributedContext, end_process
 from training.optimisation.trainer import Trainer
 
 made = recipe(optim={"warmup_steps": 0}, packing={"micro_batch_tokens": 64})
@@ -41,6 +41,7 @@ for folder in map(Path, sys.argv[2:]):
             ranks.run_on_all_ranks("stop", {"stop": lambda share, value: None}, None, None)
     else:
         trainer.follow()
+end_process(0)
 """
 
 

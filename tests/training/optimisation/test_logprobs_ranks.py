@@ -17,10 +17,12 @@ import torch.distributed as dist
 from torch.distributed.fsdp import fully_shard
 from tests.training.optimisation.test_logprobs import TEMPERATURE, assert_same, llama, packed, some_samples
 from training.config import PackingSettings
+from training.optimisation.distributed import end_process
 from training.optimisation.logprobs import PackedPolicy
 from training.objectives.base import ObjectiveInputs
 from training.objectives.grpo import GrpoSettings, grpo_loss
-from training.optimisation.packing import collate, distribute_micro_batches, first_fit_decreasing
+from training.optimisation.balancing import distribute_micro_batches
+from training.optimisation.packing import collate, first_fit_decreasing
 
 torch.set_num_threads(1)
 dist.init_process_group("gloo", init_method=Path(sys.argv[1]).as_uri(), rank=int(sys.argv[2]), world_size=2)
@@ -33,7 +35,7 @@ for layer in model.model.layers:
     fully_shard(layer, mesh=mesh)
 fully_shard(policy, mesh=mesh)
 lengths = [sample.length for sample in samples]
-shares = distribute_micro_batches(first_fit_decreasing(lengths, settings), lengths, 2)
+shares = distribute_micro_batches(first_fit_decreasing(lengths, settings), lengths, 2, settings.micro_batch_tokens)
 whole = torch.zeros(())
 for part in shares[dist.get_rank()]:
     batch = collate([samples[index] for index in part], tuple(part))
@@ -49,11 +51,18 @@ assert len(shares[0]) > 1
 assert_same((whole.item(), found), packed(samples, settings))
 dist.destroy_process_group()
 print("same")
+end_process(0)
 """
 
 
 def test_two_ranks_have_the_gradients_of_one(tmp_path: Path) -> None:
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"}
+    environment = {
+        **os.environ,
+        "OMP_NUM_THREADS": "1",
+        "PYTHONPATH": str(ROOT),
+        "PYTHONWARNINGS": "ignore",
+        "WORLD_SIZE": "2",
+    }
     command = [sys.executable, "-c", WORKER, str(tmp_path / "meeting")]
     ranks = [
         subprocess.Popen(

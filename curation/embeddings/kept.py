@@ -1,0 +1,40 @@
+"""Vectors of texts that are compared again and again, kept on disk: a benchmark is embedded once.
+
+The file is named by a hash of the embedder's name and of the texts, so that another model or another text never takes
+old vectors. Only the last vectors are kept in a folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from curation.embeddings.base import Embedder, Floats
+from curation.storage.stages import atomic_replace
+
+
+class KeptVectors:
+    """An `Embedder` that keeps what it computed last in a folder, for texts that do not change between starts."""
+
+    def __init__(self, embedder: Embedder, folder: Path) -> None:
+        self.name = embedder.name
+        self._embedder, self._folder = embedder, folder
+
+    def embed(self, texts: Sequence[str]) -> Floats:
+        """Return the vectors of these texts, computed now or before."""
+        total = hashlib.blake2b(self.name.encode(), digest_size=12)
+        for text in texts:
+            total.update(hashlib.blake2b(text.encode("utf-8", "surrogatepass")).digest())
+        file = self._folder / f"{total.hexdigest()}.npy"
+        if file.exists():
+            kept: Floats = np.load(file)
+            return kept
+        vectors = self._embedder.embed(texts)
+        for old in self._folder.glob("*.npy"):
+            old.unlink()
+        with atomic_replace(file) as handle:
+            np.save(handle, vectors)
+        return vectors

@@ -1,0 +1,69 @@
+r"""What a program says in words: the name of its first function, and the text of its docstring and comments.
+
+A rewritten or ported program shares neither its code nor its names with the original, but still says the same. So
+programs are compared by that text: a statement that is prose is left as it is, and of one with code stay
+
+  the name    of the first function, in words: ``has_close_elements`` and ``hasCloseElements`` are "has close elements";
+  the text    of docstrings and block comments up to their examples; where there is next to none, line comments, and
+              what stands around fenced code.
+
+Examples are left out: their values change freely. Not here: whether two such texts say the same (`overlap`).
+"""
+
+from __future__ import annotations
+
+import re
+
+import polars as pl
+
+LEAST = 20
+"""Letters of docstrings below which other comments are read too."""
+
+_FENCE = re.compile(r"```[^\n]*\n(.*?)(?:```|\Z)", re.DOTALL)
+_BLOCK = re.compile(r'"""(.*?)"""|\'\'\'(.*?)\'\'\'|/\*(.*?)\*/', re.DOTALL)
+_LINE = re.compile(r"(?://|#(?!\s*(?:include|define|if|endif|pragma)\b))([^\n]*)")
+_FUNCTION = re.compile(
+    r"\b(?:def|function)\s+([A-Za-z_]\w*)\s*\("
+    r"|^\s*(?:const|let|var)\s+([A-Za-z_]\w*)\s*=\s*(?:async\s*)?(?:function\b|\([^)]*\)\s*=>)"
+    r"|^[ \t]*(?:[A-Za-z_][\w<>:,]*[\s*&]+){1,4}([A-Za-z_]\w*)\s*\([^;{}]{0,400}\)\s*\{",
+    re.MULTILINE,
+)
+_EXAMPLE = re.compile(r"\s*(?:>>>.*|.*(?:=>|==>|->|➞).*|[\[\](){}\d.,'\"\s-]+|True|False|None)\s*")
+_EXAMPLES = re.compile(r"\b(?:Examples?|For example|For instance)\b\s*:?", re.IGNORECASE)
+_HELPERS = frozenset({"main", "compare", "cmp", "if", "for", "while", "switch", "return"})
+
+
+def program_texts(statements: pl.Series) -> pl.Series:
+    """Return what each statement says in words; nulls stay."""
+    said = [None if text is None else program_text(text) for text in statements]
+    return pl.Series(statements.name, said, dtype=pl.String)
+
+
+def program_text(statement: str) -> str:
+    """Return what one statement says in words; prose, and code that says nothing, as it stands.
+
+    >>> program_text("int hasClose(int *xs) { /* Are two numbers near each other? */")
+    'has close. Are two numbers near each other?'
+    """
+    is_fenced = "```" in statement
+    functions = [name for match in _FUNCTION.finditer(statement) for name in match.groups() if name]
+    if not functions and not is_fenced:
+        return statement
+    lines = [line.strip(" \t*") for text in _groups(_BLOCK, statement) for line in text.splitlines()]
+    body = " ".join(line for line in lines if line and not _EXAMPLE.fullmatch(line))
+    body = _EXAMPLES.split(body)[0].strip() or body
+    if len(body) < LEAST:
+        around = _FENCE.sub(" ", statement) if is_fenced else ""
+        body = " ".join(" ".join((body, *_groups(_LINE, statement), around)).split())
+    name = next((name for name in functions if name not in _HELPERS), "")
+    said = ". ".join(part for part in (_in_words(name), body) if part)
+    return said if len(said) >= LEAST else statement
+
+
+def _groups(pattern: re.Pattern[str], text: str) -> list[str]:
+    return [group for match in pattern.finditer(text) for group in match.groups() if group]
+
+
+def _in_words(name: str) -> str:
+    parts = re.split(r"[_\W]+", re.sub(r"([a-z\d])([A-Z])", r"\1 \2", name).lower())
+    return " ".join(part for part in parts if part)

@@ -1,0 +1,74 @@
+"""Vectors of servers: the right one for each text, whatever goes wrong in between."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from curation.config.embeddings import EndpointEmbedder
+from curation.embeddings.endpoint import EmbeddingEndpoint
+from curation.records import PolicyError
+from tests.curation.embeddings.embedding_server import EmbeddingServer, embedding_server, vector_of
+
+TEXTS = [f"text number {number} of {number * 7} words" for number in range(11)]
+
+
+def endpoint(*servers: EmbeddingServer, **changes: object) -> EmbeddingEndpoint:
+    """An embedder that asks these servers, four texts at once."""
+    values = {"kind": "endpoint", "model": "words", "revision": "1", "batch": 4, "back_off_s": 0.001, "retries": 3}
+    urls = tuple(server.url for server in servers)
+    return EmbeddingEndpoint(EndpointEmbedder.model_validate({**values, "urls": urls, **changes}), Path())
+
+
+def unit(texts: list[str]) -> NDArray[np.float64]:
+    vectors = np.array([vector_of(text) for text in texts])
+    scaled: NDArray[np.float64] = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return scaled
+
+
+@pytest.mark.parametrize("plan", ["", "503", "garbage 429", "short", "nan ok garbage"])
+def test_every_text_gets_its_vector_once(plan: str) -> None:
+    with embedding_server(plan) as server:
+        vectors = endpoint(server).embed(TEXTS)
+    assert vectors.dtype == np.float32
+    assert vectors == pytest.approx(unit(TEXTS), abs=1e-6)
+    assert sorted(server.texts) == sorted(TEXTS)
+    assert sorted(len(texts) for texts in server.asked) == [3, 4, 4]
+
+
+def test_two_servers_share_the_texts() -> None:
+    with embedding_server() as first, embedding_server() as second:
+        vectors = endpoint(first, second, batch=1, per_server=1).embed(TEXTS)
+        assert first.texts
+        assert second.texts
+    assert vectors == pytest.approx(unit(TEXTS), abs=1e-6)
+
+
+def test_a_long_text_is_cut_a_prefix_is_put_before_and_both_name_the_vectors() -> None:
+    with embedding_server() as server:
+        embedder = endpoint(server, prefix="query: ", max_letters=8)
+        embedder.embed(["a text of many letters", ""])
+        assert server.texts == ["query: a text o", "query: "]
+        assert embedder.name == "words@1 8 'query: '"
+        assert embedder.embed([]).shape == (0, 0)
+
+
+def test_a_refusal_is_an_error() -> None:
+    with embedding_server("400") as server, pytest.raises(PolicyError, match="400 no"):
+        endpoint(server).embed(["a"])
+
+
+def test_servers_of_two_widths_hold_two_models() -> None:
+    with embedding_server() as first, embedding_server(width=32) as second:
+        embedder = endpoint(first, second, batch=1, per_server=1)
+        with pytest.raises(PolicyError, match="several widths"):
+            embedder.embed(TEXTS)
+
+
+def test_a_key_that_the_environment_lacks_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_SUCH_KEY", raising=False)
+    with embedding_server() as server, pytest.raises(PolicyError, match="NO_SUCH_KEY"):
+        endpoint(server, api_key_env="NO_SUCH_KEY").embed(["a"])

@@ -1,0 +1,78 @@
+"""What programs say in words: names and docstrings, without code and examples; prose as it stands."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from curation.filters.decontamination.programs import program_text, program_texts
+
+PYTHON = '''from typing import List
+
+def has_close_elements(numbers: List[float], threshold: float) -> bool:
+    """ Check if in given list of numbers, are any two numbers closer to each other than
+    given threshold.
+    >>> has_close_elements([1.0, 2.0, 3.0], 0.5)
+    False
+    """
+    for number in numbers:  # compares all
+        pass
+'''
+JAVASCRIPT = """Here's how it can be translated to JavaScript:
+
+```javascript
+function nearElements(list) {
+    /*
+     * Tells whether two numbers of a list are nearer than a limit.
+     * Examples:
+     * nearElements([1, 2]) -> false
+     */
+    return false;
+}
+```
+It loops over the list.
+"""
+C = """#include <stdbool.h>
+
+int compare(const void *a, const void *b) { return 0; }
+
+// Whether any two numbers are near each other
+bool near_numbers(double *numbers, int n) {
+    return false;
+}
+"""
+
+
+def test_docstrings_without_their_examples() -> None:
+    said = "has close elements. Check if in given list of numbers, are any two numbers closer to each other than given"
+    assert program_text(PYTHON) == f"{said} threshold."
+
+
+def test_block_comments_of_other_languages() -> None:
+    assert program_text(JAVASCRIPT) == "near elements. Tells whether two numbers of a list are nearer than a limit."
+
+
+def test_line_comments_where_there_is_no_docstring_and_no_helper_for_a_name() -> None:
+    assert program_text(C) == "near numbers. Whether any two numbers are near each other"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Write a function to find the shared elements of two lists.\nassert f((3, 4)) == 3",
+        "What is $\\frac{1}{2}$ # of (a) {b}?",
+        "",
+        "def f(x):\n    return x",
+    ],
+)
+def test_prose_and_code_that_says_nothing_stay(text: str) -> None:
+    assert program_text(text) == text
+
+
+def test_a_series_keeps_its_nulls() -> None:
+    assert program_texts(pl.Series("s", [None, PYTHON, "a"])).to_list() == [None, program_text(PYTHON), "a"]
+
+
+def test_a_long_text_takes_no_long_time() -> None:
+    text = "int " * 5000 + "a b(" * 5000 + "`" * 3 + "/*" * 5000
+    assert program_text(text)
