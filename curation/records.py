@@ -39,6 +39,7 @@ class GoldilocksError(Exception):
     ├── SourceError     an input file, data set, column or value
     ├── StoreError      a run folder that is damaged, or was made by something else
     ├── PolicyError     whoever answers the problems cannot
+    │   └── RequestRefused  … one request; others may well be answered
     └── VerifierError   the verifier cannot run at all (its failures on single answers are verdicts)
     """
 
@@ -57,6 +58,17 @@ class StoreError(GoldilocksError):
 
 class PolicyError(GoldilocksError):
     """A policy that cannot answer."""
+
+
+class RequestRefused(PolicyError):
+    """One request that cannot be answered, whoever is asked: an outcome of its problem, not the end of a run.
+
+    ``kind`` is what `FailureBudget` counts it as: a status such as ``400``, ``too_long`` or ``content_filter``.
+    """
+
+    def __init__(self, kind: str, reason: str) -> None:
+        super().__init__(reason)
+        self.kind, self.reason = kind, reason
 
 
 class VerifierError(GoldilocksError):
@@ -122,6 +134,7 @@ class DropReason(StrEnum):
     # review
     REJECTED = "rejected"  # a person said that its label is wrong, or that it is no good problem
     # difficulty
+    SAMPLING_FAILED = "sampling_failed"  # whoever answers refuses the problem: asked again by a later run
     TOO_FEW_ATTEMPTS = "too_few_attempts"
     SUSPECTED_WRONG_LABEL = "suspected_wrong_label"
     NEVER_SOLVED = "never_solved"

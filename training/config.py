@@ -15,6 +15,7 @@ from curation.config import ResponseFormat
 from curation.config.base import Settings
 from curation.config.engines import HeadDtype
 from curation.config.languages import ConsistencySettings
+from curation.config.sampling import DEFAULT_MAX_FAILED, MaxFailed
 from curation.response_formats import BOXED, MEANING
 
 
@@ -171,6 +172,8 @@ class CollectorSettings(Settings):
         "infinity, NaN, above 0). Such tokens are left out and counted; beyond this share the run ends. Not in the "
         "paper.",
     )
+
+    max_failed: MaxFailed = DEFAULT_MAX_FAILED
 
     @property
     def minibatch_size(self) -> int:

@@ -12,7 +12,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import Field, SerializeAsAny, model_validator
 
 from curation.config.base import ByKind, Settings
-from curation.config.policies import Examples, Thinking
+from curation.config.policies import Examples, SolvingPrompt, Thinking
 from curation.prompts import Prompt, solving_prompt
 from curation.thinking import OPEN, ThinkingTags
 from training.config import (
@@ -107,6 +107,13 @@ class CheckpointSettings(Settings):
         description="Updates between two versions that are published in RUN/published, for engines on other machines; "
         "none where absent.",
     )
+    trajectory: int | None = Field(
+        None,
+        ge=1,
+        description="Steps between two states of the weights that are kept in RUN/trajectory, in bf16, for `goldilocks "
+        "analyse`; none where absent. Not in the paper, which shows such a way.",
+        exclude_if=lambda steps: steps is None,
+    )
 
 
 class TrainRecipe(Settings):
@@ -119,8 +126,10 @@ class TrainRecipe(Settings):
     seed: int = Field(0, ge=0, description="Seed of problems drawn and tokens sampled.")
     steps: int = Field(ge=1, description="Updates of the generators, one batch each. Not in the paper.")
     model: str = Field(description="Folder of a Hugging Face model, relative to the recipe's; `embedded`: the shipped.")
-    prompt: Literal["solve", "plain"] = Field(
-        "solve", description="`solve`: the recipe's system prompt; `plain`: the statement alone."
+    prompt: SolvingPrompt = Field(
+        "solve",
+        description="`solve`: the recipe's system prompt; `plain`: the statement alone; "
+        '`{ file = "prompt.txt" }`: the system prompt of a file, and the sentence that says how to answer.',
     )
     thinking: Thinking = OPEN
     examples: Examples = ()

@@ -8,6 +8,7 @@ here. `loading` reads them from TOML and says what is wrong with them; `old_keys
 """
 
 from curation.config.base import Settings, to_plain
+from curation.config.bench import Bench
 from curation.config.difficulty import Band, DifficultyStage, LabelSettings, SecondBand, SecondStage
 from curation.config.engines import EngineSettings, ServerSettings
 from curation.config.filters import (
@@ -19,7 +20,7 @@ from curation.config.filters import (
     VerifySettings,
 )
 from curation.config.languages import ConsistencySettings, LanguageSettings, TranslationSettings
-from curation.config.models import LlmJudgeSettings, PremisesSettings, RewritingSettings
+from curation.config.models import DoubtfulSettings, LlmJudgeSettings, PremisesSettings, RewritingSettings
 from curation.config.policies import (
     AttemptColumns,
     Decoding,
@@ -41,12 +42,14 @@ from curation.config.sources import Column, Pick, ProblemColumns, SolveRate, Sou
 __all__ = [
     "AttemptColumns",
     "Band",
+    "Bench",
     "Benchmark",
     "Column",
     "ConsistencySettings",
     "Decoding",
     "DecontaminationSettings",
     "DifficultyStage",
+    "DoubtfulSettings",
     "EndpointPolicy",
     "EngineSettings",
     "ExportSettings",

@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from curation.config.base import Settings
 from curation.config.policies import PolicySettings
+from curation.config.sampling import DEFAULT_MAX_FAILED, MaxFailed
 
 
 class TestColumns(Settings):
@@ -23,6 +24,12 @@ class TestColumns(Settings):
     inputs: str = Field("input", description="Name of the input in each object, or of the list of inputs.")
     outputs: str = Field("output", description="Name of the expected output, or of the list of expected outputs.")
     origin: str = Field("given", description="What this part is called: public, private or official.")
+    packed: Literal["json", "zlib"] = Field(
+        "json",
+        description="How text at `path` is packed: `json`, or `zlib`: JSON that was pickled, compressed and written in "
+        "base64, as LiveCodeBench's private tests are; nothing but text is unpickled.",
+        exclude_if=lambda packed: packed == "json",
+    )
 
 
 class SolutionColumns(Settings):
@@ -135,8 +142,8 @@ class ValidationSettings(Settings):
         0.4,
         ge=0,
         lt=1,
-        description="A validator that refuses more than this share of the given inputs is itself taken to be broken "
-        "and set aside; up to it, what it refuses is dropped. Not in the paper.",
+        description="A validator that refuses more than this share of the given inputs, and more than one if it is the "
+        "package's, is itself taken to be broken and set aside; else what it refuses is dropped. Not in the paper.",
     )
     min_spoiled_refused: float = Field(
         0.5,
@@ -207,6 +214,7 @@ class TestGenerationSettings(Settings):
     )
     batch: int = Field(16, ge=1, description="Inputs tried in one round. Not in the paper.")
     rounds: int = Field(8, ge=1, description="Most rounds for one problem. Not in the paper.")
+    max_failed: MaxFailed = DEFAULT_MAX_FAILED
     patience: int = Field(
         2,
         ge=1,
@@ -235,8 +243,8 @@ class TestGenerationSettings(Settings):
         0.7,
         gt=0,
         le=1,
-        description="A generated test on which a voting solution takes more than this share of the time limit is not "
-        "kept: other right programs could exceed it. Not in the paper.",
+        description="A generated test on which a voting solution takes more than this share of its language's time "
+        "limit is not kept: other right programs could exceed it. Not in the paper.",
     )
     max_input_kb: int = Field(
         4096,

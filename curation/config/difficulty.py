@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from curation.config.base import Settings
 from curation.config.policies import PolicySettings
 from curation.config.sampling import SamplingSettings
+
+ATTEMPTS = 32
+"""Attempts of a band that names no number."""
+
+
+def least_correct(band: Mapping[str, Any]) -> int:
+    """Return the least correct attempts of a kept problem where a band names none: one in 16, at least 1."""
+    return max(1, int(band.get("attempts", ATTEMPTS)) // 16)
 
 
 class Band(Settings):
@@ -17,9 +26,19 @@ class Band(Settings):
     The paper prints none of these numbers: it removes problems "never solved" or solved "with a high success rate".
     """
 
-    attempts: int = Field(16, ge=1, description="Attempts per problem. 16 in the paper.")
-    min_correct: int = Field(1, ge=0, description="Fewer correct attempts: never_solved. Not in the paper.")
-    max_pass_rate: float = Field(0.75, ge=0, le=1, description="Higher: too_easy. Not in the paper; 12 of 16 here.")
+    attempts: int = Field(
+        ATTEMPTS,
+        ge=1,
+        description="Attempts per problem, at most. 16 in the paper; 32 that stop at an `error_rate` are fewer and "
+        "decide better (docs/difficulty.md).",
+    )
+    min_correct: int = Field(
+        default_factory=least_correct,
+        ge=0,
+        description="Fewer correct attempts: never_solved. One in 16 of `attempts`, at least 1, where absent. Not in "
+        "the paper.",
+    )
+    max_pass_rate: float = Field(0.75, ge=0, le=1, description="Higher: too_easy. Not in the paper; 24 of 32 here.")
     min_judged: int | None = Field(
         None,
         ge=1,
@@ -60,11 +79,20 @@ class DifficultyStage(Settings):
     band: Band = Field(default_factory=Band, description="What is kept.")
     sampling: SamplingSettings = Field(default_factory=SamplingSettings, description="When to stop.")
 
+    @model_validator(mode="after")
+    def _can_be_parted(self) -> Self:
+        if self.sampling.samplers not in (1, "auto") and self.policy.kind != "endpoint":
+            raise ValueError(
+                f"sampling.samplers = {self.sampling.samplers} asks servers from several processes, but the policy is "
+                f"{self.policy.kind!r}; set it to 1, or give a policy of kind endpoint"
+            )
+        return self
+
 
 class SecondBand(Band):
     """The band of stage 2."""
 
-    max_pass_rate: float = Field(0.875, ge=0, le=1, description="Higher: too_easy. Not in the paper; 14 of 16 here.")
+    max_pass_rate: float = Field(0.875, ge=0, le=1, description="Higher: too_easy. Not in the paper; 28 of 32 here.")
 
 
 class SecondStage(DifficultyStage):
@@ -79,6 +107,8 @@ class LabelSettings(Settings):
     That probability comes from the answers of all stages' policies, with reliabilities that are learnt
     (`curation.difficulty.label_trust`).
     """
+
+    undigested: ClassVar[frozenset[str]] = frozenset({"reviewers"})
 
     rule: Literal["votes", "posterior"] = Field(
         "votes",
@@ -99,6 +129,12 @@ class LabelSettings(Settings):
         le=1,
         description="Queued for people's review where the reference is wrong with at least this probability, kept or "
         "not. Not in the paper.",
+    )
+    reviewers: int = Field(
+        1,
+        ge=1,
+        description="How many people must say the same of a disputed label before their verdict counts; with 1 the "
+        "last word counts. Not in the paper.",
     )
 
     @model_validator(mode="after")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
 from curation.config.base import Settings
+
+HIGHEST_LIMIT = 1024
+"""Requests in flight per server where nobody says how many it bears."""
 
 HeadDtype = Literal["model", "float32"]
 """Type in which a model's output layer computes: that of the rest of it, or fp32; vLLM's own words."""
@@ -45,7 +48,12 @@ class ServerSettings(Settings):
         pattern=r"^[A-Za-z_][A-Za-z0-9_]*$",
         description="Name of the environment variable that holds the key. The key itself never stands in a recipe.",
     )
-    per_server: int = Field(64, ge=1, description="Requests in flight per server. Not in the paper.")
+    per_server: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
+        64,
+        description="Most requests in flight per server. Fewer are, for a while, where a server refuses some for now "
+        "(429, 503) or does not answer in time. `auto`: as many as raise a server's throughput, up to 1,024. Not in "
+        "the paper.",
+    )
     retries: int = Field(
         8,
         ge=0,
@@ -60,6 +68,11 @@ class ServerSettings(Settings):
     give_up_s: float = Field(
         300.0, ge=0, description="Seconds without any living server after which the run stops; it can be resumed."
     )
+
+    @property
+    def most_per_server(self) -> int:
+        """Return the most requests in flight per server."""
+        return HIGHEST_LIMIT if self.per_server == "auto" else self.per_server
 
     @field_validator("urls")
     @classmethod

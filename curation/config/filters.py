@@ -46,7 +46,7 @@ class StatementSettings(Settings):
         gt=0,
         le=1,
         description="The same for a row in which a rule found something that is not trusted to drop it alone (a figure "
-        "spoken of; nothing asked once the options are gone). Not in the paper.",
+        "spoken of; words that may point at options). Not in the paper.",
     )
 
 
@@ -129,6 +129,12 @@ class DecontaminationSettings(Settings):
     """Decontamination: problems too close to a benchmark leave. Nothing is looked for where no benchmark is named."""
 
     against: tuple[Benchmark, ...] = Field((), strict=False, description="The benchmarks.")
+    benches: tuple[str, ...] = Field(
+        (),
+        description="Benches whose problems are benchmarks too: ready ones of `goldilocks evaluate` by their names, as "
+        "in `aime24`, or bench files, relative to the recipe's folder.",
+        exclude_if=lambda benches: not benches,
+    )
     methods: tuple[Literal["ngram", "words", "embedding"], ...] = Field(
         ("ngram", "words"),
         min_length=1,

@@ -8,6 +8,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from curation.config.base import Settings
+from curation.config.sampling import DEFAULT_MAX_FAILED, MaxFailed
 
 LANGUAGES = ("en", "fr", "es", "it", "de", "zh", "ru")
 """The paper's languages: English, and the six that problems are translated into."""
@@ -91,6 +92,7 @@ class TranslationSettings(Settings):
     tries: int = Field(
         3, ge=1, description="Translations asked for of one problem before it is left as it is. Not in the paper."
     )
+    max_failed: MaxFailed = DEFAULT_MAX_FAILED
     back_translation: bool = Field(
         False,
         description="Have each accepted translation translated back, and check that against the original as well. "

@@ -33,13 +33,20 @@ def load_settings(model: type[SettingsT], path: Path, overrides: Sequence[str] =
         ConfigError: there is no such file, it is not TOML, or it cannot be meant.
     """
     subject = f"recipe {path}"
-    return parse_settings(model, read_toml(path, subject), subject, overrides)
+    return parse_settings(model, read_toml(path, subject), subject, overrides, path.parent)
 
 
 def parse_settings(
-    model: type[SettingsT], table: Mapping[str, Any], subject: str, overrides: Sequence[str] = ()
+    model: type[SettingsT],
+    table: Mapping[str, Any],
+    subject: str,
+    overrides: Sequence[str] = (),
+    folder: Path = Path(),
 ) -> SettingsT:
     """Check a recipe given as a table, which is not changed; ``subject`` begins the error, as in ``recipe a.toml``.
+
+    Args:
+        folder: what files of prompts are relative to.
 
     Raises:
         ConfigError: it cannot be meant.
@@ -47,11 +54,29 @@ def parse_settings(
     changed = _copy(table)
     for override in overrides:
         set_value(changed, override, model.renamed)
+    _read_prompts(changed, folder, subject)
     _refuse(subject, renamed_keys(changed, model.renamed))
     try:
         return model.model_validate(to_plain(changed))
     except ValidationError as error:
         raise ConfigError(_message(subject, sentences(model, error))) from error
+
+
+def _read_prompts(table: Any, folder: Path, subject: str) -> None:
+    """Put the text of each ``prompt = { file = … }`` beside it, unless it stands there from an earlier run.
+
+    Raises:
+        ConfigError: there is no such file, or it is not text.
+    """
+    for item in table.values() if isinstance(table, dict) else table if isinstance(table, list) else ():
+        _read_prompts(item, folder, subject)
+    prompt = table.get("prompt") if isinstance(table, dict) else None
+    if isinstance(prompt, dict) and isinstance(prompt.get("file"), str) and "text" not in prompt:
+        path = folder / Path(prompt["file"]).expanduser()
+        try:
+            prompt["text"] = path.read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"{subject}: prompt.file: {path} cannot be read ({error}); name a text file.") from error
 
 
 def read_toml(path: Path, subject: str) -> dict[str, Any]:

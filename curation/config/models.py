@@ -1,13 +1,14 @@
-"""What a model may be asked for beside attempts: votes on premises and doubtful verdicts, and rewriting of choices."""
+"""What a model may be asked for beside attempts: votes on doubtful rows, premises and doubtful verdicts, rewriting."""
 
 from __future__ import annotations
 
-from typing import Self
+from typing import ClassVar, Self
 
 from pydantic import Field, model_validator
 
 from curation.config.base import Settings
 from curation.config.policies import PolicySettings
+from curation.config.sampling import DEFAULT_MAX_FAILED, MaxFailed
 
 
 class PremisesSettings(Settings):
@@ -27,11 +28,51 @@ class PremisesSettings(Settings):
     min_votes: int = Field(
         3, ge=1, description="Fewest readable votes for a decision; with fewer the problem is kept. Not in the paper."
     )
+    max_failed: MaxFailed = DEFAULT_MAX_FAILED
 
     @model_validator(mode="after")
     def _reachable(self) -> Self:
         if self.min_votes > self.votes:
             raise ValueError(f"least: {self.min_votes} readable votes can never come of {self.votes} votes")
+        return self
+
+
+class DoubtfulSettings(Settings):
+    """Votes of a model on the rows that the format filter is in doubt about."""
+
+    undigested: ClassVar[frozenset[str]] = frozenset({"threshold", "min_votes"})
+
+    policy: PolicySettings | None = Field(
+        None,
+        description="A model that is asked whether a doubtful row can be used as it stands; nobody where absent. Its "
+        "votes then decide in the place of the classifier's thresholds.",
+    )
+    ask_from: float = Field(
+        0.1,
+        ge=0,
+        le=1,
+        description="Least score of the format filter's classifier from which a row is asked about; one in which a "
+        "rule found something that is not trusted to drop it alone always is. Not in the paper.",
+    )
+    votes: int = Field(3, ge=1, description="Votes per row. Not in the paper.")
+    threshold: float = Field(
+        0.6,
+        gt=0,
+        le=1,
+        description="A row is dropped where at least this share of its readable votes names a fault. Another "
+        "threshold asks nobody again. Not in the paper.",
+    )
+    min_votes: int = Field(
+        2,
+        ge=1,
+        description="Fewest readable votes for a decision; with fewer the classifier's thresholds decide. Not in the "
+        "paper.",
+    )
+
+    @model_validator(mode="after")
+    def _reachable(self) -> Self:
+        if self.min_votes > self.votes:
+            raise ValueError(f"min_votes: {self.min_votes} readable votes can never come of {self.votes} votes")
         return self
 
 
@@ -52,6 +93,7 @@ class LlmJudgeSettings(Settings):
         "Another share asks nobody again. Not in the paper.",
     )
     min_votes: int = Field(2, ge=1, description="Fewest readable votes for a decision. Not in the paper.")
+    max_failed: MaxFailed = DEFAULT_MAX_FAILED
     max_calls: int | None = Field(
         None,
         ge=1,
@@ -78,3 +120,4 @@ class RewritingSettings(Settings):
     policy: PolicySettings | None = Field(
         None, description="A model that rewrites multiple choice into open questions; nobody is asked where absent."
     )
+    max_failed: MaxFailed = DEFAULT_MAX_FAILED

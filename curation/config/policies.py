@@ -30,6 +30,20 @@ Thinking = Annotated[
 """A setting that `ThinkingTags.of` takes. Its default is left out of what is written, so that digests stay."""
 
 
+class PromptFile(Settings):
+    """A system prompt in a file of its own."""
+
+    file: str = Field(min_length=1, description="Its file, relative to the recipe's folder.")
+    text: str = Field(
+        min_length=1,
+        description="What stands in it; read with the recipe and kept, and attempts are filed under its hash.",
+    )
+
+
+SolvingPrompt = Annotated[Literal["solve", "plain"] | PromptFile, Field(union_mode="left_to_right")]
+"""A setting that `solving_prompt` takes: the name of a prompt, or a system prompt of the user's."""
+
+
 class WorkedExample(Settings):
     """A problem and the response that one would like to see."""
 
@@ -124,8 +138,10 @@ class LivePolicy(Settings):
         description="Name of the model; for `vllm` and `torch` a folder with its weights, relative to the recipe's, or "
         "`embedded`: the shipped model.",
     )
-    prompt: Literal["solve", "plain"] = Field(
-        "solve", description="`solve`: the reasoning prompt of the recipe; `plain`: the statement and nothing else."
+    prompt: SolvingPrompt = Field(
+        "solve",
+        description="`solve`: the reasoning prompt of the recipe; `plain`: the statement and nothing else; "
+        '`{ file = "prompt.txt" }`: the system prompt of a file, and the sentence that says how to answer.',
     )
     thinking: Thinking = OPEN
     examples: Examples = ()
@@ -171,6 +187,23 @@ class EndpointPolicy(ServerSettings, LivePolicy):
     api: Literal["chat", "completions"] = Field(
         "chat", description="`chat`: the server applies its chat template; `completions`: for models without one."
     )
+    samples_per_request: int = Field(
+        1,
+        ge=1,
+        le=128,
+        description="Most attempts at one problem that one request asks for (`n`), where several are wanted at once. "
+        "Above 1 the seeds of a problem's attempts follow each other, as `vllm serve` draws the samples of a request, "
+        "so these are other attempts than those of 1; how many go together changes none. Not in the paper.",
+        exclude_if=lambda samples: samples == 1,
+    )
+    hedge: float = Field(
+        3.0,
+        ge=0,
+        description="A request that takes so many times the 95th percentile of the last answers is asked of another "
+        "server too, if one has room; the first answer counts. At most 5 % of the requests are; with one server none "
+        "is. 0 switches it off. Not in the paper.",
+        exclude_if=lambda hedge: hedge == 3.0,
+    )
     price_in: float | None = Field(None, ge=0, description="Price of a million prompt tokens, for the cost plan.")
     price_out: float | None = Field(None, ge=0, description="Price of a million generated tokens, for the cost plan.")
 
@@ -182,7 +215,7 @@ class EndpointPolicy(ServerSettings, LivePolicy):
     @property
     def in_flight(self) -> int:
         """Return the requests in flight over all servers."""
-        return self.per_server * len(self.urls)
+        return self.most_per_server * len(self.urls)
 
 
 class TorchPolicySettings(LivePolicy):

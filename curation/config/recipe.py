@@ -12,7 +12,7 @@ from curation.config.coding import CodeSettings
 from curation.config.difficulty import DifficultyStage, LabelSettings, SecondStage
 from curation.config.filters import DecontaminationSettings, NearDedupSettings, StatementSettings, VerifySettings
 from curation.config.grading import GraderSettings
-from curation.config.models import LlmJudgeSettings, PremisesSettings, RewritingSettings
+from curation.config.models import DoubtfulSettings, LlmJudgeSettings, PremisesSettings, RewritingSettings
 from curation.config.old_keys import RECIPE
 from curation.config.refreshing import RefreshSettings
 from curation.config.schedule import ScheduleSettings, StatedCosts
@@ -45,6 +45,10 @@ class Recipe(Settings):
         default_factory=RewritingSettings, description="A model that opens the multiple choice that rules cannot."
     )
     statements: StatementSettings = Field(default_factory=StatementSettings, description="The format filter.")
+    doubtful: DoubtfulSettings = Field(
+        default_factory=DoubtfulSettings,
+        description="A model's votes on rows that the format filter is in doubt about.",
+    )
     near_dedup: NearDedupSettings = Field(
         default_factory=NearDedupSettings, description="The same problem in slightly other words."
     )
@@ -107,6 +111,7 @@ class Recipe(Settings):
             raise ValueError('labels.rule = "posterior": programs have tests, no reference; only `curate-math` has it')
         asked = {
             "rewriting": self.rewriting.policy,
+            "doubtful": self.doubtful.policy,
             "premises": self.premises.policy,
             "llm_judge": self.llm_judge.policy,
         }

@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Literal
+import os
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from curation.config.base import Settings
+
+MaxFailed = Annotated[
+    float,
+    Field(
+        ge=0,
+        le=1,
+        description="Share of the problems that the model's servers may refuse (400, 5xx at every try, longer than its "
+        "context, a content filter) before the run ends; one may be, however few there are, unless it is 0. Refused "
+        "ones are set aside, and asked again by later runs. Not in the paper.",
+        exclude_if=lambda share: share == DEFAULT_MAX_FAILED,
+    ),
+]
+"""A failure budget. Its default is left out of what is written, so that digests stay."""
+
+DEFAULT_MAX_FAILED = 0.01
 
 
 class SamplingSettings(Settings):
@@ -14,15 +30,16 @@ class SamplingSettings(Settings):
 
     early_stopping: bool = Field(
         True,
-        description="Make no further attempt at a problem once none could change its decision. The decisions are "
-        "the same as without. Recorded attempts cost nothing and all count. Not in the paper.",
+        description="Make no further attempt at a problem once none could change its decision. With an `error_rate` "
+        "of 0 the decisions are the same as without. Recorded attempts cost nothing and all count. Not in the paper.",
     )
     error_rate: float = Field(
-        0.0,
+        0.1,
         ge=0,
         le=0.2,
         description="Stop earlier, once the decision is foreseen with probability 1 - `error_rate`; needs "
-        "`early_stopping`. 0 switches it off. Not in the paper.",
+        "`early_stopping`. 0 switches it off: decisions are those of all attempts. Not in the paper "
+        "(docs/difficulty.md).",
     )
     prior: Literal["jeffreys", "model"] = Field(
         "model",
@@ -51,6 +68,26 @@ class SamplingSettings(Settings):
     open_problems: int | None = Field(
         None, ge=1, description="Problems under way at once; four times the requests in flight where absent."
     )
+
+    samplers: Annotated[int, Field(ge=1, le=64)] | Literal["auto"] = Field(
+        1,
+        description="Processes that ask the servers of an `endpoint` policy; one takes some thousand attempts a "
+        "second, on a core of its own. `auto`: one per four cores. Which process asks changes no attempt. Not in the "
+        "paper.",
+        exclude_if=lambda samplers: samplers == 1,
+    )
+    max_failed: MaxFailed = DEFAULT_MAX_FAILED
+    retry_failed: int = Field(
+        2,
+        ge=0,
+        description="How many later runs ask again for problems that the model's servers refused. Not in the paper.",
+        exclude_if=lambda rounds: rounds == 2,
+    )
+
+    @property
+    def sampler_processes(self) -> int:
+        """Return `samplers`, or one per four cores."""
+        return max(1, (os.cpu_count() or 1) // 4) if self.samplers == "auto" else self.samplers
 
     @property
     def foreseen_by(self) -> str:

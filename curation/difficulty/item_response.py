@@ -12,6 +12,11 @@ a smoothing step: Silverman, Jones, Wilson and Nychka 1990), abilities and k by 
 attempts is the reference: its ability is 0. Where a policy stopped sampling does not matter: the likelihood of the
 attempts made is the same under any stopping rule that looks only at them.
 
+Problems may belong to domains, say the sources that they come from. Then each domain has its own distribution of
+difficulties and slopes, and each policy an ability there: N(its general ability, s^2), s learnt from all domains, so a
+domain of few problems is held to the general model and many tell apart what a policy is good at. The reference's
+ability is 0 in every domain; what all policies find hard there is the domain's difficulty.
+
 Abilities need few problems: `fit` draws at most ``most_problems``. Everything is a function of its input and the seed.
 
 Invariants: pure; the order of rows changes nothing; a row with no judged attempt says nothing.
@@ -21,7 +26,7 @@ Not here: which problems are kept (`curation.difficulty.posteriors`).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import inf, log
 from typing import Any
 
@@ -41,6 +46,15 @@ MOST_PROBLEMS = 5_000
 """Problems that abilities and the distribution of difficulties are learnt from, by default."""
 
 _ABILITY_SD, _CONCENTRATION, _CONCENTRATION_SD = 4.0, 10.0, 1.0
+_DOMAIN_SD, _DOMAIN_HELD, _DOMAIN_TURNS = 0.4, 4.0, 3
+"""The spread of a policy's abilities over domains begins at so many logits, held by so many abilities."""
+
+_DOMAIN_PROBLEMS = 25.0
+"""Problems by which a domain's difficulties are held to those of all."""
+
+_CURVED = 0.1
+"""Logits over which the curvature of a likelihood is taken."""
+
 _LEAST_ABILITY, _MOST_ABILITY = -12.0, 12.0
 _MOST_ROUNDS = 200
 _BLOCK = 20_000
@@ -58,6 +72,7 @@ class ItemResponseModel:
         slopes: the grid of slopes.
         concentration: k; the larger, the more everyone's attempts tell of this policy's.
         rounds: of EM until nothing moved.
+        domains: the models of domains, with the same slopes and concentration; empty where none are told apart.
     """
 
     abilities: Mapping[str, float]
@@ -65,6 +80,7 @@ class ItemResponseModel:
     slopes: tuple[float, ...]
     concentration: float
     rounds: int = 0
+    domains: Mapping[str, ItemResponseModel] = field(default_factory=dict)
 
     @property
     def difficulty(self) -> Array:
@@ -87,6 +103,10 @@ class ItemResponseModel:
             raise GoldilocksError(f"the item response model has seen no attempt of {policy}; it knows {known}")
         return self.abilities[policy]
 
+    def in_domain(self, domain: str | None) -> ItemResponseModel:
+        """Return the model of a domain; this one where the domain is not told apart."""
+        return self if domain is None else self.domains.get(domain, self)
+
     def means(self, policy: str) -> Array:
         """Return [grid] the expected pass rate of a policy."""
         return _means(self.ability(policy), self.difficulty, self.slope)
@@ -103,7 +123,8 @@ def fit(
     """Return the model of these attempts.
 
     Args:
-        counts: problem, policy, correct, judged; see `observations`.
+        counts: problem, policy, correct, judged; see `observations`. Where there is a column ``domain``, domains are
+            told apart.
         slopes: learn slopes too (2PL); worth it with several policies of different ability.
         most_problems: drawn where there are more; ``always`` are problems that are among them.
         seed: of the draw.
@@ -133,7 +154,57 @@ def fit(
         best = {name: 0.0 if name == reference else _best_ability(model, tally) for name, tally in tallies.items()}
         model = replace(model, abilities=best)
         model = replace(model, concentration=_best_concentration(model, tallies))
-    return model
+    return replace(model, domains=_fit_domains(counts, model, reference)) if "domain" in counts.columns else model
+
+
+def _fit_domains(counts: pl.DataFrame, general: ItemResponseModel, reference: str) -> dict[str, ItemResponseModel]:
+    """Return the models of the domains with attempts; none where there is one domain only."""
+    parts = {
+        domain: observations(part)
+        for (domain,), part in sorted(counts.filter(pl.col("judged") > 0).group_by("domain"), key=lambda item: item[0])
+        if domain is not None
+    }
+    if len(parts) < 2:
+        return {}
+    spread, models = _DOMAIN_SD, dict.fromkeys(parts, general)
+    for _ in range(_DOMAIN_TURNS):
+        found = [_fit_domain(seen, models[domain], general, reference, spread) for domain, seen in parts.items()]
+        models = {domain: model for domain, (model, _) in zip(parts, found, strict=True)}
+        squares = [square for _, of_policies in found for square in of_policies]
+        held = _DOMAIN_SD**2 * _DOMAIN_HELD
+        spread = ((sum(squares) + held) / (len(squares) + _DOMAIN_HELD)) ** 0.5
+    return models
+
+
+def _fit_domain(
+    seen: Observations, model: ItemResponseModel, general: ItemResponseModel, reference: str, spread: float
+) -> tuple[ItemResponseModel, list[float]]:
+    """Return a domain's model, and the expected squared distances of its abilities from the general ones."""
+    frequency, last, tallies = seen.frequency, -inf, dict[str, _Tally]()
+    prior = general.weights * _DOMAIN_PROBLEMS
+    for _ in range(_MOST_ROUNDS):
+        posterior, likelihood = _posterior(seen, model)
+        if likelihood - last < _TOLERANCE * frequency.sum():
+            break
+        last = likelihood
+        tallies = _tallies(seen, posterior * frequency[:, None])
+        best = {
+            name: _best_ability(model, tally, general.abilities[name], spread)
+            for name, tally in tallies.items()
+            if name != reference
+        }
+        weights = _smoothed(frequency @ posterior + prior, model.slopes)
+        model = replace(model, weights=weights, abilities={**general.abilities, **best}, domains={})
+    squares = []
+    for name in tallies.keys() - {reference}:
+        ability = model.abilities[name]
+        values = [
+            tallies[name].log_likelihood(_means(at, model.difficulty, model.slope), model.concentration)
+            for at in (ability - _CURVED, ability, ability + _CURVED)
+        ]
+        information = max(0.0, (2 * values[1] - values[0] - values[2]) / _CURVED**2) + spread**-2
+        squares.append((ability - general.abilities[name]) ** 2 + 1 / information)
+    return model, squares
 
 
 def difficulty_posteriors(model: ItemResponseModel, seen: Observations) -> Array:
@@ -262,10 +333,10 @@ def _first_abilities(seen: Observations) -> dict[str, float]:
     return {policy: float(odds[number]) for number, policy in enumerate(seen.policies)}
 
 
-def _best_ability(model: ItemResponseModel, tally: _Tally) -> float:
+def _best_ability(model: ItemResponseModel, tally: _Tally, centre: float = 0.0, spread: float = _ABILITY_SD) -> float:
     def value(ability: float) -> float:
         means = _means(ability, model.difficulty, model.slope)
-        return tally.log_likelihood(means, model.concentration) - 0.5 * (ability / _ABILITY_SD) ** 2
+        return tally.log_likelihood(means, model.concentration) - 0.5 * ((ability - centre) / spread) ** 2
 
     return _maximum(value, _LEAST_ABILITY, _MOST_ABILITY)
 

@@ -29,7 +29,7 @@ from curation.difficulty.label_votes import REFERENCE, SOURCE, VotePatterns, vot
 from curation.difficulty.observations import Array, Indices
 from curation.records import DropReason
 
-VERSION = "label-trust@1"
+VERSION = "label-trust@2"
 
 LABEL = pl.Schema(
     {

@@ -141,6 +141,33 @@ def observations(counts: pl.DataFrame, problems: pl.Series | None = None) -> Obs
     )
 
 
+def with_domains(counts: pl.DataFrame, domains: pl.DataFrame | None) -> pl.DataFrame:
+    """Return counts with the domain of each problem; problems that nobody tried have a row without attempts.
+
+    Args:
+        counts: problem, policy, correct, judged.
+        domains: problem, domain; None, or one domain alone: nothing is told apart.
+    """
+    if domains is None or domains["domain"].n_unique() < 2:
+        return counts
+    untried = domains.join(counts, on="problem", how="anti").select(
+        "problem", policy=pl.lit(""), correct=pl.lit(0, pl.Int64), judged=pl.lit(0, pl.Int64)
+    )
+    whole = pl.concat([counts, untried.cast(counts.schema)])
+    return whole.join(domains.unique("problem"), on="problem", how="left", maintain_order="left")
+
+
+def parts_of_domains(counts: pl.DataFrame, problems: pl.Series) -> Iterator[tuple[str | None, pl.DataFrame, pl.Series]]:
+    """Yield each domain of these problems with its counts and its problems; None where there are no domains."""
+    if "domain" not in counts.columns or not len(problems):
+        yield None, counts, problems
+        return
+    domain_of = counts.select("problem", "domain").unique("problem")
+    placed = problems.alias("problem").to_frame().join(domain_of, on="problem", how="left", maintain_order="left")
+    for (domain,), part in placed.group_by("domain", maintain_order=True):
+        yield domain, counts.join(part.select("problem"), on="problem", how="semi"), part["problem"]
+
+
 def stated_counts(problems: pl.DataFrame, solve_rates: Mapping[str, Sequence[SolveRate]]) -> pl.DataFrame:
     """Return the solve rates that came with the rows of sources as problem, policy, correct and judged.
 

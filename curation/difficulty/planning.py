@@ -1,6 +1,9 @@
 """What a stage of sampling will cost, from a pilot of some of its problems: attempts, tokens, hours and a price.
 
-Per problem the pilot gives the attempts until its stop and their tokens. Means are scaled to the stage's problems; the
+Per problem the pilot gives the attempts until its stop and their tokens. Means are scaled to the stage's problems.
+Where a model of all attempts tells how many attempts each problem will take (`ForeseenSampling`), they are scaled by
+that: what the pilot's problems took, of what was expected of them, times what is expected of all others (a ratio
+estimate: Cochran, Sampling Techniques, 1977, chapter 6). So a model that errs makes the plan less sure, not wrong. The
 interval is the 2.5 and 97.5 % quantiles of a bootstrap over the pilot's problems (Efron 1979), seeds fixed. It says
 how sure the mean is given the pilot, not how steady the engine's speed will be: that is taken as measured, from the
 first request to the last, the slow end of the pilot included.
@@ -29,6 +32,24 @@ class PilotProblem:
 
     attempts: int
     tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class ForeseenSampling:
+    """How a stage will stop by what is known of its problems.
+
+    Args:
+        anchor: problems that are sampled until no outcome could change their decision, as all of the pilot were.
+        stopped: the pilot's problems as if each had been stopped by what others tell of it.
+        expected: attempts that were expected of each of these, ``total`` of all problems outside the anchor together.
+        sentence: what the model saves, or why it is not used.
+    """
+
+    anchor: int
+    stopped: tuple[PilotProblem, ...]
+    expected: tuple[float, ...]
+    total: float
+    sentence: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +93,7 @@ class StagePlan:
     expected: Cost
     without_early_stopping: Cost
     prompt_tokens: float | None = None  # mean of the pilot's prompts, where servers tell
+    foreseen: str | None = None  # what a model of all attempts adds, in words
 
     def row(self) -> dict[str, Any]:
         """Return the plan as a JSON object."""
@@ -111,6 +133,7 @@ def plan_stage(
     pilot: Sequence[PilotProblem],
     rates: CostRates,
     seed: int = 0,
+    foreseen: ForeseenSampling | None = None,
 ) -> StagePlan:
     """Return the plan of one stage.
 
@@ -118,6 +141,7 @@ def plan_stage(
         problems: how many the stage will sample, the pilot's among them.
         attempts: n of its band.
         pilot: at least one problem.
+        foreseen: of the same problems in the same order, where the stage stops by a model of all attempts.
     """
     without_stopping = [
         PilotProblem(attempts, round(attempts * problem.tokens / max(1, problem.attempts))) for problem in pilot
@@ -128,21 +152,29 @@ def plan_stage(
         problems,
         len(pilot),
         rates.tokens_per_s,
-        _cost(pilot, problems, rates, seed),
+        _cost(pilot, problems, rates, seed, foreseen),
         _cost(without_stopping, problems, rates, seed),
         rates.prompt_tokens,
+        foreseen.sentence if foreseen is not None else None,
     )
 
 
-def _cost(pilot: Sequence[PilotProblem], problems: int, rates: CostRates, seed: int) -> Cost:
-    tokens = _estimate(pilot, lambda problem: float(problem.tokens), problems, seed)
+def _cost(
+    pilot: Sequence[PilotProblem],
+    problems: int,
+    rates: CostRates,
+    seed: int,
+    foreseen: ForeseenSampling | None = None,
+) -> Cost:
+    def estimate(value: Callable[[PilotProblem], float]) -> CostEstimate:
+        if foreseen is None:
+            return _estimate(pilot, value, problems, seed)
+        return _foreseen_estimate(pilot, value, foreseen, seed)
+
+    tokens = estimate(lambda problem: float(problem.tokens))
     hours = tokens.scaled(rates.devices / rates.tokens_per_s / 3600) if rates.tokens_per_s else None
-    price = (
-        _estimate(pilot, lambda problem: rates.price(problem.attempts, problem.tokens), problems, seed)
-        if rates.priced
-        else None
-    )
-    return Cost(_estimate(pilot, lambda problem: float(problem.attempts), problems, seed), tokens, hours, price)
+    price = estimate(lambda problem: rates.price(problem.attempts, problem.tokens)) if rates.priced else None
+    return Cost(estimate(lambda problem: float(problem.attempts)), tokens, hours, price)
 
 
 def _estimate(
@@ -153,6 +185,24 @@ def _estimate(
     means = sorted(sum(rng.choices(values, k=len(values))) / len(values) for _ in range(RESAMPLES))
     low, high = means[int(0.025 * RESAMPLES)], means[int(0.975 * RESAMPLES) - 1]
     return CostEstimate(sum(values) / len(values), low, high).scaled(problems)
+
+
+def _foreseen_estimate(
+    pilot: Sequence[PilotProblem], value: Callable[[PilotProblem], float], foreseen: ForeseenSampling, seed: int
+) -> CostEstimate:
+    """Return the anchor's problems by the pilot's mean, and the others by the ratio to what was expected of them."""
+    rows = [
+        (value(full), value(stopped), expected)
+        for full, stopped, expected in zip(pilot, foreseen.stopped, foreseen.expected, strict=True)
+    ]
+
+    def total(drawn: Sequence[tuple[float, float, float]]) -> float:
+        full, stopped, expected = (sum(column) for column in zip(*drawn, strict=True))
+        return float(foreseen.anchor * full / len(drawn) + foreseen.total * stopped / expected)
+
+    rng = random.Random(seed)
+    totals = sorted(total(rng.choices(rows, k=len(rows))) for _ in range(RESAMPLES))
+    return CostEstimate(total(rows), totals[int(0.025 * RESAMPLES)], totals[int(0.975 * RESAMPLES) - 1])
 
 
 def read_plan(row: Mapping[str, Any]) -> StagePlan:

@@ -20,7 +20,7 @@ import polars as pl
 
 from curation.config import Band
 from curation.difficulty.item_response import ItemResponseModel, difficulty_posteriors, posterior_means, rising
-from curation.difficulty.observations import Array, observations
+from curation.difficulty.observations import Array, observations, parts_of_domains
 
 POSTERIOR = pl.Schema(
     {
@@ -51,8 +51,16 @@ def pass_rate_posteriors(
     """Return `POSTERIOR` rows of one policy, in the order of ``problems``.
 
     Args:
-        counts: problem, policy, correct, judged: everyone's, the policy's own among them.
+        counts: problem, policy, correct, judged: everyone's, the policy's own among them; and ``domain``, where the
+            model tells domains apart.
     """
+    parts = parts_of_domains(counts, problems)
+    rows = [_rates(model.in_domain(domain), own, policy, names) for domain, own, names in parts]
+    return _in_order(problems, pl.concat(rows)).select(POSTERIOR.names()).cast(POSTERIOR)
+
+
+def _rates(model: ItemResponseModel, counts: pl.DataFrame, policy: str, problems: pl.Series) -> pl.DataFrame:
+    """Return the posteriors of the problems of one domain, in any order."""
     seen = observations(counts, problems)
     weights, means, k = difficulty_posteriors(model, seen), model.means(policy), model.concentration
     own = np.zeros((len(weights), 2))
@@ -69,7 +77,7 @@ def pass_rate_posteriors(
         for column, share in ((1, 0.025), (2, 0.975)):
             found[chosen, column] = [float(np.interp(share, row, rates, left=0.0, right=1.0)) for row in cumulative]
     table = pl.DataFrame(found[seen.pattern], schema=["mean", "low", "high"], orient="row")
-    return _in_order(problems, table.with_columns(seen.problems)).select(POSTERIOR.names()).cast(POSTERIOR)
+    return table.with_columns(seen.problems)
 
 
 def band_sides(
@@ -78,9 +86,20 @@ def band_sides(
     """Return `SIDES` rows of problems that the policy has not tried, in their order: of the band's attempts, all fresh.
 
     Args:
-        counts: problem, policy, correct, judged: everyone's; the policy's own are left out.
+        counts: problem, policy, correct, judged: everyone's; the policy's own are left out. Domains as in
+            `pass_rate_posteriors`.
     """
-    seen = observations(counts.filter(pl.col("policy") != policy), problems)
+    others = counts.filter(pl.col("policy") != policy)
+    parts = parts_of_domains(others, problems)
+    rows = [_sides(model.in_domain(domain), own, policy, band, names) for domain, own, names in parts]
+    return _in_order(problems, pl.concat(rows)).select(SIDES.names()).cast(SIDES)
+
+
+def _sides(
+    model: ItemResponseModel, counts: pl.DataFrame, policy: str, band: Band, problems: pl.Series
+) -> pl.DataFrame:
+    """Return the sides of the problems of one domain, in any order."""
+    seen = observations(counts, problems)
     means, k = model.means(policy), model.concentration
     n, most = band.attempts, int(band.attempts * band.max_pass_rate + _TOLERANCE)
     of_correct, of_wrong = rising(means * k, n), rising((1 - means) * k, n)
@@ -91,7 +110,7 @@ def band_sides(
     cuts = (slice(0, band.min_correct), slice(band.min_correct, most + 1), slice(most + 1, n + 1))
     sides = np.stack([chances[cut].sum(axis=0) for cut in cuts], axis=1)
     table = pl.DataFrame(posterior_means(model, seen, sides)[seen.pattern], SIDES.names()[1:], orient="row")
-    return _in_order(problems, table.with_columns(seen.problems)).select(SIDES.names()).cast(SIDES)
+    return table.with_columns(seen.problems)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,14 +161,10 @@ def calibration(model: ItemResponseModel, counts: pl.DataFrame, policy: str) -> 
         .agg(pl.col("correct").sum(), pl.col("judged").sum())
         .sort("problem")
     )
-    others = counts.filter(pl.col("policy") != policy).join(own.select("problem"), on="problem", how="semi")
-    seen = observations(others, own["problem"])
-    weights, means, k = difficulty_posteriors(model, seen)[seen.pattern], model.means(policy), model.concentration
-    n = own["judged"].to_numpy().astype(np.float64)
-    mean = weights @ means
-    within = (weights @ (means * (1 - means))) * n * (k + n) / (k + 1)
-    variance = within + n**2 * (weights @ means**2 - mean**2)
-    table = own.with_columns(expected=mean * n, variance=variance).sort("expected", "problem")
+    met = counts.join(own.select("problem"), on="problem", how="semi")
+    parts = parts_of_domains(met, own["problem"])
+    rows = [_expected(model.in_domain(domain), part, own, policy, names) for domain, part, names in parts]
+    table = pl.concat(rows).sort("expected", "problem")
     by = (pl.int_range(pl.len()) * TENTHS // pl.len()).alias("tenth")
     sums = (
         table.sort(pl.col("expected") / pl.col("judged"), "problem")
@@ -167,6 +182,19 @@ def calibration(model: ItemResponseModel, counts: pl.DataFrame, policy: str) -> 
     )
     beyond = ((sums["correct"] - sums["expected"]).abs() - 2 * sums["variance"].sqrt()) / sums["judged"]
     return Calibration(tenths, _chi_squared_tail(float((sums["z"] ** 2).sum()), sums.height), float(beyond.max() or 0))  # type: ignore[arg-type]
+
+
+def _expected(
+    model: ItemResponseModel, counts: pl.DataFrame, own: pl.DataFrame, policy: str, problems: pl.Series
+) -> pl.DataFrame:
+    """Return the rows of ``own`` of one domain with the correct attempts that others' tell, and their variance."""
+    own = own.join(problems.alias("problem").to_frame(), on="problem", how="semi", maintain_order="left")
+    seen = observations(counts.filter(pl.col("policy") != policy), own["problem"])
+    weights, means, k = difficulty_posteriors(model, seen)[seen.pattern], model.means(policy), model.concentration
+    n = own["judged"].to_numpy().astype(np.float64)
+    mean = weights @ means
+    within = (weights @ (means * (1 - means))) * n * (k + n) / (k + 1)
+    return own.with_columns(expected=mean * n, variance=within + n**2 * (weights @ means**2 - mean**2))
 
 
 def _in_order(problems: pl.Series, table: pl.DataFrame) -> pl.DataFrame:

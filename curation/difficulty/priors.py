@@ -25,7 +25,7 @@ import polars as pl
 from curation.difficulty.early_stopping import AttemptOutcome, ProblemPrior, StoppingRule
 from curation.difficulty.forecast import Prior
 from curation.difficulty.item_response import ItemResponseModel, fit, posterior_means, rising
-from curation.difficulty.observations import observations
+from curation.difficulty.observations import observations, parts_of_domains
 from curation.difficulty.posteriors import Calibration, calibration
 
 PRIOR = pl.Schema(
@@ -60,10 +60,22 @@ def problem_priors(
     """Return `PRIOR` rows of a policy, in the order of ``problems``.
 
     Args:
-        counts: problem, policy, correct, judged: everyone's; the policy's own are left out.
+        counts: problem, policy, correct, judged: everyone's; the policy's own are left out; and ``domain``, where the
+            model tells domains apart.
         agreement: from `agreement_prior`.
     """
-    seen = observations(counts.filter(pl.col("policy") != policy), problems)
+    parts = parts_of_domains(counts.filter(pl.col("policy") != policy), problems)
+    rows = [_priors(model.in_domain(domain), part, policy, names) for domain, part, names in parts]
+    table = pl.concat(rows).with_columns(
+        agree=pl.lit(agreement[0]), differ=pl.lit(agreement[1]), error_rate=pl.lit(error_rate)
+    )
+    ids = problems.alias("problem").to_frame()
+    return ids.join(table, on="problem", how="left", maintain_order="left").select(PRIOR.names()).cast(PRIOR)
+
+
+def _priors(model: ItemResponseModel, counts: pl.DataFrame, policy: str, problems: pl.Series) -> pl.DataFrame:
+    """Return problem, correct and other of the problems of one domain, in any order."""
+    seen = observations(counts, problems)
     means, k = model.means(policy), model.concentration
     mean, square = posterior_means(model, seen, np.stack([means, means * (means * k + 1) / (k + 1)], axis=1)).T
     variance = square - mean**2
@@ -71,14 +83,7 @@ def problem_priors(
     logit = np.round(np.log(mean / (1 - mean)) / _MEAN_STEP) * _MEAN_STEP
     mean, size = 1 / (1 + np.exp(-logit)), np.exp(np.round(np.log(size) / _SIZE_STEP) * _SIZE_STEP)
     table = pl.DataFrame({"correct": (mean * size)[seen.pattern], "other": ((1 - mean) * size)[seen.pattern]})
-    table = table.with_columns(
-        seen.problems,
-        agree=pl.lit(agreement[0]),
-        differ=pl.lit(agreement[1]),
-        error_rate=pl.lit(error_rate),
-    )
-    ids = problems.alias("problem").to_frame()
-    return ids.join(table, on="problem", how="left", maintain_order="left").select(PRIOR.names()).cast(PRIOR)
+    return table.with_columns(seen.problems)
 
 
 def agreement_prior(rates: pl.DataFrame) -> tuple[float, float]:
@@ -173,13 +178,14 @@ class LearntPriors:
     Args:
         table: `PRIOR` rows.
         calibration: what was expected of the policy beside what was seen.
-        replay: the priors on problems that have their attempts.
+        replay: the priors on problems that have their attempts; ``of_anchor`` are these priors.
     """
 
     policy: str
     table: pl.DataFrame
     calibration: Calibration
     replay: Replay
+    of_anchor: pl.DataFrame
 
     @property
     def hold(self) -> bool:
@@ -232,4 +238,4 @@ def learn_priors(
     replayed = replay(exact.given(as_priors(of_anchor)), exact, attempts, error_rate)
     others = problems.filter(~problems.is_in(list(attempts)))
     table = problem_priors(model, counts, policy, others, agreement, error_rate)
-    return LearntPriors(policy, table, calibration(model, counts, policy), replayed)
+    return LearntPriors(policy, table, calibration(model, counts, policy), replayed, of_anchor)

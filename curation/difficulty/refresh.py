@@ -6,8 +6,8 @@ all attempts of all policies follows how strong the checkpoint is, how far its s
 probability fresh attempts of its own would decide on each problem otherwise than it was decided
 (`curation.difficulty.item_response`, `band_sides`). A problem of which that is at least the threshold of
 `curation.difficulty.refresh_forecast` is judged again, whatever its old decision. Where the anchor does not bear the
-model out, or there is none, the old pass rates count as they are: c of n correct give the posterior
-Beta(1/2 + c, 1/2 + n - c) (Jeffreys).
+model out, its own old and new decisions tell which of the others stand. Where there is no anchor, the old pass rates
+count as they are: c of n correct give the posterior Beta(1/2 + c, 1/2 + n - c) (Jeffreys).
 
 Problems that were trained on have rollouts since then. The model takes them for those of further policies, one a window
 of steps; without it they count instead of the old pass rate where there are enough, counted by age.
@@ -36,7 +36,7 @@ from curation.config import Band, RefreshSettings
 from curation.difficulty.posteriors import SIDES
 from curation.records import DECISION, DropReason
 
-VERSION = "refreshing@4"
+VERSION = "refreshing@5"
 
 _JEFFREYS = 0.5
 _TOLERANCE = 1e-9
@@ -66,7 +66,7 @@ ROLLOUT_COUNTS = pl.Schema(
 
 REFRESH_CHOICE = pl.Schema({"problem": pl.String(), "why": pl.String()})
 
-_UNDECIDED = (DropReason.TOO_FEW_ATTEMPTS, DropReason.VERIFIER_FAILED)
+_UNDECIDED = (DropReason.TOO_FEW_ATTEMPTS, DropReason.VERIFIER_FAILED, DropReason.SAMPLING_FAILED)
 _RETRIED = (DropReason.NEVER_SOLVED, DropReason.SUSPECTED_WRONG_LABEL)
 
 
@@ -203,7 +203,7 @@ def change_probability(correct: float, judged: float, where: int, band: Band) ->
     """Return the probability that the band's number of fresh attempts, all judged, decides otherwise than ``where``
     says.
 
-    Example: ``change_probability(8, 16, 0, Band()) < 0.05 < change_probability(12, 16, 0, Band())``
+    Example: ``change_probability(8, 16, 0, band) < 0.05 < change_probability(12, 16, 0, band)`` of a band of 16
     """
     max_correct = int(band.attempts * band.max_pass_rate + _TOLERANCE)
     same = {

@@ -10,6 +10,9 @@ Invariants:
   - attempts are judged in the order of their index, and a problem stops at the first prefix where the rule does: its
     verdicts and its stop are a function of its attempts, not of which of them was quick;
   - a problem at which more was asked for than needed (``ahead``) has the rest cancelled at its stop;
+  - a problem ends where the attempt that comes next was refused (`RequestRefused`): its other requests are cancelled,
+    it is handed over with the refusal, and the store keeps that beside its attempts. Whether it ends so is a function
+    of which attempts are refused; how many problems may, says `curation.policies.failure_budget`;
   - memory is bounded by the open problems: judging that falls behind keeps problems open, and open problems keep new
     ones from being read. Of a stored attempt only its final answer is kept in memory.
 
@@ -25,14 +28,16 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-from curation.difficulty.early_stopping import OutcomeTally, StoppingRule
+from curation.difficulty.early_stopping import StoppingRule
+from curation.difficulty.open_problems import OpenProblem, SampledProblem, SamplingRequest
 from curation.difficulty.progress import SamplingProgress
 from curation.difficulty.unanswered import ResponseTally, UselessResponses
-from curation.records import COUNTED_OUTCOMES, Completion, Outcome, Policy, PromptRequest
+from curation.policies.failure_budget import FailureBudget
+from curation.records import COUNTED_OUTCOMES, Completion, DropReason, Outcome, Policy, RequestRefused
 from curation.storage.attempts import AttemptStore
 from curation.verify.classes import keep_classes
 from curation.verify.math_judge import Judge, JudgeTask, Response, Verdict
@@ -44,71 +49,6 @@ MIN_OPEN_PROBLEMS = 64
 
 PROGRESS_INTERVAL_S = 1.0
 """Seconds between two reports of progress."""
-
-
-@dataclass(frozen=True, slots=True)
-class SamplingRequest:
-    """A problem to sample: what the policy sees, what its answers are compared with, and what is stored already.
-
-    ``stored_answers`` maps an index to the final answer of the stored attempt. ``letter`` is as in `JudgeTask`;
-    ``rule`` stops this problem, the sampler's where absent.
-
-    Example: ``SamplingRequest(PromptRequest("5f0c2ab19e7d00aa11bb", "1 + 1?", Domain.MATH, "en"), "2")``
-    """
-
-    request: PromptRequest
-    reference: str
-    letter: str | None = None
-    stored_answers: Mapping[int, str | None] = field(default_factory=dict)
-    rule: StoppingRule | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class SampledProblem:
-    """A problem that has its attempts. ``verdicts`` maps the indices up to the stop, less those that could not be had.
-
-    ``is_decided`` says that sampling stopped of its own accord: there may be more attempts to be had.
-    """
-
-    problem: str
-    reference: str
-    verdicts: Mapping[int, Verdict]
-    is_decided: bool
-    new_attempts: int  # attempts made for it now, needed or not
-    new_tokens: int  # … and their tokens, as far as the policy counts them
-
-
-@dataclass(slots=True, eq=False)
-class _OpenProblem:
-    sampling_request: SamplingRequest
-    rule: StoppingRule
-    tally: OutcomeTally = field(default_factory=OutcomeTally)
-    next: int = 0  # the first index that has not been asked for
-    limit: int = 0  # indices below it are needed whatever comes
-    answers: dict[int, str | None] = field(default_factory=dict)  # final answers, not judged yet
-    missing: set[int] = field(default_factory=set)  # indices that the policy does not have
-    cut_off: set[int] = field(default_factory=set)  # those that ended for want of room
-    running: dict[int, asyncio.Task[Completion | None]] = field(default_factory=dict)
-    verdict_by_answer: dict[str | None, Verdict] = field(default_factory=dict)
-    verdicts: dict[int, Verdict] = field(default_factory=dict)
-    is_judging: bool = False
-    is_stopped: bool = False
-    new_attempts: int = 0
-    new_tokens: int = 0
-
-    @property
-    def request(self) -> PromptRequest:
-        """Return the problem as the policy sees it."""
-        return self.sampling_request.request
-
-    def take(self, limit: int) -> int | None:
-        """Return the next index below the limit that is still to be asked for, and count it as asked for."""
-        while self.next < limit:
-            index = self.next
-            self.next += 1
-            if index not in self.answers:
-                return index
-        return None
 
 
 class Sampler:
@@ -129,23 +69,25 @@ class Sampler:
         total: int | None = None,
         watch: Callable[[SamplingProgress], None] | None = None,
         alarm: Callable[[UselessResponses], None] | None = None,
+        budget: FailureBudget | None = None,
         doubtful_is_open: bool = False,
     ) -> None:
         self._policy, self._store, self._judge, self._rule = policy, store, judge, rule
         self._ahead, self._doubtful_is_open = ahead, doubtful_is_open
         self._instant = bool(getattr(policy, "instant", False))
         self._max_open = open_problems or max(MIN_OPEN_PROBLEMS, 4 * policy.in_flight)
-        self._watch, self._alarm = watch, alarm
+        self._watch, self._alarm, self._budget = watch, alarm, budget or FailureBudget(0.0, total or 0, "max_failed")
         self._responses = ResponseTally()
         self.progress = SamplingProgress(total=total)
-        self._open: dict[str, _OpenProblem] = {}
-        self._waiting: deque[_OpenProblem] = deque()
-        self._running: dict[asyncio.Task[Completion | None], tuple[_OpenProblem, int]] = {}
+        self._open: dict[str, OpenProblem] = {}
+        self._waiting: deque[OpenProblem] = deque()
+        self._running: dict[asyncio.Task[Completion | None], tuple[OpenProblem, int]] = {}
         self._events: asyncio.Queue[
-            asyncio.Task[Completion | None] | tuple[_OpenProblem, list[int], Future[tuple[Verdict, ...]]]
+            asyncio.Task[Completion | None] | tuple[OpenProblem, list[int], Future[tuple[Verdict, ...]]]
         ] = asyncio.Queue()
         self._finished: deque[SampledProblem] = deque()
         self._completions: list[tuple[str, int, Completion]] = []
+        self._refusals: list[tuple[str, int, RequestRefused]] = []
 
     async def run(self, problems: Iterable[SamplingRequest]) -> AsyncGenerator[SampledProblem, None]:
         """Yield each problem once, in the order in which they are done.
@@ -212,11 +154,11 @@ class Sampler:
 
     def _open_problem(self, sampling_request: SamplingRequest) -> None:
         rule = sampling_request.rule or self._rule
-        problem = _OpenProblem(sampling_request, rule, answers=dict(sampling_request.stored_answers))
+        problem = OpenProblem(sampling_request, rule, answers=dict(sampling_request.stored_answers))
         self._open[problem.request.id] = problem
         self._advance(problem)
 
-    def _launch(self, problem: _OpenProblem, index: int) -> None:
+    def _launch(self, problem: OpenProblem, index: int) -> None:
         task = asyncio.ensure_future(self._policy.answer(problem.request, index))
         self._running[task] = problem, index
         problem.running[index] = task
@@ -234,7 +176,7 @@ class Sampler:
                     break
                 self._launch(problem, index)
 
-    async def _answer_now(self, problem: _OpenProblem, index: int | None) -> None:
+    async def _answer_now(self, problem: OpenProblem, index: int | None) -> None:
         """Take all attempts at a problem from a policy to which they cost nothing."""
         while index is not None:
             self._take_completion(problem, index, await self._policy.answer(problem.request, index))
@@ -244,13 +186,13 @@ class Sampler:
     async def _handle_events(self) -> None:
         """Wait for something to be finished, and take in all that is."""
         event = await self._events.get()
-        touched: dict[int, _OpenProblem] = {}
+        touched: dict[int, OpenProblem] = {}
         while True:
             if isinstance(event, asyncio.Task):
                 problem, index = self._running.pop(event)
                 del problem.running[index]
                 if not event.cancelled():
-                    self._take_completion(problem, index, event.result())
+                    self._take_result(problem, index, event)
             else:
                 problem, indices, verdicts = event
                 problem.is_judging = False
@@ -266,15 +208,31 @@ class Sampler:
     def _collect_completions(self) -> None:
         """Take in answers that came while everything was being ended."""
         for task, (problem, index) in self._running.items():
-            if task.done() and not task.cancelled() and task.exception() is None:
-                self._take_completion(problem, index, task.result())
+            if task.done() and not task.cancelled() and isinstance(task.exception(), RequestRefused | None):
+                self._take_result(problem, index, task)
         self._running.clear()
 
-    def _take_completion(self, problem: _OpenProblem, index: int, completion: Completion | None) -> None:
+    def _take_result(self, problem: OpenProblem, index: int, task: asyncio.Task[Completion | None]) -> None:
+        """Take in what became of a request; a refusal is one of the things that may.
+
+        Raises:
+            PolicyError: the policy cannot answer.
+        """
+        try:
+            completion = task.result()
+        except RequestRefused as refused:
+            self._refusals.append((problem.request.id, index, refused))
+            problem.refused[index] = refused
+            problem.next = problem.rule.band.attempts  # whatever else it said, the problem ends there
+            return
+        self._take_completion(problem, index, completion)
+
+    def _take_completion(self, problem: OpenProblem, index: int, completion: Completion | None) -> None:
         if completion is None:
             problem.missing.add(index)
             problem.answers[index] = None
             return
+        self._budget.count_answer()
         self._completions.append((problem.request.id, index, completion))
         problem.new_attempts += 1
         problem.new_tokens += completion.tokens or 0
@@ -300,8 +258,11 @@ class Sampler:
         if self._completions:
             self._store.add(self._completions)
             self._completions.clear()
+        if self._refusals:
+            self._store.add_refusals(self._refusals)
+            self._refusals.clear()
 
-    def _advance(self, problem: _OpenProblem) -> None:
+    def _advance(self, problem: OpenProblem) -> None:
         """Judge what the prefix has gained, until the problem stops, waits for the verifier, or needs more."""
         while not problem.is_judging and not problem.is_stopped:
             position = problem.tally.counts.requested
@@ -309,6 +270,9 @@ class Sampler:
             indices: list[int] = []
             while position + len(indices) in problem.answers and position + len(indices) < self._rule.band.attempts:
                 indices.append(position + len(indices))
+            if not indices and position in problem.refused:
+                self._give_up(problem, position)
+                return
             if not indices:
                 problem.limit = position + problem.rule.needed(problem.tally.counts)
                 if problem.next < problem.limit:
@@ -320,7 +284,7 @@ class Sampler:
                 continue
             self._submit(problem, indices, new_answers)
 
-    def _submit(self, problem: _OpenProblem, indices: list[int], new_answers: Sequence[str | None]) -> None:
+    def _submit(self, problem: OpenProblem, indices: list[int], new_answers: Sequence[str | None]) -> None:
         judged = [
             answer for answer, verdict in problem.verdict_by_answer.items() if verdict.outcome in COUNTED_OUTCOMES
         ]
@@ -343,7 +307,7 @@ class Sampler:
 
         future.add_done_callback(notify)
 
-    def _take_verdicts(self, problem: _OpenProblem, indices: list[int], verdicts: Sequence[Verdict]) -> None:
+    def _take_verdicts(self, problem: OpenProblem, indices: list[int], verdicts: Sequence[Verdict]) -> None:
         """Remember the verdict of each answer, and count the attempts that wait for them."""
         known = problem.verdict_by_answer
         before = [known[verdict.answer].answer_class if verdict.answer in known else None for verdict in verdicts]
@@ -352,7 +316,7 @@ class Sampler:
             known.setdefault(verdict.answer, replace(verdict, answer_class=answer_class))
         self._count(problem, indices)
 
-    def _count(self, problem: _OpenProblem, indices: list[int]) -> None:
+    def _count(self, problem: OpenProblem, indices: list[int]) -> None:
         """Let judged attempts count, one after the other, up to the stop."""
         for index in indices:
             answer = problem.answers.pop(index)
@@ -370,23 +334,39 @@ class Sampler:
                 self._stop(problem)
                 return
 
-    def _stop(self, problem: _OpenProblem) -> None:
+    def _stop(self, problem: OpenProblem) -> None:
+        counts, rule = problem.tally.counts, problem.rule
+        self.progress.skipped += rule.band.attempts - counts.requested
+        is_decided = counts.requested < rule.band.attempts
+        self._finish(problem, rule.decision(counts), is_decided, None)
+
+    def _give_up(self, problem: OpenProblem, index: int) -> None:
+        """End a problem whose next attempt was refused.
+
+        Raises:
+            PolicyError: too many problems ended so.
+        """
+        refused = problem.refused[index]
+        self._finish(problem, DropReason.SAMPLING_FAILED, False, (index, refused))
+        self._budget.count_refusal(problem.request.id, refused)
+
+    def _finish(
+        self, problem: OpenProblem, reason: str | None, is_decided: bool, refused: tuple[int, RequestRefused] | None
+    ) -> None:
+        """Hand a problem over, and cancel what is still asked of it."""
         problem.is_stopped = True
         for task in problem.running.values():
             task.cancel()
-        counts, rule = problem.tally.counts, problem.rule
-        reason = rule.decision(counts)
         progress = self.progress
         progress.problems += 1
         progress.aborted += len(problem.running)
-        progress.skipped += rule.band.attempts - counts.requested
         if reason is None:
             progress.kept += 1
         else:
             progress.dropped[str(reason)] = progress.dropped.get(str(reason), 0) + 1
+        progress.hedged = getattr(self._policy, "hedged", 0)
         del self._open[problem.request.id]
         problem.answers.clear()
-        is_decided = counts.requested < rule.band.attempts
         self._finished.append(
             SampledProblem(
                 problem.request.id,
@@ -395,5 +375,6 @@ class Sampler:
                 is_decided,
                 problem.new_attempts,
                 problem.new_tokens,
+                refused,
             )
         )

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 
 import polars as pl
 
-from curation.difficulty.sampling import SampledProblem
+from curation.difficulty.open_problems import SampledProblem
 from curation.records import VERDICT, AttemptKey
-from curation.storage.attempts import AttemptStore
+from curation.storage.attempts import REFUSAL, AttemptStore
 from curation.verify.math_judge import Judge, Response
 
 
@@ -31,6 +31,16 @@ def verdict_frame(sampled: Iterable[SampledProblem], key: AttemptKey, verifier: 
     same = {"policy": key.policy, "prompt": key.prompt, "sampling": key.sampling, "verifier": verifier}
     frame = pl.DataFrame(rows, schema={name: VERDICT[name] for name in columns}, orient="row")
     return frame.with_columns(pl.lit(value).alias(name) for name, value in same.items()).select(VERDICT.names())
+
+
+def refusal_frame(sampled: Iterable[SampledProblem]) -> pl.DataFrame:
+    """Return the refusals at which sampling ended, in the `REFUSAL` schema."""
+    rows = [
+        (result.problem, result.refused[0], result.refused[1].kind, result.refused[1].reason)
+        for result in sampled
+        if result.refused is not None
+    ]
+    return pl.DataFrame(rows, schema=REFUSAL, orient="row")
 
 
 def stored_answers(

@@ -2,7 +2,7 @@
 
 Invariants, beside those of `curation.policies.client`, which does the asking:
   - an attempt always has room for `max_tokens`, as far as the servers say how long their context is (`vllm serve` does,
-    and cuts `max_tokens` silently otherwise): a problem that leaves less gets no attempt at all;
+    and cuts `max_tokens` silently otherwise): a problem that leaves less is refused;
   - log-probabilities are those of the distribution that was drawn from: servers that give others are refused.
 
 What it does not do: start servers, or find out which weights they hold (`revision` in the recipe says it). Where a
@@ -16,19 +16,18 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from curation.config import EndpointPolicy
-from curation.policies.client import ServerClient
+from curation.policies.client import ServerClient, message
 from curation.policies.completions import FINISHED, choice_logprobs, choice_text, choice_token_ids
-from curation.policies.seeds import about_of, key_of, prompt_of, seed_of
+from curation.policies.connection import ServerResponse
+from curation.policies.sample_groups import Sampled, SampleGroups
+from curation.policies.seeds import about_of, consecutive_seed_of, key_of, prompt_of, seed_of
 from curation.policies.servers import Server, TemporaryFailure
 from curation.prompts import Prompt, plain_text
-from curation.records import AttemptKey, Completion, Domain, PolicyError, PromptRequest
+from curation.records import AttemptKey, Completion, Domain, PolicyError, PromptRequest, RequestRefused
 from curation.thinking import THINK, ThinkingTags
-
-if TYPE_CHECKING:
-    import httpx
 
 _TOO_LONG = ("maximum context length", "context_length_exceeded", "max_tokens must be at least 1")
 _PROBE_TOKENS = 16
@@ -49,12 +48,14 @@ class Endpoint:
 
     def __init__(self, settings: EndpointPolicy, folder: Path, prompt: Prompt | None = None) -> None:  # noqa: ARG002 - all policies open alike
         self.settings = settings
-        self.key: AttemptKey = key_of(settings, settings.name, prompt, api=settings.api)
+        self._is_grouped = settings.samples_per_request > 1
+        further = {"seeds": "consecutive"} if self._is_grouped else {}
+        self.key: AttemptKey = key_of(settings, settings.name, prompt, api=settings.api, **further)
         self.in_flight = settings.in_flight
-        self.too_long = 0
         self._prompts = self._prompt_tokens = 0
-        self._no_room: set[str] = set()
-        self._client = ServerClient(settings, settings.model, welcome=self._welcome)
+        self._no_room: dict[str, str] = {}
+        self._client = ServerClient(settings, settings.model, welcome=self._welcome, hedge=settings.hedge)
+        self._groups = SampleGroups(settings.samples_per_request, self._ask)
         self.servers = self._client.servers
         self._prompt = prompt or prompt_of(settings)
         self._tags = ThinkingTags.of(settings.thinking)
@@ -64,6 +65,11 @@ class Endpoint:
     def about(self) -> Mapping[str, Any]:
         """Return what the store notes beside the key."""
         return {**about_of(self.settings, self._prompt), "api": self.settings.api, "revision": self.settings.revision}
+
+    @property
+    def hedged(self) -> int:
+        """Return how many requests were asked of two servers."""
+        return self._client.hedged
 
     @property
     def prompt_tokens(self) -> float | None:
@@ -79,26 +85,42 @@ class Endpoint:
     ) -> None:
         await self._client.__aexit__(kind, error, trace)
 
-    async def answer(self, problem: PromptRequest, index: int) -> Completion | None:
-        """Return one attempt; None where the prompt leaves too little room for it (`too_long` counts them).
+    async def answer(self, problem: PromptRequest, index: int) -> Completion:
+        """Return one attempt.
 
         Raises:
-            PolicyError: a server refuses the request, it failed too often, or no server is alive.
+            RequestRefused: the servers live and refuse the request, as too long for instance.
+            PolicyError: a server refuses all requests, or no server is alive.
         """
-        if problem.id not in self._no_room:
-            request = f"problem {problem.id}, attempt {index}"
-            completion = await self._client.ask(self._path, lambda: self._body(problem, index), self._read, request)
-            if completion is not None:
-                return completion
-            self._no_room.add(problem.id)
-        self.too_long += 1
-        return None
+        if (why := self._no_room.get(problem.id)) is not None:
+            raise RequestRefused("too_long", why)
+        try:
+            if self._is_grouped:
+                return await self._groups.sample(problem, index)
+            (sampled,) = await self._ask(problem, index, 1)
+        except RequestRefused as refused:
+            if refused.kind == "too_long":
+                self._no_room[problem.id] = refused.reason
+            raise
+        if isinstance(sampled, RequestRefused):
+            raise sampled
+        return sampled
 
-    def _read(self, server: Server, response: httpx.Response) -> Completion | None:
-        """Return the attempt of a response; None where there was no room for it."""
-        if response.status_code in (400, 413, 422) and any(words in response.text for words in _TOO_LONG):
-            return None
-        self._client.require_ok(response, server.url)
+    async def _ask(self, problem: PromptRequest, first: int, count: int) -> list[Sampled]:
+        """Return the samples of one request: attempts from index ``first`` on."""
+        name = f"problem {problem.id}, attempt {first}"
+        return await self._client.ask(self._path, lambda: self._body(problem, first, count), self._read, name)
+
+    def _read(self, server: Server, response: ServerResponse) -> list[Sampled]:
+        """Return the attempts of a response, in the order of their index.
+
+        Raises:
+            RequestRefused: there was no room for them, or the server refuses the prompt.
+        """
+        if response.status != 200:
+            if response.status in (400, 413, 422) and any(words in response.text for words in _TOO_LONG):
+                raise RequestRefused("too_long", f"{server.url}: {response.status} {message(response)}.")
+            self._client.require_ok(response, server.url)
         try:
             content = response.json()
             usage = content.get("usage") or {}
@@ -107,20 +129,28 @@ class Endpoint:
             self._prompts += prompt > 0
             self._prompt_tokens += prompt
             if room < self.settings.decoding.max_tokens:
-                return None
-            return self._completion(content["choices"][0], usage, server.url)
+                raise RequestRefused(
+                    "too_long",
+                    f"{server.url}: a prompt of {prompt} tokens leaves no room for decoding.max_tokens = "
+                    f"{self.settings.decoding.max_tokens} in a context of {self._client.context} tokens.",
+                )
+            choices = content["choices"]
+            if len(choices) > 1:
+                choices = sorted(choices, key=lambda choice: choice["index"])
+            return [self._sampled(choice, usage, server.url) for choice in choices]
         except (ValueError, LookupError, TypeError, AttributeError) as error:
-            raise TemporaryFailure(f"200, but no completion: {response.text!r:.120}") from error
+            raise TemporaryFailure(f"200, but no completion: {response.text!r:.120}", "unusable") from error
 
-    def _body(self, problem: PromptRequest, index: int) -> dict[str, Any]:
-        """Return the request for one attempt."""
+    def _body(self, problem: PromptRequest, first: int, count: int = 1) -> dict[str, Any]:
+        """Return the request for ``count`` attempts from index ``first`` on."""
         decoding = self.settings.decoding
+        seed = consecutive_seed_of if self._is_grouped else seed_of
         body: dict[str, Any] = {
             "model": self.settings.model,
             "temperature": decoding.temperature,
             "top_p": decoding.top_p,
             "max_tokens": decoding.max_tokens,
-            "seed": seed_of(decoding.seed, problem.id, index),
+            "seed": seed(decoding.seed, problem.id, first),
         }
         messages = self._prompt.messages(problem)
         chat = self.settings.api == "chat"
@@ -131,19 +161,29 @@ class Endpoint:
             body["skip_special_tokens"] = False  # such tags may be special tokens, which servers leave out
         if self.settings.keep_tokens:
             body |= {"logprobs": True, "top_logprobs": 0} if chat else {"logprobs": 0}
+        if self.settings.keep_tokens or self._is_grouped:
             body["return_token_ids"] = True
+        if count > 1:
+            body["n"] = count
         return body
 
-    def _completion(self, choice: Mapping[str, Any], usage: Mapping[str, Any], url: str) -> Completion:
+    def _sampled(self, choice: Mapping[str, Any], usage: Mapping[str, Any], url: str) -> Sampled:
         finish = choice.get("finish_reason")
         if finish in ("abort", "error"):
-            raise TemporaryFailure(f"the generation ended as {finish!r}")
+            raise TemporaryFailure(f"the generation ended as {finish!r}", "unusable")
+        if finish == "content_filter":
+            return RequestRefused("content_filter", f"{url}: its content filter ended the answer.")
         token_ids, logprobs = choice_token_ids(choice), choice_logprobs(choice)
         if self.settings.keep_tokens and (token_ids is None or logprobs is None or len(token_ids) != len(logprobs)):
             raise PolicyError(
                 f"{url}: gives no token ids with log-probabilities; switch keep_tokens off, or ask `vllm serve`."
             )
-        tokens = usage.get("completion_tokens")
+        if self._is_grouped and token_ids is None:
+            raise PolicyError(
+                f"{url}: gives no token ids, so it is no `vllm serve`, whose seeds samples_per_request relies on; set "
+                "samples_per_request to 1."
+            )
+        tokens = len(token_ids or ()) if self._is_grouped else usage.get("completion_tokens")
         return Completion(
             text=choice_text(choice, self._tags),
             finish=finish if finish in FINISHED else None,

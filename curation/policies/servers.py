@@ -2,7 +2,7 @@
 
 Invariants:
   - a request goes to the living server with the fewest requests of ours outstanding, and no server has more than its
-    limit;
+    limit, which adapts to what it bears (`curation.policies.concurrency`); those that wait are served in their order;
   - a server that broke a connection gets nothing more until it has answered a probe; probing starts at once and
     slows down from one second to thirty;
   - where no server lives, requests wait; after ``give_up_s`` they fail, with what was wrong with each server.
@@ -14,24 +14,38 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections import deque
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 
+from curation.policies.concurrency import AdaptiveLimit
 from curation.records import PolicyError
 
 _FIRST_PROBE_S, _LAST_PROBE_S = 1.0, 30.0
 
 
 class TemporaryFailure(Exception):
-    """A server cannot answer for now, and another try may do; the text says why."""
+    """A server cannot answer for now, and another try may do; the text says why.
+
+    ``kind`` says what it was, where it may be the request's fault: a status of 500 or above, ``no_answer``,
+    ``unusable``. Where every try ends so, the request is refused (`curation.records.RequestRefused`).
+    """
+
+    def __init__(self, why: str, kind: str = "") -> None:
+        super().__init__(why)
+        self.kind = kind
 
 
-@dataclass(slots=True)
+class Unreachable(TemporaryFailure):
+    """No connection could be made."""
+
+
+@dataclass(slots=True, eq=False)
 class Server:
-    """One server: its requests in flight, its requests so far, and its last failure."""
+    """One server: its limit, its requests in flight, its requests so far, and its last failure."""
 
     url: str
+    limit: AdaptiveLimit
     outstanding: int = 0
     requests: int = 0
     alive: bool = True
@@ -44,20 +58,23 @@ class Servers:
     """The servers of one policy.
 
     Args:
-        limit: requests outstanding per server.
+        limit: makes the limit of one server.
         give_up_s: seconds without a living server after which requests fail.
         probe: raises `TemporaryFailure` where the server at an address cannot answer for now, `PolicyError` where it
             never will.
     """
 
     def __init__(
-        self, urls: Sequence[str], limit: int, give_up_s: float, probe: Callable[[str], Awaitable[None]]
+        self,
+        urls: Sequence[str],
+        limit: Callable[[], AdaptiveLimit],
+        give_up_s: float,
+        probe: Callable[[str], Awaitable[None]],
     ) -> None:
-        self.all = [Server(url.rstrip("/")) for url in urls]
-        self._limit = limit
+        self.all = [Server(url.rstrip("/"), limit()) for url in urls]
         self._give_up_s = give_up_s
         self._probe = probe
-        self._changed = asyncio.Condition()
+        self._waiting: deque[asyncio.Future[None]] = deque()
         self._probing: dict[str, asyncio.Task[None]] = {}
         self._all_dead_since: float | None = None
 
@@ -75,22 +92,40 @@ class Servers:
             await self.close()
             raise PolicyError(f"no server answers: {self._troubles()}.")
 
-    @asynccontextmanager
-    async def acquire(self) -> AsyncIterator[Server]:
-        """Yield a server with room, for one request; wait until there is one.
+    async def acquire(self, avoided: Collection[str] = ()) -> Server:
+        """Return a server with room, for one request; wait until there is one. `release` it afterwards.
+
+        Args:
+            avoided: addresses that are asked only where no other server lives.
 
         Raises:
             PolicyError: no server has been alive for too long.
         """
-        server = await self._free_server()
+        server = self._free_server(avoided) if not self._waiting else None
+        is_first = False
+        while server is None:
+            await self._wait(self._patience_s(), is_first)
+            is_first = True
+            server = self._free_server(avoided)
         server.outstanding += 1
         server.requests += 1
-        try:
-            yield server
-        finally:
-            server.outstanding -= 1
-            async with self._changed:
-                self._changed.notify_all()
+        if self._waiting and self._free_server(()) is not None:
+            self._wake_next()
+        return server
+
+    def try_acquire(self, avoided: Collection[str]) -> Server | None:
+        """Return a living server with room that is none of these, for one request; None where all are busy."""
+        server = self._free_server(avoided) if not self._waiting else None
+        if server is None or server.url in avoided:
+            return None
+        server.outstanding += 1
+        server.requests += 1
+        return server
+
+    def release(self, server: Server) -> None:
+        """Say that a request of this server's has ended."""
+        server.outstanding -= 1
+        self._wake_next()
 
     def suspect(self, server: Server, trouble: str) -> None:
         """Give a server nothing more until it has answered a probe."""
@@ -100,6 +135,7 @@ class Servers:
         server.alive = False
         if not any(other.alive for other in self.all):
             self._all_dead_since = time.monotonic()
+            self._wake_all()
         self._probing[server.url] = asyncio.create_task(self._revive(server))
 
     async def close(self) -> None:
@@ -118,30 +154,65 @@ class Servers:
             return str(failure)
         return None
 
-    async def _free_server(self) -> Server:
-        while True:
-            now = time.monotonic()
-            room = [server for server in self.all if server.alive and server.outstanding < self._limit]
-            ready = [server for server in room if server.paused_until <= now]
-            if ready:
-                return min(ready, key=lambda server: (server.outstanding, server.requests))
-            if any(server.alive for server in self.all):
-                wait = min((server.paused_until - now for server in room), default=None)
-            else:
-                wait = self._give_up_s - (now - (self._all_dead_since or now))
-                if wait <= 0:
-                    raise PolicyError(
-                        f"no server has answered for {self._give_up_s:g} s: {self._troubles()}; the run can be resumed."
-                    )
-            await self._wait_for_change(wait)
+    def _free_server(self, avoided: Collection[str]) -> Server | None:
+        """Return the server to ask now; None where none has room. Those to avoid come in where no other lives."""
+        now = time.monotonic()
+        living = [server for server in self.all if server.alive]
+        wanted = [server for server in living if server.url not in avoided] if avoided else living
+        ready = [one for one in wanted or living if one.outstanding < one.limit.value and one.paused_until <= now]
+        if len(ready) < 2:
+            return ready[0] if ready else None
+        return min(ready, key=lambda server: (server.outstanding, server.requests))
 
-    async def _wait_for_change(self, at_most_s: float | None) -> None:
-        """Wait until something has changed, at most so many seconds."""
+    def _patience_s(self) -> float | None:
+        """Return how long to wait for a server with room; None: until something changes.
+
+        Raises:
+            PolicyError: no server has been alive for too long.
+        """
+        now = time.monotonic()
+        living = [server for server in self.all if server.alive]
+        if living:
+            pauses = [server.paused_until - now for server in living if server.paused_until > now]
+            return min(pauses, default=None)
+        wait = self._give_up_s - (now - (self._all_dead_since or now))
+        if wait <= 0:
+            raise PolicyError(
+                f"no server has answered for {self._give_up_s:g} s: {self._troubles()}; the run can be resumed."
+            )
+        return wait
+
+    async def _wait(self, at_most_s: float | None, is_first: bool) -> None:
+        """Wait for one's turn, at most so many seconds; before the others where it was one's turn already."""
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        (self._waiting.appendleft if is_first else self._waiting.append)(turn)
         try:
-            async with asyncio.timeout(at_most_s), self._changed:
-                await self._changed.wait()
+            async with asyncio.timeout(at_most_s):
+                await turn
         except TimeoutError:
-            return
+            self._leave_queue(turn)
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self._wake_next()  # the turn was this one's, and goes to the next
+            self._leave_queue(turn)
+            raise
+
+    def _leave_queue(self, turn: asyncio.Future[None]) -> None:
+        if turn in self._waiting:
+            self._waiting.remove(turn)
+
+    def _wake_next(self) -> None:
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                return
+
+    def _wake_all(self) -> None:
+        for turn in self._waiting:
+            if not turn.done():
+                turn.set_result(None)
+        self._waiting.clear()
 
     async def _revive(self, server: Server) -> None:
         pause = _FIRST_PROBE_S
@@ -156,8 +227,7 @@ class Servers:
         server.alive = True
         self._all_dead_since = None
         self._probing.pop(server.url, None)
-        async with self._changed:
-            self._changed.notify_all()
+        self._wake_all()
 
     def _troubles(self) -> str:
         return "; ".join(f"{server.url}: {server.trouble}" for server in self.all)

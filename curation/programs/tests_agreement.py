@@ -8,7 +8,7 @@ can be compared (the sandbox's side); here they are only counted.
 The rules per test, in order, after the paper's section 4.2 (drop tests without sufficient agreement; where the
 solutions agree and none gives the expected output, the output takes its place):
 
-    discard  refused_input  a validator that is believed refuses the input
+    discard  refused_input  a believed validator refuses the input; or none speaks and it lacks the others' form
     discard  no_votes       no voting solution ran through
     keep     agrees         every valid run gives the expected output
     discard  too_few_votes  fewer valid runs than asked for, not all of them with the expected output
@@ -33,7 +33,7 @@ import polars as pl
 from curation.config.coding import AgreementSettings
 from curation.records import DropReason
 
-VERSION = "tests_agreement@4"
+VERSION = "tests_agreement@5"
 
 RUN = pl.Schema(
     {
@@ -57,7 +57,7 @@ TEST_DECISION = pl.Schema(
         "agreeing": pl.Int32(),  # of these, with the most frequent output
         "expecting": pl.Int32(),  # of these, with the expected output
         "output": pl.String(),  # class of the most frequent output; what a corrected test takes
-        "evidence": pl.String(),  # a validator's words on an input that it refuses, else null
+        "evidence": pl.String(),  # why an input is refused, in a validator's words if it was one, else null
     }
 )
 

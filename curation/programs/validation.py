@@ -4,8 +4,8 @@ An executable validator speaks for a problem's inputs: those of its package, or 
 statement. Each is tried before it is believed (`vouch`), on the given inputs and on spoiled ones made of them:
 
     set aside   it cannot be compiled, or fails by itself
-    set aside   it refuses more than `max_refused` of the given inputs: then it is broken, not they. Those of a model
-                may refuse no example of the statement besides
+    set aside   it refuses more than `max_refused` of the given inputs, which are more than a single one of a package's:
+                then it is broken, not they. Those of a model may refuse no example of the statement besides
     set aside   it lets too many spoiled inputs pass (`min_spoiled_refused`): it checks nothing. A model's is tried on
                 near-valid ones besides, each of which breaks one formula of the statement
 
@@ -26,7 +26,7 @@ from curation.verify.programs.problem import Validator
 from curation.verify.programs.tools import Toolbox
 from curation.verify.programs.validators import InputVerdict, ReadyValidator, check_inputs, prepare_validator
 
-VERSION = "validation@2"
+VERSION = "validation@3"
 
 _GIVEN = 40
 """Given inputs that a validator is tried on before it is believed."""
@@ -118,7 +118,8 @@ def _fault(
     failed = [verdict.words for verdict in verdicts if verdict.valid is None]
     if not tried or len(failed) > settings.max_refused * len(tried):
         return f"it failed on {len(failed)} of {len(tried)} given inputs{f': {failed[0]}' if failed else ''}"
-    if len(refused) > settings.max_refused * len(tried):
+    alone = not strict and len(refused) == 1 < len(tried)
+    if len(refused) > settings.max_refused * len(tried) and not alone:
         return f"it refuses {len(refused)} of {len(tried)} given inputs"
     if strict and any(one.example for one in refused):
         return "it refuses an example of the statement"

@@ -20,6 +20,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 
+from curation.config.policies import PromptFile
 from curation.languages.vocabulary import languages
 from curation.prompts.base import Prompt
 from curation.records import Domain, PromptRequest
@@ -78,17 +79,26 @@ SOLVING = {"solve": SOLVE, "plain": PLAIN}
 """The prompts for solving problems, by the name that a recipe's `prompt` gives."""
 
 
-def solving_prompt(name: str, tags: ThinkingTags = THINK, examples: Sequence[tuple[str, str]] = ()) -> Prompt:
-    """Return the prompt of a recipe's name, for a model that thinks in these tags, or does not think aloud.
+def system_prompt(text: str) -> Prompt:
+    """Return a prompt with a system message of the user's; its version is a hash of the text."""
+    version = f"file@{hashlib.blake2b(text.encode(), digest_size=6).hexdigest()}"
+    return Prompt(version, text, _statement_and_form)
+
+
+def solving_prompt(
+    prompt: str | PromptFile, tags: ThinkingTags = THINK, examples: Sequence[tuple[str, str]] = ()
+) -> Prompt:
+    """Return the prompt that a recipe names, for a model that thinks in these tags, or does not think aloud.
 
     Args:
+        prompt: one of `SOLVING`, or a file, whose text names its tags itself.
         examples: statements and responses that are shown before the problem; the version names them by a digest.
     """
-    prompt = _with_tags(SOLVING[name], tags)
+    chosen = system_prompt(prompt.text) if isinstance(prompt, PromptFile) else _with_tags(SOLVING[prompt], tags)
     if not examples:
-        return prompt
+        return chosen
     digest = hashlib.blake2b(repr(tuple(examples)).encode(), digest_size=4).hexdigest()
-    return replace(prompt, version=f"{prompt.version} examples {digest}", examples=tuple(examples))
+    return replace(chosen, version=f"{chosen.version} examples {digest}", examples=tuple(examples))
 
 
 def _with_tags(prompt: Prompt, tags: ThinkingTags) -> Prompt:

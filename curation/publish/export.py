@@ -14,7 +14,7 @@ import polars as pl
 
 from curation.records import PROBLEM
 
-VERSION = "export@2"
+VERSION = "export@3"
 
 STAGE = "export"
 
@@ -28,6 +28,7 @@ CURATED = pl.Schema(
         "pass_rate": pl.Float64(),
         "pass_rate_low": pl.Float64(),  # 95 % Wilson interval
         "pass_rate_high": pl.Float64(),
+        "decided_by": pl.String(),  # all attempts; or after how many it was certain, or foreseen with which probability
         "measured_on": pl.String(),  # the day on which these attempts were begun, YYYY-MM-DD in UTC
         "first_policy": pl.String(),  # stage 1 where there are two stages, else null
         "first_pass_rate": pl.Float64(),
@@ -46,7 +47,8 @@ def curate(problems: pl.DataFrame, last: pl.DataFrame, first: pl.DataFrame | Non
     renamed = {"low": "pass_rate_low", "high": "pass_rate_high"}
     if "measured_on" not in last.columns:
         last = last.with_columns(measured_on=pl.lit(None, pl.String))
-    numbers = ("policy", "attempts", "judged", "correct", "pass_rate", "low", "high", "measured_on")
+    last = last.with_columns(decided_by=_decided_by())
+    numbers = ("policy", "attempts", "judged", "correct", "pass_rate", "low", "high", "decided_by", "measured_on")
     measured = last.select("problem", *numbers).rename(renamed)
     frame = problems.join(measured, left_on="id", right_on="problem", how="left", maintain_order="left")
     if first is None:
@@ -57,6 +59,19 @@ def curate(problems: pl.DataFrame, last: pl.DataFrame, first: pl.DataFrame | Non
     )
     joined = frame.join(before, left_on="id", right_on="problem", how="left", maintain_order="left")
     return joined.select(CURATED.names()).cast(CURATED)
+
+
+def _decided_by() -> pl.Expr:
+    """Return in words how the attempts of `DECISION` rows led to their decision."""
+    chance = pl.col("evidence").str.extract(r"; foreseen at ([0-9.]+)$")
+    of = pl.format("after {} of {}", "attempts", pl.col("attempts") + pl.col("skipped"))
+    return (
+        pl.when(pl.col("skipped").fill_null(0) == 0)
+        .then(pl.lit("all attempts"))
+        .when(chance.is_null())
+        .then(pl.format("certain {}", of))
+        .otherwise(pl.format("foreseen at {} {}", chance, of))
+    )
 
 
 def quotas(available: Mapping[str, int], weights: Mapping[str, float], size: int) -> dict[str, int]:

@@ -4,9 +4,11 @@ A label is disputed where the pipeline saw evidence against it that it cannot we
 one row of `DISPUTE`: the problem, the references or answers that stand against each other, and the evidence.
 
 A verdict is one line of an append-only file (``DIR/review.jsonl``): ``accept`` says which reference is right,
-``reject`` that the problem is not to be used. The last line on a problem counts. The next run applies them
-(`apply_verdicts`) before references are checked: an accepted problem goes on with that reference, a rejected one is
-dropped with a reason.
+``reject`` that the problem is not to be used, ``undo`` takes back the last line of the same reviewer on the problem. A
+line may name its ``reviewer`` and hold a ``note``. The last line on a problem counts; where a recipe asks for the
+agreement of several people (``labels.reviewers``), what so many of them say alike in their last lines. The next run
+applies them (`apply_verdicts`) before references are checked: an accepted problem goes on with that reference, a
+rejected one is dropped with a reason.
 
 Invariants: pure functions over frames but for `read_verdicts` and `add_verdict`; in = kept + dropped; the reference
 that a person replaced stays in ``raw_answer``, in words that name no option. Not here: where the frames come from (the
@@ -18,9 +20,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 import polars as pl
 
@@ -31,6 +35,9 @@ VERSION = "review@2"
 STAGE = "review"
 
 FILE = "review.jsonl"
+
+ACCEPT, REJECT, UNDO = "accept", "reject", "undo"
+"""The words of a line."""
 
 KINDS: Mapping[str, str] = {
     "conflicting_references": "copies of one problem with different references",
@@ -64,18 +71,38 @@ SHOWN_COLUMNS = 5
 class ReviewVerdict:
     """A person's verdict on one problem: ``answer`` is the right reference, None where the problem is rejected.
 
-    Example: ``ReviewVerdict("3f2a…", "42")``
+    Example: ``ReviewVerdict("3f2a…", "42", "Ada", "the unit was lost")``
     """
 
     problem: str
     answer: str | None
+    reviewer: str | None = None
+    note: str | None = None
+
+    @property
+    def says(self) -> str | None:
+        """Return what two people must say alike: the reference, whatever its spaces; None to reject."""
+        return None if self.answer is None else " ".join(self.answer.split())
 
 
 ReviewVerdicts = Mapping[str, ReviewVerdict]
 
 
-def read_verdicts(folder: Path) -> dict[str, ReviewVerdict]:
-    """Read the verdicts of a run folder by problem, the last one of each; none where there is no file.
+def read_verdicts(folder: Path, reviewers: int = 1) -> dict[str, ReviewVerdict]:
+    """Read the verdicts of a run folder that count, by problem; none where there is no file.
+
+    Args:
+        reviewers: how many people must say the same; with 1 the last line of each problem counts.
+
+    Raises:
+        StoreError: a line is no verdict.
+    """
+    agreed = {name: agreed_verdict(verdicts, reviewers) for name, verdicts in read_statements(folder).items()}
+    return {name: verdict for name, verdict in agreed.items() if verdict is not None}
+
+
+def read_statements(folder: Path) -> dict[str, list[ReviewVerdict]]:
+    """Read what people said in a run folder and did not take back, by problem, in the order of the last line of each.
 
     Raises:
         StoreError: a line is no verdict.
@@ -85,40 +112,84 @@ def read_verdicts(folder: Path) -> dict[str, ReviewVerdict]:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (FileNotFoundError, NotADirectoryError):
         return {}
-    verdicts: dict[str, ReviewVerdict] = {}
+    statements: dict[str, list[ReviewVerdict]] = {}
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
-        verdict = _parse_verdict(line)
-        if verdict is None:
+        parsed = _parse_line(line)
+        if parsed is None:
             raise StoreError(f"{path}, line {number}: {line[:80]!r} is no verdict; mend or remove the line.")
-        verdicts.pop(verdict.problem, None)
-        verdicts[verdict.problem] = verdict
-    return verdicts
+        word, verdict = parsed
+        said = statements.pop(verdict.problem, [])
+        if word == UNDO:
+            last = next((at for at in reversed(range(len(said))) if said[at].reviewer == verdict.reviewer), None)
+            said = [other for at, other in enumerate(said) if at != last]
+        else:
+            said.append(verdict)
+        if said:
+            statements[verdict.problem] = said
+    return statements
 
 
-def _parse_verdict(line: str) -> ReviewVerdict | None:
+def agreed_verdict(statements: Sequence[ReviewVerdict], reviewers: int = 1) -> ReviewVerdict | None:
+    """Return the verdict on a problem that counts; None while too few people say the same in their last words."""
+    if reviewers == 1:
+        return statements[-1] if statements else None
+    last = {verdict.reviewer: verdict for verdict in statements}
+    votes = Counter(verdict.says for verdict in last.values())
+    return next((verdict for verdict in reversed(statements) if _counts(verdict, last, votes, reviewers)), None)
+
+
+def _counts(
+    verdict: ReviewVerdict, last: Mapping[str | None, ReviewVerdict], votes: Mapping[str | None, int], reviewers: int
+) -> bool:
+    return last[verdict.reviewer] is verdict and votes[verdict.says] >= reviewers
+
+
+def _parse_line(line: str) -> tuple[str, ReviewVerdict] | None:
+    """Return the word of a line and what it says; None where it is no verdict."""
     try:
         content = json.loads(line)
     except ValueError:
         return None
     if not isinstance(content, dict) or not isinstance(content.get("problem"), str):
         return None
-    if content.get("verdict") == "reject" and content.get("answer") is None:
-        return ReviewVerdict(content["problem"], None)
-    if content.get("verdict") == "accept" and isinstance(content.get("answer"), str) and content["answer"].strip():
-        return ReviewVerdict(content["problem"], content["answer"])
+    reviewer, note = content.get("reviewer"), content.get("note")
+    if not (isinstance(reviewer, str | None) and isinstance(note, str | None)):
+        return None
+    word, answer = content.get("verdict"), content.get("answer")
+    if word in (REJECT, UNDO) and answer is None:
+        return word, ReviewVerdict(content["problem"], None, reviewer, note)
+    if word == ACCEPT and isinstance(answer, str) and answer.strip():
+        return word, ReviewVerdict(content["problem"], answer, reviewer, note)
     return None
 
 
 def add_verdict(folder: Path, verdict: ReviewVerdict) -> None:
     """Append a verdict to the file as one line; it is on disk when this returns."""
-    word = "reject" if verdict.answer is None else "accept"
+    _append(folder, REJECT if verdict.answer is None else ACCEPT, verdict)
+
+
+def undo_verdict(folder: Path, problem: str, reviewer: str | None) -> None:
+    """Append that a reviewer takes back the last word on a problem; it is on disk when this returns."""
+    _append(folder, UNDO, ReviewVerdict(problem, None, reviewer))
+
+
+def _append(folder: Path, word: str, verdict: ReviewVerdict) -> None:
+    told = {"reviewer": verdict.reviewer, "note": verdict.note}
     line = {"problem": verdict.problem, "verdict": word, "answer": verdict.answer}
-    with (folder / FILE).open("a", encoding="utf-8") as handle:
-        handle.write(json.dumps(line, ensure_ascii=False) + "\n")
+    line |= {name: text for name, text in told.items() if text is not None}
+    with (folder / FILE).open("ab+") as handle:
+        if handle.tell() and not _ends_a_line(handle):  # a write that was cut off
+            handle.write(b"\n")
+        handle.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
         handle.flush()
         os.fsync(handle.fileno())
+
+
+def _ends_a_line(handle: BinaryIO) -> bool:
+    handle.seek(-1, os.SEEK_END)
+    return handle.read(1) == b"\n"
 
 
 def digest(verdicts: ReviewVerdicts) -> str:

@@ -21,6 +21,7 @@ from typing import Any
 
 from curation.records import SourceError, VerifierError
 from curation.scoring.scorer import Scorer
+from curation.scoring.trainers import without_end
 
 MOST_BYTES = 1 << 30
 """Of one request."""
@@ -69,7 +70,7 @@ class RewardServer(ThreadingHTTPServer):
         if not (isinstance(queries, list) and isinstance(labels, list) and len(queries) == len(labels) == len(prompts)):
             raise SourceError("query, prompts and labels must be three lists of one length.")
         items = [
-            {"response": query.removeprefix(prompt), "id" if label in self.records else "record": label}
+            {"response": without_end(query.removeprefix(prompt)), "id" if label in self.records else "record": label}
             for query, prompt, label in zip(queries, prompts, labels, strict=True)
         ]
         scores: list[dict[str, Any]] = self.score({"items": items})["scores"]

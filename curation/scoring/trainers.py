@@ -4,7 +4,10 @@
     TRL, open-r1 GRPOTrainer(reward_funcs=trl_reward)
     AReaL        areal_reward, as the reward function of its RLVR workflow
     slime        --custom-rm-path curation.scoring.trainers.slime_reward
-    verifiers    vf.Rubric(funcs=[verifiers_reward])
+    verifiers    vf.Rubric(funcs=[verifiers_reward]), before 0.4; a `Taskset` since
+    ART          trajectory.reward = await art_reward(row, trajectory)
+
+Trainers that want a class of their own find it in `curation.scoring.consumers`.
 
 Further keywords are those of `ScoringSettings`. A response on which the verifier failed is worth None where the trainer
 leaves such out (TRL), and 0 elsewhere, told apart by what comes with it.
@@ -13,6 +16,7 @@ leaves such out (TRL), and 0 elsewhere, told apart by what comes with it.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,6 +25,9 @@ from curation.scoring.record import MARK
 from curation.scoring.scorer import Score, ScoringSettings, shared_scorer
 
 _SETTINGS = frozenset(ScoringSettings.__dataclass_fields__)
+
+_END = re.compile(r"(?:\s*(?:<\|[^<>|]{1,40}\|>|<｜[^<>｜]{1,40}｜>|</s>|<eos>|<pad>|<end_of_turn>|<turn\|>))+\s*\Z")
+"""Special tokens that trainers leave behind a response, and padding."""
 
 
 def verl_score(
@@ -35,7 +42,9 @@ def verl_score(
     Raises:
         SourceError: ``extra_info`` has no record.
     """
-    (score,) = _scored([((extra_info or {}).get(MARK), solution_str)], settings)
+    # with a reward model, verl hands its router and tokenizer on, too
+    known = {name: value for name, value in settings.items() if name in _SETTINGS}
+    (score,) = _scored([((extra_info or {}).get(MARK), solution_str)], known)
     reward = score.reward or 0.0
     return {"score": reward, "acc": reward, "outcome": score.outcome, "excluded": float(score.reward is None)}
 
@@ -67,13 +76,44 @@ def areal_reward(
 ) -> float:
     """Return AReaL's reward of one response."""
     settings = {name: value for name, value in others.items() if name in _SETTINGS}
-    return _scored([(goldilocks, completions)], settings)[0].reward or 0.0
+    return _scored([(goldilocks, without_end(completions))], settings)[0].reward or 0.0
 
 
-async def slime_reward(_args: Any, sample: Any, **_others: Any) -> float:
-    """Return slime's reward of a sample, whose ``metadata`` has the record; settings are the defaults."""
-    pair = ((sample.metadata or {}).get(MARK), sample.response)
-    return (await asyncio.to_thread(_scored, [pair], {}))[0].reward or 0.0
+async def slime_reward(_args: Any, sample: Any, **_others: Any) -> float | list[float]:
+    """Return slime's reward of a sample, or of a group of them, whose ``metadata`` has the record.
+
+    Settings are the defaults.
+    """
+    samples = sample if isinstance(sample, list) else [sample]
+    pairs = [((one.metadata or {}).get(MARK), without_end(one.response)) for one in samples]
+    rewards = [score.reward or 0.0 for score in await asyncio.to_thread(_scored, pairs, {})]
+    return rewards if isinstance(sample, list) else rewards[0]
+
+
+async def art_reward(row: Mapping[str, Any], trajectory: Any) -> float:
+    """Return the reward of a trajectory of ART for a row of an exported set; settings are the defaults.
+
+    What decided is written into the trajectory's ``metadata``, and a failed verifier into its ``metrics``.
+    """
+    pair = (row.get(MARK), last_text(trajectory.messages()))
+    (score,) = await asyncio.to_thread(_scored, [pair], {})
+    trajectory.metadata["outcome"] = score.outcome
+    trajectory.metrics["verifier_failed"] = score.reward is None
+    return score.reward or 0.0
+
+
+def exported_score(record: Any, response: str) -> Score:
+    """Return the score of one response by the record of its row; settings are the defaults.
+
+    Raises:
+        SourceError: there is no record.
+    """
+    return _scored([(record, response)], {})[0]
+
+
+def without_end(text: str) -> str:
+    """Return a response without the special tokens and the padding that end it: ``18<|im_end|>`` → ``18``."""
+    return _END.sub("", text)
 
 
 async def verifiers_reward(completion: Any, info: Mapping[str, Any], **_others: Any) -> float:

@@ -30,6 +30,7 @@ import polars as pl
 from curation.config.coding import CodeColumns, SolutionColumns, TestColumns
 from curation.records import JUDGING, SOLUTION, TEST, SourceError
 from curation.sources.kattis import Package, find_packages, read_package
+from curation.sources.packed import unpack_text
 from curation.sources.rows import BadRowError, Row, value_at
 from curation.verify.programs.tables import checker_text, comparison_text, validators_text
 
@@ -234,7 +235,7 @@ def parse_tests(row: Row, part: TestColumns, where: str) -> list[tuple[str, str 
 
     Arguments of a function that stand as JSON values are written as JSON, one value a line.
     """
-    packed = _unpacked(row, part.path, where) if part.path is not None else row
+    packed = _unpacked(row, part.path, where, part.packed) if part.path is not None else row
     if packed is None or packed == "":
         return []
     if isinstance(packed, Mapping):
@@ -341,11 +342,16 @@ def _text(row: Row, path: str | None, where: str) -> str | None:
     return value if isinstance(value, str) and value.strip() else None
 
 
-def _unpacked(row: Row, path: str, where: str) -> Any:
-    """Return the value at a path; text is read as JSON."""
+def _unpacked(row: Row, path: str, where: str, packed: str = "json") -> Any:
+    """Return the value at a path; text is read as JSON, after it was unpacked where it is packed."""
     value = value_at(row, path)
     if not isinstance(value, str) or not value.strip():
         return value
+    if packed == "zlib" and value.lstrip()[0] not in "[{":
+        try:
+            value = unpack_text(value)
+        except ValueError as error:
+            raise BadRowError(f"{where}: `{path}` is not packed as `zlib` ({error}): {value!r:.80}.") from error
     try:
         return json.loads(value)
     except ValueError as error:

@@ -4,13 +4,14 @@
     FOLDER/<key digest>/journal.jsonl           attempts as they finish (`curation.storage.journal`), until a part takes
                                                 them
     FOLDER/<key digest>/part-<content>.parquet  attempts in the `ATTEMPT` schema
+    FOLDER/<key digest>/refused.jsonl           attempts that were refused, in the `REFUSAL` schema, as they come
 
 Invariants:
   - an attempt is named by (problem, policy, prompt, sampling, index); it is written once and never changed;
   - it is on disk when `add` or `append` returns, and stays there: a part is whole before the journal lets go of its
     attempts, and what a kill left in both is dropped from the journal when the store is opened;
   - a part is named by its content, so writing it again changes nothing;
-  - an attempt that is in the store is never asked for again (`missing_indices`).
+  - an attempt that is in the store is never asked for again (`missing_indices`); one that was refused is not in it.
 
 Verdicts are kept apart, so that a better verifier judges old attempts again without a GPU: curation's in its stages,
 those of a training run, which come one by one too, in a `VerdictStore` of the same layout.
@@ -29,9 +30,19 @@ from typing import Any, ClassVar
 
 import polars as pl
 
-from curation.records import ATTEMPT, VERDICT, AttemptKey, Completion, StoreError
+from curation.records import ATTEMPT, VERDICT, AttemptKey, Completion, RequestRefused, StoreError
 from curation.storage.journal import Journal, Name
 from curation.storage.stages import atomic_write, file_digest
+
+REFUSAL = pl.Schema(
+    {
+        "problem": pl.String(),
+        "index": pl.Int32(),
+        "kind": pl.String(),  # a status such as 400, too_long, content_filter, no_answer, unusable
+        "reason": pl.String(),  # what was refused where, in the server's words
+    }
+)
+"""Attempts that whoever answers refused. They are no attempts: a later run asks for them again."""
 
 _PART_OF_PROBLEM = pl.Schema({"problem": pl.String(), "attempts": pl.UInt32(), "part": pl.String()})
 
@@ -40,6 +51,10 @@ PART_BYTES = 64 * 1024 * 1024
 
 SYNC_S = 1.0
 """Seconds after which added attempts must outlast a power cut; a kill loses none at any time."""
+
+
+_REFUSED = "refused.jsonl"
+_REASON_LETTERS = 400
 
 
 class KeyedStore:
@@ -249,6 +264,23 @@ class AttemptStore(KeyedStore):
         """
         self.add_lines(((problem, index), _journal_line(completion)) for problem, index, completion in completions)
 
+    def add_refusals(self, refusals: Iterable[tuple[str, int, RequestRefused]]) -> None:
+        """Note attempts that were refused: problem, index, and why. One that is refused again is noted again."""
+        lines = [[problem, index, refused.kind, _excerpt(refused.reason)] for problem, index, refused in refusals]
+        content = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+        with (self.folder / _REFUSED).open("ab") as out:
+            out.write(content)
+
+    def refusals(self) -> pl.DataFrame:
+        """Return the attempts that were refused and have not been made since, in the `REFUSAL` schema, by problem."""
+        path = self.folder / _REFUSED
+        lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
+        rows = [json.loads(line) for line in lines if line.endswith(b"]\n")]  # a kill may have torn one
+        frame = pl.DataFrame(rows, schema=REFUSAL, orient="row")
+        made = self.read(frame["problem"].unique().to_list(), ["problem", "index"])
+        last = frame.unique(["problem", "index"], keep="last", maintain_order=True)
+        return last.join(made, on=["problem", "index"], how="anti").sort("problem", "index")
+
 
 class VerdictStore(KeyedStore):
     """The verdicts of one verifier on attempts under one key, in the `VERDICT` schema.
@@ -269,6 +301,11 @@ class VerdictStore(KeyedStore):
     ) -> None:
         super().__init__(folder, key, about, create=create)
         self._same_in_all["verifier"] = verifier
+
+
+def _excerpt(reason: str) -> str:
+    """Return the beginning of a reason, as the store keeps it."""
+    return (without_surrogates(reason) or "")[:_REASON_LETTERS]
 
 
 def _journal_line(completion: Completion) -> dict[str, Any]:

@@ -156,6 +156,8 @@ class StageFolder:
         for table, frame in shard.tables.items():
             file = f"{table}/{index:05}.parquet"
             tables[table] = {"file": file, "rows": frame.height, **write_parquet(self.folder / file, frame)}
+        for table in (_read_json(self._mark(index)) or {"tables": {}})["tables"].keys() - tables.keys():
+            (self.folder / table / f"{index:05}.parquet").unlink(missing_ok=True)  # of the shard as it was before
         mark = {
             "fingerprint": self.fingerprint,
             "in": shard.rows_in,
@@ -211,6 +213,11 @@ def read_shard(folder: Path, table: str, index: int, columns: Sequence[str] | No
         return pl.read_parquet(file, columns=None if columns is None else list(columns), glob=False)
     except (FileNotFoundError, pl.exceptions.ComputeError) as error:
         raise StoreError(f"{file}: the shard cannot be read ({error}); delete {folder} and run again.") from error
+
+
+def read_optional_shard(folder: Path, table: str, index: int) -> pl.DataFrame | None:
+    """Return one shard of a table that not all shards have; None where this one has none."""
+    return read_shard(folder, table, index) if (folder / table / f"{index:05}.parquet").exists() else None
 
 
 def read_table(folder: Path, table: str, columns: list[str] | None = None) -> pl.DataFrame:

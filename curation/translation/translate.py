@@ -1,6 +1,7 @@
 """Translating problems through a policy, checked; what fails is tried again with the reason, then left as it is.
 
-Invariants: every problem that is asked for is accounted for, translated or failed with its reason; a translation that
+Invariants: every problem that is asked for is accounted for, translated or failed with its reason, also where the
+model's servers refuse it (too many of these end the run); a translation that
 is returned broke no invariant; its id is that of its own text, its group its original's, so that splits keep the two
 together. The policy's attempt index is the number of the try. Which problems are asked for: `selection`.
 """
@@ -15,8 +16,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from curation.config.languages import TranslationSettings
+from curation.policies.failure_budget import FailureBudget
 from curation.prompts.translating import read_reply
-from curation.records import ConfigError, Domain, Policy, PromptRequest, problem_id
+from curation.records import ConfigError, Domain, Policy, PromptRequest, RequestRefused, problem_id
 from curation.translation.answers import ChecksReferences, is_words
 from curation.translation.back_solving import Agreement, BackSolver, solving_request
 from curation.translation.invariants import CheckedText, check_translation, reasons
@@ -24,6 +26,9 @@ from curation.translation.violations import Violation
 from curation.verify.math_judge import MathJudge
 
 Row = Mapping[str, Any]
+REFUSED = "refused"
+"""In the place of a broken invariant: the model's servers refused the request."""
+
 _BACK = "#back"
 """Behind a problem's id: the request to translate its translation back."""
 
@@ -85,13 +90,14 @@ async def translate(
 
     Raises:
         ConfigError: back-solving is asked for without a solver.
-        PolicyError: the policy cannot answer.
+        PolicyError: the policy cannot answer, or refuses too many problems.
     """
     if settings.back_solving and solver is None:
         raise ConfigError("`back_solving` needs a policy that solves: name one (--solver), or set it to 0.")
     selected = [row for row in rows if row["id"] in targets]
     gate = asyncio.Semaphore(max(1, policy.in_flight))
     translations = Translations()
+    budget = FailureBudget(settings.max_failed, len(selected), "--max-failed")
     with MathJudge(workers=1) as judge:
         back_solver = (
             BackSolver(solver, judge, settings.back_solving, settings.back_solving_level)
@@ -101,7 +107,14 @@ async def translate(
 
         async def translate_when_free(row: Row) -> _TranslationResult:
             async with gate:
-                result = await _translate_row(row, targets[row["id"]], policy, settings, source, judge, back_solver)
+                target = targets[row["id"]]
+                try:
+                    result = await _translate_row(row, target, policy, settings, source, judge, back_solver)
+                    budget.count_answer()
+                except RequestRefused as refused:
+                    budget.count_refusal(row["id"], refused)
+                    failed = FailedTranslation(row["id"], target, 0, refused.reason, (REFUSED,))
+                    result = _TranslationResult(None, failed, 0, (REFUSED,))
             advance(1)
             return result
 

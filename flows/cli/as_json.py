@@ -1,27 +1,12 @@
-"""What `status`, `plan`, `explain` and `run` say, for programs: ``--json`` prints it as one JSON object."""
+"""``--json``: what a command says, for programs, as one JSON object; `flows.pipelines.run_tables` holds the tables."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from curation.difficulty.planning import StagePlan
-from curation.records import ConfigError
-from flows.cli.find_problem import find_id
-from flows.cli.training_status import is_training, training_lines
-from flows.pipelines.by_recipe import pipeline_of
-from flows.publish.curated_set import published_verifier
-from flows.publish.disputes import published_counts
-from flows.publish.versions import latest, newest_run
-from flows.run.funnel import StageStatus, status
-from flows.run.history import last_lines
-from flows.run.lookup import rows_of
-from flows.run.run_folder import Run, open_run
-from flows.run.stage import Kind
-from flows.stages.judging import verifier_version
 
 
 def print_json(table: object) -> None:
@@ -29,59 +14,6 @@ def print_json(table: object) -> None:
     print(json.dumps(table, ensure_ascii=False, indent=1, default=str))
 
 
-def status_table(folder: Path) -> dict[str, Any]:
-    """Return the funnel of a run folder, its newest version, its disputed labels and its last command."""
-    if is_training(folder):
-        return {"kind": "training", "folder": str(folder.absolute()), "lines": list(training_lines(folder))}
-    run = newest_run(folder.absolute())
-    version = latest(run.folder)
-    return {
-        "kind": "curation",
-        "recipe": run.recipe.name,
-        "folder": str(run.folder),
-        "curated": str(run.folder / "curated") if (run.folder / "curated").exists() else None,
-        "stages": [_stage(stage) for stage in status(run, pipeline_of(run.recipe), _verifier(run))],
-        "version": asdict(version) if version is not None else None,
-        "disputed": published_counts(run),
-        "last_command": last_lines(run.folder),
-    }
-
-
-def _stage(stage: StageStatus) -> dict[str, Any]:
-    row = stage.row
-    return {
-        "name": row.stage,
-        "title": row.title,
-        "in": row.rows_in,
-        "kept": row.kept,
-        "dropped": row.dropped,
-        "reasons": dict(row.reasons),
-        "finished": stage.finished,
-        "shards": stage.shards,
-        "shards_in_all": stage.total,
-    }
-
-
 def plan_table(plans: Sequence[StagePlan]) -> dict[str, Any]:
     """Return the plans of the stages."""
     return {"stages": [plan.row() for plan in plans]}
-
-
-def explain_table(folder: Path, problem: str) -> dict[str, Any]:
-    """Return all rows of a problem, stage by stage: kept, dropped with their evidence, decisions, verdicts."""
-    if is_training(folder):
-        raise ConfigError(f"{folder} holds a training run, of which `explain` has no --json; leave it out.")
-    run = open_run(folder.absolute())
-    name, verifier = find_id(run, problem), _verifier(run)
-    stages: list[dict[str, Any]] = []
-    for stage in pipeline_of(run.recipe).stages_of(run):
-        place = stage.folder_in(run, verifier)
-        key = "id" if stage.kind in (Kind.FILTER, Kind.EXPORT) else "problem"
-        tables = ("kept", "dropped") if key == "id" else ("decisions", "verdicts")
-        found = {table: rows_of(place, table, name, key).to_dicts() for table in tables}
-        stages.append({"name": stage.name, **{table: rows for table, rows in found.items() if rows}})
-    return {"problem": name, "recipe": run.recipe.name, "stages": stages}
-
-
-def _verifier(run: Run) -> str:
-    return published_verifier(run) or verifier_version(run)

@@ -14,16 +14,15 @@ from typing import Any
 import polars as pl
 from rich.console import Console
 
-from curation.publish import review
 from curation.publish.audit import AuditStratum, draw_audit, estimate_audit
 from curation.records import ConfigError, StoreError
 from curation.storage.locks import lock_folder
 from curation.storage.stages import atomic_write
-from flows.cli.find_problem import filters_of
+from flows.pipelines.find_problem import filters_of
 from flows.publish.curated_set import published_verifier, published_version
 from flows.publish.versions import newest_run
 from flows.run.pipeline import read_results
-from flows.run.run_folder import Run
+from flows.run.run_folder import Run, verdicts_of_people
 from flows.stages.label_trust import current_labels
 
 FILE = "audit.json"
@@ -52,7 +51,7 @@ def audit_run(run: Run, size: int, console: Console) -> None:
         raise ConfigError(f"--audit {size}: draw at least one row.")
     with lock_folder(run.folder):
         audit = _read_audit(run, size) or _draw(run, size)
-    verdicts = review.read_verdicts(run.folder)
+    verdicts = verdicts_of_people(run)
     told = {
         name: (answer := verdicts[name].answer) is None or answer != reference
         for name, (_, reference) in audit.rows.items()

@@ -10,11 +10,11 @@ from rich.table import Table
 from rich.text import Text
 
 from curation.storage.locks import lock_folder
-from flows.cli.as_json import print_json, status_table
-from flows.cli.plan import compare_with_plan
-from flows.cli.training_status import is_training, training_lines
+from flows.cli.as_json import print_json
 from flows.pipelines.by_recipe import check_inputs, pipeline_of
 from flows.pipelines.curating import curate
+from flows.pipelines.planned_costs import compare_with_plan
+from flows.pipelines.run_tables import status_table
 from flows.publish.curated_set import published_verifier
 from flows.publish.disputes import published_counts
 from flows.publish.versions import latest, newest_run, summary
@@ -24,6 +24,7 @@ from flows.run.history import last_command
 from flows.run.pipeline import read_result
 from flows.run.run_folder import Run, new_run
 from flows.run.spreading import spreading
+from flows.run.training_status import is_training, training_lines
 from flows.serve.server import user_api
 from flows.stages.judging import verifier_version
 from flows.stages.llm_judge import llm_judge_of, summary_of
@@ -119,20 +120,20 @@ def _template_lines(rows: Sequence[StageStatus]) -> Iterator[str]:
 
 
 def _failure_lines(run: Run, verifier: str) -> Iterator[str]:
-    """Yield a line on each stage in which the verifier failed on something, and on what becomes of it."""
+    """Yield a line on each stage in which something failed that later runs try again, and on what becomes of it."""
     for stage in pipeline_of(run.recipe).stages_of(run):
         folder = stage.folder_in(run, verifier)
         failures = retries.failures_left(folder)
         if not failures:
             continue
-        pending, most = retries.pending_round(folder), run.recipe.verify.retries
+        pending, most = retries.pending_round(folder), stage.retries.rounds(run)
         if pending:
-            becomes = f"the next run judges them again (retry {pending} of {most})"
+            becomes = f"the next run {stage.retries.verb} them again (retry {pending} of {most})"
         elif retries.last_round(folder) >= most:
-            becomes = "no further run judges them again; raise verify.retries, or verify.limit_s to judge all anew"
+            becomes = f"no further run {stage.retries.verb} them again; {stage.retries.more}"
         else:
             becomes = "`goldilocks explain` names them"
-        yield f"{stage.title}: verdicts on which the verifier failed: {failures:,}; {becomes}"
+        yield f"{stage.title}: {stage.retries.what}: {failures:,}; {becomes}"
 
 
 def _add_stage(table: Table, stage_status: StageStatus) -> None:

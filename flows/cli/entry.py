@@ -97,8 +97,9 @@ def plan(
 @app.command()
 def status(folder: RunFolder, json: Json = False) -> None:
     """Show the funnel so far."""
-    from flows.cli.as_json import print_json, status_table
+    from flows.cli.as_json import print_json
     from flows.cli.commands import show_status
+    from flows.pipelines.run_tables import status_table
 
     if json:
         print_json(status_table(folder))
@@ -114,8 +115,9 @@ def explain(
     json: Json = False,
 ) -> None:
     """Show one problem's whole way, with the evidence of every decision."""
-    from flows.cli.as_json import explain_table, print_json
+    from flows.cli.as_json import print_json
     from flows.cli.explain import explain_problem
+    from flows.pipelines.run_tables import explain_table
 
     if json:
         print_json(explain_table(folder, problem))
@@ -150,6 +152,23 @@ def review(
     review_run(folder, accept, reject, answer, audit)
 
 
+@app.command(short_help="Look at a run in a browser, and judge its disputed labels.")
+def page(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run, or of several.")],
+    host: Annotated[str, typer.Option(help="Address to listen on; beyond this machine a token is asked for.")] = (
+        "127.0.0.1"
+    ),
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 4300,
+    prefix: Annotated[
+        str, typer.Option("--prefix", metavar="/PATH", help="Path before every address that a proxy does not take off.")
+    ] = "",
+) -> None:
+    """Look at a run in a browser: its funnel, rows, attempts and difficulty, its disputed labels, its training."""
+    from flows.page.serving import serve_page
+
+    serve_page(folder, host, port, prefix)
+
+
 @app.command(short_help="Train a model on curated sets, or go on training one.")
 def train(
     recipe: Annotated[Path | None, typer.Argument(metavar="RECIPE.toml", help="A training recipe.")] = None,
@@ -168,6 +187,75 @@ def train(
         typer.echo("\n".join(check_by(recipe, resume or out, overrides or [], resume=resume is not None)))
         return
     typer.echo(train_by(recipe, resume or out, overrides or [], resume=resume is not None))
+
+
+@app.command("evaluate", short_help="Evaluate a policy on a benchmark.")
+def evaluate_command(
+    bench: Annotated[
+        str, typer.Argument(metavar="BENCH", help="A bench's .toml file, or a ready one's name; or list.")
+    ],
+    policy: Annotated[
+        Path | None,
+        typer.Option("--policy", metavar="SPEC", help="A model's folder, or a .toml with a table [policy]."),
+    ] = None,
+    attempts: Annotated[
+        Path | None, typer.Option("--attempts", metavar="FILE", help="Attempts made elsewhere, in place of a policy.")
+    ] = None,
+    columns: Annotated[
+        list[str] | None,
+        typer.Option("--map", metavar="FIELD=COLUMN", help="Where a field of --attempts stands, as in text=response."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Folder; runs/evaluate-BENCH-POLICY by default.")
+    ] = None,
+    overrides: Overrides = None,
+    against: Annotated[
+        Path | None, typer.Option("--against", metavar="DIR", help="Another evaluation, to compare with.")
+    ] = None,
+    trained_on: Annotated[
+        list[Path] | None,
+        typer.Option("--trained-on", metavar="DIR", help="A set, or a training run, that the policy learnt from."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Evaluate a policy on a benchmark: pass@1, pass@k, maj@k, lengths, format and languages, with intervals."""
+    from flows.cli.evaluate import evaluate_bench, list_benches
+
+    if bench == "list":
+        list_benches()
+        return
+    evaluate_bench(
+        bench, policy, attempts, columns or [], out, overrides or [], against, trained_on or [], as_json=json
+    )
+
+
+@app.command("ablate", short_help="Train and evaluate the arms of an ablation.")
+def ablate_command(
+    ablation: Annotated[str, typer.Argument(metavar="ABLATION", help="A .toml file, or a ready one's name.")],
+    overrides: Overrides = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Folder; runs/ablate-NAME by default.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Train one recipe for every arm and seed, evaluate, and compare with the base; a killed one goes on."""
+    from flows.cli.ablate import run_ablation
+
+    run_ablation(ablation, overrides or [], out, as_json=json)
+
+
+@app.command("analyse", short_help="Draw the way that a training run's weights took.")
+def analyse_command(
+    folder: RunFolder,
+    grid: Annotated[int, typer.Option("--grid", min=3, help="Points along each of the two directions.")] = 9,
+    problems: Annotated[int, typer.Option(min=1, help="Problems that every point is asked.")] = 512,
+    attempts: Annotated[int, typer.Option(min=1, help="Attempts a problem.")] = 16,
+    json: Json = False,
+) -> None:
+    """Draw reward and length on the plane of the two principal directions of a training run's weights."""
+    from flows.cli.analyse import analyse_run
+
+    analyse_run(folder, grid, problems, attempts, as_json=json)
 
 
 @app.command(short_help="Judge a set again with a new checkpoint.")

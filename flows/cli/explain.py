@@ -17,14 +17,14 @@ from rich.markup import escape
 from curation.records import ATTEMPT
 from flows.cli import explain_versions
 from flows.cli.explain_training import explain_in_training
-from flows.cli.find_problem import filters_of, find_id
-from flows.cli.training_status import is_training
+from flows.pipelines.find_problem import attempt_ids_of, filters_of, find_id
 from flows.publish.curated_set import published_verifier
 from flows.publish.versions import newest_run
 from flows.run.lookup import rows_of
 from flows.run.pipeline import read_result
 from flows.run.run_folder import Run, open_run
 from flows.run.stage import Stage
+from flows.run.training_status import is_training
 from flows.stages.attempts import attempt_store, attempts_of
 from flows.stages.decisions import decisions_of
 from flows.stages.export import EXPORT
@@ -55,7 +55,7 @@ def explain_problem(folder: Path, problem: str) -> None:
         _print_field(console, "reference", row["answer"])
     for stage in filters:
         before = _print_filter(console, run, stage, name, before)
-    attempt_ids = _attempt_ids(run, filters[-1] if filters else first, name)
+    attempt_ids = attempt_ids_of(run, name)
     verifier = published_verifier(run) or verifier_version(run)
     for part in run.parts:
         for attempt_id in attempt_ids:
@@ -65,12 +65,6 @@ def explain_problem(folder: Path, problem: str) -> None:
     for attempt_id in attempt_ids:
         explain_versions.print_versions(console, run, attempt_id, _print_attempts)
     _print_export(console, newest_run(run.folder), attempt_ids)
-
-
-def _attempt_ids(run: Run, last: Stage, name: str) -> list[str]:
-    """Return the ids under which a problem is attempted: those of its rows behind the last filter, else its own."""
-    ids = rows_of(last.folder_in(run), "kept", name, "group")
-    return ids["id"].to_list() if ids.height else [name]
 
 
 def _print_export(console: Console, run: Run, attempt_ids: Sequence[str]) -> None:

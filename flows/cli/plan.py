@@ -9,40 +9,41 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 
-from curation.difficulty.planning import CostEstimate, CostRates, PilotProblem, StagePlan, plan_stage, read_plan
-from curation.difficulty.sampling import SampledProblem, Sampler
+from curation.difficulty.early_stopping import StoppingRule
+from curation.difficulty.open_problems import SampledProblem
+from curation.difficulty.planning import (
+    CostRates,
+    ForeseenSampling,
+    PilotProblem,
+    StagePlan,
+    plan_stage,
+)
+from curation.difficulty.priors import as_priors
+from curation.difficulty.sampling import Sampler
+from curation.policies.failure_budget import FailureBudget
 from curation.records import ConfigError, Policy
 from curation.storage.attempts import AttemptStore
 from curation.storage.locks import lock_folder
-from curation.storage.stages import atomic_write, read_manifest, read_shard, read_table
+from curation.storage.stages import atomic_write, read_table
 from flows.pipelines.by_recipe import pipeline_of
-from flows.run.pipeline import run_pipeline
+from flows.pipelines.planned_costs import PLAN, estimate_text, stored_plan
+from flows.run.pipeline import read_result, run_pipeline
 from flows.run.policies import open_policy
 from flows.run.run_folder import Run, difficulty_stage, new_run
 from flows.run.sampling_session import sampling_requests
 from flows.run.stage import StageResult
-from flows.stages.attempts import attempt_key, attempts_of, stopping_rule
+from flows.run.stage_priors import PriorLearner
+from flows.stages.attempts import stage_learner, stopping_rule
+from flows.stages.decisions import decisions_of
 from flows.stages.judging import open_judge
 
-PLAN = "plan.json"
-"""In the run folder: the plan of each stage, as `curation.difficulty.planning.StagePlan.row` gives it."""
-
 PILOT = 64
-
-
-@dataclass(frozen=True, slots=True)
-class ActualCost:
-    """What a finished stage took: attempts that count, their tokens, and seconds of sampling but for the pilot's."""
-
-    attempts: int
-    tokens: int
-    seconds: float
 
 
 def plan_recipe(
@@ -66,41 +67,13 @@ def plan_recipe(
         if not problems.manifest.kept:
             raise ConfigError(f"{recipe}: the filters keep no problem, so there is nothing to plan.")
         kept = read_table(problems.folder, "kept")
-        count = min(pilot, kept.height)
-        pilot_problems = kept[[number * kept.height // count for number in range(count)]]
         if run.recipe.grader is None:
-            plans = [_plan(run, part, pilot_problems, kept.height) for part in run.parts]
+            plans = [_plan(run, part, problems.folder, kept, pilot) for part in run.parts]
         else:
-            first_plan = _plan(run, run.parts[0], pilot_problems, kept.height)
+            first_plan = _plan(run, run.parts[0], problems.folder, kept, pilot)
             plans = [first_plan, *(_as_piloted(run, part, first_plan) for part in run.parts[1:])]
         atomic_write(run.folder / PLAN, json.dumps([plan.row() for plan in plans], indent=1) + "\n")
     return plans
-
-
-def stored_plan(run: Run) -> dict[str, StagePlan]:
-    """Return the plan that lies in a run folder, by stage; empty where nobody planned."""
-    path = run.folder / PLAN
-    if not path.exists():
-        return {}
-    return {plan.stage: plan for plan in map(read_plan, json.loads(path.read_text(encoding="utf-8")))}
-
-
-def actual_cost(run: Run, part: str) -> ActualCost | None:
-    """Return the cost of a finished stage of attempts; None where it is not finished.
-
-    Attempts and tokens are those of all attempts that count, whoever had them made: a pilot, an anchor, an earlier run.
-    """
-    folder = attempts_of(part).folder_in(run)
-    manifest = read_manifest(folder)
-    if manifest is None:
-        return None
-    store = AttemptStore(run.folder / "attempts", attempt_key(folder), create=False)
-    tokens = 0
-    for index in range(manifest.shards):
-        counted = read_shard(folder, "verdicts", index).select("problem", "index")
-        attempts = store.read(counted["problem"].unique().to_list(), ["problem", "index", "tokens"])
-        tokens += int(attempts.join(counted, on=["problem", "index"], how="semi")["tokens"].sum() or 0)
-    return ActualCost(manifest.notes["counted"], tokens, manifest.notes["ms"] / 1000)
 
 
 def _run_filters(run: Run) -> StageResult:
@@ -109,13 +82,29 @@ def _run_filters(run: Run) -> StageResult:
     return run_pipeline(run, [stage for stage in stages if stage.is_planned]).problems
 
 
-def _plan(run: Run, part: str, pilot_problems: pl.DataFrame, problems: int) -> StagePlan:
+def _plan(run: Run, part: str, folder: Path, kept: pl.DataFrame, pilot: int) -> StagePlan:
+    """Return the plan of a stage from a pilot of so many problems.
+
+    Where the stage will learn priors from an anchor, the pilot are problems of that anchor, sampled as the run samples
+    them; what earlier stages and sources say of the others comes in as it does there.
+
+    Args:
+        folder, kept: the problems that the filters keep.
+    """
     settings = difficulty_stage(run.recipe, part)
     policy = open_policy(settings.policy, run.recipe_folder)
+    rule = stopping_rule(settings)
+    problems = kept.height
+    learner = stage_learner(run, part, folder, _decided(run, part), rule, policy.key.policy)
+    if learner is not None:
+        kept = kept.filter(pl.col("id").is_in(list(learner.anchor)))
+        rule = learner.exact
+    count = min(pilot, kept.height)
+    pilot_problems = kept[[number * kept.height // count for number in range(count)]]
     store = AttemptStore(run.folder / "attempts", policy.key, policy.about)
     try:
-        sampled, speed = asyncio.run(_pilot(run, part, pilot_problems, policy, store))
-        tokens = _tokens_by_problem(store, sampled)
+        sampled, speed = asyncio.run(_pilot(run, part, pilot_problems, policy, store, rule))
+        tokens = _tokens_by_attempt(store, sampled)
         store.compact()
     finally:
         store.close()
@@ -130,8 +119,37 @@ def _plan(run: Run, part: str, pilot_problems: pl.DataFrame, problems: int) -> S
         getattr(settings.policy, "price_in", None),
         prompt_tokens,
     )
-    pilot = [PilotProblem(len(item.verdicts), tokens.get(item.problem, 0)) for item in sampled]
-    return plan_stage(part, policy.key.policy, problems, settings.band.attempts, pilot, rates)
+    pilots = [PilotProblem(len(item.verdicts), sum(tokens[item.problem].values())) for item in sampled]
+    foreseen = _foreseen(learner, sampled, tokens) if learner is not None else None
+    return plan_stage(part, policy.key.policy, problems, settings.band.attempts, pilots, rates, foreseen=foreseen)
+
+
+def _decided(run: Run, part: str) -> list[StageResult]:
+    """Return the decisions of the stages before, as far as this run folder has them by today's verifier."""
+    with open_judge(run) as judge:
+        found = (
+            read_result(decisions_of(earlier), run, judge.version) for earlier in run.parts[: run.parts.index(part)]
+        )
+        return [result for result in found if result is not None]
+
+
+def _foreseen(
+    learner: PriorLearner, sampled: Sequence[SampledProblem], tokens: Mapping[str, Mapping[int, int]]
+) -> ForeseenSampling:
+    """Return how the stage will stop by what the pilot and all earlier attempts tell of its problems."""
+    learnt = learner.learn(sampled)
+    others = learnt.table.filter(~pl.col("problem").is_in(list(learner.anchor)))["problem"]
+    rule = learner.rule
+    if learnt.hold:
+        rule = rule.given(as_priors(pl.concat([learnt.of_anchor, learnt.table])))
+    stopped = []
+    for item in sampled:
+        requested = rule.of(item.problem).stopping_point(learner.outcomes(item.verdicts)).requested
+        made = [index for index in item.verdicts if index < requested]
+        stopped.append(PilotProblem(len(made), sum(tokens[item.problem].get(index, 0) for index in made)))
+    expected = tuple(rule.of(item.problem).expectation().attempts for item in sampled)
+    total = sum(rule.of(name).expectation().attempts for name in others)
+    return ForeseenSampling(len(learner.anchor), tuple(stopped), expected, total, learnt.sentence)
 
 
 def _as_piloted(run: Run, part: str, first: StagePlan) -> StagePlan:
@@ -151,29 +169,27 @@ def _as_piloted(run: Run, part: str, first: StagePlan) -> StagePlan:
 
 
 async def _pilot(
-    run: Run, part: str, pilot_problems: pl.DataFrame, policy: Policy, store: AttemptStore
+    run: Run, part: str, pilot_problems: pl.DataFrame, policy: Policy, store: AttemptStore, rule: StoppingRule
 ) -> tuple[list[SampledProblem], float | None]:
     """Sample the pilot; return its problems, and its tokens per second: None where no token was made."""
     settings = difficulty_stage(run.recipe, part)
-    rule = stopping_rule(settings)
     with open_judge(run) as judge:
         async with policy:
-            sampler = Sampler(policy, store, judge, rule, total=pilot_problems.height)
+            budget = FailureBudget(settings.sampling.max_failed, pilot_problems.height, f"{part}.sampling.max_failed")
+            sampler = Sampler(policy, store, judge, rule, total=pilot_problems.height, budget=budget)
             requests = sampling_requests(pilot_problems, store, settings.band.attempts, judge)
-            sampled = [problem async for problem in sampler.run(requests)]
+            sampled = [problem async for problem in sampler.run(requests) if problem.refused is None]
     return sampled, sampler.progress.tokens_per_s or None
 
 
-def _tokens_by_problem(store: AttemptStore, sampled: Sequence[SampledProblem]) -> dict[str, int]:
-    """Return, per problem, the tokens of the attempts that count."""
-    counted = pl.DataFrame(
-        [(item.problem, index) for item in sampled for index in item.verdicts],
-        schema={"problem": pl.String, "index": pl.Int32},
-        orient="row",
-    )
-    attempts = store.read([item.problem for item in sampled], ["problem", "index", "tokens"])
-    tokens = attempts.join(counted, on=["problem", "index"], how="semi").group_by("problem").agg(pl.col("tokens").sum())
-    return dict(tokens.iter_rows())
+def _tokens_by_attempt(store: AttemptStore, sampled: Sequence[SampledProblem]) -> dict[str, dict[int, int]]:
+    """Return, per problem and index, the tokens of the attempts that count."""
+    tokens: dict[str, dict[int, int]] = {item.problem: {} for item in sampled}
+    counted = {item.problem: item.verdicts for item in sampled}
+    for problem, index, length in store.read(list(tokens), ["problem", "index", "tokens"]).iter_rows():
+        if index in counted[problem]:
+            tokens[problem][index] = length or 0
+    return tokens
 
 
 def print_plan(plans: Sequence[StagePlan]) -> None:
@@ -186,34 +202,10 @@ def print_plan(plans: Sequence[StagePlan]) -> None:
         table.add_column(title, overflow="fold", justify="left" if title in ("stage", "policy", "") else "right")
     for plan in plans:
         for label, cost in (("as set", plan.expected), ("all attempts", plan.without_early_stopping)):
-            cells = [_estimate_text(estimate) for estimate in (cost.attempts, cost.tokens, cost.hours, cost.price)]
+            cells = [estimate_text(estimate) for estimate in (cost.attempts, cost.tokens, cost.hours, cost.price)]
             table.add_row(plan.stage, plan.policy, f"{plan.problems:,}", label, *cells)
-    Console(soft_wrap=True).print(table)
-
-
-def _estimate_text(estimate: CostEstimate | None) -> str:
-    if estimate is None:
-        return "unknown"
-    if estimate.low == estimate.high:
-        return _short(estimate.mean)
-    return f"{_short(estimate.mean)} ({_short(estimate.low)} to {_short(estimate.high)})"
-
-
-def _short(value: float) -> str:
-    """Return a number in three or four digits: 4.21 G, 233 k, 64."""
-    for size, unit in ((1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k")):
-        if value >= size:
-            return f"{value / size:.3g}{unit}"
-    return f"{value:.3g}"
-
-
-def compare_with_plan(run: Run) -> list[str]:
-    """Return one line per planned stage that has run: what was planned, and what it took."""
-    lines = []
-    for part, plan in stored_plan(run).items():
-        actual = actual_cost(run, part)
-        if actual is not None:
-            attempts, tokens = _estimate_text(plan.expected.attempts), _estimate_text(plan.expected.tokens)
-            spent = f"{_short(actual.attempts)} attempts and {_short(actual.tokens)} tokens in {actual.seconds:,.0f} s"
-            lines.append(f"{part}: planned {attempts} attempts and {tokens} tokens; took {spent}")
-    return lines
+    console = Console(soft_wrap=True)
+    console.print(table)
+    for plan in plans:
+        if plan.foreseen is not None:
+            console.print(f"{plan.stage}, by its pilot: {plan.foreseen}", highlight=False, markup=False)

@@ -21,13 +21,13 @@ from curation.records import ConfigError, StoreError
 from curation.storage.locks import lock_folder
 from curation.storage.stages import read_table
 from flows.cli.commands import print_funnel
-from flows.cli.training_status import is_training
 from flows.pipelines.by_recipe import pipeline_of
 from flows.publish import curated_set
 from flows.run.pipeline import read_results, run_pipeline
 from flows.run.recipe import override_recipe
 from flows.run.run_folder import Run, as_written, open_run, with_grader
 from flows.run.stage import Kind
+from flows.run.training_status import is_training
 from flows.stages.attempts import attempts_of
 from flows.stages.decisions import decisions_of
 from flows.stages.export import EXPORT

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from pathlib import Path
 
 from rich.console import Console
 
 from curation.publish import review
 from curation.records import ConfigError, StoreError
-from curation.storage.locks import lock_folder
 from flows.cli.audit import audit_run
-from flows.cli.find_problem import find_id
-from flows.cli.training_status import is_training
+from flows.pipelines.find_problem import find_id
 from flows.publish.disputes import DISPUTED, published_queue
-from flows.run.lookup import rows_of
-from flows.run.run_folder import Run, open_run
+from flows.publish.settling import settle
+from flows.run.run_folder import Run, open_run, verdicts_of_people
+from flows.run.training_status import is_training
 from flows.stages.judging import open_judge
-from flows.stages.sources import SOURCES
 
 SHOWN = 20
 """Disputes that are printed; all of them lie in DIR/curated/disputed."""
@@ -44,10 +43,8 @@ def review_run(
         _print_queue(run, console)
         return
     name = find_id(run, accept or reject or "")
-    if answer is not None:
-        _check_answer(run, name, answer)
-    with lock_folder(run.folder):
-        review.add_verdict(run.folder, review.ReviewVerdict(name, answer))
+    with open_judge(run) if answer is not None else nullcontext() as judge:
+        settle(run, review.ReviewVerdict(name, answer), judge)
     decision = f"accepted with the reference {answer}" if answer is not None else "rejected"
     console.print(f"{name}: {decision}; the next `goldilocks run` into {run.folder} applies it.")
 
@@ -68,26 +65,11 @@ def _print_training(folder: Path) -> None:
     )
 
 
-def _check_answer(run: Run, name: str, answer: str) -> None:
-    """Refuse a reference that the verifier cannot judge against.
-
-    Raises:
-        ConfigError: it is such a reference.
-    """
-    rows = rows_of(SOURCES.folder_in(run), "kept", name)
-    with open_judge(run) as judge:
-        (check,) = judge.check([(answer, rows["lang"][0])])
-    if not check.usable:
-        raise ConfigError(
-            f"--answer {answer}: the verifier cannot judge against it ({check.reason}); write it plainly."
-        )
-
-
 def _print_queue(run: Run, console: Console) -> None:
     published = published_queue(run)
     if published is None:
         raise StoreError(f"{run.folder} holds no finished run yet; finish it with `goldilocks run`.")
-    verdicts = review.read_verdicts(run.folder)
+    verdicts = verdicts_of_people(run)
     waiting = review.dispute_queue([published], verdicts)
     for row in waiting.head(SHOWN).iter_rows(named=True):
         chance = f", wrong with probability {row['wrong_label']:.2f}" if row["wrong_label"] is not None else ""

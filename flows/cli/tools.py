@@ -157,13 +157,16 @@ def translate(
     solver: Annotated[
         str | None, typer.Option("--solver", metavar="FILE.toml", help="The live policy that solves both texts.")
     ] = None,
+    max_failed: Annotated[
+        float, typer.Option("--max-failed", min=0, max=1, help="Share of them that the model's servers may refuse.")
+    ] = 0.01,
 ) -> None:
     """Translate a share of a curated set; what fails the invariants stays in English and is counted."""
     from curation.config import TranslationSettings
     from curation.config.loading import parse_settings
     from flows.publish.languages import open_solver, open_translator, translate_set, translation_summary
 
-    given = {"share": share, "back_solving": back_solve}
+    given = {"share": share, "back_solving": back_solve, "max_failed": max_failed}
     settings = parse_settings(TranslationSettings, given, "goldilocks translate")
     solves = open_solver(solver) if solver is not None and back_solve else None
     counts = translate_set(folder, open_translator(policy), settings, solver=solves)

@@ -1,8 +1,8 @@
 """The math pipeline: raw rows to a curated set. Read it from top to bottom; a new stage is one line here.
 
 People's verdicts on disputed labels are applied before references are checked. Where the recipe names a model for it,
-hard multiple choice is rewritten first, and premises are voted on last. Stage 2 re-grades the
-entire original set, not the survivors of stage 1.
+hard multiple choice is rewritten first, rows that the format filter is in doubt about are voted on, and premises last.
+Stage 2 re-grades the entire original set, not the survivors of stage 1.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from flows.stages.references import REFERENCES
 from flows.stages.review import REVIEW
 from flows.stages.rewriting import REWRITING
 from flows.stages.sources import SOURCES
-from flows.stages.statements import STATEMENTS, USABILITY
+from flows.stages.statements import DOUBTFUL, STATEMENTS, USABILITY
 
 CURATE_MATH = Pipeline(
     "curate-math",
@@ -29,6 +29,7 @@ CURATE_MATH = Pipeline(
         SOURCES,
         REWRITING,
         STATEMENTS,
+        DOUBTFUL,
         USABILITY,
         REVIEW,
         REFERENCES,

@@ -8,6 +8,7 @@ version that it makes (`flows.publish.versions`); one that was killed goes on th
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -24,12 +25,12 @@ from curation.difficulty.label_trust import suspect_labels
 from curation.difficulty.priors import as_priors
 from curation.difficulty.refresh import ROLLOUT_COUNTS, select_anchor, select_uncertain
 from curation.difficulty.refresh import VERSION as REFRESH_VERSION
-from curation.publish import export, review, versions
+from curation.publish import export, versions
 from curation.records import StoreError
 from curation.storage.locks import lock_folder
 from curation.storage.stages import Shard, StageFolder, atomic_write, file_digest, read_shard, read_table
 from flows.pipelines.by_recipe import pipeline_of
-from flows.pipelines.refresh_anchor import AnchorResult, anchor_result, known_counts
+from flows.pipelines.refresh_anchor import AnchorResult, anchor_result, by_domain, known_counts
 from flows.pipelines.refresh_inputs import read_trained, with_policy
 from flows.publish import curated_set
 from flows.publish.disputes import DISPUTED
@@ -51,10 +52,10 @@ from flows.run.observer import current_observer
 from flows.run.pipeline import read_results, run_pipeline, run_stage
 from flows.run.policies import open_policy
 from flows.run.policy_session import keep_open
-from flows.run.run_folder import Run, difficulty_stage, open_run
+from flows.run.run_folder import Run, difficulty_stage, open_run, verdicts_of_people
 from flows.run.stage import Kind, Results, Stage, StageResult, StageRun, shard_counts
 from flows.run.stage_priors import exact_priors
-from flows.stages.attempts import attempt_store, attempts_of, measured_on, stopping_rule
+from flows.stages.attempts import attempt_store, attempts_of, measured_on, stated_rates, stopping_rule
 from flows.stages.decisions import decide_with_reviews
 from flows.stages.label_trust import current_labels
 from flows.stages.llm_judge import final_verdicts, llm_judge_of
@@ -158,7 +159,7 @@ def measure_anchor(run: RefreshedRun, published: _PublishedRun, trained: pl.Data
     exact = base.given({}, error_rate=0.0)
     verdicts = read_table(results[final_verdicts(anchor_run, part)].folder, "verdicts")
     attempts = dict(pass_rates.outcomes_by_problem(pass_rates.counted_verdicts(verdicts, exact)))
-    counts = pl.concat([known, rates.select(known.columns)])
+    counts = by_domain(published.results, pl.concat([known, rates.select(known.columns)]))
     return anchor_result(counts, policy, published.newest, old, attempts, exact, settings)
 
 
@@ -237,6 +238,10 @@ def _selection_folder(
     band = difficulty_stage(run.recipe, run.parts[-1]).band
     attempts_digest = file_digest(attempts) if attempts is not None else ""
     made_by = f"{run.recipe.refresh.digest()} {band.digest()} {policy_of(run)} {attempts_digest}"
+    if rates := stated_rates(run.recipe):  # what others solve tells of this policy, too
+        made_by += json.dumps(
+            {name: [rate.digest() for rate in given] for name, given in rates.items()}, sort_keys=True
+        )
     problems = published.results.problems
     made_from = {problems.name: problems.manifest.digest, "version": before.digest}
     return StageFolder(run.place / CHOSEN, CHOSEN, REFRESH_VERSION, made_by, made_from)
@@ -268,7 +273,7 @@ def _publish(run: RefreshedRun, published: _PublishedRun, results: Results) -> R
     judged = read_table(verdicts.folder, "verdicts")
     rule = _rule(run, results)
     failures = failed_verdicts(pass_rates.counted_verdicts(judged, rule))
-    new = decide_with_reviews(rates, settings, part, review.read_verdicts(run.folder), failures, rule)
+    new = decide_with_reviews(rates, settings, part, verdicts_of_people(run), failures, rule)
     if run.recipe.labels.rule == "posterior":
         new = suspect_labels(
             new, current_labels(run, published.results, verdicts.folder.name), run.recipe.labels.drop_above

@@ -13,35 +13,38 @@ from dataclasses import dataclass
 import polars as pl
 
 from curation.config import RefreshSettings
-from curation.difficulty.anchor import Anchor, anchor_lines, anchored
+from curation.difficulty.anchor import Anchor, ObservedChanges, anchor_lines, anchored, observed_changes
 from curation.difficulty.early_stopping import AttemptOutcome, StoppingRule
-from curation.difficulty.observations import rollout_counts, stated_counts
+from curation.difficulty.observations import rollout_counts, stated_counts, with_domains
 from curation.difficulty.refresh_forecast import RefreshForecast, foresee_refresh
 from curation.storage.stages import read_table
 from flows.publish.versions import Version, decisions_of, stored_versions
 from flows.run.run_folder import Run
 from flows.run.stage import Results
-from flows.stages.attempts import stated_rates
+from flows.stages.attempts import problem_domains, stated_rates
 
 _COLUMNS = ["problem", "policy", "correct", "judged"]
 
 
 @dataclass(frozen=True, slots=True)
 class AnchorResult:
-    """What the anchor told. ``forecast`` is None where the anchor does not bear the model out."""
+    """What the anchor told: ``observed`` where it does not bear the model out, else ``forecast``; the other is None."""
 
     anchor: Anchor
     forecast: RefreshForecast | None
+    observed: ObservedChanges | None = None
 
     @property
     def lines(self) -> list[str]:
         """Return it in words."""
-        return [*anchor_lines(self.anchor), *([self.forecast.sentence] if self.forecast is not None else [])]
+        told = self.forecast or self.observed
+        return [*anchor_lines(self.anchor), *([told.sentence] if told is not None else [])]
 
     @property
     def sides(self) -> pl.DataFrame | None:
         """Return the chances of each side of the band for the policy, where they may be believed."""
-        return self.forecast.sides if self.forecast is not None else None
+        told = self.forecast or self.observed
+        return told.sides if told is not None else None
 
     @property
     def priors(self) -> pl.DataFrame | None:
@@ -50,9 +53,8 @@ class AnchorResult:
 
     def settings(self, settings: RefreshSettings) -> RefreshSettings:
         """Return the settings of a refresh with the probability of another decision from which a problem is judged."""
-        if self.priors is None or self.forecast is None:
-            return settings
-        return settings.model_copy(update={"change_probability": self.forecast.threshold})
+        told = self.observed if self.forecast is None else self.forecast if self.priors is not None else None
+        return settings if told is None else settings.model_copy(update={"change_probability": told.threshold})
 
 
 def anchor_result(
@@ -74,7 +76,8 @@ def anchor_result(
     if anchor is None:
         return None
     if not anchor.calibration.holds:
-        return AnchorResult(anchor, None)
+        judged = {name: rule.of(name).ending(outcomes)[0] for name, outcomes in attempts.items()}
+        return AnchorResult(anchor, None, observed_changes(decisions, judged, settings.error_rate))
     return AnchorResult(anchor, foresee_refresh(anchor, decisions, attempts, rule, settings.error_rate))
 
 
@@ -94,3 +97,9 @@ def known_counts(run: Run, results: Results, trained: pl.DataFrame) -> pl.DataFr
     stated = stated_counts(problems, stated_rates(run.recipe)) if problems.width else judged.clear()
     further = [rollout_counts(trained), stated]
     return pl.concat([judged, *(part.select(_COLUMNS).cast(judged.schema) for part in further)])
+
+
+def by_domain(results: Results, counts: pl.DataFrame) -> pl.DataFrame:
+    """Return counts with the domains of all problems, where the run has several (`flows.stages.attempts`)."""
+    problems = read_table(results.problems.folder, "kept", ["id", "source"])
+    return with_domains(counts, problem_domains(problems) if problems.width else None)

@@ -29,7 +29,7 @@ def with_policy(run: Run, path: Path) -> tuple[Recipe, Path]:
     table = run.recipe.model_dump(mode="json")
     table["grader"] = None  # it has been trained; what it became stands in the stage
     if path.is_dir():
-        table[part]["policy"] = _checkpoint(path, difficulty_stage(run.recipe, part).policy)
+        table[part]["policy"] = checkpoint_table(path, difficulty_stage(run.recipe, part).policy)
         return parse_recipe(table, str(path)), path.absolute().parent
     if not path.exists():
         raise ConfigError(f"--policy {path}: there is no such folder or file; name a checkpoint.")
@@ -41,7 +41,7 @@ def with_policy(run: Run, path: Path) -> tuple[Recipe, Path]:
     return parse_recipe(table, str(path)), path.absolute().parent
 
 
-def _checkpoint(path: Path, previous: object) -> dict[str, Any]:
+def checkpoint_table(path: Path, previous: object) -> dict[str, Any]:
     """Return a checkpoint's folder as a policy's table.
 
     A live policy before it lends prompt, tags, examples and decoding. vLLM samples it where that is installed; else, or

@@ -19,7 +19,7 @@ from flows.publish.versions import Version
 from flows.run.run_folder import Run, difficulty_stage
 from flows.run.stage import Results, StageResult
 from flows.stages.attempts import attempt_key, attempts_of
-from flows.stages.decontamination import DECONTAMINATION
+from flows.stages.decontamination import DECONTAMINATION, benchmarks_of
 from flows.stages.export import EXPORT
 from flows.stages.label_trust import current_labels
 from flows.stages.sources import SOURCES
@@ -69,7 +69,7 @@ def card_facts(
         verifier=decided[-1].folder.name,
         recipe_toml=recipe_toml,
         notes=(*_limits(recipe), *_label_notes(run, results, curated), *_earlier_policies(curated, version)),
-        benchmarks=_benchmarks(recipe, results),
+        benchmarks=_benchmarks(run, results),
         **_suspicion(recipe),
         disputed={review.KINDS[kind]: count for kind, count in disputed.items()},
         code=code_publish.code_facts(run) if recipe.flow == "curate-code" else None,
@@ -80,11 +80,16 @@ def card_facts(
 
 
 def _pass_rates(decided: StageResult) -> pl.DataFrame:
-    """Return the `PASS_RATE` rows of a stage, less those that the verifier left undecided: they say little."""
+    """Return the `PASS_RATE` rows of a stage, less those that the verifier left undecided: they say little.
+
+    ``foreseen_inside``: whether a problem is in the band that stopped before all attempts; null where all were made.
+    """
     table = read_table(decided.folder, "decisions", [*PASS_RATE.names(), "reason"])
     if not table.width:
         return table
-    return table.filter(pl.col("reason").ne_missing(DropReason.VERIFIER_FAILED.value)).drop("reason")
+    told = table.filter(pl.col("reason").ne_missing(DropReason.VERIFIER_FAILED.value))
+    inside = pl.when(pl.col("skipped") > 0).then(pl.col("reason").is_null())
+    return told.with_columns(foreseen_inside=inside).drop("reason")
 
 
 def _policy(run: Run, part: str) -> str:
@@ -101,13 +106,20 @@ def _limits(recipe: Recipe) -> tuple[str, ...]:
     )
     contamination = (
         "Overlap with the named benchmarks was looked for by the named methods; benchmarks not named may overlap."
-        if recipe.decontamination.against
+        if recipe.decontamination.against or recipe.decontamination.benches
         else "Overlap with benchmarks was not looked for."
     )
     model_steps = []
     if recipe.rewriting.policy is not None:
         model_steps.append(
             "Multiple choice that no rule could open was rewritten by a model; what it was stands in raw_*."
+        )
+    if recipe.doubtful.policy is not None:
+        doubtful = recipe.doubtful
+        model_steps.append(
+            f"Rows that the format filter was in doubt about (score {doubtful.ask_from:g} or more, or a rule's finding "
+            f"that is not trusted alone) were judged by {doubtful.votes} votes of a model: from {doubtful.threshold:g} "
+            "of the readable votes on, a row was dropped, whatever its score."
         )
     if recipe.premises.policy is not None:
         votes = recipe.premises
@@ -161,7 +173,7 @@ def _earlier_policies(curated: pl.DataFrame, version: Version) -> tuple[str, ...
     )
 
 
-def _benchmarks(recipe: Recipe, results: Results) -> tuple[cards.BenchmarkFacts, ...]:
+def _benchmarks(run: Run, results: Results) -> tuple[cards.BenchmarkFacts, ...]:
     """Return, per benchmark of the recipe, how many problems it contaminated, by method."""
     result = results.get(DECONTAMINATION)
     if result is None:
@@ -174,7 +186,7 @@ def _benchmarks(recipe: Recipe, results: Results) -> tuple[cards.BenchmarkFacts,
     rows = dict(overlaps.unique(problems).group_by("benchmark").len().iter_rows())
     others = hits.unique(problems).join(overlaps, on=problems, how="anti")
     templates = dict(others.group_by("benchmark").len().iter_rows())
-    methods = recipe.decontamination.methods
+    methods = run.recipe.decontamination.methods
     return tuple(
         cards.BenchmarkFacts(
             benchmark.name,
@@ -183,5 +195,5 @@ def _benchmarks(recipe: Recipe, results: Results) -> tuple[cards.BenchmarkFacts,
             {m: counts.get((benchmark.name, m), 0) for m in methods},
             templates.get(benchmark.name, 0),
         )
-        for benchmark in recipe.decontamination.against
+        for benchmark, _ in benchmarks_of(run)
     )

@@ -51,7 +51,7 @@ def publish(run: Run, results: Results) -> Path:
     version = versions.settle_version(run, table, last.folder.name)
     target = _publish(run, version, results)
     for result in results:
-        retries.plan_round(result.folder, run.recipe.verify.retries)
+        retries.plan_round(result.folder, result.stage.retries.rounds(run))
     return target
 
 

@@ -15,7 +15,7 @@ from curation.publish import review
 from curation.storage.stages import file_digest, read_table, write_parquet
 from flows.publish.versions import FOLDER
 from flows.run.pipeline import read_result
-from flows.run.run_folder import Run, grader_folder
+from flows.run.run_folder import Run, grader_folder, verdicts_of_people
 from flows.run.stage import Results, StageResult
 from flows.stages.exact_dedup import EXACT_DEDUP
 from flows.stages.label_trust import current_labels
@@ -41,14 +41,14 @@ def find_disputes(run: Run, results: Results) -> pl.DataFrame:
     verdicts = _verdicts(run, results)
     if verdicts is not None:
         parts.append(review.doubtful_verdicts(problems, _table(verdicts, "verdicts")))
-    return review.dispute_queue(parts, review.read_verdicts(run.folder))
+    return review.dispute_queue(parts, verdicts_of_people(run))
 
 
 def made_from(run: Run, results: Results) -> Mapping[str, str]:
     """Return digests of what the queue is made from besides the filters and the decisions."""
     verdicts = _verdicts(run, results)
     trained = [file_digest(path) for path in _training_disputes(run) if path.is_file()]
-    verdicts_digest = review.digest(review.read_verdicts(run.folder))
+    verdicts_digest = review.digest(verdicts_of_people(run))
     return {
         "verdicts": verdicts.manifest.digest if verdicts is not None else "",
         "said": verdicts_digest,

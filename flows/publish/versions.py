@@ -198,12 +198,17 @@ def apply_version(run: RefreshedRun, filters: Results, decisions: pl.DataFrame, 
     return job.shard_by_shard(folder, work)
 
 
+def changes_of(folder: Path, number: int) -> pl.DataFrame:
+    """Return what a version changed of what is published, as `curation.publish.versions.CHANGES` rows."""
+    return _changes(decisions_of(folder, number - 1), decisions_of(folder, number))
+
+
 def changelog(folder: Path) -> str:
     """Return CHANGELOG.md of the run's set: a section per version, the newest first."""
     lines = ["# Changelog\n", "Each version of this set against the one before.\n"]
     for version in reversed(stored_versions(folder)):
-        old, new = decisions_of(folder, version.number - 1), decisions_of(folder, version.number)
-        lines.append(versions.changelog(version.number, version.made_on, version.policy, _changes(old, new)))
+        changes = changes_of(folder, version.number)
+        lines.append(versions.changelog(version.number, version.made_on, version.policy, changes))
         if version.cost:
             lines.append(f"Judged again: {cost_phrase(version.cost)}.\n")
     return "\n".join(lines)

@@ -90,6 +90,11 @@ def last_command(folder: Path) -> str | None:
     return words + (f"; {end['error']}" if end is not None and "error" in end else "")
 
 
+def stage_seconds(folder: Path) -> dict[str, float]:
+    """Return the wall seconds that each stage's last work took."""
+    return {line["stage"]: line["seconds"] for line in _lines(folder) if "stage" in line}
+
+
 def last_lines(folder: Path) -> list[dict[str, Any]]:
     """Return the lines of the last command in a run folder, its beginning first."""
     lines = _lines(folder)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
+from typing import Any
 
 Advance = Callable[[int], None]
 
@@ -48,6 +49,18 @@ METRICS = "metrics.jsonl"
 
 _printers: list[Callable[[str], None]] = []
 """What prints a line above the innermost bar that is shown."""
+
+
+def read_metrics(run: Path) -> list[dict[str, Any]]:
+    """Read the lines of a run's `METRICS`, a training's or a curation's, also while it is written."""
+    path = run / METRICS
+    rows: list[dict[str, Any]] = []
+    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+        try:
+            rows.append(json.loads(line))
+        except ValueError:
+            continue  # the last line of a run that is writing it, or one that a kill cut off
+    return rows
 
 
 def warn(run: Path, stage: str, text: str) -> None:

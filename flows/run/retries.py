@@ -1,4 +1,4 @@
-"""What the verifier failed on is judged again by the next run: rounds of retries, each with higher limits.
+"""What a stage failed on is tried again by the next run: rounds of retries, the verifier's each with higher limits.
 
     STAGE/retries.json   {"round": 1}: the round that the next run carries out, or that was carried out last
 
@@ -7,8 +7,11 @@ published, the next round is planned (`plan_round`); the stage carries it out wh
 shards with failures are made anew from what they hold, all others keep their bytes. A stage whose rows did not change
 keeps its digest, so that no stage behind it runs again.
 
+Verdicts on which the verifier failed are one kind of failure, problems that a model's servers refused are the other; a
+stage knows one of them (`Stage.failures`), and how many rounds there are.
+
 Invariants: a round that was killed goes on where it was, with the same limits; there are as many rounds as
-``verify.retries`` says, and then no more; a stage that is made anew has the round before it that was pending, or none.
+the recipe says, and then no more; a stage that is made anew has the round before it that was pending, or none.
 A round belongs to the set that it was planned for: a refresh takes it back (`cancel_round`), for the set is then the
 refresh's.
 """
@@ -16,7 +19,7 @@ refresh's.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
@@ -25,27 +28,27 @@ from curation.storage.stages import Shard, StageFolder, atomic_write, finished_s
 from flows.run.stage import StageResult, StageRun
 
 FILE = "retries.json"
-FAILED = "verifier_failures"
+FAILED, REFUSED = "verifier_failures", "refused_problems"
 ROUND = "retry_round"
 
 Retry = Callable[[int], AbstractContextManager[Callable[[int], Shard]]]
 """From a round's number to what makes a shard again by its own; entered for the length of the round."""
 
 
-def failure_notes(failures: int, round_number: int = 0) -> dict[str, int]:
+def failure_notes(failures: int, round_number: int = 0, kind: str = FAILED) -> dict[str, int]:
     """Return what a shard notes of the failures that are left in it; nothing where there are none."""
-    return {FAILED: failures, ROUND: round_number} if failures else {}
+    return {kind: failures, ROUND: round_number} if failures else {}
 
 
 def failures_left(folder: Path) -> int:
     """Return how many failures are left in a stage's shards."""
-    return sum(mark["notes"].get(FAILED, 0) for mark in finished_shards(folder))
+    return sum(_failures(mark["notes"]) for mark in finished_shards(folder))
 
 
 def pending_round(folder: Path) -> int:
     """Return the number of the round that a stage is to carry out; 0 where none is planned."""
     planned = last_round(folder)
-    return planned if any(True for _ in _shards_before(folder, planned)) else 0
+    return planned if shards_before(folder, planned) else 0
 
 
 def last_round(folder: Path) -> int:
@@ -82,7 +85,7 @@ def retry_failed(job: StageRun, folder: StageFolder, first: Callable[[], StageRe
     """
     pending = pending_round(folder.folder)
     result = first()
-    shards = list(_shards_before(folder.folder, pending))
+    shards = shards_before(folder.folder, pending)
     if not shards:
         return result
     _plan(folder.folder, pending)  # gone where the stage was made anew
@@ -90,11 +93,14 @@ def retry_failed(job: StageRun, folder: StageFolder, first: Callable[[], StageRe
         return job.remake(folder, [(index, partial(work, index)) for index in shards])
 
 
-def _shards_before(folder: Path, round_number: int) -> Iterator[int]:
-    """Yield the shards with failures that have not been through a round."""
-    for index, mark in enumerate(finished_shards(folder)):
-        if mark["notes"].get(FAILED, 0) and mark["notes"][ROUND] < round_number:
-            yield index
+def shards_before(folder: Path, round_number: int) -> list[int]:
+    """Return the shards with failures that have not been through a round."""
+    marks = enumerate(finished_shards(folder))
+    return [index for index, mark in marks if _failures(mark["notes"]) and mark["notes"][ROUND] < round_number]
+
+
+def _failures(notes: Mapping[str, int]) -> int:
+    return notes.get(FAILED, 0) + notes.get(REFUSED, 0)
 
 
 def _plan(folder: Path, round_number: int) -> None:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from curation.config import DifficultyStage, Recipe, SecondStage
+from curation.publish import review
 from curation.records import StoreError
 from curation.storage.stages import atomic_write
 from flows.run.recipe import load_recipe, parse_recipe
@@ -71,6 +72,11 @@ def difficulty_stage(recipe: Recipe, part: str) -> DifficultyStage:
     if recipe.labels.rule == "votes":
         return settings
     return settings.model_copy(update={"band": settings.band.model_copy(update={"wrong_label_share": 1.0})})
+
+
+def verdicts_of_people(run: Run) -> review.ReviewVerdicts:
+    """Return people's verdicts on disputed labels that count in a run, by problem."""
+    return review.read_verdicts(run.folder, run.recipe.labels.reviewers)
 
 
 def grader_folder(folder: Path) -> Path:

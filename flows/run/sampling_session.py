@@ -11,7 +11,8 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -19,22 +20,28 @@ from types import TracebackType
 import polars as pl
 
 from curation.difficulty.early_stopping import StoppingRule
+from curation.difficulty.open_problems import SampledProblem, SamplingRequest
 from curation.difficulty.priors import LearntPriors, as_priors
 from curation.difficulty.progress import SamplingProgress
-from curation.difficulty.sampling import SampledProblem, Sampler, SamplingRequest
-from curation.difficulty.sampling_tables import stored_answers, verdict_frame
+from curation.difficulty.sampling import Sampler
+from curation.difficulty.sampling_tables import refusal_frame, stored_answers, verdict_frame
 from curation.difficulty.unanswered import CUT_OFF, UselessResponses
 from curation.filters.multiple_choice.resolving import named_letter
+from curation.policies.failure_budget import FailureBudget
 from curation.prompts.solving import FENCE
 from curation.records import Domain, PromptRequest
 from curation.storage.attempts import AttemptStore
 from curation.storage.stages import Shard, StageFolder, atomic_write, read_shard
 from curation.verify.math_judge import Judge
+from flows.run import retries
 from flows.run.policy_session import PolicySession
 from flows.run.progress import METRICS, note, warn
 from flows.run.run_folder import Run, difficulty_stage
 from flows.run.stage import Stage, StageResult, shard_counts
 from flows.run.stage_priors import PriorLearner
+
+REFUSED_TABLE = "refused"
+"""Of the shards in which problems were refused: `curation.storage.attempts.REFUSAL`."""
 
 LEARNT = "priors.json"
 """Beside the manifest: what the anchor taught, where a stage learnt priors."""
@@ -70,6 +77,8 @@ class SamplingSession:
         self._working: asyncio.Task[None] | None = None
         self._waiting: dict[str, SampledProblem] = {}
         self._stored_counts: dict[str, int] = {}
+        self._round = 0
+        self._budget: FailureBudget | None = None
 
     def __enter__(self) -> SamplingSession:
         return self
@@ -94,7 +103,7 @@ class SamplingSession:
                 self._session.open()
                 if self._learner is not None:
                     self._session.run(self._learn(self._learner))
-                self._begin()
+                self._begin(self._unfinished())
             self._session.run(self._until(names))
         sampled = [self._waiting.pop(name) for name in names]
         attempts = sum(self._stored_counts.pop(sample.problem) + sample.new_attempts for sample in sampled)
@@ -113,10 +122,24 @@ class SamplingSession:
             "ms": round(1000 * (time.monotonic() - begun)),
         }
         tables = {"counts": counts, "verdicts": verdicts}
+        refused = refusal_frame(sampled)
+        if refused.height:
+            tables[REFUSED_TABLE] = refused
+            notes |= retries.failure_notes(refused.height, self._round, retries.REFUSED)
         priors = self._priors_of(index)
         if priors is not None:
             tables["priors"] = priors
         return Shard(len(names), tables, kept_rows=len(names), notes=notes)
+
+    @contextmanager
+    def again(self, round_number: int) -> Iterator[Callable[[int], Shard]]:
+        """Yield what samples the shards with refused problems again, in a round of retries."""
+        self._round = round_number
+        if self._sampled is not None:
+            self._session.run(self._end())
+        self._session.open()
+        self._begin(retries.shards_before(self._folder.folder, round_number))
+        yield self.shard
 
     async def _learn(self, learner: PriorLearner) -> None:
         """Sample the anchor in full, and learn the other problems' priors from it."""
@@ -127,7 +150,7 @@ class SamplingSession:
         requests = sampling_requests(frame, self._store, self._rule.band.attempts, self._judge)
         sampler = self._sampler(learner.exact, total=len(wanted))
         self._sampled = sampler.run(requests)
-        sampled = [problem async for problem in self._sampled]
+        sampled = [problem async for problem in self._sampled if problem.refused is None]
         learnt = learner.learn(sampled)
         self._priors = learner.table(learnt)
         self._store_learnt(learnt)
@@ -151,16 +174,31 @@ class SamplingSession:
 
     def _priors_of(self, index: int) -> pl.DataFrame | None:
         """Return the `PRIOR` rows of a shard: those that its problems came with, or those that were learnt."""
+        if self._round:  # the shard is made again, by the priors that it was made with
+            return read_priors(self._folder.folder, index)
         if self._priors is None:
             return read_priors(self._problems.folder, index)
         names = read_shard(self._problems.folder, "kept", index).select(problem="id")
         return names.join(self._priors, on="problem", how="inner", maintain_order="left")
 
-    def _begin(self) -> None:
+    def _begin(self, shards: Sequence[int]) -> None:
         rows = shard_counts(self._problems.folder)
-        unfinished = [index for index in range(len(rows)) if not self._folder.is_finished(index)]
-        sampler = self._sampler(self._rule, total=sum(rows[index] for index in unfinished))
-        self._sampled = sampler.run(self._feed(unfinished))
+        sampler = self._sampler(self._rule, total=sum(rows[index] for index in shards))
+        self._sampled = sampler.run(self._feed(shards))
+
+    def _unfinished(self) -> list[int]:
+        count = len(shard_counts(self._problems.folder))
+        return [index for index in range(count) if not self._folder.is_finished(index)]
+
+    def _failure_budget(self) -> FailureBudget:
+        """Return the stage's failure budget, which its finished shards and its anchor have their part in."""
+        if self._budget is None:
+            settings, before = difficulty_stage(self._run.recipe, self._stage.part).sampling, 0
+            if not self._round:
+                before = self._folder.note(retries.REFUSED)
+            problems, setting = self._problems.manifest.kept, f"{self._stage.part}.sampling.max_failed"
+            self._budget = FailureBudget(settings.max_failed, problems, setting, before)
+        return self._budget
 
     def _sampler(self, rule: StoppingRule, total: int) -> Sampler:
         settings = difficulty_stage(self._run.recipe, self._stage.part).sampling
@@ -174,6 +212,7 @@ class SamplingSession:
             total=total,
             watch=self._report,
             alarm=self._warn,
+            budget=self._failure_budget(),
             doubtful_is_open=self._run.recipe.llm_judge.policy is not None,
         )
 
@@ -193,7 +232,7 @@ class SamplingSession:
         if self._sampled is not None:
             await self._sampled.aclose()
 
-    def _feed(self, shards: list[int]) -> Iterator[SamplingRequest]:
+    def _feed(self, shards: Sequence[int]) -> Iterator[SamplingRequest]:
         """Yield the problems of these shards, each shard read when its turn comes.
 
         Where priors are known, those come first at which the most attempts are expected: they are the uncertain ones,

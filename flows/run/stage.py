@@ -21,7 +21,7 @@ from curation.publish.cards import FunnelRow
 from curation.records import Domain, StoreError
 from curation.storage.stages import Manifest, Shard, StageFolder, finished_shards
 from flows.run.progress import bar
-from flows.run.run_folder import Run
+from flows.run.run_folder import Run, difficulty_stage
 from flows.run.runner import Work, current_runner
 
 MATH, CODE = frozenset({Domain.MATH}), frozenset({Domain.CODE})
@@ -35,6 +35,37 @@ class Kind(StrEnum):
     MEASURE = "measure"  # drops none; the funnel leaves it out, the status shows it while it runs
     DECISION = "decision"  # decides by one policy's attempts; the next difficulty stage reads all problems again
     EXPORT = "curated set"  # what is published
+
+
+@dataclass(frozen=True, slots=True)
+class RetryRule:
+    """What later runs try again in a stage, in words, and how many runs do (`flows.run.retries`).
+
+    Example: ``RetryRule("verdicts on which the verifier failed", "judges", "raise verify.retries", lambda run: 2)``
+    """
+
+    what: str
+    verb: str
+    more: str
+    rounds: Callable[[Run], int]
+
+
+VERIFIER_RETRIES = RetryRule(
+    "verdicts on which the verifier failed",
+    "judges",
+    "raise verify.retries, or verify.limit_s to judge all anew",
+    lambda run: run.recipe.verify.retries,
+)
+
+
+def refusal_retries(part: str = "stage1") -> RetryRule:
+    """Return what later runs ask again where a model's servers refused it: as often as a difficulty stage says."""
+    return RetryRule(
+        "problems that the model's servers refused",
+        "asks for",
+        f"raise {part}.sampling.retry_failed",
+        lambda run: difficulty_stage(run.recipe, part).sampling.retry_failed,
+    )
 
 
 def _always(_run: Run) -> bool:
@@ -96,6 +127,9 @@ class Stage:
 
     by_verifier: bool = False
     """Whether it has a folder per version of the verifier."""
+
+    retries: RetryRule = VERIFIER_RETRIES
+    """What later runs try again in it, where something failed."""
 
     part: str = ""
     """Of a difficulty stage, the table of the recipe: stage1 or stage2."""

@@ -16,9 +16,10 @@ import polars as pl
 from curation.config import DifficultyStage
 from curation.difficulty.early_stopping import AttemptOutcome, StoppingRule
 from curation.difficulty.forecast import Prior
+from curation.difficulty.observations import with_domains
+from curation.difficulty.open_problems import SampledProblem
 from curation.difficulty.priors import PRIOR, LearntPriors, learn_priors
 from curation.difficulty.refresh import hash_place, spread_sample
-from curation.difficulty.sampling import SampledProblem
 from curation.records import COUNTED_OUTCOMES, Outcome
 from curation.verify.math_judge import Verdict
 
@@ -48,6 +49,7 @@ class PriorLearner:
         counts: problem, policy, correct, judged of earlier attempts by others.
         rates: `RATES` of earlier attempts by others.
         doubtful_is_open: a doubtful verdict counts as one that is not there yet.
+        domains: problem, domain of all problems, where they are told apart.
     """
 
     rule: StoppingRule
@@ -57,6 +59,7 @@ class PriorLearner:
     counts: pl.DataFrame
     rates: pl.DataFrame
     doubtful_is_open: bool
+    domains: pl.DataFrame | None = None
 
     @property
     def exact(self) -> StoppingRule:
@@ -65,11 +68,12 @@ class PriorLearner:
 
     def learn(self, sampled: Sequence[SampledProblem]) -> LearntPriors:
         """Return the priors of the problems that are not in the anchor, whose attempts are given."""
-        attempts = {item.problem: self._outcomes(item.verdicts) for item in sampled}
+        attempts = {item.problem: self.outcomes(item.verdicts) for item in sampled}
         own = pl.DataFrame(
             [(name, self.policy, *_counts(rows)) for name, rows in attempts.items()], _RATES, orient="row"
         )
         counts = pl.concat([self.counts, own.select(self.counts.columns).cast(self.counts.schema)])
+        counts = with_domains(counts, self.domains)
         rates = pl.concat([self.rates, own.cast(self.rates.schema)])
         return learn_priors(counts, rates, self.policy, self.problems, attempts, self.exact, self.rule.error_rate)
 
@@ -78,7 +82,8 @@ class PriorLearner:
         of_anchor = exact_priors(self.anchor)
         return pl.concat([of_anchor, learnt.table]) if learnt.hold else of_anchor
 
-    def _outcomes(self, verdicts: Mapping[int, Verdict]) -> list[AttemptOutcome]:
+    def outcomes(self, verdicts: Mapping[int, Verdict]) -> list[AttemptOutcome]:
+        """Return a problem's attempts in the order of the index, as the stopping rule takes them."""
         outcomes: list[AttemptOutcome] = []
         for index in range(max(verdicts, default=-1) + 1):
             verdict = verdicts.get(index)
@@ -99,11 +104,12 @@ def prior_learner(
     rates: pl.DataFrame,
     *,
     doubtful_is_open: bool,
+    domains: pl.DataFrame | None = None,
 ) -> PriorLearner | None:
     """Return who learns the priors of a stage; None where none are wanted, or the anchor would be more than half.
 
     Args:
-        counts, rates: as `PriorLearner` has them; those of the policy itself are left out.
+        counts, rates, domains: as `PriorLearner` has them; those of the policy itself are left out.
     """
     wanted = settings.sampling
     if wanted.prior != "model" or rule.error_rate == 0:
@@ -116,7 +122,8 @@ def prior_learner(
     rate_of = dict(seen.iter_rows())
     anchor = spread_sample([(rate_of.get(name, -1.0), hash_place(name), name) for name in problems], size, 1)
     of_others = rates.select(RATES).cast(_RATES)
-    return PriorLearner(rule, policy, problems, tuple(anchor), counts.cast(_COUNTS), of_others, doubtful_is_open)
+    counts = counts.cast(_COUNTS)
+    return PriorLearner(rule, policy, problems, tuple(anchor), counts, of_others, doubtful_is_open, domains)
 
 
 def exact_priors(problems: Sequence[str]) -> pl.DataFrame:

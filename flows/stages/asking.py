@@ -2,25 +2,35 @@
 
 Its responses lie in the run's attempt store under the version of the prompt: a killed run requests nothing twice, and a
 new threshold requests nothing at all. Where most of what comes is of no use, the run says so once, with an example.
+
+A request that the model's servers refuse has no response; the store keeps why, later runs ask it again, and too many of
+them end the run (`curation.policies.failure_budget`).
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 from types import TracebackType
 
 import polars as pl
 
 from curation.config import PolicySettings
 from curation.difficulty.unanswered import ResponseTally
+from curation.policies.failure_budget import FailureBudget
 from curation.prompts import Prompt
-from curation.records import ATTEMPT, Completion, PromptRequest
+from curation.records import ATTEMPT, Completion, PromptRequest, RequestRefused
 from curation.storage import attempts
+from curation.storage.stages import Shard, StageFolder
+from flows.run import retries
 from flows.run.policies import open_policy
 from flows.run.progress import warn
 from flows.run.run_folder import Run
 from flows.run.sampling_session import response_advice
+from flows.run.stage import StageResult, StageRun
 
 
 class ResponseWatch:
@@ -71,14 +81,24 @@ class PolicySession:
     The policy is entered with the first request that the store cannot answer; leaving ends it and closes the store.
 
     Args:
-        stage: its name, which is also the recipe's table that has the policy.
+        table: of the recipe, that has the policy.
+        max_failed: share of the stage's problems that may be refused.
         is_readable: says whether a response holds what the stage asks for.
     """
 
     def __init__(
-        self, run: Run, stage: str, settings: PolicySettings, prompt: Prompt, is_readable: Callable[[str], bool]
+        self,
+        job: StageRun,
+        table: str,
+        settings: PolicySettings,
+        max_failed: float,
+        prompt: Prompt,
+        is_readable: Callable[[str], bool],
     ) -> None:
-        self._watch = ResponseWatch(run, stage, stage, settings, is_readable)
+        run = job.run
+        self._watch = ResponseWatch(run, job.stage.name, table, settings, is_readable)
+        self._budget = FailureBudget(max_failed, job.problems.manifest.kept, f"{table}.max_failed")
+        self._refused: set[str] = set()
         self.policy = open_policy(settings, run.recipe_folder, prompt)
         self._store = attempts.AttemptStore(run.folder / "attempts", self.policy.key, self.policy.about)
         self._runner: asyncio.Runner | None = None
@@ -100,6 +120,21 @@ class PolicySession:
                 self._store.compact()
         finally:
             self._store.close()
+
+    def shard_by_shard(self, job: StageRun, folder: StageFolder, work: Callable[[int], Shard]) -> StageResult:
+        """Compute the stage, and again the shards in which requests were refused, where a round of retries is due."""
+
+        def noting(round_number: int, index: int) -> Shard:
+            self._refused.clear()
+            shard = work(index)
+            notes = retries.failure_notes(len(self._refused), round_number, retries.REFUSED)
+            return replace(shard, notes={**shard.notes, **notes})
+
+        @contextmanager
+        def again(round_number: int) -> Iterator[Callable[[int], Shard]]:
+            yield partial(noting, round_number)
+
+        return retries.retry_failed(job, folder, partial(job.shard_by_shard, folder, partial(noting, 0)), again)
 
     def ask(self, requests: Sequence[PromptRequest], each: int) -> pl.DataFrame:
         """Return `ATTEMPT` rows of indices below ``each``, by problem and index; fewer where the policy has fewer.
@@ -129,8 +164,15 @@ class PolicySession:
 
         async def work() -> None:
             for request, index in waiting:
-                completion = await self.policy.answer(request, index)
+                try:
+                    completion = await self.policy.answer(request, index)
+                except RequestRefused as refused:
+                    self._refused.add(request.id)
+                    self._store.add_refusals([(request.id, index, refused)])
+                    self._budget.count_refusal(request.id, refused)
+                    continue
                 if completion is not None:
+                    self._budget.count_answer()
                     self._store.add([(request.id, index, completion)])
                     self._watch.add(request.id, index, completion)
 

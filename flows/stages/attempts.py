@@ -8,10 +8,10 @@ one template, `attempts_of`.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import polars as pl
@@ -23,11 +23,12 @@ from curation.difficulty.priors import as_priors
 from curation.records import DECISION, AttemptKey, StoreError
 from curation.storage import attempts
 from curation.storage.stages import atomic_write, read_table
-from flows.run.policies import check_policy, open_policy, policy_name
+from flows.run import retries
+from flows.run.policies import check_policy, open_sampling_policy, policy_name
 from flows.run.policy_session import policy_session
 from flows.run.run_folder import PARTS, Run, difficulty_stage
 from flows.run.sampling_session import SamplingSession, read_priors
-from flows.run.stage import Kind, Stage, StageResult, StageRun
+from flows.run.stage import Kind, Stage, StageResult, StageRun, refusal_retries
 from flows.run.stage_priors import RATES, PriorLearner, prior_learner
 from flows.stages.judging import open_judge
 
@@ -67,17 +68,18 @@ def stopping_digest(settings: DifficultyStage) -> str:
 def make_attempts(job: StageRun) -> StageResult:
     """Sample the stage's policy on every problem, and judge its attempts, until each problem is decided.
 
-    Attempts that are in the store are not sampled again.
+    Attempts that are in the store are not sampled again. Problems that were refused are set aside, and asked for again
+    by later runs (`flows.run.retries`).
     """
     run, part = job.run, job.stage.part
     settings = difficulty_stage(run.recipe, part)
-    policy = open_policy(settings.policy, run.recipe_folder)
+    policy = open_sampling_policy(settings, run.recipe_folder)
     store = attempts.AttemptStore(run.folder / "attempts", policy.key, policy.about)
     with open_judge(run) as judge:
         key, judged_with = asdict(policy.key), judged_by(run, part, judge.version)
         rule = stopping_rule(settings)
-        learner = _learner(job, rule, policy.key.policy)
-        version = f"attempts@3 {sampling.VERSION} {early_stopping.VERSION}"
+        learner = stage_learner(run, part, job.problems.folder, job.results.decisions, rule, policy.key.policy)
+        version = f"attempts@{4 if learner is not None else 3} {sampling.VERSION} {early_stopping.VERSION}"
         made_by, read = [key, judged_with], [job.problems]
         if learner is not None:
             made_by.append(
@@ -91,25 +93,51 @@ def make_attempts(job: StageRun) -> StageResult:
             policy_session(policy, settings.policy) as opened,
             SamplingSession(run, job.stage, job.problems, folder, opened, store, judge, rule, learner) as session,
         ):
-            result = job.shard_by_shard(folder, session.shard)
+            result = retries.retry_failed(
+                job, folder, partial(job.shard_by_shard, folder, session.shard), session.again
+            )
     if not (result.reused and (result.folder / JUDGED_BY).exists()):
         atomic_write(result.folder / KEY, json.dumps(key) + "\n")
         atomic_write(result.folder / JUDGED_BY, json.dumps(judged_with) + "\n")
     return result
 
 
-def _learner(job: StageRun, rule: early_stopping.StoppingRule, policy: str) -> PriorLearner | None:
-    """Return who learns the stage's priors from the attempts of earlier stages; None where they are given, or none."""
-    folder, settings = job.problems.folder, difficulty_stage(job.recipe, job.stage.part)
+def stage_learner(
+    run: Run,
+    part: str,
+    folder: Path,
+    decided: Sequence[StageResult],
+    rule: early_stopping.StoppingRule,
+    policy: str,
+) -> PriorLearner | None:
+    """Return who learns a stage's priors from the attempts of earlier stages; None where they are given, or none.
+
+    Args:
+        folder: of the stage's problems.
+        decided: decisions of the stages before it.
+    """
+    settings = difficulty_stage(run.recipe, part)
     if (folder / "priors").is_dir():
         return None
     problems = read_table(folder, "kept", ["id", "source", "meta"])
-    parts = [read_table(result.folder, "decisions", list(RATES)) for result in job.results.decisions]
+    parts = [read_table(result.folder, "decisions", list(RATES)) for result in decided]
     rates = pl.concat([part for part in parts if part.width] or [DECISION.to_frame().select(RATES)])
-    stated = stated_counts(problems, stated_rates(job.recipe))
+    stated = stated_counts(problems, stated_rates(run.recipe))
     counts = pl.concat([rates.drop("top_wrong_votes").cast(stated.schema), stated])
-    is_open = job.recipe.llm_judge.policy is not None
-    return prior_learner(settings, rule, policy, problems["id"], counts, rates, doubtful_is_open=is_open)
+    is_open = run.recipe.llm_judge.policy is not None
+    domains = problem_domains(problems)
+    return prior_learner(
+        settings, rule, policy, problems["id"], counts, rates, doubtful_is_open=is_open, domains=domains
+    )
+
+
+def problem_domains(problems: pl.DataFrame) -> pl.DataFrame:
+    """Return problem and domain: policies' abilities are told apart by the source that a problem comes from.
+
+    Args:
+        problems: `PROBLEM` rows.
+    """
+    return problems.select(problem="id", domain="source")
 
 
 def stated_rates(recipe: Recipe) -> dict[str, tuple[SolveRate, ...]]:
@@ -208,6 +236,7 @@ def attempts_of(part: str) -> Stage:
         enabled=is_enabled,
         check=check,
         describe=describe,
+        retries=refusal_retries(part),
         part=part,
         task="attempts",
     )

@@ -17,19 +17,17 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from curation.programs import execution_matrix, test_generation, tests_agreement
+from curation.programs.language_variants import time_factor
 from curation.programs.validation import GivenInput, Vouching, vouch
-from curation.verify.programs.extraction import CodeLang
-from curation.verify.programs.problem import Submission
 from curation.verify.programs.tables import validators_of
-from curation.verify.programs.tools import Program, Runner
-from curation.verify.sandbox import Ending, Limits
+from curation.verify.programs.tools import Runner
 from flows.run.run_folder import Run
+from flows.stages.model_inputs import inputs_from_model
 from flows.stages.units import Unit
 
-_GENERATOR_MB = 512
 LARGE_BYTES = 256 << 10
 """Larger inputs ask for speed: few are made, fewer kept (`keep_large`)."""
-_EXAMPLES = ("sample", "public")
+EXAMPLES = ("sample", "public")
 """Origins of tests whose inputs stand in the statement."""
 
 Execute = Callable[..., execution_matrix.ExecutionMatrix]
@@ -109,7 +107,7 @@ def vouching_of(run: Run, unit: Unit, runner: Runner, responses: Sequence[str]) 
     if not package and not model:
         return Vouching()
     rows = unit.tests.select("index", "input", "origin").iter_rows()
-    given = [GivenInput(index, text, origin in _EXAMPLES) for index, text, origin in rows]
+    given = [GivenInput(index, text, origin in EXAMPLES) for index, text, origin in rows]
     texts = [one.text for one in given] if model else []
     breaking = test_generation.rule_breaking_inputs(texts, unit.row["statement"])
     rules = {text: rule.text for text, rule in breaking.items()}
@@ -132,6 +130,7 @@ class _Maker:
     model_inputs: list[str]
     generated: GeneratedTests
     used: set[bytes]
+    outputs: list[str]
     pool: list[SoundTest] = field(default_factory=list)
     next_index: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
@@ -195,7 +194,13 @@ class _Maker:
         gained = False
         if agreed.is_empty():
             self.reasons["the voting solutions agree on no input, or take too long"] += 1
-        sound = dict(agreed.select("test", "output").iter_rows())
+        sound = {
+            test: group
+            for test, group in agreed.select("test", "output").iter_rows()
+            if not test_generation.is_unforeseen_refusal(texts[test, group], self.unit.row["statement"], self.outputs)
+        }
+        if len(sound) < agreed.height:
+            self.reasons["the solutions say of inputs that they have no solution, the statement does not"] += 1
         for test, one in zip(indices, batch, strict=True):
             fails = failing.get(test, frozenset())
             fresh = any(self.generated.caught[solution] < test_generation.TIMES for solution in fails)
@@ -215,8 +220,12 @@ class _Maker:
         return gained
 
     def _agreed(self, runs: pl.DataFrame) -> pl.DataFrame:
-        """Return the tests on which all voting solutions run through in time and agree."""
+        """Return the tests on which all voting solutions run through in time and agree.
+
+        The time is that of their language: a program in Python will be given more when it is judged.
+        """
         settings = self.run.recipe.code.test_generation
+        factors = {lang: time_factor(lang, self.run.recipe.code.language_variants) for lang in ("python", "cpp")}
         least = settings.min_votes if self.vouching.by else max(settings.min_votes, settings.min_votes_unvalidated)
         return (
             runs.filter(pl.col("solution").is_in(list(self.voting)))
@@ -225,7 +234,7 @@ class _Maker:
                 pl.col("valid").all().alias("valid"),
                 pl.col("output").n_unique().alias("classes"),
                 pl.col("output").first(),
-                pl.col("cpu_s").max().alias("slowest"),
+                (pl.col("cpu_s") / pl.col("lang").replace_strict(factors)).max().alias("slowest"),
                 pl.len().alias("votes"),
             )
             .filter(pl.col("valid") & (pl.col("classes") == 1))
@@ -309,13 +318,15 @@ def generate_tests(
             [text for text in tests["input"] if len(text) <= LARGE_BYTES],
             unit.row["statement"],
             settings.max_input_kb << 10,
+            vouched=bool(vouching.by),
             hints=test_generation.find_hints(
                 unit.row["statement"], [one.submission.code for one in unit.candidates(run)]
             ),
         ),
-        _from_model(run, runner, responses, trusted=bool(vouching.by)),
+        inputs_from_model(run, runner, responses, trusted=bool(vouching.by)),
         generated,
         set(map(digest, unit.tests["input"])),
+        [text for text in tests["output"] if len(text) <= LARGE_BYTES],
         next_index=1 + int(unit.tests["index"].max() or 0),  # type: ignore[arg-type]
     )
     idle = 0
@@ -338,44 +349,6 @@ def generate_tests(
 def _voting(run: Run, runs: pl.DataFrame) -> set[int]:
     deviating = tests_agreement.deviating_solutions(runs, run.recipe.code.agreement)
     return set(runs.join(deviating, on=["problem", "solution"], how="anti")["solution"])
-
-
-def _from_model(run: Run, runner: Runner, responses: Sequence[str], *, trusted: bool) -> list[str]:
-    """Return the inputs that the responses' generators print and, unless others will, their validators accept."""
-    settings = run.recipe.code.test_generation
-    limits = Limits(settings.generator_s, memory_mb=_GENERATOR_MB, output_bytes=settings.max_input_kb << 10)
-    inputs: list[str] = []
-    for response in responses:
-        programs = test_generation.programs_in(response)
-        if programs is None:
-            continue
-        printed = _outputs(
-            runner, programs.generator, [f"{k}\n".encode() for k in range(1, settings.batch + 1)], limits
-        )
-        outputs = [text for text in printed if text]
-        if programs.validator is not None and outputs and not trusted:
-            checks = _outputs(runner, programs.validator, outputs, limits)
-            outputs = [text for text, check in zip(outputs, checks, strict=True) if check is not None]
-        inputs += [text.decode() for text in outputs if _is_text(text)]
-    return list(dict.fromkeys(inputs))
-
-
-def _outputs(runner: Runner, code: str, stdins: Sequence[bytes], limits: Limits) -> list[bytes | None]:
-    """Return what a program prints for each standard input; None where it does not end by itself with exit code 0."""
-    program = runner.tools.prepare(Submission(CodeLang.PYTHON, code))
-    if not isinstance(program, Program):
-        return [None] * len(stdins)
-    return [
-        ran.stdout if ran.ending is Ending.EXITED and ran.exit_code == 0 else None
-        for ran in runner.tools.run(program, stdins, limits)
-    ]
-
-
-def _is_text(output: bytes) -> bool:
-    try:
-        return output.decode().strip() != ""
-    except UnicodeDecodeError:
-        return False
 
 
 def failing_solutions(runs: pl.DataFrame, decisions: pl.DataFrame) -> dict[int, frozenset[int]]:

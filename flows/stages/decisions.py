@@ -13,9 +13,12 @@ from curation.config import DifficultyStage
 from curation.difficulty import early_stopping, pass_rates
 from curation.difficulty.failed_verdicts import failed_verdicts
 from curation.difficulty.label_trust import suspect_labels
+from curation.difficulty.refusals import hold_refused
 from curation.publish import review
-from curation.storage.stages import Shard, read_shard
-from flows.run.run_folder import Run, difficulty_stage
+from curation.storage.stages import Shard, read_optional_shard, read_shard
+from flows.run import retries
+from flows.run.run_folder import Run, difficulty_stage, verdicts_of_people
+from flows.run.sampling_session import REFUSED_TABLE
 from flows.run.stage import Kind, Stage, StageResult, StageRun
 from flows.stages.attempts import attempt_key, attempts_of, part_title, rule_of_shard, stopping_digest, stopping_rule
 from flows.stages.base import split_rows
@@ -33,7 +36,7 @@ def decide_difficulty(job: StageRun) -> StageResult:
     base, verdicts = stopping_rule(settings), job.results[final_verdicts(run, part)]
     sampled = job.results[attempts_of(part)]
     policy = attempt_key(attempts_of(part).folder_in(run)).policy
-    reviews = review.read_verdicts(run.folder)
+    reviews = verdicts_of_people(run)
     labels = job.results[label_trust_of(part)] if label_trust_of(part).enabled(run) else None
     trusted = sorted(name for name, verdict in reviews.items() if verdict.answer is not None)
     problems, judged_in = job.problems.folder, verdicts.folder
@@ -49,6 +52,9 @@ def decide_difficulty(job: StageRun) -> StageResult:
         if labels is not None:
             trust = read_shard(labels.folder, "labels", index)
             decisions = suspect_labels(decisions, trust, run.recipe.labels.drop_above)
+        refused = read_optional_shard(sampled.folder, REFUSED_TABLE, index)
+        if refused is not None:
+            decisions = hold_refused(decisions, refused)
         kept, dropped = split_rows(frame, part, decisions["reason"].to_list(), decisions["evidence"].to_list())
         return Shard(frame.height, {"kept": kept, "dropped": dropped, "decisions": decisions})
 
@@ -60,7 +66,7 @@ def decide_difficulty(job: StageRun) -> StageResult:
     if labels is not None:
         read.append(labels)
         settings_text += f" labels above {run.recipe.labels.drop_above}"
-    if (sampled.folder / "priors").is_dir():
+    if (sampled.folder / "priors").is_dir() or sampled.manifest.notes.get(retries.REFUSED):
         read.append(sampled)
     folder = job.open(version, settings_text, *read, verifier=judged_in.name)
     return job.shard_by_shard(folder, work)

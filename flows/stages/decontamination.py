@@ -14,6 +14,7 @@ from curation.filters import decontamination
 from curation.filters.decontamination.overlap import BenchmarkIndex, OverlapSettings
 from curation.sources import problems as sources
 from curation.storage.stages import Shard, StageFolder, read_shard
+from flows.run.benches import as_benchmarks
 from flows.run.embedders import open_embedder
 from flows.run.run_folder import Run
 from flows.run.stage import Stage, StageResult, StageRun, shard_counts
@@ -21,10 +22,10 @@ from flows.run.stage import Stage, StageResult, StageRun, shard_counts
 
 def find_contamination(job: StageRun) -> StageResult:
     """Drop problems that overlap with the recipe's benchmarks."""
-    settings, home, problems = job.recipe.decontamination, job.run.recipe_folder, job.problems.folder
+    settings, problems = job.recipe.decontamination, job.problems.folder
     digests = {
         f"benchmark {benchmark.name}": sources.source_digest(_as_source(benchmark), home)
-        for benchmark in settings.against
+        for benchmark, home in benchmarks_of(job.run)
     }
     folder = job.open(decontamination.VERSION, settings.digest(), job.problems, digests=digests)
     if (result := job.finished(folder)) is not None:
@@ -41,6 +42,17 @@ def find_contamination(job: StageRun) -> StageResult:
         return Shard(frame.height, tables, notes=notes)
 
     return job.shard_by_shard(folder, work)
+
+
+def benchmarks_of(run: Run) -> list[tuple[Benchmark, Path]]:
+    """Return the benchmarks of a run, those of its benches too, each with the folder that its path refers to.
+
+    Raises:
+        ConfigError: there is no such bench.
+    """
+    settings = run.recipe.decontamination
+    given = [(benchmark, run.recipe_folder) for benchmark in settings.against]
+    return given + [found for name in settings.benches for found in as_benchmarks(name, run.recipe_folder)]
 
 
 def overlap_settings(recipe: Recipe) -> OverlapSettings:
@@ -78,8 +90,8 @@ def _measure(job: StageRun, overlap: OverlapSettings, digests: Mapping[str, str]
         return folder.folder
     benchmarks = pl.concat(
         frame.select("row", "statement", benchmark=pl.lit(benchmark.name))
-        for benchmark in job.recipe.decontamination.against
-        for frame in sources.read_source(_as_source(benchmark), job.run.recipe_folder, job.recipe.shard_rows)
+        for benchmark, home in benchmarks_of(job.run)
+        for frame in sources.read_source(_as_source(benchmark), home, job.recipe.shard_rows)
     )
     kept = KeptVectors(embedder, place.with_name(place.name + "-vectors")) if embedder is not None else None
     index = BenchmarkIndex(benchmarks, overlap, embedder, kept)
@@ -114,17 +126,17 @@ def _as_source(benchmark: Benchmark) -> Source:
 
 
 def _has_benchmarks(run: Run) -> bool:
-    return bool(run.recipe.decontamination.against)
+    return bool(run.recipe.decontamination.against or run.recipe.decontamination.benches)
 
 
 def _check(run: Run) -> None:
-    for benchmark in run.recipe.decontamination.against:
-        sources.check_source(_as_source(benchmark), run.recipe_folder)
+    for benchmark, home in benchmarks_of(run):
+        sources.check_source(_as_source(benchmark), home)
     _embedder(run)
 
 
 def _describe(run: Run) -> Iterator[str]:
-    for benchmark in run.recipe.decontamination.against:
+    for benchmark, _ in benchmarks_of(run):
         yield f"benchmark {benchmark.name}: {benchmark.kind} {benchmark.path}, licence {benchmark.license}"
 
 

@@ -15,13 +15,14 @@ import polars as pl
 
 from curation.config import LabelSettings
 from curation.difficulty import label_trust
+from curation.difficulty.label_check import PlantedCheck, accused_by_votes, check_by_planting, decided_by_votes
 from curation.difficulty.label_votes import label_votes, source_votes
-from curation.publish import review
 from curation.records import DropReason
 from curation.storage.stages import Shard, read_manifest, read_shard, read_table
 from flows.run.lookup import rows_of
 from flows.run.pipeline import read_result
-from flows.run.run_folder import Run
+from flows.run.progress import note, warn
+from flows.run.run_folder import Run, verdicts_of_people
 from flows.run.stage import Kind, Results, Stage, StageResult, StageRun
 from flows.stages.attempts import part_title
 from flows.stages.llm_judge import final_verdicts
@@ -34,20 +35,22 @@ def weigh_labels(job: StageRun) -> StageResult:
     parts = run.parts[: run.parts.index(part) + 1]
     verdicts = [job.results[final_verdicts(run, name)] for name in parts]
     near = job.results.get(NEAR_DEDUP)
-    reviews = review.read_verdicts(run.folder)
+    reviews = verdicts_of_people(run)
     accepted = sorted(name for name, verdict in reviews.items() if verdict.answer is not None)
     read = [job.problems, *verdicts, *([near] if near is not None else [])]
-    version, settings = label_trust.VERSION, f"{run.recipe.seed} {' '.join(accepted)}"
+    version, settings = label_trust.VERSION, f"{run.recipe.seed} {run.recipe.labels.drop_above} {' '.join(accepted)}"
     folder = job.open(version, settings, *read, verifier=verdicts[-1].folder.name)
     if (result := job.finished(folder)) is not None:
         return result
-    table = trust_labels(
-        [read_table(result.folder, "verdicts") for result in verdicts],
-        read_table(job.problems.folder, "kept", ["id"])["id"],
-        accepted,
-        run.recipe.seed,
-        other_references(near),
+    frames = [read_table(result.folder, "verdicts") for result in verdicts]
+    names = read_table(job.problems.folder, "kept", ["id"])["id"]
+    table, check = trust_labels(
+        frames, names, accepted, run.recipe.seed, other_references(near), run.recipe.labels.drop_above
     )
+    if check is not None:
+        note(f"{job.stage.title}: {check.sentence}")
+        if not check.posterior_holds:
+            warn(run.folder, job.stage.name, check.sentence)
 
     def work(index: int) -> Shard:
         frame = read_shard(job.problems.folder, "kept", index).select(problem="id")
@@ -63,24 +66,37 @@ def trust_labels(
     accepted: list[str],
     seed: int,
     others: pl.DataFrame | None = None,
-) -> pl.DataFrame:
-    """Return `curation.difficulty.label_trust.LABEL_TRUST` rows of the problems.
+    drop_above: float | None = None,
+) -> tuple[pl.DataFrame, PlantedCheck | None]:
+    """Return `curation.difficulty.label_trust.LABEL_TRUST` rows of the problems, and whether their rule was checked.
+
+    Where planted wrong references show that votes do better, those that votes accuse reach ``drop_above``, and no other
+    (`curation.difficulty.label_check`).
 
     Args:
         verdicts: `VERDICT` rows of each stage.
         accepted: problems whose reference a person accepted.
         seed: of the draw of problems that reliabilities are learnt from.
         others: further references: problem, source, answer.
+        drop_above: from which probability references are dropped; None: nothing is decided by these rows.
     """
-    votes, answers = label_votes(list(verdicts))
+    frames = list(verdicts)
+    votes, answers = label_votes(frames)
     if others is not None and others.height:
         voted = others.join(votes.select("problem").unique(), on="problem", how="semi")
         votes = pl.concat([votes, source_votes(voted, answers)])
     if votes.is_empty():
-        return label_trust.LABEL_TRUST.to_frame()
+        return label_trust.LABEL_TRUST.to_frame(), None
     settled = tuple(accepted)
     model = label_trust.fit_labels(votes, settled, seed)
-    return label_trust.described(label_trust.label_posteriors(model, votes, problems, settled), answers)
+    labels, check = label_trust.label_posteriors(model, votes, problems, settled), None
+    if drop_above is not None:
+        voters = frames[-1]["policy"].unique().to_list()
+        check = check_by_planting(votes, voters, drop_above, settled, seed)
+        if check is not None and not check.posterior_holds:
+            accused = accused_by_votes(votes, voters) - set(settled)
+            labels = decided_by_votes(labels, accused, drop_above)
+    return label_trust.described(labels, answers), check
 
 
 def other_references(near: StageResult | None) -> pl.DataFrame | None:
@@ -113,10 +129,12 @@ def current_labels(run: Run, filters: Results, verifier: str) -> pl.DataFrame:
     if run.version_folder is not None:
         folders.append(final_verdicts(run, run.parts[-1]).folder_in(run, verifier))
     frames = [read_table(folder, "verdicts") for folder in folders if read_manifest(folder) is not None]
-    reviews = review.read_verdicts(run.folder)
+    reviews = verdicts_of_people(run)
     accepted = sorted(name for name, verdict in reviews.items() if verdict.answer is not None)
     problems = read_table(filters.problems.folder, "kept", ["id"])["id"]
-    return trust_labels(frames, problems, accepted, run.recipe.seed, other_references(filters.get(NEAR_DEDUP)))
+    drop_above = run.recipe.labels.drop_above if run.recipe.labels.rule == "posterior" else None
+    near = other_references(filters.get(NEAR_DEDUP))
+    return trust_labels(frames, problems, accepted, run.recipe.seed, near, drop_above)[0]
 
 
 def label_line(settings: LabelSettings, row: dict[str, object]) -> str:

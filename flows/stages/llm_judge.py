@@ -24,8 +24,8 @@ from curation.records import Domain, PromptRequest
 from curation.storage.stages import Shard, finished_shards, read_shard
 from flows.run.lookup import rows_of
 from flows.run.policies import check_policy, policy_name
-from flows.run.run_folder import Run
-from flows.run.stage import Kind, Stage, StageResult, StageRun
+from flows.run.run_folder import Run, verdicts_of_people
+from flows.run.stage import Kind, Stage, StageResult, StageRun, refusal_retries
 from flows.stages.asking import PolicySession
 from flows.stages.attempts import part_title
 from flows.stages.verdicts import verdicts_of
@@ -42,12 +42,12 @@ def judge_doubtful(job: StageRun) -> StageResult:
     settings, verdicts = job.recipe.llm_judge, job.results[verdicts_of(job.stage.part)]
     assert settings.policy is not None
     problems, judged_in = job.problems.folder, verdicts.folder
-    reviews = review.read_verdicts(job.run.folder)
+    reviews = verdicts_of_people(job.run)
 
     def is_readable(text: str) -> bool:
         return llm_judge.read_vote(text) is not llm_judge.JudgeVote.UNREADABLE
 
-    with PolicySession(job.run, TABLE, settings.policy, JUDGE, is_readable) as session:
+    with PolicySession(job, TABLE, settings.policy, settings.max_failed, JUDGE, is_readable) as session:
         version = f"{llm_judge.VERSION} {JUDGE.version}"
         settings_text = f"{session.policy.key} {settings.digest()} {review.digest(reviews)}"
         folder = job.open(version, settings_text, job.problems, verdicts, verifier=judged_in.name)
@@ -73,7 +73,7 @@ def judge_doubtful(job: StageRun) -> StageResult:
             }
             return Shard(frame.height, tables, kept_rows=frame.height, notes=notes)
 
-        return job.shard_by_shard(folder, work)
+        return session.shard_by_shard(job, folder, work)
 
 
 def _spent(folder: Path) -> tuple[int, int]:
@@ -188,6 +188,7 @@ def llm_judge_of(part: str) -> Stage:
         check=check,
         describe=describe,
         explain=explain,
+        retries=refusal_retries(part),
         by_verifier=True,
         part=part,
         task="llm judge",

@@ -10,11 +10,10 @@ import polars as pl
 
 from curation.filters.dedup import near
 from curation.filters.dedup.sketches import Ranks
-from curation.publish import review
 from curation.records import Outcome
 from curation.storage.stages import Shard, StageFolder, read_shard
 from flows.run.progress import bar
-from flows.run.run_folder import Run
+from flows.run.run_folder import Run, verdicts_of_people
 from flows.run.stage import Stage, StageResult, StageRun, shard_counts
 from flows.stages.judging import open_judge, verifier_version
 
@@ -22,7 +21,7 @@ from flows.stages.judging import open_judge, verifier_version
 def find_near_duplicates(job: StageRun) -> StageResult:
     """Drop near duplicates; keep the members of each group beside them."""
     run, settings, problems = job.run, job.recipe.near_dedup, job.problems.folder
-    accepted = [name for name, verdict in review.read_verdicts(run.folder).items() if verdict.answer is not None]
+    accepted = [name for name, verdict in verdicts_of_people(run).items() if verdict.answer is not None]
     settings_text = f"{settings.digest()} {verifier_version(run)} {run.recipe.verify.digest()} {sorted(accepted)}"
     folder = job.open(near.VERSION, settings_text, job.problems)
     if (result := job.finished(folder)) is not None:

@@ -17,20 +17,20 @@ from curation.storage.stages import Shard, read_shard
 from flows.run.lookup import rows_of
 from flows.run.policies import check_policy, policy_name
 from flows.run.run_folder import Run
-from flows.run.stage import MATH, Stage, StageResult, StageRun
+from flows.run.stage import MATH, Stage, StageResult, StageRun, refusal_retries
 from flows.stages.asking import PolicySession
 from flows.stages.base import split_rows
 
 
 def judge_premises(job: StageRun) -> StageResult:
     """Collect votes, and drop what enough of them call faulty."""
-    run, settings, problems, stage = job.run, job.recipe.premises, job.problems.folder, job.stage.name
+    settings, problems, stage = job.recipe.premises, job.problems.folder, job.stage.name
     assert settings.policy is not None
 
     def is_readable(text: str) -> bool:
         return premises.read_vote(text) is not premises.PremiseVote.UNREADABLE
 
-    with PolicySession(run, stage, settings.policy, PROMPT, is_readable) as session:
+    with PolicySession(job, stage, settings.policy, settings.max_failed, PROMPT, is_readable) as session:
 
         def work(index: int) -> Shard:
             frame = read_shard(problems, "kept", index)
@@ -48,7 +48,7 @@ def judge_premises(job: StageRun) -> StageResult:
 
         settings_text = f"{session.policy.key} {settings.digest()}"
         folder = job.open(f"{premises.VERSION} {PROMPT.version}", settings_text, job.problems)
-        return job.shard_by_shard(folder, work)
+        return session.shard_by_shard(job, folder, work)
 
 
 def _is_enabled(run: Run) -> bool:
@@ -79,5 +79,6 @@ PREMISES = Stage(
     check=_check,
     describe=_describe,
     explain=_explain,
+    retries=refusal_retries(),
     is_planned=False,  # votes on every problem are not cheap
 )

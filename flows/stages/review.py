@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from curation.publish import review
 from curation.storage.stages import Shard, read_shard
-from flows.run.run_folder import Run
+from flows.run.run_folder import Run, verdicts_of_people
 from flows.run.stage import MATH, Stage, StageResult, StageRun
 
 
 def apply_reviews(job: StageRun) -> StageResult:
     """Apply the verdicts of people."""
-    verdicts, problems = review.read_verdicts(job.run.folder), job.problems.folder
+    verdicts, problems = verdicts_of_people(job.run), job.problems.folder
 
     def work(index: int) -> Shard:
         frame = read_shard(problems, "kept", index)
@@ -21,7 +21,7 @@ def apply_reviews(job: StageRun) -> StageResult:
 
 
 def _has_verdicts(run: Run) -> bool:
-    return bool(review.read_verdicts(run.folder))
+    return bool(verdicts_of_people(run))
 
 
 REVIEW = Stage(

@@ -20,7 +20,7 @@ from curation.verify.math_judge import Judge, JudgeTask, Response, Verdict
 from flows.run.lookup import rows_of
 from flows.run.policies import check_policy, policy_name
 from flows.run.run_folder import Run
-from flows.run.stage import MATH, Stage, StageResult, StageRun
+from flows.run.stage import MATH, Stage, StageResult, StageRun, refusal_retries
 from flows.stages.asking import PolicySession
 from flows.stages.judging import open_judge
 
@@ -56,7 +56,7 @@ def rewrite_choices(job: StageRun) -> StageResult:
     def is_readable(text: str) -> bool:
         return read_rewriting(text) is not None
 
-    asking = PolicySession(job.run, job.stage.name, settings.policy, REWRITE, is_readable)
+    asking = PolicySession(job, job.stage.name, settings.policy, settings.max_failed, REWRITE, is_readable)
     with asking as session, open_judge(job.run) as judge:
 
         def work(index: int) -> Shard:
@@ -76,7 +76,7 @@ def rewrite_choices(job: StageRun) -> StageResult:
         settings_text = (
             f"{session.policy.key} {settings.digest()} {recipe.statements.digest()} {recipe.verify.digest()}"
         )
-        return job.shard_by_shard(job.open(version, settings_text, job.problems), work)
+        return session.shard_by_shard(job, job.open(version, settings_text, job.problems), work)
 
 
 def hard_choices(
@@ -205,4 +205,5 @@ REWRITING = Stage(
     check=_check,
     describe=_describe,
     explain=_explain,
+    retries=refusal_retries(),
 )

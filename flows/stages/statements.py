@@ -1,7 +1,7 @@
 """The format filter of math: what cannot be asked with one answer leaves, multiple choice becomes an open question.
 
-Two stages: the rules with the scores of what they keep, and the threshold on the scores, so that another threshold
-reads no text again.
+The rules with the scores of what they keep; where the recipe has a model for it, its votes on the rows that are in
+doubt; and the threshold on scores and votes in a stage of its own, so that another threshold reads no text again.
 """
 
 from __future__ import annotations
@@ -12,12 +12,20 @@ from pathlib import Path
 import polars as pl
 
 from curation.filters import statements
+from curation.filters.statements.opinions import BALLOT, decide_opinions, doubtful_rows, requests_of, tally_opinions
+from curation.filters.votes import UNREADABLE
+from curation.prompts.usability import USABILITY as PROMPT
 from curation.storage.stages import Shard, read_shard, read_table
+from flows.run.lookup import rows_of
+from flows.run.policies import check_policy, policy_name
 from flows.run.run_folder import Run
-from flows.run.stage import MATH, Stage, StageResult, StageRun
+from flows.run.stage import MATH, Kind, Stage, StageResult, StageRun
+from flows.stages.asking import PolicySession
 
 SCORES_TABLE = "scores"
+VOTES_TABLE = "votes"
 USABILITY_VERSION = "usability@1"
+DOUBTFUL_VERSION = "doubtful@1"
 GROUP_ROWS = 40_000
 """Rows judged together: the expressions of the rules are compiled anew for every frame, which takes as long as judging
 2,000 rows."""
@@ -52,15 +60,65 @@ def _shards(parts: statements.FilterResult, heights: Sequence[int]) -> list[Shar
 
 def drop_unusable(job: StageRun) -> StageResult:
     """Drop what the format filter kept with a score from the recipe's thresholds on; nothing is judged again."""
-    settings, folder = job.recipe.statements, job.problems.folder
+    settings, doubtful, folder = job.recipe.statements, job.recipe.doubtful, job.problems.folder
+    asked = job.results.get(DOUBTFUL)
 
     def work(index: int) -> Shard:
-        frame = read_shard(folder, "kept", index)
-        kept, dropped = statements.drop_unusable(frame, read_shard(folder, SCORES_TABLE, index), settings)
+        frame, scores = read_shard(folder, "kept", index), read_shard(folder, SCORES_TABLE, index)
+        said = None if asked is None else decide_opinions(read_shard(asked.folder, VOTES_TABLE, index), doubtful)
+        kept, dropped = statements.drop_unusable(frame, scores, settings, said)
         return Shard(frame.height, {"kept": kept, "dropped": dropped})
 
     thresholds = f"{settings.unusable_from:g}-{settings.suspected_from:g}"
-    return job.shard_by_shard(job.open(USABILITY_VERSION, thresholds, job.problems), work)
+    if asked is None:
+        return job.shard_by_shard(job.open(USABILITY_VERSION, thresholds, job.problems), work)
+    thresholds += f" {doubtful.threshold:g} of {doubtful.min_votes}"
+    return job.shard_by_shard(job.open(USABILITY_VERSION, thresholds, job.problems, asked), work)
+
+
+def ask_doubtful(job: StageRun) -> StageResult:
+    """Collect a model's votes on the rows that the format filter is in doubt about; none is dropped here."""
+    settings, problems = job.recipe.doubtful, job.problems.folder
+    assert settings.policy is not None
+
+    def is_readable(text: str) -> bool:
+        return BALLOT.read(text) != UNREADABLE
+
+    with PolicySession(job.run, job.stage.name, settings.policy, PROMPT, is_readable) as session:
+
+        def work(index: int) -> Shard:
+            frame = read_shard(problems, "kept", index)
+            rows = doubtful_rows(frame, read_shard(problems, SCORES_TABLE, index), settings)
+            requests = requests_of(rows)
+            attempts = session.ask(list({request.id: request for request in requests}.values()), settings.votes)
+            votes = tally_opinions(rows, requests, attempts)
+            few = votes.filter(pl.col("readable") < settings.min_votes).height
+            notes = {"asked": rows.height, "votes": attempts.height, "too_few_votes": few}
+            return Shard(frame.height, {VOTES_TABLE: votes}, notes=notes, kept_rows=frame.height)
+
+        settings_text = f"{session.policy.key} {settings.digest()}"
+        folder = job.open(f"{DOUBTFUL_VERSION} {PROMPT.version}", settings_text, job.problems)
+        return job.shard_by_shard(folder, work)
+
+
+def _is_enabled(run: Run) -> bool:
+    return run.recipe.doubtful.policy is not None
+
+
+def _check(run: Run) -> None:
+    check_policy(run.recipe.doubtful.policy, run.recipe_folder)
+
+
+def _describe(run: Run) -> Iterator[str]:
+    settings = run.recipe.doubtful
+    name = policy_name(settings.policy)
+    yield f"{DOUBTFUL.name}: {name}, {settings.votes} votes on a row from score {settings.ask_from:g} on"
+
+
+def _explain(_run: Run, folder: Path, problem: str) -> Iterator[str]:
+    for row in rows_of(folder, VOTES_TABLE, problem).iter_rows(named=True):
+        said = ", ".join(f"{row[word]} {word}" for word in BALLOT.words if row[word])
+        yield f"{'votes':<10} {said or '(none)'}, score {row['score']:g}"
 
 
 def _score_of(_run: Run, folder: Path, problem: str) -> Iterator[str]:
@@ -77,6 +135,20 @@ STATEMENTS = Stage(
     domains=MATH,
     explain=_score_of,
     runs_anywhere=True,
+)
+
+DOUBTFUL = Stage(
+    name="doubtful",
+    title="Doubtful rows by votes",
+    folder="stages/02-doubtful",
+    work=ask_doubtful,
+    domains=MATH,
+    kind=Kind.MEASURE,
+    enabled=_is_enabled,
+    check=_check,
+    describe=_describe,
+    explain=_explain,
+    is_planned=False,
 )
 
 USABILITY = Stage(

@@ -23,7 +23,7 @@ from curation.verify.programs.tools import Runner
 from flows.run.run_folder import Run
 from flows.run.stage import CODE, Stage, StageResult, StageRun
 from flows.stages.base import JUDGING_TABLE, TESTS_TABLE
-from flows.stages.code_generation import GeneratedTests, failing_solutions, generate_tests, vouching_of
+from flows.stages.code_generation import EXAMPLES, GeneratedTests, failing_solutions, generate_tests, vouching_of
 from flows.stages.execution_matrix import EXECUTION_MATRIX
 from flows.stages.execution_matrix_table import execution_matrix_lines
 from flows.stages.generators import GENERATORS, RESPONSES_TABLE
@@ -144,7 +144,9 @@ def _decide_shard(
 def known_inputs(unit: Unit, vouching: Vouching, decisions: pl.DataFrame) -> pl.DataFrame:
     """Return what is known of the given inputs, as `tests_agreement.INPUT`.
 
-    Where nobody vouches for them, one is allowed that has the form of those whose expected output all solutions give.
+    Where nobody vouches for them, one that is to be corrected is allowed if it has the form of those whose expected
+    output all solutions give. One of these that lacks the form which nearly all of them share is refused, though the
+    solutions agree on it: they may read no further than where it was cut. Examples of the statement never are.
     """
     if vouching.by:
         rows = [
@@ -158,13 +160,18 @@ def known_inputs(unit: Unit, vouching: Vouching, decisions: pl.DataFrame) -> pl.
         ]
         return pl.DataFrame(rows, schema=tests_agreement.INPUT, orient="row")
     corrected = set(decisions.filter(pl.col("decision") == "correct")["test"])
-    if not corrected:
-        return tests_agreement.INPUT.to_frame()
-    agreeing = set(decisions.filter(pl.col("why") == "agrees")["test"])
+    agreeing = sorted(decisions.filter(pl.col("why") == "agrees")["test"])
     texts = dict(unit.tests.select("index", "input").iter_rows())
-    shape = test_generation.infer_form([texts[test] for test in sorted(agreeing)], "", careful=False)
-    doubted = [test for test in sorted(corrected) if shape is None or not shape.allows(texts[test])]
-    return pl.DataFrame([(unit.name, test, None, None) for test in doubted], schema=tests_agreement.INPUT, orient="row")
+    examples = set(unit.tests.filter(pl.col("origin").is_in(EXAMPLES))["index"])
+    odd = {agreeing[place] for place in test_generation.inputs_of_another_form([texts[test] for test in agreeing])}
+    rows = [(unit.name, test, False, "it lacks the form of the other inputs") for test in sorted(odd - examples)]
+    if corrected:
+        shape = test_generation.infer_form(
+            [texts[test] for test in agreeing if test not in odd], "", careful=False
+        )  # fmt: skip
+        doubted = [test for test in sorted(corrected) if shape is None or not shape.allows(texts[test])]
+        rows += [(unit.name, test, None, None) for test in doubted]
+    return pl.DataFrame(rows, schema=tests_agreement.INPUT, orient="row")
 
 
 def _split(

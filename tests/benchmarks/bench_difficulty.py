@@ -9,7 +9,8 @@ response model without and with slopes. FOLDER is the shared data's `attempts`, 
 
 Second table, simulated: a policy judges all problems with early stopping, a better one refreshes. *Differ*: share of
 decisions that are not those of a full judgement with the same attempts; *missed*: of the problems that it finds in the
-band; *cost*: attempts against those of a full judgement.
+band; *cost*: attempts against those of a full judgement. ``--problems 0`` leaves it out.
+Third table: the same where models of like strength that were recorded are a policy.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ import numpy as np
 import polars as pl
 
 from curation.config import Band, RefreshSettings
-from curation.difficulty.anchor import anchored
+from curation.difficulty.anchor import ObservedChanges, anchored, observed_changes
 from curation.difficulty.early_stopping import AttemptOutcome, StoppingRule
 from curation.difficulty.item_response import ItemResponseModel, difficulty_posteriors, fit
 from curation.difficulty.observations import observations
@@ -36,8 +37,9 @@ from curation.records import DECISION, Outcome
 from tests.curation.difficulty.simulated import COUNTS, simulated_rates
 from tests.places import SHARED_DATA
 
-BAND, HELD_OUT = Band(), 0.2
-EXACT = StoppingRule(BAND)
+BAND, HELD_OUT = Band(attempts=16), 0.2
+LEAST_TIER = 4
+"""Models of a tier, at least."""
 
 
 def main() -> None:
@@ -55,7 +57,12 @@ def main() -> None:
     )
     for concentration in (None, 20.0, 5.0):
         for shift in (0.0, 0.3, 1.0, 1.5, 2.0, -1.0):
-            print(refreshing(chosen.problems, shift, concentration))
+            if chosen.problems:
+                print(refreshing(chosen.problems, shift, concentration), flush=True)
+    print("\nrecorded tiers: problems, attempts, mean pass rates")
+    for path in sorted(chosen.data.glob("*.jsonl")):
+        for line in recorded_tiers(path):
+            print(line, flush=True)
 
 
 def recorded(path: Path) -> Iterator[tuple[str, str, int, int]]:
@@ -104,27 +111,65 @@ def log_loss(held: pl.DataFrame, chance: np.ndarray) -> float:
 def attempts_at(rates: np.ndarray, rng: np.random.Generator) -> list[list[AttemptOutcome]]:
     """Return all attempts at each problem; a wrong one agrees with no other."""
     draws = rng.random((len(rates), BAND.attempts)) < rates[:, None]
-    return [
-        [(Outcome.CORRECT, 0) if right else (Outcome.WRONG, 1 + place) for place, right in enumerate(row)]
-        for row in draws.tolist()
-    ]
+    return [as_outcomes(row) for row in draws.tolist()]
 
 
-def judged(attempts: list[list[AttemptOutcome]]) -> list[tuple[str | None, int, int]]:
+def as_outcomes(row: Iterable[int]) -> list[AttemptOutcome]:
+    """Return attempts; a wrong one agrees with no other."""
+    return [(Outcome.CORRECT, 0) if right else (Outcome.WRONG, 1 + place) for place, right in enumerate(row)]
+
+
+def judged(attempts: list[list[AttemptOutcome]], exact: StoppingRule) -> list[tuple[str | None, int, int]]:
     """Return reason, correct and judged of each problem, stopped early."""
     rows = []
     for outcomes in attempts:
-        reason, stop = EXACT.ending(outcomes)
+        reason, stop = exact.ending(outcomes)
         rows.append((reason, sum(outcome is Outcome.CORRECT for outcome, _ in outcomes[:stop]), stop))
     return rows
 
 
 def refreshing(problems: int, shift: float, concentration: float | None) -> str:
-    """Return the line of one refresh."""
+    """Return the line of one refresh by a simulated policy."""
     rates = simulated_rates(problems, {"old": 0.0, "new": shift}, concentration, seed=1)
     rng = np.random.default_rng(2)
-    old, tried = judged(attempts_at(rates["old"], rng)), attempts_at(rates["new"], rng)
-    new = judged(tried)
+    first, second = attempts_at(rates["old"], rng), attempts_at(rates["new"], rng)
+    alike = "all" if concentration is None else f"{concentration:g}"
+    return f"{shift:+5.1f} {alike:>5} | {refreshed(first, second, BAND)}"
+
+
+def recorded_tiers(path: Path) -> Iterator[str]:
+    """Yield the lines of refreshes by recorded tiers: models of like strength, whose attempts are those of one policy.
+
+    Each problem's attempts come in an order of its own, so that none of a tier's models is always the first.
+    """
+    table = pl.DataFrame(list(recorded(path)), schema=COUNTS, orient="row")
+    complete = table.group_by("problem").agg(pl.len()).filter(pl.col("len") == table["policy"].n_unique())
+    table = table.join(complete, on="problem", how="semi").sort("problem", "policy")
+    means = table.group_by("policy").agg(pl.col("correct").mean()).sort("correct", "policy")
+    size = means.height // max(2, round(means.height / 5))
+    if size < LEAST_TIER:
+        return
+    right = {key[0]: dict(part.select("policy", "correct").iter_rows()) for key, part in table.group_by("problem")}
+    tiers = []
+    for begin in range(0, means.height - size + 1, size):
+        rng, members = np.random.default_rng(begin), means["policy"][begin : begin + size].to_list()
+        rows = [[right[name][one] for one in rng.permutation(members)] for name in sorted(right)]
+        mean = float(means["correct"][begin : begin + size].mean())  # type: ignore[arg-type]
+        tiers.append((mean, [as_outcomes(row) for row in rows]))
+    for at, (before, first) in enumerate(tiers):
+        for after, second in tiers[at + 1 :]:
+            line = refreshed(first, second, Band(attempts=size))
+            yield f"{path.stem[:20]:20} {len(first):5} {size:2} {before:.2f} to {after:.2f} | {line}"
+
+
+def refreshed(first: list[list[AttemptOutcome]], tried: list[list[AttemptOutcome]], band: Band) -> str:
+    """Return what a refresh comes to, without an anchor and with one.
+
+    Args:
+        first, tried: all attempts of the earlier and of the new policy at each problem.
+    """
+    problems, exact = len(first), StoppingRule(band)
+    old, new = judged(first, exact), judged(tried, exact)
     names = [f"p{number:06}" for number in range(problems)]
     rows = [
         {"problem": name, "keep": reason is None, "reason": reason, "correct": correct, "judged": made, "policy": "old"}
@@ -140,17 +185,20 @@ def refreshing(problems: int, shift: float, concentration: float | None) -> str:
     assert told is not None
     by_name = dict(zip(names, tried, strict=True))
     settings = RefreshSettings()
-    forecast = None
+    forecast: RefreshForecast | ObservedChanges = observed_changes(
+        decisions, {name: full[name][0] for name in anchor}, settings.error_rate
+    )
     if told.calibration.holds:
         of_anchor = {name: by_name[name][: full[name][2]] for name in anchor}
-        forecast = foresee_refresh(told, decisions, of_anchor, EXACT, settings.error_rate)
-        settings = settings.model_copy(update={"change_probability": forecast.threshold})
+        forecast = foresee_refresh(told, decisions, of_anchor, exact, settings.error_rate)
+    settings = settings.model_copy(update={"change_probability": forecast.threshold})
 
-    def outcome(expected: RefreshForecast | None, first: list[str]) -> str:
+    def outcome(expected: RefreshForecast | ObservedChanges | None, first: list[str]) -> str:
         none, sides = ROLLOUT_COUNTS.to_frame(), expected.sides if expected is not None else None
         chosen = settings if expected is not None else RefreshSettings()
-        asked = {*select_uncertain(decisions, none, BAND, chosen, 2, "new", sides)["problem"], *first}
-        rule = EXACT.given(as_priors(expected.priors)) if expected is not None and expected.replay.holds else EXACT
+        asked = {*select_uncertain(decisions, none, band, chosen, 2, "new", sides)["problem"], *first}
+        stops = isinstance(expected, RefreshForecast) and expected.replay.holds
+        rule = exact.given(as_priors(expected.priors)) if stops else exact  # type: ignore[union-attr]
         ends = {name: rule.of(name).ending(by_name[name]) for name in asked}
         made = {name: ends[name][0] if name in asked else row[0] for name, row in zip(names, old, strict=True)}
         inside = [name for name in names if full[name][0] is None]
@@ -159,9 +207,8 @@ def refreshing(problems: int, shift: float, concentration: float | None) -> str:
         cost = sum(end[1] for end in ends.values()) / sum(row[2] for row in new)
         return f"{differ:.3f} {missed:7.3f} {cost:5.2f}"
 
-    alike = "all" if concentration is None else f"{concentration:g}"
     found = f"{told.shift:+.2f}" if told.calibration.holds else "no"
-    return f"{shift:+5.1f} {alike:>5} | {outcome(None, []):>29} | {outcome(forecast, anchor):>28} {found:>6}"
+    return f"{outcome(None, []):>29} | {outcome(forecast, anchor):>28} {found:>6}"
 
 
 if __name__ == "__main__":

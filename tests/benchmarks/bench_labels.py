@@ -5,8 +5,9 @@
 Recorded: FOLDER is the shared data's `attempts`, or any folder of JSON lines with ``id``, ``gold`` and ``samples`` =
 [{model, answer}]. Wrong labels are planted; what was wrong before counts as sound. Settings of the model were chosen on
 half 0 of the problems (every other one, by id); half 1 is scored. Each cell: precision, recall, and the share of sound
-labels accused, over all seeds; *drop* and *queue* at the thresholds of `LabelSettings`, *.8* at that one, and *R .8*:
-the best precision at a recall of .8. *Share*: of wrong labels, as the model learnt it. Then simulated policies. Last:
+labels accused, over all seeds; *drop* and *queue* at the thresholds of `LabelSettings`, *.8* at that one; *checked*: as
+a run decides, by votes where planting shows that they do better (`curation.difficulty.label_check`); *R .8*: the best
+precision at a recall of .8; *share*: of wrong labels, as the model learnt it. Then simulated policies. Last:
 audits of what is left; in how many of 100 draws the interval covers the truth.
 """
 
@@ -22,6 +23,8 @@ import numpy as np
 import polars as pl
 
 from curation.config import LabelSettings
+from curation.difficulty.label_check import accused_by_votes as votes_of_all
+from curation.difficulty.label_check import check_by_planting
 from curation.difficulty.label_trust import fit_labels, label_posteriors
 from curation.publish.audit import draw_audit, estimate_audit
 from tests.benchmarks.labelled_attempts import (
@@ -50,6 +53,7 @@ class Found:
 
     chances: dict[str, float]
     share: float
+    decided: set[str]
 
 
 def main() -> None:
@@ -60,7 +64,7 @@ def main() -> None:
     options.add_argument("--seeds", type=int, default=3)
     options.add_argument("--problems", type=int, default=1000, help="simulated ones")
     chosen = options.parse_args()
-    heads = ("strings", "votes", "posterior: drop", ".8", "queue")
+    heads = ("strings", "votes", "posterior: drop", ".8", "queue", "checked")
     print(f"{'attempts of':40} planted | " + " | ".join(f"{head:>15}" for head in heads) + " | R .8 share     s")
     sets = dict(recorded_sets(chosen.data, chosen.half))
     sets |= simulated_sets(chosen.problems, chosen.half)
@@ -107,6 +111,7 @@ def line(answers: Answers, share: float, seeds: int) -> str:
         [accused_by_strings(answers, labels) for labels in planted],
         [accused_by_votes(answers, labels) for labels in planted],
         *([{name for name, chance in one.chances.items() if chance >= at} for one in found] for at in THRESHOLDS),
+        [one.decided for one in found],
     ]
     cells = " | ".join(score(planted, sets, len(answers)) for sets in accused)
     learnt = sum(one.share for one in found) / len(found)
@@ -118,7 +123,12 @@ def posterior(answers: Answers, planted: PlantedLabels) -> Found:
     votes = votes_of(answers, planted)
     model = fit_labels(votes)
     labels = label_posteriors(model, votes, votes["problem"].unique().sort())
-    return Found(dict(labels.select("problem", "wrong_label").iter_rows()), model.share)
+    accused = set(labels.filter(pl.col("wrong_label") >= SETTINGS.drop_above)["problem"])
+    voters = votes["policy"].unique().to_list()
+    check = check_by_planting(votes, voters, SETTINGS.drop_above, seed=99)
+    if check is not None and not check.posterior_holds:
+        accused = votes_of_all(votes, voters)
+    return Found(dict(labels.select("problem", "wrong_label").iter_rows()), model.share, accused)
 
 
 def score(planted: Sequence[PlantedLabels], accused: Sequence[set[str]], problems: int) -> str:

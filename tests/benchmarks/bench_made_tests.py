@@ -11,6 +11,7 @@ gives them; either way they judge what it kept:
     TNR     wrong submissions that fail one of them; `made` counts those that the samples let pass
 
 A package's secret tests are the truth: an accepted submission counts where it passes them, a wrong one where it fails.
+As in the product, a program in Python has `language_variants.python_factor` times the problem's limit, here and there.
 Programs are held out: a submission is scored on tests that were made, voted on and chosen without it. Each accepted
 one is left out by itself; the wrong ones too, or in ``--folds`` parts. Programs are run once on each input, whatever
 the fold.
@@ -25,6 +26,7 @@ validators refuse them, and counts which of them stay, corrected or as they are,
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import hashlib
 import json
 import pickle
@@ -42,8 +44,10 @@ import polars as pl
 
 from curation.programs import execution_matrix, tests_agreement
 from curation.programs.execution_matrix import Candidate, ExecutionMatrix
+from curation.programs.language_variants import time_factor
 from curation.sources.code_problems import package_tables
 from curation.sources.kattis import Package, PackagedSubmission
+from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.judge import judge_programs
 from curation.verify.programs.problem import CodeProblem, CodeVerdict, Submission
 from curation.verify.programs.tools import Runner
@@ -153,7 +157,7 @@ def chosen(package: Package, right: int, wrong: int, seed: int) -> list[Packaged
     ]
 
 
-def truth(runner: Runner, package: Package, subs: Sequence[PackagedSubmission], file: Path) -> dict[str, Any]:
+def truth(run: Run, runner: Runner, package: Package, subs: Sequence[PackagedSubmission], file: Path) -> dict[str, Any]:
     """Return the time limit in seconds, and whether each submission passes the package's secret tests, by its code."""
     if file.is_file():
         known: dict[str, Any] = json.loads(file.read_text())
@@ -165,8 +169,10 @@ def truth(runner: Runner, package: Package, subs: Sequence[PackagedSubmission], 
     passes: dict[str, bool] = {}
     for accepted in (True, False):
         part = [sub for sub in subs if sub.accepted is accepted]
-        limited = CodeProblem(problem.id, problem.tests, limit, problem.memory_mb, problem.comparison, problem.checker)
-        jobs = [(limited, Submission(sub.lang, sub.code)) for sub in part if sub.lang is not None]
+        jobs = [
+            (dataclasses.replace(problem, cpu_s=limit * factor_of(run, sub.lang)), Submission(sub.lang, sub.code))
+            for sub in part if sub.lang is not None
+        ]  # fmt: skip
         results = list(judge_programs(runner, jobs))
         passes |= {_code(sub): r.verdict is CodeVerdict.AC for sub, r in zip(part, results, strict=True)}
         times = [run.cpu_s for r in results if r.verdict is CodeVerdict.AC for run in r.tests]
@@ -175,6 +181,11 @@ def truth(runner: Runner, package: Package, subs: Sequence[PackagedSubmission], 
     told = {"limit": limit, "passes": passes}
     file.write_text(json.dumps(told))
     return told
+
+
+def factor_of(run: Run, lang: CodeLang) -> float:
+    """Return what multiplies the problem's limit for programs in a language."""
+    return time_factor(lang.value, run.recipe.code.language_variants)
 
 
 def _code(sub: PackagedSubmission) -> str:
@@ -215,7 +226,7 @@ def score(
         return None
     programs = hashlib.sha256(repr([sub.code for sub in subs]).encode("utf-8", "surrogateescape")).hexdigest()[:8]
     file = out / f"{package.name}.{programs}.truth.json"
-    known = truth(runner, package, subs, file)
+    known = truth(run, runner, package, subs, file)
     subs = [sub for sub in subs if known["passes"][_code(sub)] is sub.accepted]
     if known["limit"] > args.most_s or sum(sub.accepted for sub in subs) < 2 or all(sub.accepted for sub in subs):
         return None
@@ -237,7 +248,8 @@ def score(
         scored.made += len(generated.tests)
         for candidate in everybody:
             if candidate.index in held:
-                _score_one(memory, problem, unit, generated, candidate, subs[candidate.index], held, scored)
+                most_s = problem.cpu_s * factor_of(run, candidate.submission.lang)
+                _score_one(memory, problem, unit, generated, candidate, subs[candidate.index], held, scored, most_s)
     memory.save()
     asked = list(dict.fromkeys(text for text in memory.asked if text.decode() not in set(unit.tests["input"])))
     verdicts = dict(zip(asked, check_inputs(runner.tools, judges, asked), strict=True))
@@ -288,8 +300,12 @@ def _score_one(
     sub: PackagedSubmission,
     held: frozenset[int],
     scored: Scored,
+    most_s: float,
 ) -> None:
-    """Count whether a submission that was held out passes the samples and the made tests."""
+    """Count whether a submission that was held out passes the samples and the made tests, in ``most_s`` each.
+
+    A wrong one in Python is run within the problem's own limit, as the pipeline does.
+    """
 
     def fails(text: str, expected: str, *, given: bool) -> bool:
         runs = memory.runs_on(problem, text.encode(), expected.encode())
@@ -299,7 +315,7 @@ def _score_one(
         wanted = {runs[c.index]["output"] for c in memory.everybody
                   if c.right and c.index not in held and c.index in runs and runs[c.index]["valid"]}  # fmt: skip
         right = own["expected"] if given else own["output"] in wanted
-        return not (own["valid"] and right and own["cpu_s"] <= problem.cpu_s)
+        return not (own["valid"] and right and own["cpu_s"] <= most_s)
 
     by_samples = any(fails(*pair, given=True) for pair in unit.tests.select("input", "output").iter_rows())
     failed = [text for _, _, text, _, _ in generated.tests if fails(text, "", given=False)]

@@ -1,6 +1,6 @@
 """How fast and how right programs are judged.
 
-    python tests/benchmarks/bench_programs.py speed [--rounds 9] [--minutes 1.5] [--peers FOLDER]
+    python tests/benchmarks/bench_programs.py speed [--rounds 9] [--minutes 1.5] [--peers FOLDER] [--kind cpp]
     python tests/benchmarks/bench_programs.py accuracy FOLDER [--minutes 20] [--workers 2] [--out OUT.jsonl]
     python tests/benchmarks/bench_programs.py functions FOLDER [--workers 2] [--only humaneval]
 
@@ -179,7 +179,7 @@ def _cpu_s() -> float:
     return total
 
 
-def speed(rounds: int, minutes: float, peers: Path | None) -> None:
+def speed(rounds: int, minutes: float, peers: Path | None, only: str | None = None) -> None:
     """Print tests per second of each way on one core, and per CPU second, which the machine's load changes less.
 
     Rounds of four programs each, interleaved, until their number or the time is reached; medians over the rounds.
@@ -192,6 +192,7 @@ def speed(rounds: int, minutes: float, peers: Path | None) -> None:
     with Runner(1) as runner, tempfile.TemporaryDirectory() as folder:
         print(runner.description)
         kinds = _kinds(runner, peer_runners, Path(folder))
+        kinds = {kind: ways for kind, ways in kinds.items() if only in (None, kind)}
         for round_number in range(rounds + 1):
             for kind, ways in kinds.items():
                 for way, act in ways.items():
@@ -356,6 +357,7 @@ def main() -> None:
     fast.add_argument("--rounds", type=int, default=9)
     fast.add_argument("--minutes", type=float, default=1.5, help="no round begins after these")
     fast.add_argument("--peers", type=Path)
+    fast.add_argument("--kind", choices=("trivial", "typical", "cpp"), help="this kind of program alone")
     right = ways.add_parser("accuracy")
     right.add_argument("folder", type=Path)
     right.add_argument("--minutes", type=float, default=20.0)
@@ -374,7 +376,7 @@ def main() -> None:
     if args.way == "functions":
         functions(args.folder, args.workers, args.only)
     elif args.way == "speed":
-        speed(args.rounds, args.minutes, args.peers)
+        speed(args.rounds, args.minutes, args.peers, args.kind)
     else:
         accuracy(args.folder, args.minutes, args.workers, args.out, args.only, (args.most_mb, args.generous_s))
 

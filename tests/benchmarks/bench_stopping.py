@@ -34,6 +34,8 @@ from tests.curation.difficulty.simulated import COUNTS, simulated, simulated_rat
 from tests.places import SHARED_DATA
 
 LOWEST, HIGHEST = 1 / 16, 0.75
+DOMAINS = 4
+"""Domains of the large set."""
 RULES: tuple[tuple[int, float, str], ...] = (
     (16, 0.0, "counts"),
     (16, 0.1, "jeffreys"),
@@ -93,7 +95,7 @@ def stopping(problems: int, concentration: float | None, attempts: int, error_ra
     names, anchor = list(second), set[str]()
     if prior == "model":
         anchor = set(names[:: max(1, problems // max(100, problems // 20))])
-        before = StoppingRule(Band())
+        before = StoppingRule(Band(attempts=16))
         schema = {**COUNTS, "top_wrong_votes": pl.Int64}
         old = [counted(name, first[name][: before.ending(first[name])[1]], "first") for name in names]
         own = {name: second[name][: exact.ending(second[name])[1]] for name in names if name in anchor}
@@ -143,6 +145,7 @@ def large(problems: int, policies: int) -> str:
     """Return what a fit and all posteriors take where each policy made 4 attempts at each problem."""
     abilities = {f"m{number:02}": 0.25 * number - 2 for number in range(policies)}
     counts = simulated(problems, abilities, 4, 20.0, seed=1)
+    counts = counts.with_columns(domain=pl.format("domain {}", pl.col("problem").hash(0) % DOMAINS))
     names, before = counts["problem"].unique().sort(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     began = time.process_time(), time.monotonic()
     model = fit(counts, slopes=True)
@@ -151,9 +154,9 @@ def large(problems: int, policies: int) -> str:
     done = time.process_time() - began[0], time.monotonic() - began[1]
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return (
-        f"{problems:,} problems x {policies} policies: 2PL in {fitted[0]:.1f} CPU s ({fitted[1]:.1f} s), priors of all "
-        f"in {done[0] - fitted[0]:.1f} CPU s ({done[1] - fitted[1]:.1f} s); {memory / 2**20:.1f} GiB at most, "
-        f"{(memory - before) / 2**20:.1f} above the attempts themselves"
+        f"{problems:,} problems x {policies} policies, {DOMAINS} domains: 2PL in {fitted[0]:.1f} CPU s "
+        f"({fitted[1]:.1f} s), priors of all in {done[0] - fitted[0]:.1f} CPU s ({done[1] - fitted[1]:.1f} s); "
+        f"{memory / 2**20:.1f} GiB at most, {(memory - before) / 2**20:.1f} above the attempts themselves"
     )
 
 

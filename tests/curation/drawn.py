@@ -20,9 +20,11 @@ import polars as pl
 
 from curation.config import Band
 from curation.difficulty.early_stopping import StoppingRule
+from curation.difficulty.open_problems import SampledProblem, SamplingRequest
 from curation.difficulty.pass_rates import decide, pass_rates
-from curation.difficulty.sampling import SampledProblem, Sampler, SamplingRequest
+from curation.difficulty.sampling import Sampler
 from curation.difficulty.sampling_tables import stored_answers, verdict_frame
+from curation.policies.failure_budget import FailureBudget
 from curation.records import AttemptKey, Completion, Domain, PromptRequest
 from curation.storage.attempts import AttemptStore
 from curation.verify.math_judge import MathJudge
@@ -81,14 +83,20 @@ def problems(count: int = 40) -> list[PromptRequest]:
 
 
 def sample(
-    policy: Drawn, folder: Path, rule: StoppingRule, asked: list[PromptRequest], *, ahead: bool = False
+    policy: Drawn,
+    folder: Path,
+    rule: StoppingRule,
+    asked: list[PromptRequest],
+    *,
+    ahead: bool = False,
+    budget: FailureBudget | None = None,
 ) -> tuple[list[SampledProblem], Sampler]:
     """Sample the problems, fold their attempts, and give them in their order."""
     store = AttemptStore(folder, policy.key)
     names = [one.id for one in asked]
     with MathJudge(1) as judge:
         held = stored_answers(store, names, rule.band.attempts, judge)
-        sampler = Sampler(policy, store, judge, rule, ahead=ahead, total=len(asked))
+        sampler = Sampler(policy, store, judge, rule, ahead=ahead, total=len(asked), budget=budget)
 
         async def run() -> list[SampledProblem]:
             wanted = (SamplingRequest(one, "7", stored_answers=held.get(one.id, {})) for one in asked)
@@ -112,6 +120,6 @@ def decisions(sampled: list[SampledProblem], rule: StoppingRule) -> pl.DataFrame
 
 if __name__ == "__main__":
     out = Path(sys.argv[1])
-    rule = StoppingRule(Band())
+    rule = StoppingRule(Band(attempts=16))
     sampled, _ = sample(Drawn(float(sys.argv[2]), log=out / "asked.txt"), out / "attempts", rule, problems())
     (out / "decisions.json").write_text(json.dumps(decisions(sampled, rule).rows()))

@@ -116,7 +116,7 @@ def refusal(*arguments: str | Path) -> str:
 
 
 OPTIONAL = (
-    *("rewriting", "review", "decontamination", "premises"),
+    *("rewriting", "doubtful", "review", "decontamination", "premises"),
     *(f"stage{n}.{name}" for n in (1, 2) for name in ("llm_judge", "label_trust")),
 )
 """Stages of a run with verdicts of people, benchmarks, a model asked beside attempts, or probabilities of labels."""

@@ -37,7 +37,7 @@ from tests.curation.filters.statements import test_neighbours, test_wordings
 STEPS, RATE = 250, 0.1
 RIDGE_NAMED, RIDGE_RULES, RIDGE_GRAMS = 3.0, 0.3, 6.0
 MOST_WEIGHT = 6.0
-WRITTEN_WEIGHT = 1.0
+WRITTEN_WEIGHT = 2.0
 """Of a row written to try the rules: what the rules are for, where real rows are few."""
 DOUBT = -2.5
 THRESHOLDS = (0.3, 0.5, 0.7, 0.85, 0.9)

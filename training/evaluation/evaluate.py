@@ -4,8 +4,8 @@ Every evaluation asks the same problems under the same seeds, so that two of the
 draw. The interval is over problems: problems are what a benchmark samples, rollouts of one problem are no independent
 evidence. A rollout is what curation calls an attempt.
 
-Invariant: a rollout that the verifier failed on counts neither for nor against; a problem with none judged is left
-out, and counted.
+Invariants: a rollout that the verifier failed on counts neither for nor against; a problem with none judged is left
+out, and counted. So is a problem whose prompt the generators' servers refuse, with all its rollouts.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from curation.records import COUNTED_OUTCOMES, Outcome
+from curation.records import COUNTED_OUTCOMES, Outcome, RequestRefused
+from training.evaluation.estimators import mean_interval
 from training.rollouts.rollouts import Rollout, RolloutGenerator, RolloutRunner
 from training.rollouts.tasks import TrainingTask
 
@@ -37,7 +38,7 @@ class EvaluationResult:
     high: float
     problems: int
     rollouts: int
-    unjudged: int  # rollouts that the verifier could not judge
+    unjudged: int  # rollouts that the verifier could not judge, and those of problems that were refused
     mean_tokens: float  # mean length
 
 
@@ -58,37 +59,44 @@ async def evaluate(
         PolicyError: the generator cannot.
     """
 
-    async def run_rollout(place: int, task: TrainingTask, index: int) -> Rollout:
-        rollout = await rollouts.generate(generator, task, _GROUPS + place, index, max_tokens)
+    async def run_rollout(place: int, task: TrainingTask, index: int) -> Rollout | None:
+        try:
+            rollout = await rollouts.generate(generator, task, _GROUPS + place, index, max_tokens)
+        except RequestRefused:
+            return None
         return await rollouts.verify(task, rollout, _GROUPS + place)
 
     jobs = [(place, task, index) for place, task in enumerate(tasks) for index in range(rollouts_per_problem)]
     results = await asyncio.gather(*(run_rollout(*job) for job in jobs))
     if record is not None:
         for (place, task, index), rollout in zip(jobs, results, strict=True):
-            record(task, rollout, _GROUPS + place, index)
+            if rollout is not None:
+                record(task, rollout, _GROUPS + place, index)
     return summarise_evaluation(
         [results[start : start + rollouts_per_problem] for start in range(0, len(results), rollouts_per_problem)]
     )
 
 
-def summarise_evaluation(groups: Sequence[Sequence[Rollout]]) -> EvaluationResult:
-    """Return the figures of rollouts, grouped by problem. A broken form is a wrong rollout."""
+def summarise_evaluation(rollouts_by_problem: Sequence[Sequence[Rollout | None]]) -> EvaluationResult:
+    """Return the figures of rollouts, grouped by problem. A broken form is a wrong rollout.
+
+    None stands for a rollout that was refused.
+    """
     rates: list[float] = []
-    failed = 0
+    groups = [[one for one in group if one is not None] for group in rollouts_by_problem if None not in group]
+    failed = sum(len(group) for group in rollouts_by_problem if None in group)
     for group in groups:
         judged = [rollout for rollout in group if rollout.outcome is None or rollout.outcome in COUNTED_OUTCOMES]
         failed += len(group) - len(judged)
         if judged:
             rates.append(sum(rollout.outcome is Outcome.CORRECT for rollout in judged) / len(judged))
-    mean = statistics.fmean(rates) if rates else math.nan
-    reach = 1.96 * statistics.stdev(rates) / math.sqrt(len(rates)) if len(rates) > 1 else math.nan
+    estimate = mean_interval(rates, 0.0, 1.0)
     lengths = [rollout.tokens for group in groups for rollout in group]
     return EvaluationResult(
-        mean,
-        max(mean - reach, 0.0),
-        min(mean + reach, 1.0),
-        len(rates),
+        estimate.mean,
+        estimate.low,
+        estimate.high,
+        estimate.count,
         len(lengths),
         failed,
         statistics.fmean(lengths) if lengths else math.nan,

@@ -27,7 +27,7 @@ from typing import Self
 from curation.policies.chat_templates import folder_stop_tokens
 from curation.policies.checkpoints import fitting, require_same_shape, weight_files, write_weights
 from curation.policies.completions import TokenCompletion
-from curation.records import PolicyError
+from curation.records import PolicyError, RequestRefused
 from curation.storage.scratch import memory_folder, sweep
 from training.generation.generators import Weights
 from training.generation.vllm_client import TrainingVllmClient
@@ -57,7 +57,7 @@ class EndpointGenerator:
     @property
     def capacity(self) -> int:
         """Return how many requests the servers may have at once."""
-        return self._settings.per_server * len(self._settings.urls)
+        return self._settings.most_per_server * len(self._settings.urls)
 
     async def __aenter__(self) -> Self:
         self._tokenizer = load_tokenizer(self._model)
@@ -86,9 +86,10 @@ class EndpointGenerator:
         servers = self._running()
         room = max_tokens if servers.context is None else servers.context - len(prompt_ids)
         if room <= 0:
-            raise PolicyError(
+            raise RequestRefused(
+                "too_long",
                 f"{self._model.name}: a prompt takes {len(prompt_ids)} tokens, the servers' context is "
-                f"{servers.context}; drop the problem or raise their --max-model-len."
+                f"{servers.context}; drop the problem or raise their --max-model-len.",
             )
         sampling = {
             "temperature": self._temperature,

@@ -34,7 +34,7 @@ from torch import Tensor
 from curation.config.engines import HeadDtype
 from curation.policies.chat_templates import folder_stop_tokens
 from curation.policies.completions import TokenCompletion
-from curation.records import PolicyError
+from curation.records import PolicyError, RequestRefused
 from training.generation.batched_decoding import DecodingEngine, DecodingRequest
 from training.optimisation.model import Dtype, load_model, load_tokenizer
 from training.optimisation.output_layer import set_fp32_head
@@ -150,9 +150,10 @@ class TorchGenerator:
         """Generate one response, see `Generator.generate`."""
         engine = self._running()
         if len(prompt_ids) >= engine.max_positions:
-            raise PolicyError(
+            raise RequestRefused(
+                "too_long",
                 f"{self._folder.name}: a prompt takes {len(prompt_ids)} tokens, the model's context is "
-                f"{engine.max_positions}; drop the problem or take a model with a longer context"
+                f"{engine.max_positions}; drop the problem or take a model with a longer context",
             )
         request = DecodingRequest(tuple(prompt_ids), max_tokens, Random(seed))
         pending = _PendingRequest(request, self._loop.create_future())

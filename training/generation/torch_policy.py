@@ -28,7 +28,7 @@ from curation.policies.checkpoints import folder_revision
 from curation.policies.completions import ResponseReader, cut_at_stop
 from curation.policies.seeds import about_of, key_of, prompt_of, seed_of
 from curation.prompts import Prompt
-from curation.records import AttemptKey, Completion, PolicyError, PromptRequest
+from curation.records import AttemptKey, Completion, PolicyError, PromptRequest, RequestRefused
 from curation.thinking import ThinkingTags
 from training.generation.batched_decoding import DecodingEngine, DecodingRequest
 from training.optimisation.model import load_model, load_tokenizer, require_model
@@ -131,15 +131,17 @@ class TorchPolicy:
         """Sample one attempt with everything a trainer needs. Cancelling the call aborts the generation.
 
         Raises:
-            PolicyError: the prompt is longer than the model's context, or the policy is not running.
+            RequestRefused: the prompt is longer than the model's context.
+            PolicyError: the policy is not running.
         """
         engine, tokenizer = self._require_engine(), self._require_tokenizer()
         decoding = self._settings.decoding
         prompt = self.prompt_ids(problem)
         if len(prompt) >= engine.max_positions:
-            raise PolicyError(
+            raise RequestRefused(
+                "too_long",
                 f"{self._name}: problem {problem.id} takes {len(prompt)} tokens, the model's context is "
-                f"{engine.max_positions}; drop the problem or take a model with a longer context"
+                f"{engine.max_positions}; drop the problem or take a model with a longer context",
             )
         request = DecodingRequest(prompt, decoding.max_tokens, Random(seed_of(decoding.seed, problem.id, index)))
         pending = _PendingRequest(request, asyncio.get_running_loop().create_future())

@@ -23,7 +23,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from curation.policies.client import ServerClient, message
 from curation.policies.completions import (
@@ -33,12 +33,10 @@ from curation.policies.completions import (
     choice_token_ids,
     choice_weight_labels,
 )
+from curation.policies.connection import ServerResponse
 from curation.policies.servers import Server, TemporaryFailure
 from curation.records import PolicyError
 from training.generation.vllm_settings import EndpointGeneratorSettings
-
-if TYPE_CHECKING:
-    import httpx
 
 _MIXED = "mixed"
 """Label of tokens that are made while weights are exchanged: there are none, unless the exchange fails."""
@@ -83,7 +81,7 @@ class TrainingVllmClient(ServerClient):
             }
             return {**request, "model": self.settings.model} if self.settings.model else request
 
-        def read(server: Server, response: httpx.Response) -> TokenCompletion:
+        def read(server: Server, response: ServerResponse) -> TokenCompletion:
             return self._read(server, response, prompt)
 
         return await self.ask("/inference/v1/generate", body, read, "a request")
@@ -112,15 +110,17 @@ class TrainingVllmClient(ServerClient):
     async def _welcome(self, url: str, context: int | None) -> None:  # noqa: ARG002 - prompts are measured later
         await self._bring_up_to_date(url)
 
-    def _read(self, server: Server, response: httpx.Response, prompt: tuple[int, ...]) -> TokenCompletion:
+    def _read(self, server: Server, response: ServerResponse, prompt: tuple[int, ...]) -> TokenCompletion:
         """Read the response's tokens, all of them made with weights of this run.
 
         Raises:
             PolicyError: the server refuses the request.
             TemporaryFailure: the answer is unusable, or its tokens are of other weights.
         """
-        if response.status_code != 200:
-            raise PolicyError(f"{server.url}: {response.status_code} {message(response)}; {_START_HINT}.")
+        if response.status != 200:
+            if response.status in (401, 403, 404):
+                raise PolicyError(f"{server.url}: {response.status} {message(response)}; {_START_HINT}.")
+            self.require_ok(response, server.url)
         try:
             choice = response.json()["choices"][0]
             labels = choice_weight_labels(choice)
@@ -157,7 +157,7 @@ class TrainingVllmClient(ServerClient):
         async with self._locks[url]:
             current = await self.get(f"{url}/weight_info")
             _require_weight_updates(current, url)
-            if current.status_code == 200 and current.json().get("weight_version") == label:
+            if current.status == 200 and current.json().get("weight_version") == label:
                 return
             await self._command(url, "pause?mode=keep&clear_cache=false", {})
             try:
@@ -180,18 +180,16 @@ class TrainingVllmClient(ServerClient):
         """
         response = await self.post(f"{url}/{path}", body, self.settings.update_s)
         _require_weight_updates(response, url)
-        if response.status_code != 200:
-            raise TemporaryFailure(f"/{path.partition('?')[0]}: {response.status_code} {message(response)}")
+        if response.status != 200:
+            raise TemporaryFailure(f"/{path.partition('?')[0]}: {response.status} {message(response)}")
 
     def _label(self, version: int | str) -> str:
         return f"{self._run}-{version}"
 
 
-def _require_weight_updates(response: httpx.Response, url: str) -> None:
+def _require_weight_updates(response: ServerResponse, url: str) -> None:
     """Raise `PolicyError` where the server will never take weights as it was started."""
-    if response.status_code in (401, 403):
-        raise PolicyError(
-            f"{url}: refuses a weight update ({response.status_code} {message(response)}); {_START_HINT}."
-        )
-    if response.status_code == 404:
+    if response.status in (401, 403):
+        raise PolicyError(f"{url}: refuses a weight update ({response.status} {message(response)}); {_START_HINT}.")
+    if response.status == 404:
         raise PolicyError(f"{url}: knows no weight updates (404); {_START_HINT}, or set VLLM_SERVER_DEV_MODE=1.")

@@ -18,7 +18,7 @@ from curation.policies.completions import TokenCompletion
 from curation.policies.vllm.engine import VllmEngine, sampling_params
 from curation.policies.vllm.startup import Launch
 from curation.policies.vllm.weight_updates import BACKENDS, WeightUpdates
-from curation.records import PolicyError
+from curation.records import PolicyError, RequestRefused
 from training.generation.generators import Weights
 from training.generation.vllm_settings import VllmGeneratorSettings
 from training.optimisation.model import load_tokenizer
@@ -83,9 +83,10 @@ class VllmGenerator:
         """Generate one response, see `Generator.generate`."""
         context = self.engine.context
         if len(prompt_ids) >= context:
-            raise PolicyError(
+            raise RequestRefused(
+                "too_long",
                 f"{self._folder.name}: a prompt takes {len(prompt_ids)} tokens, the context is {context}; drop the "
-                "problem or raise max_model_len."
+                "problem or raise max_model_len.",
             )
         sampling = sampling_params(
             temperature=self._temperature,

@@ -5,7 +5,7 @@ What they share with the policies that measure is in `curation.config.engines`.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
@@ -42,7 +42,11 @@ class EndpointGeneratorSettings(ServerSettings):
         description="Folder for new weights, which all servers see under the same absolute path; where absent, a file "
         "system in this machine's memory, for servers on it.",
     )
-    per_server: int = Field(128, ge=1, description="Requests in flight per server. Not in the paper.")
+    per_server: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
+        128,
+        description="Most requests in flight per server; fewer where one refuses some for now. `auto`: as many as "
+        "raise its throughput, up to 1,024. Not in the paper.",
+    )
     request_s: float = Field(7200.0, gt=0, description="Seconds for one answer.")
     update_s: float = Field(600.0, gt=0, description="Seconds for one call of a weight update.")
 

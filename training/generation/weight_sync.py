@@ -31,6 +31,7 @@ from training.generation.generators import Generator
 from training.optimisation.model import published_revision, save_model
 
 if TYPE_CHECKING:
+    import torch
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 SyncMethod = Literal["memory", "file"]
@@ -72,17 +73,42 @@ class WeightSync:
 
 
 class WeightPublisher:
-    """Publishes versions of a model in ``folder``: ``v00000001``, ``v00000002`` …, each with its mark."""
+    """Publishes versions of a model in ``folder``: ``v00000001``, ``v00000002`` …, each with its mark.
 
-    def __init__(self, folder: Path, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, keep: int = 2) -> None:
+    Args:
+        keep: the last so many stay; all where None.
+        every: `after_update` publishes every so many versions.
+        dtype: what floating weights are written in; as they are where None.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        model: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase,
+        keep: int | None = 2,
+        *,
+        every: int = 1,
+        dtype: torch.dtype | None = None,
+    ) -> None:
         self.folder = folder
         self._model, self._tokenizer, self._keep = model, tokenizer, keep
+        self._every, self._dtype = every, dtype
+
+    def after_update(self, version: int, state: Mapping[str, Tensor]) -> None:
+        """Publish this version where it is due."""
+        if version % self._every == 0:
+            self.publish(version, state)
 
     def publish(self, version: int, state: Mapping[str, Tensor] | None = None) -> Path:
         """Write this version, of the model or of ``state``, and delete all but the last ``keep``."""
         target = self.folder / f"v{version:08}"
+        if state is not None and self._dtype is not None:
+            state = {
+                name: value.to(self._dtype) if value.is_floating_point() else value for name, value in state.items()
+            }
         save_model(self._model, self._tokenizer, target, state=state)
-        for old in sorted(self.folder.glob("v*"))[: -self._keep]:
+        for old in sorted(self.folder.glob("v*"))[: -self._keep] if self._keep is not None else ():
             shutil.rmtree(old, ignore_errors=True)
         return target
 

@@ -17,10 +17,10 @@ Invariants:
   - admitted and not yet handed out rollouts never exceed n_async + queue_size: the queue cannot overflow, and when it
     is full generators stop getting work;
   - batches have n_batch rollouts: what is dropped (no diversity) makes room for new groups, a batch never shrinks.
-    Rollouts that the verifier could not judge leave their group, and count as dropped.
+    Rollouts that the verifier could not judge leave their group, and count as dropped. Where one of a group failed as
+    `REFUSED`, the whole group is dropped.
 
 A `state` between two batches can be restored: no rollout is lost or trained on twice.
-
 Not here: what a group's rewards mean (the `decide_group` that is passed in), weights, generation. A rollout is what
 `curation` calls an attempt; checkpoints keep the key ``attempts``.
 """
@@ -35,6 +35,7 @@ from typing import Any, Generic, TypeVar
 from training.config import CollectorSettings
 
 T = TypeVar("T")
+REFUSED = "refused"  # why a rollout failed whose prompt no server answers: so would the others of its group
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,9 +281,8 @@ class RolloutScheduler(Generic[T]):
             }
             for group in self._ready
         ]
-        counts = {"taken": self.batches_taken, "opened": self._opened}
-        counts |= {"admitted": self._admitted, "trained": self._trained}
-        return {**counts, "dropped": dict(self._dropped), "groups": groups, "ready": ready}
+        counts = {"taken": self.batches_taken, "opened": self._opened, "admitted": self._admitted}
+        return {**counts, "trained": self._trained, "dropped": dict(self._dropped), "groups": groups, "ready": ready}
 
     def restore(self, state: Mapping[str, Any], decode: Callable[[Any], T]) -> None:
         """Go on from a `state`: what was being generated or judged is handed out again, under the same index.
@@ -343,7 +343,8 @@ class RolloutScheduler(Generic[T]):
             return
         del self._groups[group.number]
         rollouts = [group.judged[index] for index in sorted(group.judged)]
-        if not rollouts:
+        if not rollouts or REFUSED in group.failed.values():
+            self._dropped.update([REFUSED] * len(rollouts))
             return
         decision = self._decide_group([result for _, result in rollouts])
         reasons = decision.exclusion_reasons

@@ -79,7 +79,7 @@ _OUTCOME = pl.Schema(
         "statement": pl.String,
         "answer": pl.String,
         "reason": pl.String,
-        "evidence": pl.String,
+        "evidence": pl.String,  # of an opened one, what makes it doubtful that it stands alone
     }
 )  # fmt: skip
 
@@ -107,7 +107,7 @@ def is_multiple_choice() -> pl.Expr:
 
 def open_questions(rows: pl.DataFrame) -> pl.DataFrame:
     """Open each multiple choice; return one row for each: ``_at``, ``opened`` with statement and answer, or reason and
-    evidence.
+    evidence; an opened one with evidence is in doubt.
 
     ``rows`` holds ``_at``, ``statement``, ``answer``, ``choices``, ``lang`` and ``source``. Rows that turn out not to
     be multiple choice are not in the result.
@@ -120,7 +120,7 @@ def open_questions(rows: pl.DataFrame) -> pl.DataFrame:
     ).iter_rows():
         result = open_one(statement, answer, choices, lang, first.get(source))
         if isinstance(result, OpenQuestion):
-            outcomes.append((at, True, result.statement, result.answer, None, None))
+            outcomes.append((at, True, result.statement, result.answer, None, result.doubt))
         elif isinstance(result, Refusal):
             outcomes.append((at, False, None, None, str(result.reason), result.evidence))
     return pl.DataFrame(outcomes, schema=_OUTCOME, orient="row")

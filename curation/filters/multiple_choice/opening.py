@@ -22,7 +22,9 @@ from curation.filters.multiple_choice.words import (
     META_OPTION,
     OPEN_WHICH,
     POINTS,
+    POINTS_DOUBTFUL,
     POINTS_HARMLESS,
+    POINTS_WHEN_ASKED,
     TRIGGERS,
     WHICH_NEEDLES,
 )
@@ -38,6 +40,8 @@ class OpenQuestion:
 
     statement: str
     answer: str
+    doubt: str | None = None
+    """Words that make it doubtful that the question stands alone; a classifier or a model decides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +85,7 @@ def open_question(question: str, options: Sequence[str], index: int, lang: str |
     bare = None if filled[-1:] in "?？" else _bare_end(filled)
     if bare:
         return Refusal(DropReason.CHOICES_NEEDED, bare.group().strip())
-    return OpenQuestion(filled, answer)
+    return OpenQuestion(filled, answer, _doubt(text, lang))
 
 
 def _bare_end(text: str) -> re.Match[str] | None:
@@ -123,7 +127,9 @@ def _answer_trouble(answer: str, question: str, options: Sequence[str]) -> str |
         return answer
     if is_mathematical(answer):
         return None
-    if len(answer) <= 24 and len(options) > 1 and all(_named_in(tidy_option(option), question) for option in options):
+    texts = [tidy_option(option) for option in options]
+    names = [text for text in texts if not META_OPTION.search(text)]
+    if len(answer) <= 24 and len(names) > 1 and all(_named_in(text, question) for text in names):
         return None
     return answer
 
@@ -152,6 +158,7 @@ def is_mathematical(answer: str) -> bool:
     prose = _FORMULA.sub(" 1 ", _ENVIRONMENT_MARK.sub(" ", text))
     if "\\" in prose:
         prose = _COMMAND.sub("", _SET_AS_TEXT.sub(r" \1 ", prose))
+    prose = _PRODUCT.sub("", prose)
     if not prose.isascii() and re.search(r"[\u4e00-\u9fff]{5,}", prose):
         return False
     if not prose.isascii() and _HAN.search(prose):
@@ -167,6 +174,8 @@ def is_mathematical(answer: str) -> bool:
     return len(words) <= 3 and not (starts_with_word and leads.group().lower() not in _FUNCTIONS)
 
 
+# Unknowns side by side in a formula: "sx/(3.6p)", "1000xp/s"
+_PRODUCT = re.compile(r"\b(?:[a-z]{2,3}|[A-Z]{2,3})(?=\s?[/*^+−])|(?<=[/*^(+−])(?:[a-z]{2,3}|[A-Z]{2,3})\b")
 _SENTENCE_START = re.compile(rf"(?i)(?:{one_of(lambda lang: lang.choices.sentence_starts)})\s+[a-z]{{2,}}")
 _FUNCTIONS = frozenset(
     "sin cos tan cot sec csc log ln lg exp sqrt pi mod arcsin arccos arctan max min gcd lcm or and am pm".split()
@@ -187,7 +196,7 @@ def _named_in(option: str, question: str) -> bool:
 def _pointing(text: str, lang: str | None) -> str | None:
     """Return the words of a question that point at options, or None."""
     if _HAN.search(text):
-        if COUNTS.search(text.rstrip(" 。．.?？_（）()~")) and LISTS.search(text):
+        if COUNTS.search(text) and LISTS.search(text):
             return None
         match = next((pointer for code in _HAN_CODES if (pointer := _points(text, code))), None)
         return match.group() if match else None
@@ -204,7 +213,13 @@ def _pointing(text: str, lang: str | None) -> str | None:
 
 
 def _points(text: str, code: str) -> re.Match[str] | None:
-    return POINTS[code].search(text) if _points_possible(text, code) else None
+    if not _points_possible(text, code):
+        return None
+    plain = POINTS_HARMLESS[code].sub(" ¦ ", text) if code in POINTS_HARMLESS else text
+    match = POINTS[code].search(plain)
+    if match is None and code in POINTS_WHEN_ASKED:
+        match = POINTS_WHEN_ASKED[code].search(_asking_part(plain))
+    return match
 
 
 def _points_possible(text: str, code: str) -> bool:
@@ -218,6 +233,30 @@ def _points_possible(text: str, code: str) -> bool:
     return False
 
 
+def _doubt(text: str, lang: str | None) -> str | None:
+    """Return the words that make it doubtful that a question stands alone, or None."""
+    codes: Sequence[str] = _HAN_CODES if _HAN.search(text) else (_FALLBACK, *((lang,) if lang in POINTS else ()))
+    for code in codes:
+        if code not in POINTS_DOUBTFUL:
+            continue
+        plain = POINTS_HARMLESS[code].sub(" ¦ ", text) if code in _HAN_CODES else _question_part(text)
+        part = _THEN.split(_asking_part(plain))[-1] if code in _HAN_CODES else POINTS_HARMLESS[code].sub(" ¦ ", plain)
+        if (match := POINTS_DOUBTFUL[code].search(part)) is not None:
+            return match.group().strip()
+    return None
+
+
+def _asking_part(text: str) -> str:
+    """Return the sentences of a Chinese text that ask: those with a question mark or a blank, and the last one; what
+    stands in quotation marks or notes in brackets does not ask.
+    """
+    sentences = [
+        part for part in re.split(r"(?<=[。．；;？?！!])|\n+", _SAID_ASIDE.sub(" ¦ ", text)) if part.strip("．。 \n")
+    ]
+    asking = [part for part in sentences[:-1] if "____" in part or "？" in part or "?" in part]
+    return " ".join([*asking, *sentences[-1:]])
+
+
 def _question_part(text: str) -> str:
     """Return the sentences that ask: those with a question mark, and the last one."""
     sentences = re.split(
@@ -228,6 +267,7 @@ def _question_part(text: str) -> str:
     return " ".join([*asking, sentences[-1]]) if sentences else text
 
 
+_SAID_ASIDE = re.compile(r"``[^`']{0,200}''|[“「][^”」]{0,200}[”」]|[（(](?:也|注|说明)[^（）()]{0,120}[）)]")
 # Places where an answer was to be written: （ ）, (    ), ＿＿
 # and in LaTeX $(\quad)$, (\quad$ ）, （ $)$; the dollars around or inside are weighed in `_blank`.
 _EMPTY_BRACKETS = re.compile(
@@ -242,10 +282,12 @@ _BARE_BLANK = re.compile(
     r"(?:[（(][^（）()]{0,120}[)）])?[\s．。.]*$"
 )
 _HAN_THEN = one_of(lambda lang: lang.choices.then_words_at_end, spaced=False)
+# What stands before it is a condition.
+_THEN = re.compile(rf"[，,]\s*(?:{_HAN_THEN})")
 _SPACED_THEN = one_of(lambda lang: lang.choices.then_words_at_end, spaced=True)
 _BARE_END = re.compile(rf"(?i)(?:，|,|。|．|；|;)\s*(?:{_HAN_THEN})\s*$|\b(?:{_SPACED_THEN})\s*[:.]?$")
 # A bracket that the source lost the end of: $a=($
-_OPEN_BRACKET = re.compile(r"[（(]\s*\$\s*(?:____)?\s*$")
+_OPEN_BRACKET = re.compile(r"[（(]\s*\$\s*(?:____)?\s*[,，]?\s*$")
 _MARKED_AS_CHOICE = re.compile(rf"[（(]\s*(?:{one_of(lambda lang: lang.choices.choice_notes)})\s*[)）]")
 _CHOOSES = re.compile(
     "|".join(f"[{verb[0].upper()}{verb[0]}]{verb[1:]}" for lang in languages() for verb in lang.choices.choose_verbs)

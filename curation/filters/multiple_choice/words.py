@@ -32,6 +32,20 @@ EQUAL_WHICH = tuple(
 POINTS = {lang.code: re.compile("(?i)" + "|".join(lang.choices.points)) for lang in languages()}
 """By language, words that point at options; whatever matches in the question is the evidence for refusing."""
 
+POINTS_WHEN_ASKED = {
+    lang.code: re.compile("|".join(lang.choices.points_when_asked))
+    for lang in languages()
+    if lang.choices.points_when_asked
+}
+"""By language whose whole text is searched, words that point at options only in the sentence that asks."""
+
+POINTS_DOUBTFUL = {
+    lang.code: re.compile("(?i)" + "|".join(lang.choices.points_doubtful))
+    for lang in languages()
+    if lang.choices.points_doubtful
+}
+"""By language, words that only make it doubtful, in the sentence that asks, that a question stands alone."""
+
 POINTS_HARMLESS = {
     lang.code: re.compile("(?i)" + "|".join(lang.choices.points_harmless))
     for lang in languages()
@@ -43,7 +57,10 @@ TRIGGERS = {lang.code: lang.choices.triggers for lang in languages() if lang.cho
 """By language, literals of which one must be there for `POINTS` to match at all: most questions hold none."""
 
 # 下列三个命题…其中真命题的个数是: a count of things that the question itself lists
-COUNTS = re.compile(rf"(?:{one_of(lambda lang: lang.choices.counts)})[^，。．]{{0,10}}$")
+COUNTS = re.compile(
+    rf"(?:{one_of(lambda lang: lang.choices.counts)})[^，。．]{{0,10}}"
+    r"(?=[\s．。.?？_（）()~]*(?:$|\n|[（(]\s*\$*[1１]|①))"
+)
 LISTS = re.compile(rf"[①②]|[（(]\s*\$*[1２2]\$*\s*[)）]|(?:{one_of(lambda lang: lang.choices.numbering)})[）)、]")
 
 _JOINERS = one_of(lambda lang: lang.choices.option_joiners)

@@ -8,7 +8,8 @@
 Rules stand side by side in `RULES` (rules.py) with the expressions they look for in words.py (proofs),
 external_references.py (what a statement points at), question_type.py (questions and answers) and completeness.py (cut
 off, debris, no problem). Rules that err too often drop nothing alone: what they find is a feature of a small classifier
-(scoring.py, features.py, ngrams.py). Debris is removed in cleaning.py, labels and points in clutter.py;
+(scoring.py, features.py, ngrams.py); a model may be asked about what stays in doubt (opinions.py). Debris is removed in
+cleaning.py, labels and points in clutter.py;
 language_tags.py compares text and language tag; multiple choice is opened by `curation.filters.multiple_choice`.
 
 It does not judge whether an answer can be verified, nor what needs understanding (missing premises).
@@ -26,7 +27,7 @@ from curation.filters.statements.filtering import (
 )
 from curation.filters.statements.rules import RULES, StatementRule
 
-VERSION = "statements@6"
+VERSION = "statements@7"
 """Changed whenever a decision could change."""
 
 __all__ = [

@@ -57,9 +57,10 @@ OPEN_DOLLAR = cheap(r"\$(?:[^$?？\\]|\\[^\[(])*(?:\\[a-zA-Z]{2,}|[_^]\{)(?:[^$?
 
 NOT_A_PROBLEM = either(
     *every(lambda lang: lang.statements.not_a_problem),
-    r"\bhttps?://\S+|\bwww\.[a-z0-9-]+\.\w+",
     rf"^\s*(?:\**\s*)?(?:{one_of(lambda lang: lang.statements.headings)})\s*(?:\d+(?:\.\d+)*)?\s*[:.：]",
 )
+# An address where nothing is asked; beside a task it is a source's note.
+ADDRESS = cheap(r"\bhttps?://\S+|\bwww\.[a-z0-9-]+\.\w+")
 NOT_A_PROBLEM_NEEDLES = ("404", "http", "www.", *every(lambda lang: lang.statements.not_a_problem_needles))
 
 # The next number of a series, where no law is stated: any continuation is defensible.

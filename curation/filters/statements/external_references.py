@@ -42,11 +42,12 @@ SHOWN_BY_ROWS = either(*every(lambda lang: lang.statements.shown_by_rows))
 
 TABLE_NEEDLES = every(lambda lang: lang.statements.table_needles)
 TABLE = either(*every(lambda lang: lang.statements.table))
-# The table itself: cells, whatever draws them.
+# The table itself: cells, whatever draws them; or one that everybody has.
 TABLE_HERE = cheap(
     rf"{figures.FIGURE}|"
     + r"\\begin\{(?:tabular|array|matrix|[bpv]matrix)|&[^&\n]*&|\|[^|\n]*\|[^|\n]*\||<t[dr]\b|\t|\\hline"
     r"|(?:\n[^\n]*[0-9][^\n]*){3}|[:：]\s*\n\s*\S"
+    r"|(?i:\b(?:periodic|multiplication|times)\s+tables?\b)"
 )
 
 # --- references to elsewhere -----------------------------------------------------------------------------------------

@@ -85,30 +85,41 @@ def score_statements(problems: pl.DataFrame, settings: StatementSettings) -> Fil
 
 
 def drop_unusable(
-    kept: pl.DataFrame, scores: pl.DataFrame, settings: StatementSettings
+    kept: pl.DataFrame, scores: pl.DataFrame, settings: StatementSettings, opinions: pl.DataFrame | None = None
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Split rows that the rules kept by their scores: those below the thresholds, and the others, dropped.
 
     A dropped row is handed on as the filter rewrote it, with what it was in ``raw_*``.
+
+    Args:
+        opinions: what a model's votes decide of some of them, as `opinions.decide_opinions` returns it.
     """
     names = _VERDICT.names()[1:]
     absent = [pl.lit(None, dtype=pl.String).alias(name) for name in names]
-    verdicts = with_thresholds(
-        scores.select("score", *absent, *(pl.col(name).alias(f"s_{name}") for name in names)), settings
-    )
-    judged = kept.with_columns(stage=pl.lit(THRESHOLD_STAGE), reason=verdicts["reason"], evidence=_evidence(verdicts))
-    dropped = judged.filter(pl.col("reason").is_not_null())
-    return judged.filter(pl.col("reason").is_null()).select(PROBLEM.names()), dropped.select(DROPPED.names())
+    judged = scores.select("score", *absent, *(pl.col(name).alias(f"s_{name}") for name in names)).with_row_index("at")
+    if opinions is not None:
+        judged = judged.join(opinions, on="at", how="left", maintain_order="left")
+    verdicts = with_thresholds(judged, settings)
+    rows = kept.with_columns(stage=pl.lit(THRESHOLD_STAGE), reason=verdicts["reason"], evidence=_evidence(verdicts))
+    dropped = rows.filter(pl.col("reason").is_not_null())
+    return rows.filter(pl.col("reason").is_null()).select(PROBLEM.names()), dropped.select(DROPPED.names())
 
 
 def with_thresholds(judged: pl.DataFrame, settings: StatementSettings) -> pl.DataFrame:
-    """Return verdicts in which rows without one are dropped from a score on; the score stands in the evidence."""
+    """Return verdicts in which rows without one are dropped from a score on, or by what a model says of them
+    (``model_keeps``, ``model_word``); the score stands in the evidence, and the model's word.
+    """
     suspected = pl.col("s_rule").is_not_null() & (pl.col("score") >= settings.suspected_from)
-    unusable = pl.col("reason").is_null() & (suspected | (pl.col("score") >= settings.unusable_from))
+    by_score = suspected | (pl.col("score") >= settings.unusable_from)
+    word: pl.Expr = pl.lit("")
+    if "model_keeps" in judged.columns:
+        by_score = pl.coalesce(~pl.col("model_keeps"), by_score)
+        word = pl.format("; {}", "model_word").fill_null("")
+    unusable = pl.col("reason").is_null() & by_score
     verdict = {
         "rule": pl.col("s_rule").fill_null(CLASSIFIER),
         "reason": pl.col("s_reason").fill_null(str(DropReason.UNUSABLE)),
-        "evidence": pl.format("{}, score {}", pl.col("s_evidence").fill_null("n-grams and features"), "score"),
+        "evidence": pl.format("{}, score {}{}", pl.col("s_evidence").fill_null("n-grams and features"), "score", word),
     }
     return judged.with_columns(
         pl.when(unusable).then(text).otherwise(name).alias(name) for name, text in verdict.items()
@@ -252,7 +263,11 @@ def _incomplete(verdicts: pl.DataFrame, prefix: str, opened: pl.DataFrame) -> pl
 
 def _suspicions(rows: pl.DataFrame, settings: StatementSettings, opened: pl.DataFrame) -> dict[str, pl.DataFrame]:
     """Return what each of `FEATURE_RULES` finds in rows, as verdicts; a rule that is switched off finds nothing."""
-    found = {}
+    doubts = opened.filter(pl.col("_at").is_in(rows["_at"].implode()) & pl.col("evidence").is_not_null())
+    needed = pl.lit(str(DropReason.CHOICES_NEEDED))
+    found = {
+        CHOICES_RULE: doubts.select("_at", rule=pl.lit(CHOICES_RULE), reason=needed, evidence="evidence").cast(_VERDICT)
+    }
     was_opened = rows["_at"].is_in(opened["_at"].implode())
     for rule in rules_for(settings):
         if rule.name in scoring.FEATURE_RULES:
@@ -337,8 +352,8 @@ def _checked(frame: pl.DataFrame, cleaned: pl.DataFrame, column: str) -> pl.Data
 
 
 def _opened(work: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-    """Rewrite multiple choice to open questions; return the rows, which of them were rewritten, and the verdicts on
-    those that cannot be.
+    """Rewrite multiple choice to open questions; return the rows, which of them were rewritten with what makes them
+    doubtful, and the verdicts on those that cannot be.
     """
     candidates = work.filter(is_multiple_choice())
     outcome = open_questions(candidates)
@@ -346,7 +361,7 @@ def _opened(work: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFram
     refused = outcome.filter(pl.col("reason").is_not_null())
     changes = opened.select("_at", "statement", "answer", pl.lit(None, dtype=PROBLEM["choices"]).alias("choices"))
     verdict = refused.select("_at", pl.lit(CHOICES_RULE).alias("rule"), "reason", "evidence")
-    return _replaced(work, changes), opened.select("_at"), verdict.cast(_VERDICT)
+    return _replaced(work, changes), opened.select("_at", "evidence"), verdict.cast(_VERDICT)
 
 
 def _ruled(

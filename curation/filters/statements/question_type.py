@@ -58,8 +58,10 @@ MARKED_ANSWERS = either(
 
 # What separates answers, and statements that ask for more than one of them.
 SEVERAL = rf"[^,;，；]\s*(?:[;；]|,\s|，|、|{one_of(lambda lang: lang.statements.several_joiners)})\s*[^,;，；\s]"
+_BLANK = r"[（(](?:\s|\\q?quad|\\ )*\\?[)）]"
+TWO_BLANKS = rf"____[^_](?:[\s\S]*[^_])?____|{_BLANK}[^（()）]*[^（()）\s][\s\S]*?{_BLANK}"
 ASKS_SEVERAL = either(
-    r"____[^_](?:[\s\S]*[^_])?____",
+    TWO_BLANKS,
     *every(lambda lang: lang.statements.asks_several),
     r"\?[^?]{8,}\?",
 )
@@ -86,6 +88,8 @@ HEDGED = either(
     rf"\d\s*(?:{one_of(lambda lang: lang.statements.hedges_behind)})\s*\S{{0,10}}$",
     *every(lambda lang: lang.statements.hedged),
 )
+# A rounded value was asked for: then a mark of rounding before it hedges nothing.
+ASKS_ROUNDED = r"(?i)\b(?:to\s+the\s+nearest|(?:decimal|significant)\s+(?:places?|digits?|figures?)|rounded?)\b"
 # A reference that lost a piece: 90^ , (90^), 3 \\times, \\frac{}{2}, \\frac{3}; a sign alone may be what was asked for.
 BROKEN = (
     r"[0-9\p{L})}\]]\s*(?:[=/*<>]|\\(?:times|cdot|div|pm|mp|leq?|geq?|neq?|in|cup|cap|to|left))[\s$.。]*$"
@@ -93,7 +97,7 @@ BROKEN = (
     r"|\\(?:[dt]?frac|sqrt|log|ln|sin|cos|tan|left)[\s$.。]*$"
     r"|(?:^|[^\\_])[\^_]\s*(?:[)\]},，;；.。$]|\\[)\]]|\\right\b|\{\s*\}\s*(?:[^\\\s]|\\[^c\s]|$)|\^|\s[A-Za-z]{2}|$)"
     r"|\\(?:[dtc]?frac|sqrt|d?binom)\s*(?:\[[^\]]*\]|\{[^{}]*\})?\s*\{\s*\}|\\[dtc]?frac\s*\{[^{}]*\}\s*(?:[)$,.]|$)"
-    r"|[^\\]\\$|^[\s$]*\^"
+    r"|[^\\]\\$|^[\s$]*\^|\\?#\s*\\?#"
 )
 
 EITHER_NUMBER = (

@@ -154,7 +154,12 @@ _FIXED: tuple[StatementRule, ...] = (
         "not_a_problem",
         DropReason.NOT_A_PROBLEM,
         contains_any(STATEMENT, completeness.NOT_A_PROBLEM_NEEDLES),
-        matched_text(STATEMENT, completeness.NOT_A_PROBLEM),
+        pl.coalesce(
+            matched_text(STATEMENT, completeness.NOT_A_PROBLEM),
+            either_text(
+                contains_any(STATEMENT, completeness.TASK_NEEDLES).not_(), matched_text(STATEMENT, completeness.ADDRESS)
+            ),
+        ),
     ),
     StatementRule(
         "missing_figure",
@@ -218,7 +223,8 @@ _FIXED: tuple[StatementRule, ...] = (
         DropReason.MULTI_PART,
         ANSWER.str.contains(",", literal=True) | ANSWER.str.contains(question_type.SEVERAL),
         either_text(
-            ANSWER.str.contains(r"^[\s$]*[(\[{\\]").not_()
+            (ANSWER.str.contains(r"[^\\][;；]") & STATEMENT.str.contains(question_type.TWO_BLANKS))
+            | ANSWER.str.contains(r"^[\s$]*[(\[{\\]").not_()
             & ANSWER.str.contains(r"^\d{1,3}(?:,\d{3})+(?:\.\d+)?\D*$").not_()
             & (ANSWER.str.contains(question_type.SEVERAL) | ANSWER.str.contains(r"^\s*-?[\d.]+,-?[\d.]+\s*$")),
             matched_text(STATEMENT, question_type.ASKS_SEVERAL),
@@ -240,7 +246,9 @@ _FIXED: tuple[StatementRule, ...] = (
         "hedged_answer",
         DropReason.HEDGED_ANSWER,
         ANSWER.is_not_null(),
-        matched_text(ANSWER, question_type.HEDGED),
+        either_text(
+            STATEMENT.str.contains(question_type.ASKS_ROUNDED).not_(), matched_text(ANSWER, question_type.HEDGED)
+        ),
     ),
     StatementRule(
         "either_number",

@@ -25,8 +25,10 @@ from numpy.typing import NDArray
 from curation.filters.statements.features import FEATURES, prepared
 from curation.filters.statements.ngrams import BUCKETS, hashed
 
-FEATURE_RULES = ("missing_figure", "no_task")
-"""Rules whose precision on labelled rows is below what drops a row alone: what they find is a feature here."""
+FEATURE_RULES = ("choices", "missing_figure", "no_task")
+"""Rules whose precision on labelled rows is below what drops a row alone: what they find is a feature here. Of
+`choices`, words in the question that only make it doubtful that it stands alone.
+"""
 OF_OPENED = ("no_task",)
 """Those that err where options were taken away, and with them the place for the letter: elsewhere they drop a row."""
 

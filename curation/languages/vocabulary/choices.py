@@ -14,6 +14,10 @@ class Choices:
 
     points: tuple[str, ...]
     """Expressions in the sentences that ask, for words that point at options: why a question does not stand alone."""
+    points_when_asked: tuple[str, ...]
+    """The same of a language whose ``points`` are looked for in the whole text: in the sentence that asks only."""
+    points_doubtful: tuple[str, ...]
+    """Words in the sentence that asks that point at options too seldom to refuse a question by themselves."""
     points_harmless: tuple[str, ...]
     """Expressions with the same words that point at none: blanked out before ``points`` is looked for."""
     triggers: tuple[str, ...]

@@ -2,8 +2,8 @@
 
 Invariants, beside those of `curation.policies.vllm.engine`, which does the generating:
   - every (problem, index) draws with its own seed, derived from the recipe's (`seeds.seed_of`);
-  - an attempt always has room for `max_tokens`; a prompt that leaves less gets no attempt (`answer` returns None, and
-    `too_long` counts them), for a shorter one would stand in the store as something it is not.
+  - an attempt always has room for `max_tokens`; a prompt that leaves less is refused, for a shorter attempt would stand
+    in the store as something it is not.
 
 What it does not do: balance several engines (that is `endpoint`), or update weights while requests run (that is
 `weight_updates`, for the trainer's generator). vLLM is imported below this package and nowhere else, when an engine
@@ -27,7 +27,7 @@ from curation.policies.seeds import about_of, key_of, prompt_of, seed_of
 from curation.policies.vllm.engine import VllmEngine, sampling_params
 from curation.policies.vllm.startup import Launch, vllm_version
 from curation.prompts import Prompt, plain_text
-from curation.records import AttemptKey, Completion, PolicyError, PromptRequest
+from curation.records import AttemptKey, Completion, PolicyError, PromptRequest, RequestRefused
 from curation.thinking import ThinkingTags
 
 _PROMPTS = 4096
@@ -62,7 +62,6 @@ class Vllm:
             )
         self.in_flight = settings.in_flight
         self.key: AttemptKey = key_of(settings, self._name(), prompt)
-        self.too_long = 0
         self._prompt = prompt or prompt_of(settings)
         self._tags = ThinkingTags.of(settings.thinking)
         self._prompts: dict[tuple[str, ...], list[int]] = {}
@@ -104,16 +103,20 @@ class Vllm:
     ) -> None:
         await self.engine.__aexit__(kind, error, trace)
 
-    async def answer(self, problem: PromptRequest, index: int) -> Completion | None:
-        """Return one attempt; None where the prompt leaves too little room for it.
+    async def answer(self, problem: PromptRequest, index: int) -> Completion:
+        """Return one attempt.
 
         Raises:
+            RequestRefused: the prompt leaves too little room for it.
             PolicyError: the engine has died, or refuses the request.
         """
         tokens = self._tokens(problem)
         if len(tokens) + self.settings.decoding.max_tokens > self.engine.context:
-            self.too_long += 1
-            return None
+            raise RequestRefused(
+                "too_long",
+                f"problem {problem.id}: a prompt of {len(tokens)} tokens leaves no room for decoding.max_tokens = "
+                f"{self.settings.decoding.max_tokens} in a context of {self.engine.context} tokens.",
+            )
         completion = await self.engine.generate(tokens, self._sampling(problem.id, index), f"{problem.id}-{index}")
         return Completion(
             text=self._tags.house_form(self._reader.text(tokens, completion.token_ids, completion.text)),

@@ -24,7 +24,7 @@ from typing import Any, Self
 from curation.config import EngineSettings
 from curation.policies.completions import FINISHED, TokenCompletion
 from curation.policies.vllm.startup import Launch, first_line, follow_this_process, start_engine, stop_engine
-from curation.records import PolicyError
+from curation.records import PolicyError, RequestRefused
 
 
 class VllmEngine:
@@ -89,9 +89,10 @@ class VllmEngine:
             cache_salt: requests of one salt share the keys and values of the prompts that they have in common.
 
         Raises:
-            PolicyError: the engine has died, refuses the request, was left, or its weights are broken.
+            RequestRefused: the engine refuses the request.
+            PolicyError: the engine has died, was left, or its weights are broken.
         """
-        from vllm.exceptions import VLLMError
+        from vllm.exceptions import VLLMClientError, VLLMError
 
         engine = self.vllm
         prompt: dict[str, Any] = {"type": "token", "prompt_token_ids": list(prompt_ids)}
@@ -103,6 +104,8 @@ class VllmEngine:
         try:
             async for output in engine.generate(prompt, sampling, request):
                 final = output
+        except VLLMClientError as error:
+            raise RequestRefused("400", f"vLLM, model {self.launch.name}, {label}: {first_line(error)}") from error
         except VLLMError as error:
             raise PolicyError(f"vLLM, model {self.launch.name}, {label}: {self.broken or first_line(error)}") from error
         finally:

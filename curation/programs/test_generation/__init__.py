@@ -6,7 +6,8 @@ programs of a model (`generators`); which of the made tests are worth keeping (`
 Nothing here says that an input is valid: whoever calls asks a validator, and runs the solutions, which must agree.
 """
 
-from curation.programs.test_generation.forms import infer_form
+from curation.programs.test_generation.demands import is_unforeseen_refusal
+from curation.programs.test_generation.forms import infer_form, inputs_of_another_form
 from curation.programs.test_generation.generators import GeneratorPrograms, programs_in, validators_in
 from curation.programs.test_generation.hints import Hints, find_hints
 from curation.programs.test_generation.limits import StatedBound, stated_bounds
@@ -15,7 +16,7 @@ from curation.programs.test_generation.mutation import mutate_input
 from curation.programs.test_generation.negatives import rule_breaking_inputs
 from curation.programs.test_generation.selecting import TIMES, select_tests
 
-VERSION = "test_generation@6"
+VERSION = "test_generation@7"
 
 __all__ = [
     "MUTATED",
@@ -28,6 +29,8 @@ __all__ = [
     "StatedBound",
     "find_hints",
     "infer_form",
+    "inputs_of_another_form",
+    "is_unforeseen_refusal",
     "mutate_input",
     "new_inputs",
     "programs_in",

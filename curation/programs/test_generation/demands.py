@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import string
+from collections.abc import Sequence
 
 _INPUT = re.compile(r"^\W*(?:the )?input(?: format| specification)?\W*$", re.IGNORECASE | re.MULTILINE)
 _END = re.compile(
@@ -23,6 +24,34 @@ _PROMISE = re.compile(
     r"|each other)\b",
     re.IGNORECASE,
 )
+_SOLVABLE = re.compile(r"\b(?:solutions?|answers?|valid|feasible|exists?|possible|way to)\b", re.IGNORECASE)
+"""Words of what a guarantee outside of the input's description says of inputs: that there is a solution."""
+_HOLDS = re.compile(r"\b(?:contains?|has|have|holds?|includes?)\s+at least one\s+([^.,;:]+)", re.IGNORECASE)
+_FURTHER = re.compile(r"\b(?:and|or|no|not|but|if|such that|exactly)\b", re.IGNORECASE)
+"""Words of a further promise in the same sentence."""
+_VOWELS = "aeiou"
+_CLASSES = {
+    "vowel": _VOWELS,
+    "consonant": "".join(letter for letter in string.ascii_lowercase if letter not in _VOWELS),
+    "digit": string.digits,
+    "letter": string.ascii_lowercase,
+}
+_GRID_LETTERS = 6
+"""A text of so many different signs at most is taken for a map, each of whose signs stands for one thing."""
+_REFUSALS = {
+    "",
+    "-1",
+    "impossible",
+    "infeasible",
+    "unsolvable",
+    "none",
+    "no solution",
+    "error",
+    "ambiguous",
+    "nan",
+    "-nan",
+}
+"""What programs print of an input that has no solution."""
 _CHANGING = re.compile(r"\b(?:at (?:every|any|each) (?:moment|time|point)|at all times|result of)\b", re.IGNORECASE)
 """Words of promises on what becomes of an input, or how it came about."""
 _EXPRESSED = re.compile(
@@ -92,12 +121,16 @@ def input_section(statement: str) -> str:
 def promises(statement: str) -> list[str]:
     """Return the sentences on the input that promise what no relation expresses.
 
-    What is guaranteed needs a word that a relation is for; a sentence that only sounds like a promise needs less.
+    What is guaranteed needs a word that a relation is for; a sentence that only sounds like a promise needs less. That
+    a solution exists is often guaranteed where the output is described.
     """
     part = input_section(statement)
     if part == statement and _INPUT.search(statement) is None:
         return []
-    return [sentence for sentence in map(str.strip, _SENTENCE.split(part)) if _promises(sentence)]
+    told = [sentence for sentence in map(str.strip, _SENTENCE.split(part)) if _promises(sentence)]
+    others = map(str.strip, _SENTENCE.split(statement.replace(part, "\n\n")))
+    solvable = (one for one in others if _GUARANTEE.search(one) and _SOLVABLE.search(one))
+    return told + [sentence for sentence in solvable if _EXPRESSED.search(sentence) is None]
 
 
 def _promises(sentence: str) -> bool:
@@ -144,3 +177,40 @@ def spoken_of(statement: str) -> frozenset[str]:
     part = input_section(statement)
     spoken = {kind for kind, words in _WORDS.items() if re.search(words, part, re.IGNORECASE)}
     return frozenset(name for name, kind in _KINDS.items() if kind in spoken) | {"ends", "once", "balanced", "length"}
+
+
+def required_letters(sentence: str, inputs: Sequence[str]) -> tuple[frozenset[str], ...]:
+    """Return sets of letters of each of which every input must hold one, where that keeps the promise of a sentence
+    that inputs contain at least one of something; empty where it says no such thing, or not of what.
+
+    A class of letters is known by its name ("vowel"). Of maps, whose cells are single signs, all signs that every given
+    input holds are required, whichever is meant.
+    """
+    match = _HOLDS.search(sentence)
+    if match is None or _FURTHER.search(sentence[: match.start()] + sentence[match.start(1) :]):
+        return ()
+    words = match[1].lower()
+    for name, letters in _CLASSES.items():
+        if re.search(rf"\b{name}s?\b", words):
+            upper = "upper" in words or ("lower" not in words and any(map(str.isupper, "".join(inputs))))
+            both = frozenset(letters + letters.upper()) if upper and "upper" not in words else frozenset(letters)
+            return (frozenset(letters.upper()) if "upper" in words else both,)
+    cells = [set(re.sub(r"-?\d+|\s", "", text)) for text in inputs]
+    if not cells or not all(cells) or len(set().union(*cells)) > _GRID_LETTERS:
+        return ()
+    return tuple(frozenset(sign) for sign in sorted(set.intersection(*cells)))
+
+
+def is_unforeseen_refusal(output: str, statement: str, outputs: Sequence[str]) -> bool:
+    """Return whether an output says that there is no solution, of which neither the statement nor a given output
+    speaks: solutions may say so of an input that the statement rules out.
+
+    Example: ``is_unforeseen_refusal("Impossible\\n", "A solution always exists.", ["3 4\\n"])`` is true
+    """
+    said = output.strip().lower()
+    if said not in _REFUSALS:
+        return False
+    if not said:
+        return all(given.strip() for given in outputs)
+    word = re.compile(rf"(?<![\w-]){re.escape(said)}(?!\w)")
+    return not any(word.search(text.lower()) for text in (statement, *outputs))

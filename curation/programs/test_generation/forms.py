@@ -10,14 +10,29 @@ Invariants: pure; the given inputs that were read have the form.
 from __future__ import annotations
 
 import dataclasses
+import random
 import re
 import string
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from curation.programs.test_generation.columns import OPEN, Column, Pair, columns_in, pairs_in
-from curation.programs.test_generation.demands import in_order, input_section, spoken_of, stated_alphabet
-from curation.programs.test_generation.grammar import ArrayNode, Node, blocks_of, infer_grammars
+from curation.programs.test_generation.demands import (
+    in_order,
+    input_section,
+    promises,
+    required_letters,
+    spoken_of,
+    stated_alphabet,
+)
+from curation.programs.test_generation.grammar import (
+    ArrayNode,
+    LinesNode,
+    Node,
+    blocks_of,
+    infer_grammar,
+    infer_grammars,
+)
 from curation.programs.test_generation.limits import bounds_in_order
 from curation.programs.test_generation.relations import Relations, infer_relations, read_input
 from curation.programs.test_generation.shapes import is_whole, read_lines
@@ -30,6 +45,9 @@ _MOST_BYTES = 64 << 10
 _FORMS = 6
 """Other forms that a careful input must have: those that guess hardly more than the first, at most so many."""
 
+_SAMPLES, _LEAST_SHARING, _SHARE = 12, 5, 0.75
+"""Samples in which a shared form is looked for, their size, and the share of inputs that must have it."""
+
 
 @dataclass(frozen=True, slots=True)
 class InputForm:
@@ -37,6 +55,8 @@ class InputForm:
 
     ``others`` are forms that read the given inputs almost as well: a careful input has each of them. ``named`` are the
     statement's names of the columns and its rules, where they could be told: a careful input keeps those, too.
+
+    ``required`` are sets of letters of each of which a careful input holds one.
 
     ``careful``: new inputs keep all relations and ranges that the given ones show; else only those that are likely.
     """
@@ -48,6 +68,7 @@ class InputForm:
     careful: bool
     others: tuple[tuple[Node, ...], ...] = ()
     named: NamedColumns | None = None
+    required: tuple[frozenset[str], ...] = ()
 
     def allows(self, text: str) -> bool:
         """Return whether an input has the form and, where the form is careful, keeps its relations and ranges."""
@@ -66,6 +87,8 @@ class InputForm:
             if column.kind == "word" and not column.letters and not set(block.tokens) <= set(column.words):
                 return False
         if self.named is not None and self.named.broken(reading.seen) is not None:
+            return False
+        if not all(letters & set(text) for letters in self.required):
             return False
         return self.relations.broken(reading) is None
 
@@ -107,7 +130,33 @@ def infer_form(inputs: Sequence[str], statement: str, *, careful: bool) -> Input
         _apply_limits(columns, named)
         relations = _with_rules(relations, named, nodes, ordered=in_order(statement))
     edges = pairs_in(nodes, observed)
-    return InputForm(nodes, columns, edges, relations, careful, tuple(forms[1:_FORMS]), named)
+    required = [letters for one in promises(statement) for letters in required_letters(one, inputs)]
+    return InputForm(nodes, columns, edges, relations, careful, tuple(forms[1:_FORMS]), named, tuple(required))
+
+
+def inputs_of_another_form(inputs: Sequence[str]) -> frozenset[int]:
+    """Return the places of inputs that do not have the form which at least three quarters of them share.
+
+    Such a form is looked for in small samples of them, so that a few others do not hide it; one whose every count is
+    told comes first. Where there is none, nothing is said of any.
+    """
+    lines = {i: read_lines(text) for i, text in enumerate(inputs) if len(text) <= _MOST_BYTES}
+    readable = {i: read for i, read in lines.items() if read and all(read)}
+    if len(readable) < _LEAST_SHARING:
+        return frozenset()
+    draw = random.Random(len(inputs))
+    best: tuple[bool, int] = (False, 0)
+    sharing: set[int] = set()
+    for _ in range(_SAMPLES):
+        sample = draw.sample(sorted(readable), min(_LEAST_SHARING, len(readable)))
+        nodes = infer_grammar(sorted((readable[i] for i in sample), key=len))
+        if nodes is None:
+            continue
+        reads = {i for i, read in readable.items() if read_input(nodes, read) is not None}
+        told = not any(isinstance(node, ArrayNode | LinesNode) and node.count is None for node in nodes)
+        if (told, len(reads)) > best and len(reads) >= max(_LEAST_SHARING, _SHARE * len(lines)):
+            best, sharing = (told, len(reads)), reads
+    return frozenset(set(lines) - sharing) if sharing else frozenset()
 
 
 def _keep_listed_words(columns: dict[int, Column], statement: str) -> None:

@@ -1,8 +1,7 @@
 """New inputs grown from a form: sizes and values drawn anew, from the least to the greatest that fit.
 
-Each input has a profile: how large its counts are (least, tiny, small, medium, most) and how its values are drawn
-(a narrow range, the whole range, only its ends, one value, powers). Small inputs with narrow ranges come most often,
-for they tell solutions apart; the greatest ones ask for speed and for wide numbers.
+Each input has a profile (`profiles`): how large its counts are and how its values are spread. Small inputs with narrow
+ranges come most often, for they tell solutions apart; the greatest ones ask for speed and for wide numbers.
 
 Invariants: every input has the form (`grammar.read_node` reads it) and is no larger than asked; the same arguments
 give the same inputs. What it does not do: know what the problem forbids beyond what `columns` sees.
@@ -14,12 +13,13 @@ import dataclasses
 import hashlib
 import random
 import string
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
 
 from curation.programs.test_generation.columns import Column, Pair, counting
 from curation.programs.test_generation.forms import InputForm
 from curation.programs.test_generation.grammar import (
+    FIXED,
     ArrayNode,
     Env,
     LengthReference,
@@ -31,11 +31,11 @@ from curation.programs.test_generation.grammar import (
 )
 from curation.programs.test_generation.graphs import draw_edges
 from curation.programs.test_generation.hints import Hints, hinted_word
-from curation.programs.test_generation.profiles import FIRST_SHAPES, PROFILES, SIZES
+from curation.programs.test_generation.profiles import MIXED, SIZES
 from curation.programs.test_generation.shapes import Line, written
+from curation.programs.test_generation.spreads import ValueSpread, draw_word
 
 _NO_HINTS = Hints()
-_TRIES = 6
 _ALPHABETS = (string.ascii_lowercase, string.ascii_uppercase, string.digits)
 
 
@@ -47,26 +47,6 @@ def _whole_alphabets(letters: str) -> str:
 
 class _TooLargeError(Exception):
     """The input would not fit."""
-
-
-def grow_inputs(form: InputForm, known: Iterable[str], count: int, seed: str, most_bytes: int) -> list[str]:
-    """Return up to ``count`` new inputs of a form, none of them among ``known``.
-
-    Args:
-        most_bytes: size of the largest one.
-    """
-    draw = random.Random(int.from_bytes(hashlib.blake2b(seed.encode(), digest_size=8).digest(), "big"))
-    texts = set(known)
-    new_texts: list[str] = []
-    profiles = [*FIRST_SHAPES, *(draw.choice(PROFILES) for _ in range(count * _TRIES))]
-    for size, values in profiles:
-        if len(new_texts) >= count:
-            break
-        text = _grow_input(form, (size, values), draw, most_bytes)
-        if text is not None and text not in texts and (not form.careful or form.allows(text)):
-            texts.add(text)
-            new_texts.append(text)
-    return new_texts
 
 
 def grow_shapes(
@@ -89,9 +69,13 @@ def _grow_input(
     form: InputForm, profile: tuple[str, str], draw: random.Random, most_bytes: int, hints: Hints = _NO_HINTS
 ) -> str | None:
     """Return one input. Counts are halved until it fits; None where that does not help."""
+    repeats = {node.count.column for node in form.nodes if isinstance(node, RepeatNode)} - {FIXED}
+    if profile[0] in ("many", "one") and not repeats:
+        return None
     most = max(16, most_bytes // 8)
     for _ in range(24):
-        growth = _Growth(form, counting(form.nodes), profile, draw, most, most_bytes // 6, hints)
+        spread = ValueSpread(profile[1], draw, hints)
+        growth = _Growth(form, counting(form.nodes), profile, draw, most, most_bytes // 6, hints, spread, repeats)
         try:
             for node in form.nodes:
                 growth.node(node)
@@ -119,7 +103,9 @@ class _Growth:
     draw: random.Random
     most: int  # the greatest count
     room: int  # tokens that may still be written
-    hints: Hints = _NO_HINTS
+    hints: Hints
+    spread: ValueSpread
+    repeats: set[int]  # columns that count cases
     lines: list[Line] = field(default_factory=list)
     env: Env = field(default_factory=dict)
 
@@ -240,17 +226,28 @@ class _Growth:
         column = self.form.columns[name]
         if column.kind == "whole":
             low, high = self._limits_of_count(name, *self._range(name, 0.75))
-            value = self._size(low, high) if name in self.counts else self._value(low, high)
+            value = self._size(low, high, name=name) if name in self.counts else self.spread.one(name, low, high)
             self.env[name] = value
             return str(value)
         return self._many(name, 1)[0]
 
-    def _size(self, low: int, high: int, most: int | None = None) -> int:
-        """Return a count of at least ``low``, by the profile; ``most`` replaces the greatest count."""
+    def _size(self, low: int, high: int, most: int | None = None, *, name: int | None = None) -> int:
+        """Return a count of at least ``low``, by the profile; ``most`` replaces the greatest count.
+
+        Args:
+            name: the column that it stands in; shapes of many small cases tell those that count cases from others.
+        """
         most = self.most if most is None else most
-        if self.profile[0] == "most":
+        size = self.profile[0]
+        if size == "mixed":
+            size = self.draw.choice(MIXED)
+        elif size == "many":
+            size = "most" if name in self.repeats else self.draw.choice(("least", "tiny", "tiny"))
+        elif size == "one":
+            size = "least" if name in self.repeats else "most"
+        if size == "most":
             return max(low, min(high, most) - self.draw.choice((0, 0, 0, 1)))
-        top = min(high, most, low + SIZES[self.profile[0]])
+        top = min(high, most, low + SIZES[size])
         return self.draw.randint(low, max(low, top))
 
     def _range(self, name: int, chance: float = 1.0) -> tuple[int, int]:
@@ -271,26 +268,6 @@ class _Growth:
             raise ValueError(f"no value from {low} to {high}")
         return low, high
 
-    def _value(self, low: int, high: int) -> int:
-        draw, mode = self.draw, self.profile[1]
-        if mode == "low":
-            return low
-        if mode == "high":
-            return high - draw.choice((0, 0, 0, 1)) if high > low else high
-        if mode == "ends":
-            return draw.choice((low, high))
-        if mode == "narrow":
-            start = low if low >= 0 else max(low, -2)
-            return draw.randint(start, min(high, start + draw.choice((1, 3, 6, 12))))
-        near = [number for number in self.hints.numbers if low <= number <= high] if mode == "hinted" else []
-        if near and draw.random() < 0.7:
-            return max(low, min(high, draw.choice(near) + draw.choice((-1, 0, 0, 1))))
-        if mode == "hinted":
-            return draw.randint(low, min(high, low + 12)) if low >= 0 else draw.randint(low, high)
-        if mode == "powers" and high > 2:
-            return max(low, min(high, (1 << draw.randint(0, high.bit_length())) + draw.choice((-1, 0, 1))))
-        return draw.randint(low, high)
-
     def _many(self, name: int, count: int, alone: bool = True) -> list[str]:
         """Return the tokens of an array or of lines.
 
@@ -306,7 +283,7 @@ class _Growth:
         if column.kind == "real":
             shift = 10**column.decimals
             low, high = column.low * shift, column.high * shift
-            return [f"{self._value(low, high) / shift:.{column.decimals}f}" for _ in range(count)]
+            return [f"{self.spread.one(name, low, high) / shift:.{column.decimals}f}" for _ in range(count)]
         return self._words(column, count)
 
     def _numbers(self, name: int, column: Column, count: int) -> list[int]:
@@ -322,10 +299,8 @@ class _Growth:
                 raise ValueError("more different values than there are")
             span = high if self.profile[1] != "narrow" else min(high, low + 2 * count)
             values = draw.sample(range(low, span + 1), count)
-        elif self.profile[1] == "same":
-            values = [draw.choice((low, high, draw.randint(low, high)))] * count
         else:
-            values = [self._value(low, high) for _ in range(count)]
+            values = self.spread.many(name, low, high, count)
             values = self._off_place(name, values, low, high)
         if column.order or draw.random() < 0.15:
             values.sort(reverse=column.order < 0 or (not column.order and draw.random() < 0.5))
@@ -346,7 +321,7 @@ class _Growth:
         if not column.words:
             raise ValueError("no word was seen")
         if not column.letters or (column.length is None and draw.random() < 0.4 and not column.distinct):
-            return [draw.choice(column.words) for _ in range(count)]
+            return self.spread.words(column.words, count)
         few = draw.random() < 0.3
         known = column.letters if self.form.careful or draw.random() < 0.5 else _whole_alphabets(column.letters)
         letters = "".join(draw.sample(known, min(2, len(known)))) if few else known
@@ -357,7 +332,7 @@ class _Growth:
             self.room -= max(1, size // 6)
             if self.room < 0:
                 raise _TooLargeError
-            word = self._spelt(column, size, known) if spelt else "".join(draw.choices(letters, k=size))
+            word = self._spelt(column, size, known) if spelt else draw_word(letters, size, draw)
             hints = (
                 [hint for hint in self.hints.words if set(hint) <= set(known)] if self.profile[1] == "hinted" else []
             )

@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from curation.programs.test_generation.demands import promises, stated_total
+from curation.programs.test_generation.demands import promises, required_letters, stated_total
 from curation.programs.test_generation.forms import InputForm, infer_form
 from curation.programs.test_generation.growing import grow_shapes
 from curation.programs.test_generation.hints import Hints, find_hints
@@ -49,6 +49,7 @@ class InputMaker:
         most_bytes: size of the largest one.
         large: how many may be larger than 256 KB in one call.
         hints: numbers and words that inputs may turn on.
+        vouched: a validator will say which inputs are allowed, so that a promise which nothing expresses forbids none.
     """
 
     inputs: list[str]
@@ -56,6 +57,7 @@ class InputMaker:
     most_bytes: int
     large: int = 2
     hints: Hints = field(default_factory=Hints)
+    vouched: bool = False
     shapes: ShapeChoice = field(default_factory=lambda: ShapeChoice(SHAPE_PRIORS))
     _forms: dict[bool, InputForm | str] = field(default_factory=dict)
 
@@ -63,7 +65,7 @@ class InputMaker:
         """Return the form of the inputs, or why there is none that new ones could have."""
         if careful not in self._forms:
             form = infer_form(self.inputs, self.statement, careful=careful)
-            broken = self._untold(form) if careful else []
+            broken = self._untold(form) if careful and not self.vouched else []
             self._forms[careful] = (
                 f"the statement promises what no relation expresses: {broken[0]!r}" if broken
                 else form if form is not None
@@ -77,6 +79,8 @@ class InputMaker:
         told = []
         for sentence in promises(self.statement):
             rules = set() if _QUANTIFIED.search(sentence) else set(stated_rules(sentence))
+            if required_letters(sentence, self.inputs):
+                continue
             if (not rules or not rules <= known) and stated_total(sentence) is None:
                 told.append(" ".join(sentence.split()))
         return told
@@ -86,11 +90,14 @@ class InputMaker:
 
         Args:
             careful: nothing will say whether they are valid: all keep the form, the relations, the rules and the ranges
-                that those seen and the statement show. There are none where no such form is found.
+                that those seen and the statement show. Where no such form is found there are none, or if a validator
+                vouches, those that it is to choose among.
         """
         form = self.form(careful=careful)
         if careful and isinstance(form, str):
-            return []
+            if not self.vouched:
+                return []
+            careful, form = False, self.form(careful=False)
         most_bytes = self.most_bytes
         if careful:
             most_bytes = min(most_bytes, stated_total(self.statement) or most_bytes)

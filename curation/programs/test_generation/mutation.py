@@ -1,4 +1,4 @@
-"""New inputs from existing ones: other values, extreme values, repeated values, other sizes.
+"""New inputs from existing ones: other values, extreme values, repeated values, other sizes, other lines.
 
 Every new input keeps the form of one that was seen: numbers that count (`shapes.CountField`) are set to what they
 count, other numbers stay within what was seen at their place, or within the one limit of the statement that starts or
@@ -186,6 +186,35 @@ def _respell(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.
             lines[row][token] = word
 
 
+def _recombine(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
+    """Put tokens of one place of the input at others of the same kind, words for words and numbers for numbers."""
+    del ranges
+    counting = {count.place for count in shape.counts}
+    for whole in (True, False):
+        places = [
+            (row, token)
+            for row, line in enumerate(lines)
+            for token, text in enumerate(line)
+            if is_whole(text) == whole and (row, token) not in counting
+        ]
+        for _ in range(draw.choice((0, 1, 1, 2)) if len(places) > 1 else 0):
+            (row, token), (other, place) = draw.sample(places, 2)
+            lines[row][token] = lines[other][place]
+
+
+def _edit_lines(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
+    """Leave out a line behind the first, repeat one, or move one; what counts them is counted anew."""
+    del shape, ranges
+    if len(lines) < 3:
+        return
+    line = lines.pop(draw.randrange(1, len(lines)))
+    way = draw.randrange(3)
+    if way:
+        lines.insert(draw.randint(1, len(lines)), line)
+    if way == 2:
+        lines.insert(draw.randint(1, len(lines)), list(line))
+
+
 def _recount(lines: list[Line], shape: InputShape) -> None:
     """Set the numbers that count to what they count."""
     for count in shape.counts:
@@ -195,4 +224,4 @@ def _recount(lines: list[Line], shape: InputShape) -> None:
             lines[row][token] = str(measured)
 
 
-_CHANGES: list[Change] = [_redraw, _extreme, _repeat, _resize, _shuffle, _respell]
+_CHANGES: list[Change] = [_redraw, _extreme, _repeat, _resize, _shuffle, _respell, _recombine, _edit_lines]

@@ -1,7 +1,10 @@
-"""Shapes of inputs: how large their counts are, and how their values are drawn.
+"""Shapes of inputs: how large their counts are, and how their values are spread.
 
-Values: from a narrow range, the whole range, its ends, one value (``low``, ``high``, ``same``), near powers of two, or
-near numbers and words that programs turn on (``hinted``).
+Sizes: all counts least, tiny, small, medium or as great as fits; each its own (``mixed``); as many tiny cases as fit
+(``many``), or one as great as fits (``one``), where inputs hold several cases.
+Values (`spreads`): from a narrow range, the whole range, its ends, one value (``low``, ``high``, ``same``), two or
+three (``few``, ``skewed``), in patterns (``patterned``), numbers of special kinds (``special``), or near numbers and
+words that programs turn on (``hinted``).
 """
 
 from __future__ import annotations
@@ -10,6 +13,8 @@ from collections.abc import Mapping
 
 SIZES = {"least": 0, "tiny": 2, "small": 7, "medium": 60}
 """How far above its least value a count may lie; ``most`` is the greatest that fits."""
+MIXED = ("least", "tiny", "small", "medium", "most", "most")
+"""The sizes of which each count of a mixed input draws its own."""
 PROFILES = (
     *[("small", "narrow")] * 4,
     *[("tiny", "narrow")] * 3,
@@ -25,9 +30,25 @@ PROFILES = (
     ("most", "low"),
     ("most", "same"),
     ("most", "narrow"),
-    ("medium", "powers"),
+    ("medium", "special"),
+    ("small", "special"),
+    ("least", "special"),
     ("small", "hinted"),
     ("medium", "hinted"),
+    ("small", "few"),
+    ("small", "patterned"),
+    ("medium", "patterned"),
+    ("most", "patterned"),
+    ("most", "few"),
+    ("most", "skewed"),
+    *[("mixed", "narrow")] * 2,
+    ("mixed", "whole"),
+    ("mixed", "few"),
+    ("many", "narrow"),
+    ("many", "narrow"),
+    ("many", "whole"),
+    ("one", "whole"),
+    ("one", "narrow"),
 )
 FIRST_SHAPES = (("most", "whole"), ("least", "low"), ("small", "narrow"), ("most", "high"))
 """What is made first of all."""

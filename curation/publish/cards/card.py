@@ -185,9 +185,9 @@ def _stage(facts: CardFacts, stage: str) -> dict[str, Any]:
     min_correct, highest, attempts = facts.bands[stage]
     rates, max_correct = facts.rates[stage], most_correct(facts.bands[stage])
     judged = rates.filter(pl.col("judged") > 0)
-    inside = judged.filter(
-        (pl.col("correct") >= min_correct) & (pl.col("correct") <= (pl.col("judged") * highest + 1e-9).floor())
-    )
+    by_counts = (pl.col("correct") >= min_correct) & (pl.col("correct") <= (pl.col("judged") * highest + 1e-9).floor())
+    by_decision = pl.col("foreseen_inside") if "foreseen_inside" in judged.columns else pl.lit(None, pl.Boolean)
+    inside = judged.filter(pl.coalesce(by_decision, by_counts))
     published = judged.filter(pl.col("problem").is_in(facts.curated["id"].implode()))
     mean = published["pass_rate"].mean()
     low, high = wilson(1, attempts)

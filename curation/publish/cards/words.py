@@ -39,6 +39,7 @@ REASON_WORDS: Mapping[str, str] = {
     DropReason.CONTAMINATED: "overlaps with a benchmark",
     DropReason.FAULTY_PREMISES: "premises missing or contradictory, by a model's votes",
     DropReason.REJECTED: "rejected by a person",
+    DropReason.SAMPLING_FAILED: "refused by the model's servers",
     DropReason.TOO_FEW_ATTEMPTS: "too few attempts",
     DropReason.SUSPECTED_WRONG_LABEL: "suspected wrong label",
     DropReason.NEVER_SOLVED: "never solved",
@@ -73,11 +74,15 @@ COLUMN_WORDS: Mapping[str, str] = {
     "attempts": "attempts made by that policy",
     "judged": "attempts that the verifier could judge",
     "correct": "attempts that reach the reference answer",
-    "pass_rate": "unbiased estimate of the policy's pass rate: correct / judged, corrected where sampling stopped as "
-    "soon as the decision was certain or foreseen",
+    "pass_rate": "the policy's pass rate: correct / judged where all attempts were made; where sampling stopped as "
+    "soon as the decision was certain or foreseen, of all orders of these attempts that stop nowhere earlier, the "
+    "share that begins with a correct one",
     "pass_rate_low": "lower end of the 95 % Wilson interval of correct and judged; what the verifier failed on counts "
     "as wrong",
     "pass_rate_high": "upper end of that interval; what the verifier failed on counts as correct",
+    "decided_by": "how these attempts decided: `all attempts`; `certain after 9 of 16`, when no outcome of the others "
+    "could change it; or `foreseen at 0.93 after 9 of 32`, by these attempts and what other policies' attempts "
+    "tell of the problem. Those of others count in no other column",
     "measured_on": "the day on which these attempts were begun, UTC",
     "first_policy": "policy of stage 1 where there are two stages, else null",
     "first_pass_rate": "pass rate of stage 1 where there are two stages, else null",

@@ -5,15 +5,19 @@
     open-r1       problem, prompt, solution (code: verification_info {language, test_cases}, and the  parquet
                   columns of its Codeforces reward: official_tests, generated_checker, limits), goldilocks
     verifiers     prompt, answer, info (JSON), task: for verifiers and prime-rl                       parquet
-    nemo-rl       input, output; the system prompt beside it, for its ``system_prompt_file``          jsonl
+    nemo-rl       input, output: the record; the system prompt beside it, for ``system_prompt_file``  jsonl
+    nemo-gym      responses_create_params, goldilocks, agent_ref; its resources server beside it      jsonl
     areal         messages, answer (code: tests, judging), goldilocks                                 saved by datasets
     openrlhf      input, label: the record, which goes to the remote reward model                     jsonl
     slime         prompt, label, metadata                                                             jsonl
-    open-instruct messages, ground_truth, dataset                                                     parquet
+    roll          messages, domain, tag, ground_truth: the record                                     jsonl
+    skyrl         prompt, env_class, reward_spec {ground_truth: the record}, extra_info               parquet
+    open-instruct messages, ground_truth: the record, dataset: goldilocks                             parquet
+    tinker, art   messages, goldilocks                                                                jsonl
 
 ``goldilocks`` (in ``extra_info``, ``info`` or ``metadata`` where a format has those) is the record of
 `curation.scoring`: by it, the reward functions there judge a response as its problem was measured. The README beside
-the rows (`instructions.py`) says how a trainer is told to use them.
+the rows (`instructions.py`) says how a trainer is told to use them, and `modules.py` what a trainer imports.
 
 Prompts are those that attempts are sampled with here (`curation.prompts.SOLVE`). Every row keeps the problem's id, its
 source, its group and its measured pass rate, where the trainer allows further columns.
@@ -24,7 +28,6 @@ by our judge or by yours; where they are judged by the trainer's own:
 
     open-r1          C++, and checkers in Python by its Codeforces reward; rows without a checker suit its code reward
                      too (``verification_info``)
-    open-instruct    functions in Python by calls, as assertions for its verifier ``code``
 
 What a format cannot carry is left out and counted (`ExportResult.left_out`): to another judge it would be another
 problem than the one whose pass rate was measured. Which language a program is asked for in stands in the problem's

@@ -4,16 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-REWARD_FILE = "goldilocks_reward.py"
-"""Beside a set for verl: the file that its `custom_reward_function.path` names."""
-
-REWARD_TEXT = '''"""The judge of this set, as verl calls it."""
-
-from curation.scoring.trainers import verl_score
-
-__all__ = ["verl_score"]
-'''
-
 _ASK = """Start the judge where programs may be run, and let the trainer ask it:
 
     goldilocks serve-reward --host 0.0.0.0 --port 8765
@@ -23,11 +13,12 @@ _INSTRUCTIONS: Mapping[str, str] = {
     "verl": """Every row's `extra_info.goldilocks` says what it is judged by. verl asks for it with
 
     data.train_files={folder}/train.parquet
-    custom_reward_function.path={folder}/goldilocks_reward.py
-    custom_reward_function.name=verl_score
+    reward.custom_reward_function.path={folder}/goldilocks_reward.py
+    reward.custom_reward_function.name=verl_score
 
-Settings follow as `+custom_reward_function.reward_kwargs.thinking="[THINK]"`. Without the two lines verl stops: it
-knows no scorer of the name `goldilocks`, and none of its own judges as this set was measured.
+Before verl 0.7 both begin with `custom_reward_function`, without `reward.`; newer ones still read that. Settings follow
+as `+reward.custom_reward_function.reward_kwargs.thinking="[THINK]"`. Without the two lines verl stops: it knows no
+scorer of the name `goldilocks`, and none of its own judges as this set was measured.
 """,
     "trl": """Every row's column `goldilocks` says what it is judged by, and reaches the reward function:
 
@@ -45,13 +36,19 @@ None, which TRL leaves out. `solution` is for TRL's own `accuracy_reward`, which
 
 `verification_info`, `official_tests` and `generated_checker` are for its own code rewards.
 """,
-    "verifiers": """Every row's `info.goldilocks` says what it is judged by:
+    "verifiers": """The folder is a taskset of verifiers 0.4, which scores by what `info.goldilocks` of a row says:
 
-    import json, verifiers as vf
-    from curation.scoring.trainers import verifiers_reward
-    rubric = vf.Rubric(funcs=[verifiers_reward])
+    PYTHONPATH={folder} eval goldilocks-taskset -m MODEL
 
-`info` is JSON: hand it on as an object (`row["info"] = json.loads(row["info"])`) where your version does not read it.
+prime-rl trains on it, its environment servers with the same PYTHONPATH:
+
+    [orchestrator.train.source.env.taskset]
+    id = "goldilocks-taskset"
+    [orchestrator.train.source.env.agent.harness]
+    id = "null"
+
+`taskset.file` names another exported `train.parquet`. Before 0.4: `vf.Rubric(funcs=[verifiers_reward])` of
+`curation.scoring.trainers`; hand `info` on as an object (`row["info"] = json.loads(row["info"])`).
 """,
     "areal": """The folder `train` is a set as `datasets.load_from_disk` reads it. Every row's column `goldilocks` says
 what it is judged by, and reaches the reward function of the workflow:
@@ -71,16 +68,73 @@ The label is what a row is judged by. A response on which the verifier failed ge
     --prompt-data {folder}/train.jsonl --input-key prompt --label-key label --metadata-key metadata
     --apply-chat-template --custom-rm-path curation.scoring.trainers.slime_reward
 """,
-    "nemo-rl": """`output` is the reference, or the tests and how they are judged. NeMo RL's own environments judge
-otherwise.
-"""
-    + _ASK
-    + """
-An environment of yours posts {"items": [{"id": ID, "response": TEXT}]} to /score, where the service was started with
-the set: `goldilocks serve-reward RUN`.
+    "nemo-rl": """`output` says what a row is judged by; NeMo RL hands it to its environment as ground truth. Run its
+script through the one beside the set, which registers the environment `goldilocks` first:
+
+    uv run python {folder}/goldilocks_run.py examples/run_grpo.py --config CONFIG.yaml
+
+    data:                                           # in CONFIG.yaml
+      train: {dataset_name: ResponseDataset, data_path: {folder}/train.jsonl}
+      default:
+        system_prompt_file: {folder}/system_prompt.txt
+        processor: math_hf_data_processor
+        env_name: goldilocks
+    env: {goldilocks: {thinking: "<think>"}}
 """,
-    "open-instruct": """`dataset` names open-instruct's own verifier of each row, which judges otherwise than this set
-was measured; problems whose judging it does not know are left out.
+    "nemo-gym": """Rows are tasks of the resources server beside them. Copy it into NeMo Gym, with the rows:
+
+    cp -r {folder}/resources_servers/goldilocks NEMO_GYM/resources_servers/
+    mkdir -p NEMO_GYM/resources_servers/goldilocks/data
+    cp {folder}/train.jsonl NEMO_GYM/resources_servers/goldilocks/data/
+    ng_run "+config_paths=[resources_servers/goldilocks/configs/goldilocks.yaml,responses_api_models/MODEL.yaml]"
+
+Every row's `goldilocks` says what it is judged by. A failed verifier is worth 0, and `verifier_failed` is 1.
+""",
+    "skyrl": """Every row's `env_class` is `goldilocks`, an environment of skyrl_gym, and its `reward_spec.ground_truth`
+says what it is judged by. The script beside the set registers it where environments are made:
+
+    uv run --with goldilocks-rl python {folder}/goldilocks_main.py \\
+      data.train_data="['{folder}/train.parquet']" environment.env_class=goldilocks ...
+""",
+    "roll": """Every row's `ground_truth` says what it is judged by. In the configuration of the RLVR pipeline:
+
+    actor_train:
+      data_args:
+        file_name: [{folder}/train.jsonl]
+        messages: messages
+        domain_interleave_probs: {goldilocks: 1.0}
+    rewards:
+      goldilocks:
+        worker_cls: curation.scoring.consumers.roll.GoldilocksRewardWorker
+        model_args: {model_name_or_path: ${reward_pretrain}}
+        data_args: {template: TEMPLATE}
+        tag_included: [goldilocks]
+        world_size: 1
+        infer_batch_size: 64
+""",
+    "tinker": """Every row's `goldilocks` says what it is judged by. As the data set of tinker-cookbook's trainer:
+
+    from curation.scoring.consumers.tinker import GoldilocksDatasetBuilder
+    from tinker_cookbook.rl import train
+    problems = GoldilocksDatasetBuilder(
+        file="{folder}/train.jsonl", model_name_for_tokenizer=MODEL, renderer_name=RENDERER, group_size=16
+    )
+    config = train.Config(dataset_builder=problems, ...)
+""",
+    "art": """Every row's `goldilocks` says what it is judged by. In your rollout:
+
+    from curation.scoring.trainers import art_reward
+    trajectory = art.Trajectory(messages_and_choices=list(row["messages"]))
+    ...                                             # the model's choice is appended
+    trajectory.reward = await art_reward(row, trajectory)
+""",
+    "open-instruct": """Every row's `dataset` is `goldilocks`, a verifier of ours, and its `ground_truth` says what it
+is judged by. open-instruct finds the verifier once it is imported, which the script beside the set does first:
+
+    python {folder}/goldilocks_run.py open_instruct/grpo_fast.py \\
+      --dataset_mixer_list {folder}/train.parquet 1.0 --apply_verifiable_reward True ...
+
+Its own verifiers (`math`, `code`) judge otherwise than this set was measured.
 """,
 }
 
@@ -99,4 +153,4 @@ def instructions(form: str, name: str, folder: str) -> str:
         folder: where it lies.
     """
     text = _INSTRUCTIONS[form].replace("{folder}", folder)
-    return f"# {name}, for {form}\n\n{text}{'' if form == 'open-instruct' else _INSTALL}"
+    return f"# {name}, for {form}\n\n{text}{_INSTALL}"

@@ -35,7 +35,12 @@ CARRIES: Mapping[str, frozenset[Need]] = {
     "areal": _ALL,
     "openrlhf": _ALL,
     "slime": _ALL,
-    "open-instruct": frozenset({Need.CALLS}),
+    "open-instruct": _ALL,
+    "nemo-gym": _ALL,
+    "skyrl": _ALL,
+    "roll": _ALL,
+    "tinker": _ALL,
+    "art": _ALL,
 }
 """What the scorer of a format knows beside comparing tokens; where it is ours or yours, whatever the row holds."""
 

@@ -12,7 +12,7 @@ import polars as pl
 from curation.scoring.record import MARK, record_of
 from curation.verify.programs.checkers import as_script
 from curation.verify.programs.files import row_of_problem
-from curation.verify.programs.problem import CodeProblem, FunctionCall, FunctionTests
+from curation.verify.programs.problem import CodeProblem
 
 Row = dict[str, Any]
 
@@ -58,11 +58,6 @@ class ExportedProblem:
         if self.program is None:
             return None
         return {name: value for name, value in row_of_problem(self.program).items() if name not in ("id", "tests")}
-
-    @property
-    def function(self) -> FunctionTests | None:
-        """Return the function asked for; None where a program is."""
-        return self.program.function if self.program is not None else None
 
     def in_and_out(self) -> Row:
         """Return the tests as the object of two lists that verl's scorers read."""
@@ -132,9 +127,35 @@ def _verifiers(problem: ExportedProblem) -> Row:
 
 
 def _nemo_rl(problem: ExportedProblem) -> Row:
-    code = problem.tests is not None
-    output = as_json({**problem.in_and_out(), "judging": problem.judging}) if code else problem.answer
-    return {"input": problem.messages[-1]["content"], "output": output, **problem.columns}
+    # its data processors hand `output` on to the environment, as ground truth
+    return {"input": problem.messages[-1]["content"], "output": problem.record, **problem.columns}
+
+
+def _nemo_gym(problem: ExportedProblem) -> Row:
+    agent = {"type": "responses_api_agents", "name": "goldilocks_simple_agent"}
+    params = {"input": problem.messages}
+    return {"responses_create_params": params, MARK: problem.record, "agent_ref": agent, **problem.columns}
+
+
+def _skyrl(problem: ExportedProblem) -> Row:
+    return {
+        "data_source": MARK,
+        "prompt": problem.messages,
+        "env_class": MARK,
+        "reward_spec": {"method": "rule", "ground_truth": problem.record},
+        "extra_info": {"index": problem.number, **problem.about},
+    }
+
+
+def _roll(problem: ExportedProblem) -> Row:
+    # `domain` chooses the reward worker, `tag` is what its settings list
+    labels = {"domain": MARK, "tag": MARK, "ground_truth": problem.record}
+    return {**problem.columns, "messages": as_json(problem.messages), **labels}
+
+
+def _messages(problem: ExportedProblem) -> Row:
+    # for tinker-cookbook and ART, which leave the shape of a row to their user
+    return {"messages": problem.messages, MARK: problem.record, **problem.columns}
 
 
 def _areal(problem: ExportedProblem) -> Row:
@@ -160,19 +181,8 @@ def _slime(problem: ExportedProblem) -> Row:
 
 
 def _open_instruct(problem: ExportedProblem) -> Row:
-    # `dataset` names its verifier: code runs assertions, code_stdio programs
-    kind, truth = "math", problem.answer
-    if problem.function is not None:
-        kind, truth = "code", as_json([_assertion(problem.function.entry, call) for call in problem.function.calls])
-    elif problem.tests is not None:
-        kind, truth = "code_stdio", as_json(problem.tests)
-    return {"messages": problem.messages, "ground_truth": truth, "dataset": kind, **problem.columns}
-
-
-def _assertion(entry: str, call: FunctionCall) -> str:
-    inside, dot, name = entry.rpartition(".")
-    arguments = ", ".join(map(repr, call.args))
-    return f"assert {inside + '().' if dot else ''}{name}({arguments}) == {call.expected!r}"
+    # `dataset` names the verifier, which is ours
+    return {"messages": problem.messages, "ground_truth": problem.record, "dataset": MARK, **problem.columns}
 
 
 FORMATS: Mapping[str, Callable[[ExportedProblem], Row]] = {
@@ -185,6 +195,11 @@ FORMATS: Mapping[str, Callable[[ExportedProblem], Row]] = {
     "openrlhf": _openrlhf,
     "slime": _slime,
     "open-instruct": _open_instruct,
+    "nemo-gym": _nemo_gym,
+    "skyrl": _skyrl,
+    "roll": _roll,
+    "tinker": _messages,
+    "art": _messages,
 }
 """Names for ``goldilocks export --format``."""
 

@@ -13,7 +13,8 @@ import polars as pl
 
 from curation.prompts import SOLVE
 from curation.prompts.solving import FENCE
-from curation.publish.export_formats.instructions import REWARD_FILE, REWARD_TEXT, instructions
+from curation.publish.export_formats.instructions import instructions
+from curation.publish.export_formats.modules import modules_beside
 from curation.publish.export_formats.needs import CARRIES, Need, needs_of
 from curation.publish.export_formats.rows import FORMATS, TYPES, ExportedProblem, Row, as_json, tests_of
 from curation.records import Domain, PromptRequest, SourceError
@@ -25,7 +26,8 @@ from curation.verify.programs.tables import set_problems
 NEEDED = ("id", "group", "domain", "statement", "answer", "lang", "source", "pass_rate")
 """Columns of a curated set that formats read."""
 
-LINES, ON_DISK = frozenset({"nemo-rl", "openrlhf", "slime"}), frozenset({"areal"})
+LINES = frozenset({"art", "nemo-gym", "nemo-rl", "openrlhf", "roll", "slime", "tinker"})
+ON_DISK = frozenset({"areal"})
 """Formats whose trainers read JSON lines, or a folder that `datasets` saved; the others read parquet."""
 
 
@@ -68,8 +70,9 @@ def export_set(curated: Path, form: str, out: Path) -> ExportResult:
         raise SourceError(f"{curated}: {form} knows the judging of none of its {len(problems)} problems: {why}.")
     file = _write(rows, form, out)
     atomic_write(out / "README.md", instructions(form, curated.absolute().parent.name, str(out)))
-    if form == "verl":
-        atomic_write(out / REWARD_FILE, REWARD_TEXT)
+    for name, text in modules_beside(form).items():
+        (out / name).parent.mkdir(parents=True, exist_ok=True)
+        atomic_write(out / name, text)
     prompt = out / "system_prompt.txt" if form == "nemo-rl" else None
     if prompt is not None:
         atomic_write(prompt, SOLVE.system)

@@ -48,7 +48,7 @@ from curation.verify.programs.problem import (
 from curation.verify.programs.running import run_tests
 from curation.verify.programs.tools import STANDARDS, Program, Runner, Toolbox, Unready
 
-VERSION = "programs-6"
+VERSION = "programs-7"
 """Name and version of the verifier of programs; verdicts are filed under it. Changes when a verdict could."""
 
 Job = tuple[CodeProblem, Submission | Unready]

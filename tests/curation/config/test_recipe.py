@@ -14,6 +14,8 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from curation.config import Band, Pick, ProblemColumns, Recipe, RecordedPolicy, Source, VerifySettings, to_plain
+from flows.run.recipe import load_recipe
+from tests.places import ROOT
 
 POLICY = {"kind": "recorded", "name": "weak@1", "path": "attempts.jsonl", "columns": {"text": "response"}}
 
@@ -72,9 +74,10 @@ def test_every_table_is_strict_and_closed(name: str) -> None:
 def test_the_defaults_are_the_vetted_ones() -> None:
     one = recipe(stage2={"policy": POLICY})
     assert one.stage2 is not None
-    for band, most in ((one.stage1.band, 12), (one.stage2.band, 14)):
-        assert (band.attempts, band.min_correct, band.max_pass_rate * band.attempts) == (16, 1, most)
-        assert (band.wrong_label_share, band.wrong_label_votes, band.least_judged) == (0.5, 3, 8)
+    for band, most in ((one.stage1.band, 24), (one.stage2.band, 28)):
+        assert (band.attempts, band.min_correct, band.max_pass_rate * band.attempts) == (32, 2, most)
+        assert (band.wrong_label_share, band.wrong_label_votes, band.least_judged) == (0.5, 3, 16)
+    assert (one.stage1.sampling.error_rate, one.stage2.sampling.error_rate) == (0.1, 0.1)
     assert (one.seed, one.shard_rows, one.export.size, one.workers) == (0, 2000, None, None)
     assert (one.verify.limit_s, one.statements.clean, one.statements.disabled) == (2.0, True, ())
 
@@ -95,10 +98,10 @@ def test_half_of_the_attempts_must_be_judged(attempts: int, least: int) -> None:
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"min_correct": 13}, "min_correct = 13, but max_pass_rate = 0.75 of attempts = 16 allows at most 12 correct"),
+        ({"min_correct": 25}, "min_correct = 25, but max_pass_rate = 0.75 of attempts = 32 allows at most 24 correct"),
         ({"attempts": 1}, "allows at most 0 correct"),
-        ({"max_pass_rate": 0.06}, "allows at most 0 correct"),
-        ({"min_judged": 17}, "min_judged = 17 is more than attempts = 16"),
+        ({"max_pass_rate": 0.06}, "allows at most 1 correct"),
+        ({"min_judged": 33}, "min_judged = 33 is more than attempts = 32"),
         ({"attempts": 10, "max_pass_rate": 0.3, "min_correct": 4}, "allows at most 3 correct"),
     ],
 )
@@ -108,11 +111,24 @@ def test_an_impossible_band_is_refused(settings: dict[str, Any], said: str) -> N
     assert said in str(caught.value)
 
 
+@pytest.mark.parametrize(("attempts", "least"), [(2, 1), (8, 1), (16, 1), (31, 1), (32, 2), (64, 4)])
+def test_one_attempt_in_sixteen_must_be_correct_where_a_band_names_no_number(attempts: int, least: int) -> None:
+    assert Band(attempts=attempts).min_correct == least
+    assert Band(attempts=attempts, min_correct=0).min_correct == 0
+
+
+def test_the_paper_s_recipes_count_as_the_paper_counts() -> None:
+    for name in ("magistral_math", "magistral_code"):
+        paper = load_recipe(ROOT / "flows" / "recipes" / f"{name}.toml")
+        for stage in filter(None, (paper.stage1, paper.stage2)):
+            assert (stage.band.attempts, stage.band.min_correct, stage.sampling.error_rate) == (16, 1, 0.0)
+
+
 def test_the_narrowest_band_is_possible() -> None:
-    assert Band(min_correct=12).min_correct == 12
+    assert Band(min_correct=24).min_correct == 24
     assert Band(attempts=50, max_pass_rate=0.58, min_correct=29).min_correct == 29  # 28.999999999999996 in floats
     assert Band(attempts=1, max_pass_rate=1.0).attempts == 1
-    assert Band(min_judged=16).least_judged == 16
+    assert Band(min_judged=32).least_judged == 32
 
 
 @pytest.mark.parametrize(
@@ -197,7 +213,7 @@ def test_the_digest_follows_the_settings() -> None:
     assert recipe().digest() == recipe().digest() == recipe(seed=0).digest()
     different = [recipe(), recipe(seed=1), recipe(stage2={"policy": POLICY}), recipe(verify={"limit_s": 2.5})]
     assert len({one.digest() for one in different}) == 4
-    assert Band(attempts=16).digest() == Band().digest() != Band(attempts=17).digest()
+    assert Band(attempts=32).digest() == Band().digest() != Band(attempts=33).digest()
     one, other = {"limit_s": 3, "memory_mb": 512}, {"memory_mb": 512, "limit_s": 3.0}
     assert VerifySettings(**one).digest() == VerifySettings(**other).digest()
 

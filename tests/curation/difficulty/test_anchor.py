@@ -6,12 +6,13 @@ import polars as pl
 import pytest
 
 from curation.config import Band, RefreshSettings
-from curation.difficulty.anchor import anchor_lines, anchored
+from curation.difficulty.anchor import anchor_lines, anchored, observed_changes
 from curation.difficulty.refresh import ROLLOUT_COUNTS, select_anchor, select_uncertain
+from curation.records import DECISION
 from tests.curation.difficulty.simulated import counts_of, simulated
 from tests.curation.difficulty.test_refresh import decisions
 
-BAND, PROBLEMS = Band(), 1500
+BAND, PROBLEMS = Band(attempts=16), 1500
 
 
 def reason_of(correct: int) -> str | None:
@@ -67,7 +68,7 @@ def test_a_policy_with_other_strengths_is_said_and_nothing_follows_from_its_anch
     assert told is not None
     assert not told.calibration.holds
     assert "does not tell what new@1 solves" in anchor_lines(told)[1]
-    assert "so old pass rates count as they are" in anchor_lines(told)[1]
+    assert "so the anchor itself tells which old decisions stand" in anchor_lines(told)[1]
 
 
 def test_an_anchor_on_which_the_verifier_failed_tells_nothing() -> None:
@@ -80,3 +81,27 @@ def test_against_a_policy_that_made_no_attempt_the_strength_is_unknown() -> None
     assert told is not None
     assert told.shift is None
     assert "of unknown strength" in anchor_lines(told)[0]
+
+
+def test_where_the_model_is_refused_the_anchors_own_decisions_say_what_is_judged_again() -> None:
+    """All that was too easy stands; what was never solved comes into the band at every second problem."""
+    old = {"never_solved": (0, 100), "too_easy": (16, 60), None: (6, 40)}
+    rows, judged = [], {}
+    for reason, (correct, number) in old.items():
+        for place in range(number):
+            name = f"{reason} {place:03}"
+            rows.append({"problem": name, "keep": reason is None, "reason": reason, "correct": correct, "judged": 16})
+            if place < number // 2:
+                judged[name] = None if reason == "never_solved" and place % 2 else reason
+    decisions = pl.DataFrame([{**dict.fromkeys(DECISION), **row} for row in rows], schema=DECISION)
+    found = observed_changes(decisions, judged, 0.03)
+    chances = {name: rest for name, *rest in found.sides.iter_rows()}
+    below, inside, above = chances["never_solved 099"]
+    assert (below, inside) == (pytest.approx(0.5, abs=0.03), pytest.approx(0.5, abs=0.03))
+    assert above < 0.02
+    assert chances["too_easy 059"][2] > 0.95
+    assert chances["None 039"][1] > 0.93
+    assert max(1 - chances["too_easy 059"][2], 1 - chances["None 039"][1]) < found.threshold <= 1 - below
+    assert 0 < found.lost <= 0.03
+    assert "judged again that change" in found.sentence
+    assert observed_changes(decisions, judged, 1.0).threshold == 1.0

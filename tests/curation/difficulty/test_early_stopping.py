@@ -114,7 +114,7 @@ def test_failed_verdicts_that_are_judged_later_need_no_further_attempt(name: str
 
 
 def test_a_forecast_waits_for_failed_verdicts() -> None:
-    rule = StoppingRule(Band(), error_rate=0.2)
+    rule = StoppingRule(Band(attempts=16), error_rate=0.2)
     assert rule.should_stop(counted("ccccccc"))
     assert not rule.should_stop(counted("cccccccb"))
     assert rule.should_stop(counted("c" * 13 + "b"))
@@ -136,7 +136,12 @@ SEQUENCES = st.lists(st.sampled_from("cccc1112n2-b"), min_size=16, max_size=16)
 
 
 @settings(max_examples=400, deadline=None)
-@given(letters=SEQUENCES, band=st.sampled_from([Band(), SecondBand(), Band(min_correct=3, max_pass_rate=0.5)]))
+@given(
+    letters=SEQUENCES,
+    band=st.sampled_from(
+        [Band(attempts=16), SecondBand(attempts=16), Band(attempts=16, min_correct=3, max_pass_rate=0.5)]
+    ),
+)
 def test_the_same_at_sixteen_attempts(letters: list[str], band: Band) -> None:
     rule, whole = StoppingRule(band), counted(letters)
     at = rule.decided_after([KINDS[letter] for letter in letters])
@@ -156,12 +161,14 @@ def test_the_same_at_sixteen_attempts(letters: list[str], band: Band) -> None:
 @settings(max_examples=200, deadline=None)
 @given(letters=SEQUENCES, seed=st.integers(0, 9))
 def test_what_lies_behind_the_stop_counts_for_nothing(letters: list[str], seed: int) -> None:
-    rule = StoppingRule(Band())
+    rule = StoppingRule(Band(attempts=16))
     stop = rule.stopping_point([KINDS[letter] for letter in letters])
     tail = letters[stop.requested :]
     random.Random(seed).shuffle(tail)
     assert rule.stopping_point([KINDS[letter] for letter in [*letters[: stop.requested], *tail]]) == stop
-    assert StoppingRule(Band()).stopping_point([KINDS[letter] for letter in letters[: stop.requested]]) == stop
+    assert (
+        StoppingRule(Band(attempts=16)).stopping_point([KINDS[letter] for letter in letters[: stop.requested]]) == stop
+    )
 
 
 @pytest.mark.parametrize(
@@ -180,7 +187,7 @@ def test_what_lies_behind_the_stop_counts_for_nothing(letters: list[str], seed: 
     ],
 )
 def test_where_problems_stop_at_the_default_band(letters: str, at: int | None) -> None:
-    assert StoppingRule(Band()).decided_after(seen(letters)) == at
+    assert StoppingRule(Band(attempts=16)).decided_after(seen(letters)) == at
 
 
 @pytest.mark.parametrize("name", BANDS)
@@ -226,7 +233,7 @@ def test_the_pass_rate_is_unbiased_by_enumeration(name: str, error_rate: float, 
 
 
 def test_the_pass_rate_is_unbiased_in_simulation_and_the_share_of_correct_is_not() -> None:
-    rule, draw = StoppingRule(Band()), random.Random(7)
+    rule, draw = StoppingRule(Band(attempts=16)), random.Random(7)
     for p in (0.1, 0.5, 0.8):
         runs = [
             rule.stopping_point(seen("".join(draw.choices("c12n", [p, (1 - p) / 2, (1 - p) / 4, (1 - p) / 4], k=16))))
@@ -237,23 +244,23 @@ def test_the_pass_rate_is_unbiased_in_simulation_and_the_share_of_correct_is_not
 
 
 def test_without_a_stop_the_estimate_is_the_share_of_correct() -> None:
-    rule = StoppingRule(Band(), early_stopping=False)
+    rule = StoppingRule(Band(attempts=16), early_stopping=False)
     for letters in ("ccnn", "cbn1cb12", "b" * 5 + "c", "1" * 16):
         correct, judged = letters.count("c"), sum(letter != "b" for letter in letters)
         assert rule.unbiased_pass_rate(seen(letters)) == pytest.approx(correct / judged)
     assert rule.unbiased_pass_rate(seen("bb")) is None
     assert rule.decided_after(seen("c" * 15)) is None
     # orders that cannot stop early either: two attempts settle nothing at the default band
-    assert StoppingRule(Band()).unbiased_pass_rate(seen("cbn1")) == pytest.approx(1 / 3)
+    assert StoppingRule(Band(attempts=16)).unbiased_pass_rate(seen("cbn1")) == pytest.approx(1 / 3)
 
 
 def test_the_forecast_stops_earlier() -> None:
-    rule = StoppingRule(Band(), error_rate=0.05)
+    rule = StoppingRule(Band(attempts=16), error_rate=0.05)
     now = counted("cccccccc")
     reason, chance = rule.likely_decision(now)
     assert reason == "too_easy"
     assert 0.9 < chance < 1
-    early, exact = rule.decided_after(seen("c" * 16)), StoppingRule(Band()).decided_after(seen("c" * 16))
+    early, exact = rule.decided_after(seen("c" * 16)), StoppingRule(Band(attempts=16)).decided_after(seen("c" * 16))
     assert early is not None
     assert exact is not None
     assert early < exact
@@ -280,7 +287,7 @@ def test_the_interval_at_the_stop_nearly_always_holds_the_estimate() -> None:
     ]
     names = {"problem": pl.String, "index": pl.Int32, "outcome": pl.String, "answer_class": pl.Int32}
     frame = pl.DataFrame(rows, schema=names, orient="row").with_columns(answer=pl.lit("x"))
-    found = pass_rates(pl.Series(list(letters)), frame, "m@1", StoppingRule(Band()))
+    found = pass_rates(pl.Series(list(letters)), frame, "m@1", StoppingRule(Band(attempts=16)))
     assert found["skipped"].sum() > 0
     # the estimate lies outside only where the stop itself is a late correct answer: no order begins with it
     outside = found.filter(~pl.col("pass_rate").is_between(pl.col("low") - 1e-9, pl.col("high") + 1e-9))

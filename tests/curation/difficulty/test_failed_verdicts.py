@@ -15,7 +15,7 @@ from curation.records import Outcome
 from curation.verify.math_judge import Verdict
 from tests.curation.difficulty.attempt_letters import rates_of, verdicts
 
-STAGE1, STAGE2 = Band(), SecondBand()
+STAGE1, STAGE2 = Band(attempts=16), SecondBand(attempts=16)
 
 
 def counts_of(correct: int, top_wrong: int, others: int, failed: int) -> OutcomeCounts:
@@ -24,7 +24,9 @@ def counts_of(correct: int, top_wrong: int, others: int, failed: int) -> Outcome
     return OutcomeCounts(correct, max(top_wrong, min(1, others)), total - failed, total, total)
 
 
-@pytest.mark.parametrize("band", [STAGE1, STAGE2, Band(min_correct=3, max_pass_rate=0.5), Band(min_judged=2)])
+@pytest.mark.parametrize(
+    "band", [STAGE1, STAGE2, Band(attempts=16, min_correct=3, max_pass_rate=0.5), Band(attempts=16, min_judged=2)]
+)
 def test_every_completion_of_the_failed_verdicts_decides_alike_or_the_verifier_has_failed(band: Band) -> None:
     """Over all (correct, rival, wrong, failed) of 16: against every way in which the failed ones can turn out."""
     n = band.attempts
@@ -51,7 +53,7 @@ def test_every_completion_of_the_failed_verdicts_decides_alike_or_the_verifier_h
         assert rule.reason(now.correct, now.top_wrong, now.judged, now.attempts) == reason
 
 
-@pytest.mark.parametrize("band", [STAGE1, Band(min_judged=2)])
+@pytest.mark.parametrize("band", [STAGE1, Band(attempts=16, min_judged=2)])
 def test_that_failed_verdicts_share_an_answer_decides_nothing_more(band: Band) -> None:
     """One comparison serves all attempts with one answer; told of it, the rule would say the same.
 

@@ -83,7 +83,7 @@ def test_what_is_expected_of_a_prior_is_what_its_problems_come_to(prior: Prior, 
 
 
 def test_a_rule_given_priors_stops_each_problem_by_its_own() -> None:
-    rule = StoppingRule(Band(), error_rate=0.1)
+    rule = StoppingRule(Band(attempts=16), error_rate=0.1)
     hard, sure = ProblemPrior(Prior(0.1, 20.0, 0.2, 5.0), 0.1), ProblemPrior(Prior(), 0.0)
     given = rule.given({"hard": hard, "sure": sure})
     none_correct = [(Outcome.WRONG, place + 1) for place in range(16)]
@@ -91,8 +91,14 @@ def test_a_rule_given_priors_stops_each_problem_by_its_own() -> None:
     assert [given.of(name).decided_after(none_correct) for name in ("hard", "other", "sure")] == [2, 13, 16]
     assert given.of("hard") is given.of("hard")
     assert given.foresees
-    assert not StoppingRule(Band()).given({"sure": sure}).foresees
-    assert StoppingRule(Band(), early_stopping=False).given({"hard": hard}).of("hard").decided_after(none_correct) == 16
+    assert not StoppingRule(Band(attempts=16)).given({"sure": sure}).foresees
+    assert (
+        StoppingRule(Band(attempts=16), early_stopping=False)
+        .given({"hard": hard})
+        .of("hard")
+        .decided_after(none_correct)
+        == 16
+    )
 
 
 def test_the_pass_rate_stays_unbiased_under_a_prior() -> None:

@@ -19,7 +19,8 @@ from curation.difficulty.llm_judge import (
     doubtful_comparisons,
     read_vote,
 )
-from curation.difficulty.sampling import Sampler, SamplingRequest
+from curation.difficulty.open_problems import SamplingRequest
+from curation.difficulty.sampling import Sampler
 from curation.records import ATTEMPT, VERDICT, Completion, Outcome, PromptRequest
 from curation.storage.attempts import AttemptStore
 from curation.verify.math_judge import MathJudge

@@ -17,7 +17,7 @@ from curation.difficulty.pass_rates import decide, disagreements_with_labels, pa
 from curation.records import ATTEMPT, DECISION, PASS_RATE, DropReason, Outcome
 from tests.curation.difficulty.attempt_letters import verdicts
 
-STAGE1, STAGE2 = Band(), SecondBand()
+STAGE1, STAGE2 = Band(attempts=16), SecondBand(attempts=16)
 
 
 def rates(**attempts: str) -> pl.DataFrame:
@@ -117,7 +117,12 @@ def test_the_interval_is_wide_enough_for_every_outcome_of_the_failed_verdicts() 
         (Band(attempts=10, max_pass_rate=0.7), 10, 1, 7),
         (Band(attempts=10, max_pass_rate=0.3, min_correct=3), 10, 3, 3),
         (Band(attempts=3, max_pass_rate=1 / 3), 3, 1, 1),
-        (Band(attempts=50, max_pass_rate=0.58), 50, 1, 29),  # 0.58 * 50 is 28.999999999999996 in floating point
+        (
+            Band(attempts=50, max_pass_rate=0.58, min_correct=1),
+            50,
+            1,
+            29,
+        ),  # 0.58 * 50 is 28.999999999999996 in floating point
         (Band(attempts=4, min_correct=0, max_pass_rate=0.5), 4, 0, 2),
         (Band(attempts=1, max_pass_rate=1.0), 1, 1, 1),
     ],

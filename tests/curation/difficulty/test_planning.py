@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from curation.difficulty.planning import CostRates, PilotProblem, plan_stage, read_plan
+from curation.difficulty.planning import CostRates, ForeseenSampling, PilotProblem, plan_stage, read_plan
 
 
 def test_means_are_scaled_and_turned_into_hours_and_money() -> None:
@@ -39,6 +39,22 @@ def test_without_a_speed_or_a_price_none_is_made_up() -> None:
     assert plan.expected.hours is None
     assert plan.expected.price is None
     assert plan.expected.attempts.low == plan.expected.attempts.high == 160
+
+
+def test_what_is_foreseen_of_each_problem_scales_the_pilot_and_makes_the_plan_surer() -> None:
+    draw = random.Random(5)
+    expected = [draw.choice((2.0, 12.0)) for _ in range(400)]
+    took = [round(1.5 * one + draw.uniform(-1, 1)) for one in expected]  # the model is too low by a third
+    known = [PilotProblem(one, 100 * one) for one in took[:40]]
+    foreseen = ForeseenSampling(40, tuple(known), tuple(expected[:40]), sum(expected[40:]), "the model is used")
+    plan = plan_stage("s", "m@1", 400, 32, known, CostRates(price_out=1.0), foreseen=foreseen)
+    plain = plan_stage("s", "m@1", 400, 32, known, CostRates()).expected.attempts
+    attempts = plan.expected.attempts
+    assert attempts.low < sum(took) < attempts.high
+    assert attempts.high - attempts.low < 0.5 * (plain.high - plain.low)
+    assert plan.expected.tokens.mean == pytest.approx(100 * attempts.mean)
+    assert plan.without_early_stopping.attempts.mean == 400 * 32
+    assert read_plan(json.loads(json.dumps(plan.row()))) == plan
 
 
 def test_the_interval_holds_the_truth_about_as_often_as_it_says() -> None:

@@ -24,7 +24,7 @@ from curation.difficulty.priors import (
 from curation.records import PROBLEM, GoldilocksError, Outcome
 from tests.curation.difficulty.simulated import COUNTS, simulated, simulated_rates
 
-BAND, EXACT = Band(), StoppingRule(Band())
+BAND, EXACT = Band(attempts=16), StoppingRule(Band(attempts=16))
 
 
 def attempts_at(rates: Sequence[float], seed: int) -> dict[str, list[AttemptOutcome]]:

@@ -19,7 +19,7 @@ from curation.difficulty.refresh import (
 )
 from curation.records import DECISION
 
-BAND = Band()
+BAND = Band(attempts=16)
 ALL = RefreshSettings()
 NONE = RefreshSettings(probe_share=0.0, retry_share=0.0)
 

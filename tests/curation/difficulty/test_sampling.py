@@ -9,9 +9,11 @@ import pytest
 
 from curation.config import Band
 from curation.difficulty.early_stopping import StoppingRule
+from curation.difficulty.open_problems import SampledProblem, SamplingRequest
 from curation.difficulty.progress import SamplingProgress
-from curation.difficulty.sampling import SampledProblem, Sampler, SamplingRequest
-from curation.records import Completion, Domain, Outcome, PolicyError, PromptRequest
+from curation.difficulty.sampling import Sampler
+from curation.policies.failure_budget import FailureBudget
+from curation.records import Completion, Domain, Outcome, PolicyError, PromptRequest, RequestRefused
 from curation.storage.attempts import AttemptStore
 from curation.verify.math_judge import JudgeTask, MathJudge, Response
 from tests.curation.drawn import KEY, Drawn, decisions, problems, sample
@@ -19,7 +21,7 @@ from tests.curation.drawn import KEY, Drawn, decisions, problems, sample
 
 @pytest.mark.parametrize("ahead", [False, True])
 def test_with_early_stopping_or_without_the_decisions_are_the_same(tmp_path: Path, ahead: bool) -> None:
-    full, short = StoppingRule(Band(), early_stopping=False), StoppingRule(Band())
+    full, short = StoppingRule(Band(attempts=16), early_stopping=False), StoppingRule(Band(attempts=16))
     everything, sampler = sample(Drawn(), tmp_path / "full", full, problems())
     assert sampler.progress.attempts == 40 * 16
     policy = Drawn(0.3 if ahead else 0.002, in_flight=500 if ahead else 64)
@@ -48,7 +50,7 @@ def test_requests_stay_in_flight_and_memory_is_bounded(tmp_path: Path) -> None:
 
     store = AttemptStore(tmp_path, KEY)
     with MathJudge(1) as judge:
-        sampler = Sampler(policy, store, judge, StoppingRule(Band()), open_problems=4)
+        sampler = Sampler(policy, store, judge, StoppingRule(Band(attempts=16)), open_problems=4)
 
         async def run() -> int:
             most = 0
@@ -66,14 +68,14 @@ def test_requests_stay_in_flight_and_memory_is_bounded(tmp_path: Path) -> None:
 
 
 def test_what_is_in_the_store_is_not_asked_again(tmp_path: Path) -> None:
-    rule = StoppingRule(Band())
+    rule = StoppingRule(Band(attempts=16))
     first, _ = sample(Drawn(), tmp_path, rule, problems(10))
     policy = Drawn()
     again, _ = sample(policy, tmp_path, rule, problems(10))
     assert policy.asked == []
     assert again == [SampledProblem(one.problem, one.reference, one.verdicts, one.is_decided, 0, 0) for one in first]
     # a wider rule asks for what is missing, and for nothing else
-    more, _ = sample(policy, tmp_path, StoppingRule(Band(), early_stopping=False), problems(10))
+    more, _ = sample(policy, tmp_path, StoppingRule(Band(attempts=16), early_stopping=False), problems(10))
     assert len(policy.asked) == 160 - sum(len(one.verdicts) for one in first)
     assert all(len(one.verdicts) == 16 for one in more)
 
@@ -87,7 +89,7 @@ class InCentimetres(Drawn):
 
 def test_the_statement_counts(tmp_path: Path) -> None:
     metres = PromptRequest("p00", "How many metres is it long?", Domain.MATH, "en")
-    (sampled,), _ = sample(InCentimetres(), tmp_path, StoppingRule(Band(), early_stopping=False), [metres])
+    (sampled,), _ = sample(InCentimetres(), tmp_path, StoppingRule(Band(attempts=16), early_stopping=False), [metres])
     outcomes = {index % 2: verdict.outcome for index, verdict in sampled.verdicts.items()}
     assert outcomes == {0: Outcome.CORRECT, 1: Outcome.WRONG}
 
@@ -104,13 +106,13 @@ class Broken(Drawn):
 def test_a_policy_that_fails_loses_nothing_that_was_finished(tmp_path: Path) -> None:
     policy = Broken(0.001)
     with pytest.raises(PolicyError, match="the engine is gone"):
-        sample(policy, tmp_path, StoppingRule(Band()), problems())
+        sample(policy, tmp_path, StoppingRule(Band(attempts=16)), problems())
     store = AttemptStore(tmp_path, KEY)
     held = set(store.read([one.id for one in problems()]).select("problem", "index").rows())
     store.close()
     assert len(held) >= 50 - policy.in_flight
     rest = Drawn()
-    sample(rest, tmp_path, StoppingRule(Band()), problems())
+    sample(rest, tmp_path, StoppingRule(Band(attempts=16)), problems())
     assert not held & set(rest.asked)
 
 
@@ -127,15 +129,15 @@ class Short(Drawn):
 def test_attempts_that_cannot_be_had(tmp_path: Path, instant: bool) -> None:
     policy = Short()
     policy.instant = instant
-    sampled, sampler = sample(policy, tmp_path, StoppingRule(Band()), problems(5))
+    sampled, sampler = sample(policy, tmp_path, StoppingRule(Band(attempts=16)), problems(5))
     assert [sorted(one.verdicts) for one in sampled] == [[0, 1, 2, 3, 4]] * 5
-    assert decisions(sampled, StoppingRule(Band()))["reason"].to_list() == ["too_few_attempts"] * 5
+    assert decisions(sampled, StoppingRule(Band(attempts=16)))["reason"].to_list() == ["too_few_attempts"] * 5
     assert sampler.progress.dropped == {"too_few_attempts": 5}
 
 
 def test_an_older_rule_that_stopped_too_early_is_told_from_a_decision(tmp_path: Path) -> None:
-    sampled, _ = sample(Drawn(), tmp_path, StoppingRule(Band()), problems())
-    wide = StoppingRule(Band(max_pass_rate=0.9))
+    sampled, _ = sample(Drawn(), tmp_path, StoppingRule(Band(attempts=16)), problems())
+    wide = StoppingRule(Band(attempts=16, max_pass_rate=0.9))
     found = decisions(sampled, wide)
     unsettled = found.filter(found["skipped"].is_null())
     assert 0 < unsettled.height < 40
@@ -175,7 +177,7 @@ class Summing(Drawn):
 
 
 def test_an_answer_on_which_the_verifier_fails_is_compared_once_and_never_ends_the_sampling(tmp_path: Path) -> None:
-    rule = StoppingRule(Band())
+    rule = StoppingRule(Band(attempts=16))
     policy, (problem,) = Summing(), problems(1)
     store = AttemptStore(tmp_path, KEY)
     with MathJudge(1, limit_s=0.01) as judge:
@@ -190,3 +192,52 @@ def test_an_answer_on_which_the_verifier_fails_is_compared_once_and_never_ends_t
     assert [sampled.verdicts[index].outcome.value for index in range(16)] == ["wrong", "timeout"] * 8
     assert decisions([sampled], rule)["reason"].to_list() == ["verifier_failed"]
     assert sampler.progress.dropped == {"verifier_failed": 1}
+
+
+class Refusing(Drawn):
+    """Refuses one attempt at every fifth problem, whenever it is asked."""
+
+    async def answer(self, problem: PromptRequest, index: int) -> Completion | None:
+        completion = await super().answer(problem, index)
+        if int(problem.id[1:]) % 5 == 2 and index == 3:
+            raise RequestRefused("400", f"the server refuses {problem.id}")
+        return completion
+
+
+def test_refused_problems_end_alike_however_quick_their_attempts_are(tmp_path: Path) -> None:
+    rule, budget = StoppingRule(Band()), FailureBudget(1.0, 40, "max_failed")
+    whole, _ = sample(Drawn(), tmp_path / "whole", rule, problems())
+    found = []
+    for name, policy, ahead in [
+        ("slow", Refusing(0.002, in_flight=4), False),
+        ("quick", Refusing(0.001, in_flight=64), False),
+        ("ahead", Refusing(0.02, in_flight=500), True),
+    ]:
+        sampled, sampler = sample(policy, tmp_path / name, rule, problems(), ahead=ahead, budget=budget)
+        found.append([(one.problem, one.verdicts, one.is_decided, str(one.refused)) for one in sampled])
+        refused = [one for one in sampled if one.refused is not None]
+        assert {one.problem for one in refused} <= {f"p{number:02}" for number in range(2, 40, 5)}
+        assert sampler.progress.dropped["sampling_failed"] == len(refused) > 4
+        assert all(one.refused and one.refused[0] == 3 and set(one.verdicts) == {0, 1, 2} for one in refused)
+    assert found[0] == found[1] == found[2]
+    for one, undisturbed in zip(sampled, whole, strict=True):  # who stops before the refused attempt is not touched
+        assert one.refused is not None or one.verdicts == undisturbed.verdicts
+    store = AttemptStore(tmp_path / "slow", KEY)
+    assert set(store.refusals()["problem"]) == {one.problem for one in refused}
+    store.close()
+    again, _ = sample(Drawn(), tmp_path / "slow", rule, problems())
+    assert [(one.verdicts, one.is_decided, one.refused) for one in again] == [
+        (one.verdicts, one.is_decided, None) for one in whole
+    ]
+    store = AttemptStore(tmp_path / "slow", KEY)
+    assert store.refusals().is_empty()  # all of them have been made since
+    store.close()
+
+
+def test_without_a_budget_a_refusal_ends_sampling_and_loses_nothing(tmp_path: Path) -> None:
+    with pytest.raises(PolicyError, match="problems were refused"):
+        sample(Refusing(0.001), tmp_path, StoppingRule(Band()), problems())
+    store = AttemptStore(tmp_path, KEY)
+    assert store.height > 0
+    assert store.refusals().height >= 1
+    store.close()

@@ -10,7 +10,8 @@ import pytest
 
 from curation.config import Band
 from curation.difficulty.early_stopping import StoppingRule
-from curation.difficulty.sampling import Sampler, SamplingRequest
+from curation.difficulty.open_problems import SamplingRequest
+from curation.difficulty.sampling import Sampler
 from curation.difficulty.sampling_tables import stored_answers
 from curation.difficulty.unanswered import MIN_RESPONSES, ResponseTally, UselessResponses
 from curation.records import Completion, PromptRequest
@@ -45,7 +46,7 @@ def sample(policy: Drawn, folder: Path, count: int = 40) -> list[tuple[UselessRe
         def hear(responses: UselessResponses) -> None:
             said.append((responses, sampler.progress.attempts))
 
-        sampler = Sampler(policy, store, judge, StoppingRule(Band()), alarm=hear)
+        sampler = Sampler(policy, store, judge, StoppingRule(Band(attempts=16)), alarm=hear)
 
         async def run() -> None:
             async for _ in sampler.run(SamplingRequest(one, "7", stored_answers=held.get(one.id, {})) for one in asked):

@@ -5,8 +5,10 @@
 The plan is a list of words, one a request, then `ok` for ever: `ok`, `slow`, a status such as `429` or `500`, `hang`,
 `drop` (the connection breaks), `die`, `long` (the prompt is too long), `garbage`. Models named `raw` and
 `processed` give token ids, and log-probabilities from before and after top-p. Each event is a line of the journal.
-What it answers is the prompt behind the seed, or what the file SAYS holds: a JSON list of lists, words and a text; the
-first whose words all stand in the prompt is said.
+What it answers is the prompt behind the seed, or what the file SAYS holds now: a JSON list of lists, words and a text;
+the first whose words all stand in the prompt is said. A number in the place of the text is a status, which refuses;
+HANG never answers; FILTERED ends by a content filter. Where ``n`` samples are asked for, sample i is said under the
+seed plus i, and where token ids are, each letter is one.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 JOURNAL, MODEL, PLAN, KEY = sys.argv[1:5]
-SAYS = json.loads(Path(sys.argv[5]).read_text(encoding="utf-8")) if len(sys.argv) > 5 else []
+SAYS = Path(sys.argv[5]) if len(sys.argv) > 5 else None
 words = itertools.chain(PLAN.split(), itertools.repeat("ok"))
 lock = threading.Lock()
 
@@ -67,7 +69,7 @@ class Handler(BaseHTTPRequestHandler):
         note("asked", asked["seed"])
         if word == "slow":
             time.sleep(0.05)
-        if word == "hang":
+        if word == "hang" or text_for(asked) == "HANG":
             select.select([self.connection], [], [])  # readable once the client has gone
             note("closed", asked["seed"])
             self.close_connection = True
@@ -81,15 +83,31 @@ class Handler(BaseHTTPRequestHandler):
             self.reply(400, {"error": {"message": "This model's maximum context length is 8 tokens."}})
         elif word.isdigit():
             self.reply(int(word), {"error": {"message": "not now"}}, Retry_After="0")
+        elif isinstance(text := text_for(asked), int):
+            self.reply(text, {"error": {"message": "the prompt is poisoned"}}, Retry_After="0")
         else:
             note("answered", asked["seed"])
-            self.reply(200, completion(asked))
+            self.reply(200, completion(asked, text))
 
 
-def completion(asked: dict[str, Any]) -> dict[str, Any]:
+def text_for(asked: dict[str, Any]) -> str | int:
     prompt = asked["prompt"] if "prompt" in asked else asked["messages"][-1]["content"]
-    text = next((said for *words, said in SAYS if all(word in prompt for word in words)), f"{asked['seed']} {prompt}")
-    choice: dict[str, Any] = {"finish_reason": "stop", "index": 0}
+    says = json.loads(SAYS.read_text(encoding="utf-8")) if SAYS is not None else []
+    return next((said for *words, said in says if all(word in prompt for word in words)), f"{asked['seed']} {prompt}")
+
+
+def completion(asked: dict[str, Any], text: str) -> dict[str, Any]:
+    if asked.get("return_token_ids") and MODEL not in ("raw", "processed"):
+        samples = [
+            {**asked, "seed": asked["seed"] + index, "return_token_ids": False} for index in range(asked.get("n", 1))
+        ]
+        answers = [completion(one, str(text_for(one))) for one in samples]
+        choices = [{**answer["choices"][0], "index": index} for index, answer in enumerate(answers)]
+        for choice, answer in zip(choices, answers, strict=True):
+            choice["token_ids"] = list(range(answer["usage"]["completion_tokens"]))
+        tokens = sum(answer["usage"]["completion_tokens"] for answer in answers)
+        return {"choices": choices[::-1], "usage": {"completion_tokens": tokens, "prompt_tokens": 3}}
+    choice: dict[str, Any] = {"finish_reason": "content_filter" if text == "FILTERED" else "stop", "index": 0}
     if "prompt" in asked:
         choice["text"] = text
     else:

@@ -17,11 +17,11 @@ import pytest
 from curation.config import Decoding, EndpointPolicy
 from curation.policies.endpoint import Endpoint
 from curation.policies.seeds import seed_of
-from curation.records import Completion, PolicyError
+from curation.records import Completion, PolicyError, RequestRefused
 from tests.curation.policies.conftest import asked
 from tests.waiting import until
 
-pytest.importorskip("httpx")
+pytest.importorskip("aiohttp")
 STAND_IN = Path(__file__).with_name("stand_in.py")
 
 
@@ -89,7 +89,7 @@ def inside(one: EndpointPolicy, work: Callable[[Endpoint], Awaitable[Any]]) -> A
     return asyncio.run(run())
 
 
-async def answer_all(policy: Endpoint, count: int) -> list[Completion | None]:
+async def answer_all(policy: Endpoint, count: int) -> list[Completion]:
     return await asyncio.gather(*[policy.answer(asked(n), 0) for n in range(count)])
 
 
@@ -97,8 +97,8 @@ def seeds(count: int) -> list[int]:
     return [seed_of(3, asked(n).id, 0) for n in range(count)]
 
 
-def texts(answers: list[Completion | None]) -> list[str | None]:
-    return [answered.text if answered is not None else None for answered in answers]
+def texts(answers: list[Completion]) -> list[str | None]:
+    return [answered.text for answered in answers]
 
 
 def test_servers_are_asked_for_tags_that_may_be_special_tokens() -> None:
@@ -141,7 +141,7 @@ def test_a_server_that_hangs_is_given_up_for_another(start: Start) -> None:
 def test_requests_of_a_dead_server_move_and_it_is_taken_back(start: Start) -> None:
     first, second = start("slow " * 5 + "die"), start("slow " * 200)
 
-    async def work(policy: Endpoint) -> list[Completion | None]:
+    async def work(policy: Endpoint) -> list[Completion]:
         answers = await answer_all(policy, 40)
         assert [server.alive for server in policy.servers.all] == [False, True]
         first.stop()
@@ -175,24 +175,26 @@ def test_cancelling_closes_the_request(start: Start) -> None:
 
 
 def test_a_prompt_that_is_too_long_gets_no_attempt(start: Start) -> None:
-    async def work(policy: Endpoint) -> int:
-        first, again = await policy.answer(asked(), 0), await policy.answer(asked(), 1)
-        assert first is again is None
+    async def work(policy: Endpoint) -> None:
+        for index in range(2):
+            with pytest.raises(RequestRefused, match="maximum context length is 8 tokens") as caught:
+                await policy.answer(asked(), index)
+            assert caught.value.kind == "too_long"
         assert await policy.answer(asked(1), 0) is not None
-        return policy.too_long
 
     server = start("long")
-    assert inside(settings(server), work) == 2
+    inside(settings(server), work)
     assert len(server.seeds("asked")) == 2  # what is known to be too long is not asked again
 
 
 def test_a_server_that_cuts_the_room_silently_is_seen_through(start: Start) -> None:
-    async def work(policy: Endpoint) -> list[Completion | None]:
+    async def work(policy: Endpoint) -> list[Completion]:
         return [await policy.answer(asked(n), 0) for n in range(2)]
 
     tight = {"decoding": Decoding(seed=3, max_tokens=98)}  # the stand-in counts 3 prompt tokens
-    assert inside(settings(start(model="m:100"), **tight), work) == [None, None]
-    assert None not in inside(settings(start(model="m:101"), **tight), work)
+    with pytest.raises(RequestRefused, match="a prompt of 3 tokens leaves no room"):
+        inside(settings(start(model="m:100"), **tight), work)
+    assert len(inside(settings(start(model="m:101"), **tight), work)) == 2
     with pytest.raises(PolicyError, match="leaves no room for a prompt in its context of 98 tokens"):
         inside(settings(start(model="m:98"), **tight), work)
 
@@ -232,7 +234,7 @@ def test_all_servers_dead_names_each(start: Start) -> None:
     for server in servers:
         server.stop()
     said = refusal(settings(*servers))
-    assert all(f"{server.url}: ConnectError" in said for server in servers)
+    assert all(f"{server.url}: cannot be reached" in said for server in servers)
     dying = [start("die"), start("die")]
     said = refusal(settings(*dying, give_up_s=0.3), count=4)
     assert "no server has answered for 0.3 s" in said
@@ -243,6 +245,79 @@ def test_retries_end(start: Start) -> None:
     server = start("500 " * 10)
     assert "failed 3 times, last at" in refusal(settings(server, retries=2))
     assert len(server.seeds("asked")) == 3
+
+
+@pytest.mark.parametrize(
+    ("plan", "kind"),
+    [("400", "400"), ("422", "422"), ("500", "500"), ("503", "503"), ("garbage", "unusable"), ("drop", "no_answer")],
+)
+def test_what_living_servers_do_not_answer_is_refused(start: Start, plan: str, kind: str) -> None:
+    """Both servers are asked where another try may do, and others' requests go on."""
+    servers = [start(f"{plan} " * 2), start(f"{plan} " * 2)]
+
+    async def work(policy: Endpoint) -> None:
+        with pytest.raises(RequestRefused) as refused:
+            await policy.answer(asked(), 0)
+        assert refused.value.kind == kind
+        asked_of = [len(server.seeds("asked")) for server in servers]
+        assert sorted(asked_of) == ([0, 1] if plan.startswith("4") else [1, 2])
+
+    inside(settings(*servers, retries=2, give_up_s=300.0), work)
+
+
+@pytest.mark.parametrize("plan", ["401", "403", "404", "429 " * 5])
+def test_keys_models_and_busy_servers_are_no_refusals_of_a_prompt(start: Start, plan: str) -> None:
+    with pytest.raises(PolicyError) as ended:
+        inside(settings(start(plan), retries=2), lambda policy: answer_all(policy, 1))
+    assert not isinstance(ended.value, RequestRefused)
+
+
+def test_an_answer_that_a_content_filter_ends_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "says.json").write_text('[["2 + 2", "FILTERED"]]')
+    server = StandIn(tmp_path / "journal.jsonl", says=tmp_path / "says.json")
+    try:
+        with pytest.raises(RequestRefused, match="content filter") as refused:
+            inside(settings(server), lambda policy: answer_all(policy, 1))
+        assert refused.value.kind == "content_filter"
+    finally:
+        server.stop()
+
+
+def test_samples_of_one_request_are_those_of_requests_of_their_own(start: Start) -> None:
+    async def attempts(policy: Endpoint) -> list[Completion]:
+        return await asyncio.gather(*(policy.answer(asked(number), index) for number in range(3) for index in range(8)))
+
+    async def one_by_one(policy: Endpoint) -> list[Completion]:
+        return [await policy.answer(asked(number), index) for number in range(3) for index in range(8)]
+
+    server = start()
+    grouped = settings(server, samples_per_request=5)
+    together = inside(grouped, attempts)
+    assert len(server.seeds("asked")) == 6
+    assert inside(grouped, one_by_one) == together
+    assert len({completion.text for completion in together}) == 24
+    assert all(completion.tokens == len(completion.text or "") for completion in together)
+    assert Endpoint(grouped, Path()).key == Endpoint(settings(server, samples_per_request=2), Path()).key
+    assert Endpoint(grouped, Path()).key != Endpoint(settings(server), Path()).key
+
+
+def test_a_straggler_is_asked_of_another_server_with_the_same_seed(tmp_path: Path, start: Start) -> None:
+    (tmp_path / "says.json").write_text('[["stuck", "HANG"]]')
+    stuck, well = StandIn(tmp_path / "stuck.jsonl", says=tmp_path / "says.json"), start()
+
+    async def work(policy: Endpoint) -> list[Completion]:
+        for _ in range(5):
+            await answer_all(policy, 40)
+        answers = [await policy.answer(asked(900 + number, "stuck or not"), 0) for number in range(4)]
+        assert 1 <= policy.hedged <= 4
+        assert [server.outstanding for server in policy.servers.all] == [0, 0]
+        return answers
+
+    try:
+        answers = inside(settings(stuck, well, request_s=600.0), work)
+    finally:
+        stuck.stop()
+    assert texts(answers) == [f"{seed_of(3, asked(900 + number).id, 0)} stuck or not" for number in range(4)]
 
 
 def test_token_ids_that_a_server_does_not_give_are_missed(start: Start) -> None:

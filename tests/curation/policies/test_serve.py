@@ -9,7 +9,7 @@ import pytest
 
 from curation.config import Decoding, EndpointPolicy
 from curation.policies.endpoint import Endpoint
-from curation.records import Completion, PolicyError
+from curation.records import Completion, PolicyError, RequestRefused
 from tests.curation.policies.conftest import asked
 from tests.vllm_servers import VllmServers
 
@@ -45,8 +45,9 @@ def test_a_server_killed_in_the_middle_costs_no_attempt(vllm_servers: VllmServer
             await asyncio.gather(*[ask(policy, n, index) for n in range(PROBLEMS) for index in range(ATTEMPTS)])
             assert [server.alive for server in policy.servers.all] == [False, True]
             for n, letters in enumerate((60, 240, 300), 100):  # of 256; vLLM itself would cut max_tokens, or refuse
-                assert await policy.answer(asked(n, "x" * letters), 0) is None
-            assert policy.too_long == 3
+                with pytest.raises(RequestRefused) as refused:
+                    await policy.answer(asked(n, "x" * letters), 0)
+                assert refused.value.kind == "too_long"
             return await policy.answer(asked(0), 0)
 
     again = asyncio.run(run())
@@ -61,3 +62,27 @@ def test_a_server_killed_in_the_middle_costs_no_attempt(vllm_servers: VllmServer
     other = settings.model_copy(update={"model": "another", "urls": settings.urls[1:]})
     with pytest.raises(PolicyError, match="holds no model 'another', but tiny"):
         asyncio.run(Endpoint(other, Path()).__aenter__())
+
+
+def test_samples_of_one_request_are_those_of_requests_of_their_own(vllm_servers: VllmServers) -> None:
+    """The contract of `samples_per_request`: sample i of a request with seed s is that of a request with seed s + i."""
+    settings = EndpointPolicy(
+        kind="endpoint",
+        model="tiny",
+        revision="1",
+        urls=(vllm_servers.one().url,),
+        prompt="plain",
+        keep_tokens=True,
+        samples_per_request=8,
+        decoding=Decoding(temperature=1.0, max_tokens=40, seed=5),
+    )
+
+    async def drawn() -> tuple[list[Completion], list[Completion]]:
+        async with Endpoint(settings, Path()) as policy:
+            together = await asyncio.gather(*(policy.answer(asked(), index) for index in range(8)))
+            return list(together), [await policy.answer(asked(), index) for index in range(8)]
+
+    together, alone = asyncio.run(drawn())
+    assert [one.token_ids for one in together] == [one.token_ids for one in alone]
+    assert [one.tokens for one in together] == [one.tokens for one in alone]
+    assert len({one.token_ids for one in alone}) == 8

@@ -19,7 +19,7 @@ from curation.config import Decoding
 from curation.policies.checkpoints import folder_revision
 from curation.policies.vllm import Vllm
 from curation.prompts import PLAIN, SOLVE
-from curation.records import Completion, PolicyError
+from curation.records import Completion, PolicyError, RequestRefused
 from tests.curation.policies.conftest import Running, asked, tiny_settings
 from tests.curation.policies.tiny_llama import CHAT
 from tests.waiting import until, wait_gone
@@ -134,9 +134,9 @@ def test_cancelling_aborts_in_the_engine(engine: Vllm, run: Running) -> None:
 
 
 def test_a_prompt_without_room_gets_no_attempt(engine: Vllm, run: Running) -> None:
-    before = engine.too_long
-    assert run(engine.answer(asked(statement="x" * 1000), 0)) is None
-    assert engine.too_long == before + 1
+    with pytest.raises(RequestRefused, match="leaves no room") as refused:
+        run(engine.answer(asked(statement="x" * 1000), 0))
+    assert refused.value.kind == "too_long"
 
 
 def test_weights_change_in_the_running_engine(engine: Vllm, run: Running, models: Path) -> None:

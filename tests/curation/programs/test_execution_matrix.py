@@ -120,6 +120,19 @@ def _asked_of(checker: str, *pairs: tuple[str, str]) -> CodeProblem:
     return problem(*pairs, checker=checker_of({"checker": checker, "checker_kind": "script", "checker_lang": "python"}))
 
 
+def test_an_output_that_its_own_checker_refuses_is_none(runner: Runner) -> None:
+    """Solutions may say the same of an input that was guaranteed to have a solution and has none."""
+    programs = candidates((FIRST, True), ("a = input().split()\nprint(a[0])", True), ("print(input()[0])", True))
+    above = "import sys\na = [open(n).read().split() for n in sys.argv[1:4]]\nprint(int(int(a[2][0]) > 4))"
+    asked = _asked_of(above, ("7 8 9\n", ""), ("3 8 9\n", ""), ("5 5 5\n", "5\n"))
+    made = run_execution_matrix(
+        runner, "p", asked, programs, SETTINGS, time_given=True, known=[False, False, True]
+    )  # fmt: skip
+    assert sorted(made.runs["test"].unique()) == [0, 2]
+    assert made.runs.group_by("test").agg(pl.col("output").n_unique()).sort("test").rows() == [(0, 1), (2, 1)]
+    assert made.broken == 0
+
+
 def test_a_wrong_expected_output_is_found_though_the_checker_never_looks_at_it(runner: Runner) -> None:
     asked = _asked_of(
         LOOKS_AT_THE_INPUT, *((f"{n} {n + 1} {n + 2}\n", f"{n + 1}\n") for n in range(4)), ("7 8 9\n", "5\n")

@@ -54,6 +54,13 @@ def test_one_that_refuses_too_many_given_inputs_is_broken_itself(runner: Runner)
     assert found.aside == ("the validator n.ctd of the package is set aside: it refuses 3 of 5 given inputs",)
 
 
+def test_a_package_s_validator_may_refuse_one_of_two_inputs(runner: Runner) -> None:
+    few = [GIVEN[0], "2\n1\n"]
+    assert dict(asked(runner, [ctd(GRAMMAR)], [], few).refused).keys() == {1}
+    assert asked(runner, [ctd(GRAMMAR)], [], few[1:]).by == ""
+    assert asked(runner, [], [model(MODEL)], few).by == ""
+
+
 def test_one_that_lets_everything_pass_is_none(runner: Runner) -> None:
     found = asked(runner, [model("pass")], [model("import sys\nsys.stdin.read()")], GIVEN)
     assert found.by == ""

@@ -166,7 +166,7 @@ def decisions(*rows: tuple[str, int, int], policy: str = "weak@1") -> pl.DataFra
         }
         for name, correct, judged in rows
     ]
-    return decide(pl.DataFrame(rates, schema=PASS_RATE), Band(), "stage")
+    return decide(pl.DataFrame(rates, schema=PASS_RATE), Band(attempts=16), "stage")
 
 
 def test_the_published_columns() -> None:
@@ -187,6 +187,23 @@ def test_the_published_columns() -> None:
         ("b", 4, "weak@1", 0.0625),
         ("a", 2, "weak@1", 0.0),
     ]
+
+
+def test_a_row_says_how_its_attempts_decided() -> None:
+    kept = pl.DataFrame([problem(name) for name in "abcd"], schema=PROBLEM)
+    evidence = [
+        "9 of 16 correct",
+        "9 of 9 correct",
+        "2 of 5 correct, 1 agree on another answer; foreseen at 0.931",
+        None,
+    ]
+    last = decisions(("a", 9, 16), ("b", 9, 9), ("c", 2, 5), ("d", 1, 16)).with_columns(
+        attempts=pl.Series([16, 9, 5, 16], dtype=pl.Int32),
+        skipped=pl.Series([0, 7, 27, None], dtype=pl.Int32),
+        evidence=pl.Series(evidence),
+    )
+    told = ["all attempts", "certain after 9 of 16", "foreseen at 0.931 after 5 of 32", "all attempts"]
+    assert curate(kept, last, None)["decided_by"].to_list() == told
 
 
 def test_an_empty_set_has_its_columns() -> None:

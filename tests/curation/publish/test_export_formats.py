@@ -130,8 +130,9 @@ def test_verifiers(mixed: Path, tmp_path: Path) -> None:
 def test_nemo_rl(mixed: Path, tmp_path: Path) -> None:
     exported = export_set(mixed, "nemo-rl", tmp_path / "out")
     math, _, code = loaded(exported)
-    assert (math["input"], math["output"]) == (chat(MATH)[-1]["content"], "\\frac{2}{2}")
-    assert json.loads(code["output"])["outputs"] == ["1\n", "é\n"]
+    assert math["input"] == chat(MATH)[-1]["content"]
+    assert json.loads(math["output"])["answer"] == "\\frac{2}{2}"
+    assert [test["output"] for test in json.loads(code["output"])["program"]["tests"]] == ["1\n", "é\n"]
     assert exported.system_prompt is not None
     assert exported.system_prompt.read_text() == SOLVE.system
 
@@ -145,15 +146,44 @@ def test_areal(mixed: Path, tmp_path: Path) -> None:
 
 def test_open_instruct(mixed: Path, tmp_path: Path) -> None:
     math, _, code = loaded(export_set(mixed, "open-instruct", tmp_path / "out"))
-    assert (math["messages"], math["ground_truth"], math["dataset"]) == (chat(MATH), "\\frac{2}{2}", "math")
+    assert (math["messages"], math["dataset"], code["dataset"]) == (chat(MATH), "goldilocks", "goldilocks")
+    assert json.loads(math["ground_truth"])["answer"] == "\\frac{2}{2}"
     assert code["messages"] == chat(PROGRAM)
-    assert (json.loads(code["ground_truth"]), code["dataset"]) == (TESTS, "code_stdio")
+    assert [test["input"] for test in json.loads(code["ground_truth"])["program"]["tests"]] == ["1\n", "é\n"]
+
+
+def test_skyrl_roll_and_nemo_gym_name_what_judges_their_rows(mixed: Path, tmp_path: Path) -> None:
+    math, _, _ = loaded(export_set(mixed, "skyrl", tmp_path / "skyrl"))
+    assert (math["prompt"], math["env_class"]) == (chat(MATH), "goldilocks")
+    assert json.loads(math["reward_spec"]["ground_truth"])["id"] == "m1"
+    math, _, _ = loaded(export_set(mixed, "roll", tmp_path / "roll"))
+    assert (json.loads(math["messages"]), math["domain"], math["tag"]) == (chat(MATH), "goldilocks", "goldilocks")
+    assert json.loads(math["ground_truth"])["id"] == "m1"
+    math, _, _ = loaded(export_set(mixed, "nemo-gym", tmp_path / "gym"))
+    assert (math["responses_create_params"]["input"], math["agent_ref"]["name"]) == (
+        chat(MATH),
+        "goldilocks_simple_agent",
+    )
+    assert json.loads(math["goldilocks"])["id"] == "m1"
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_what_a_trainer_imports_beside_a_set_can_be_compiled_and_is_named_in_its_readme(
+    form: str, mixed: Path, tmp_path: Path
+) -> None:
+    export_set(mixed, form, tmp_path / "out")
+    readme = (tmp_path / "out" / "README.md").read_text()
+    assert "{folder}" not in readme
+    assert "goldilocks-rl" in readme
+    for file in (tmp_path / "out").rglob("*.py"):
+        compile(file.read_text(), file, "exec")
+        assert file.stem.replace("_", "-") in readme or str(file.parent) in readme or file.name in readme
 
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_rows_keep_their_number_order_and_pass_rate(form: str, mixed: Path, tmp_path: Path) -> None:
     rows = loaded(export_set(mixed, form, tmp_path / "out"))
-    inside = {"verl": "extra_info", "verifiers": "info", "slime": "metadata"}.get(form)
+    inside = {"verl": "extra_info", "verifiers": "info", "slime": "metadata", "skyrl": "extra_info"}.get(form)
     about = [row if inside is None else row[inside] for row in rows]
     about = [json.loads(one) if isinstance(one, str) else one for one in about]
     assert [one["id"] for one in about] == ["m1", "m2", "c1"]
@@ -192,10 +222,8 @@ FUNCTIONS = {
     "a function judged by a test program": 1,
     "a function with keywords, a tolerance, no argument or a class of its own": 1,
 }
-CHECKERS = {"a checker in C++": 1, "a checker in Python": 3}
 LEFT_OUT = {
     "open-r1": {**COMPARISONS, **FUNCTIONS, "a function": 1, "a checker in C++": 1},
-    "open-instruct": {"C++": 1, **COMPARISONS, **FUNCTIONS, **CHECKERS},
 }
 
 
@@ -209,27 +237,27 @@ def test_a_set_with_every_kind_of_problem(form: str, tmp_path: Path) -> None:
 
 
 def test_what_is_left_out_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    export_folder(write_set(tmp_path / "curated"), "open-instruct", tmp_path / "out")
+    export_folder(write_set(tmp_path / "curated"), "open-r1", tmp_path / "out")
     said = capsys.readouterr().out
-    assert "3 problems: " in said
-    assert "10 problems left out, whose judging open-instruct does not know: " in said
-    assert ", C++ (1), " in said
-    assert ", a checker in Python (3), " in said
+    assert "6 problems: " in said
+    assert "7 problems left out, whose judging open-r1 does not know: " in said
+    assert ", a checker in C++ (1)" in said
 
 
 def test_a_set_of_which_nothing_can_be_carried_is_refused(tmp_path: Path) -> None:
-    cpp = curated(tmp_path / "curated", {**PROGRAM, "meta": '{"language": "cpp"}'})
-    with pytest.raises(SourceError, match=r"open-instruct knows the judging of none of its 1 problems: C\+\+ \(1\)"):
-        export_set(cpp, "open-instruct", tmp_path / "out")
+    folder = write_set(tmp_path / "curated")
+    for file in (folder / "data").glob("*.parquet"):
+        pl.read_parquet(file).filter(pl.col("id") == "add").write_parquet(file)
+    with pytest.raises(SourceError, match=r"open-r1 knows the judging of none of its 1 problems: a function \(1\)"):
+        export_set(folder, "open-r1", tmp_path / "out")
 
 
-@pytest.mark.parametrize("form", ["trl", "areal", "nemo-rl"])
+@pytest.mark.parametrize("form", ["trl", "areal"])
 def test_where_the_scorer_is_yours_the_row_tells_all(form: str, tmp_path: Path) -> None:
     curated = write_set(tmp_path / "curated")
     known = {name: one for name, one in read_problems(PROBLEMS).items() if one.lang is not None}
     for row in loaded(export_set(curated, form, tmp_path / "out")):
-        held = json.loads(row["output" if form == "nemo-rl" else "tests"])
-        judging = held["judging"] if form == "nemo-rl" else json.loads(row["judging"])
+        held, judging = json.loads(row["tests"]), json.loads(row["judging"])
         pairs = zip(held["inputs"], held["outputs"], strict=True)
         tests, name = [{"input": given, "output": wanted} for given, wanted in pairs], row["id"]
         found = problem_of_row({"id": name, "tests": tests, **judging}, "here")
@@ -257,15 +285,6 @@ def test_checkers_in_python_for_open_r1_are_scripts_of_three_files(tmp_path: Pat
             (tmp_path / file).write_text(text)
         done = subprocess.run([sys.executable, "checker.py", *files], cwd=tmp_path, capture_output=True, text=True)
         assert (done.stdout.strip(), done.returncode == 0) == (said, bool(said))
-
-
-def test_functions_for_open_instruct(tmp_path: Path) -> None:
-    curated = write_set(tmp_path / "curated")
-    (row,) = [row for row in loaded(export_set(curated, "open-instruct", tmp_path / "oi")) if row["id"] == "add"]
-    assert row["dataset"] == "code"
-    assert json.loads(row["ground_truth"])[1] == "assert add('a', 'b') == 'ab'"
-    for assertion in json.loads(row["ground_truth"]):
-        exec(assertion, {"add": lambda a, b: a + b})
 
 
 def test_an_empty_set_is_refused(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from curation.publish.review import (
     keep_accepted_labels,
     near_conflicts,
     read_verdicts,
+    undo_verdict,
     wrong_labels,
 )
 from curation.records import DECISION, DROPPED, PROBLEM, VERDICT, DropReason, StoreError
@@ -188,3 +189,34 @@ def test_the_queue_holds_what_nobody_has_settled() -> None:
     assert dispute_counts(waiting) == {"near_conflict": 1, "doubtful_verdict": 1}
     assert list(dispute_counts(part)) == [kind for kind in KINDS if kind in dispute_counts(part)]
     assert dispute_queue([], {}).schema == DISPUTE
+
+
+def test_the_last_word_can_be_taken_back(tmp_path: Path) -> None:
+    add_verdict(tmp_path, ReviewVerdict("a", "1", "Ada"))
+    add_verdict(tmp_path, ReviewVerdict("a", "2", "Bob", "units"))
+    undo_verdict(tmp_path, "a", "Bob")
+    assert read_verdicts(tmp_path) == {"a": ReviewVerdict("a", "1", "Ada")}
+    undo_verdict(tmp_path, "a", "Ada")
+    undo_verdict(tmp_path, "a", "Ada")
+    assert read_verdicts(tmp_path) == {}
+
+
+def test_two_people_must_say_the_same_where_the_recipe_asks_for_it(tmp_path: Path) -> None:
+    for verdict in (
+        ReviewVerdict("a", "1 / 2", "Ada"),
+        ReviewVerdict("a", "1 / 2", "Ada"),
+        ReviewVerdict("b", None, "Ada"),
+        ReviewVerdict("b", "3", "Bob"),
+    ):
+        add_verdict(tmp_path, verdict)
+    assert set(read_verdicts(tmp_path)) == {"a", "b"}
+    assert read_verdicts(tmp_path, 2) == {}
+    add_verdict(tmp_path, ReviewVerdict("a", "1  / 2", "Bob"))
+    add_verdict(tmp_path, ReviewVerdict("b", None, "Bob"))
+    assert {name: verdict.answer for name, verdict in read_verdicts(tmp_path, 2).items()} == {"a": "1  / 2", "b": None}
+
+
+def test_a_line_that_was_cut_off_does_not_swallow_the_next(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_bytes(b'{"problem": "a", "verdict": "rej')
+    add_verdict(tmp_path, ReviewVerdict("b", None))
+    assert (tmp_path / FILE).read_text().splitlines()[1] == '{"problem": "b", "verdict": "reject", "answer": null}'

@@ -13,7 +13,7 @@ import pytest
 from curation.config import TranslationSettings
 from curation.policies.recorded_translations import RecordedTranslations
 from curation.prompts.translating import TRANSLATE, read_reply
-from curation.records import Domain, PolicyError, PromptRequest, problem_id
+from curation.records import Domain, PolicyError, PromptRequest, RequestRefused, problem_id
 from curation.translation import RenderedPrompt, Translations, choose_problems, translate
 
 ORIGINAL = "Anna buys 12 apples for $3 each. How much does she pay?"
@@ -144,3 +144,22 @@ def test_the_share_is_exact_even_and_stable() -> None:
 def test_a_group_is_translated_once() -> None:
     rows = [("a", "g", "en"), ("b", "g", "en"), ("c", "h", "en"), ("d", "h", "fr")]
     assert list(choose_problems(rows, TranslationSettings(share=1.0))) == ["a"]
+
+
+def test_a_refused_problem_stays_as_it_is_and_too_many_end_the_command(tmp_path: Path) -> None:
+    class Refusing(RecordedTranslations):
+        async def answer(self, problem: PromptRequest, index: int) -> Any:
+            if problem.id != NAME:
+                raise RequestRefused("400", f"http://server: 400 {problem.id} is poisoned.")
+            return await super().answer(problem, index)
+
+    recorded(tmp_path, line(FRENCH))
+    others = [{**ROW, "id": f"other{number}", "group": f"other{number}"} for number in range(2)]
+    found = through(Refusing(tmp_path / "translations.jsonl"), [ROW, others[0]])
+    assert [row["statement"] for row in found.rows] == [FRENCH]
+    (failed,) = found.failed
+    assert (failed.id, failed.tries, failed.invariants) == ("other0", 0, ("refused",))
+    assert "400 other0 is poisoned" in failed.why
+    assert (found.counts["asked"], found.counts["failed"], found.counts["broke.refused"]) == (2, 1, 1)
+    with pytest.raises(PolicyError, match="2 of 3 problems were refused"):
+        through(Refusing(tmp_path / "translations.jsonl"), [ROW, *others])

@@ -9,7 +9,8 @@ import pytest
 
 from curation.records import ConfigError
 from flows.cli.commands import run_recipe
-from flows.cli.plan import actual_cost, plan_recipe, stored_plan
+from flows.cli.plan import plan_recipe
+from flows.pipelines.planned_costs import actual_cost, stored_plan
 from flows.run.run_folder import open_run
 from tests.flows.conftest import DEMO
 

@@ -76,7 +76,7 @@ def recipe(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows += [{"problem": f"{STATEMENT}\n\n{LINE}", "text": text} for text in (plus, wrong, wrong, plus)]
     (folder / "attempts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     asked = [{"problem": STATEMENT, "text": text} for text in (OUTSIDE, GENERATOR)]
-    asked.append({"problem": lone["text"], "text": VALIDATOR})
+    asked += [{"problem": row["text"], "text": VALIDATOR} for row in (lone, sound)]
     (folder / "generators.jsonl").write_text("".join(json.dumps(row) + "\n" for row in asked))
     text = (RECIPES / "demo_code.toml").read_text()
     text = text.replace("../demo/code/problems.jsonl", "problems.jsonl").replace(
@@ -154,7 +154,10 @@ def test_who_speaks_for_the_inputs_is_kept(finished: Path) -> None:
         (sources[problem] == "packages", by, refused, aside)
         for problem, by, refused, aside in read_table(folder, "validation").iter_rows()
     ]
-    assert sorted(said) == [(False, "", 0, None), (False, "model", 0, None), (True, "package", 1, None)]
+    assert sorted(said) == [(False, "model", 0, None), (False, "model", 0, None), (True, "package", 1, None)]
+    generators = read_manifest(finished / "stages" / "09-generators")
+    assert generators is not None
+    assert generators.notes["asked"] == 3  # one has enough tests, and nobody to say which inputs are allowed
     manifest = read_manifest(folder)
     assert manifest is not None
     assert manifest.notes["refused_given"] == 1

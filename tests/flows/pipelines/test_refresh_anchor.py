@@ -31,10 +31,10 @@ name = "sums"
 kind = "jsonl"
 path = "sums.jsonl"
 license = "MIT"
-columns = { statement = "question", answer = "final" }
+columns = { statement = "question", answer = "final", meta = ["rate"] }
 
 [stage1]
-band = { wrong_label_share = 1.0 }
+band = { attempts = 16, wrong_label_share = 1.0 }
 
 [stage1.policy]
 kind = "recorded"
@@ -67,7 +67,7 @@ def write_tier(folder: Path, number: int, rates: np.ndarray) -> None:
 def tiers(tmp_path_factory: pytest.TempPathFactory) -> Tiny:
     """A run judged by one policy; the attempts of one that is 2 logits better lie beside it."""
     home = tmp_path_factory.mktemp("tiers")
-    write_jsonl(home / "sums.jsonl", [{"question": statement, "final": str(answer)} for statement, answer in sums()])
+    write_jsonl(home / "sums.jsonl", [{"question": text, "final": str(answer), "rate": 0.5} for text, answer in sums()])
     for number, rates in enumerate(simulated_rates(PROBLEMS, {"1": 0.0, "2": 2.0}, 20.0, seed=1).values(), 1):
         write_tier(home, number, rates)
     (home / "recipe.toml").write_text(RECIPE)
@@ -117,6 +117,18 @@ def test_judged_problems_have_the_new_policys_rates_and_others_keep_theirs(
         ("tier@2", refreshed.cost["problems"]),
     ]
     assert set(made["problem"]) == {problem_id(statement) for statement, _ in sums()}
+
+
+def test_solve_rates_that_are_stated_later_are_a_reason_to_choose_again(
+    tiers: Tiny, refreshed: RefreshResult, tmp_path: Path
+) -> None:
+    copy = tiers.copy(tmp_path)
+    stated = 'meta = ["rate"] }\nsolve_rates = [{ path = "rate", policy = "somebody", attempts = 16 }]'
+    copy.recipe.write_text(copy.recipe.read_text().replace('meta = ["rate"] }', stated))
+    assert copy.run().status == 0
+    said = goldilocks("refresh", copy.folder, "--policy", copy.recipe.parent / "tier2.toml")
+    assert said.status == 0, said.err
+    assert "judged already with this policy" not in said.out
 
 
 def test_the_command_says_how_much_stronger_the_policy_is_and_does_nothing_twice(

@@ -72,7 +72,7 @@ def test_a_recipe_is_read(path: Path) -> None:
     assert recipe.sources[1].weight == 2.0
     assert (recipe.stage1.band.attempts, recipe.stage1.band.max_pass_rate) == (4, 0.75)
     assert recipe.stage2 is not None
-    assert (recipe.stage2.band.attempts, recipe.stage2.band.max_pass_rate) == (16, 0.875)
+    assert (recipe.stage2.band.attempts, recipe.stage2.band.max_pass_rate) == (32, 0.875)
     assert recipe.stage2.policy.model_dump()["models"] == ("big",)
 
 

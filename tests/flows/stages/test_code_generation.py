@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import polars as pl
 import pytest
 
+from curation.config.coding import AgreementSettings
 from curation.programs import execution_matrix, tests_agreement
 from curation.programs.validation import Vouching
 from curation.records import JUDGING, SOLUTION, TEST
@@ -15,6 +16,7 @@ from curation.verify.programs.tools import Runner
 from flows.run.recipe import override_recipe, parse_recipe
 from flows.run.run_folder import Run
 from flows.stages.code_generation import LARGE_BYTES, GeneratedTests, generate_tests, packed, unpacked
+from flows.stages.tests import known_inputs
 from flows.stages.units import Unit
 
 STATEMENT = """Sum them.
@@ -45,27 +47,37 @@ def runner() -> Iterator[Runner]:
         yield runner
 
 
-def made(runner: Runner, more: str, right: int, *settings: str) -> GeneratedTests:
+def made(
+    runner: Runner,
+    more: str,
+    right: int,
+    *settings: str,
+    first: str = RIGHT[0],
+    limit: float = 10.0,
+    more_settings: Sequence[str] = (),
+) -> GeneratedTests:
     """Return the tests made of the samples with so many right solutions and a wrong one; nobody vouches for inputs."""
     policy = {"kind": "recorded", "name": "nobody@none", "path": "none.jsonl", "columns": {"text": "text"}}
     source = {"name": "sums", "kind": "kattis", "path": ".", "domain": "code"}
     table = {"name": "made", "flow": "curate-code", "seed": 1, "sources": [source], "stage1": {"policy": policy}}
-    recipe = override_recipe(parse_recipe(table, "test"), [f"code.test_generation.{one}" for one in settings])
+    recipe = override_recipe(
+        parse_recipe(table, "test"), [*(f"code.test_generation.{one}" for one in settings), *more_settings]
+    )
     run = Run(Path("."), recipe, Path("."))
     tests = pl.DataFrame(
         [("sums", i, *pair, "sample") for i, pair in enumerate(SAMPLES)], schema=TEST, orient="row"
     )  # fmt: skip
-    codes = [*[(code, True) for code in RIGHT[:right]], (WRONG, False)]
+    codes = [*[(code, True) for code in [first, *RIGHT[1:]][:right]], (WRONG, False)]
     rows = [("sums", i, "python", code, label, f"{i}.py") for i, (code, label) in enumerate(codes)]
     solutions = pl.DataFrame(rows, schema=SOLUTION, orient="row")
-    judging = dict.fromkeys(JUDGING.names()) | {"problem": "sums", "time_limit_s": 10.0, "memory_mb": 512}
+    judging = dict.fromkeys(JUDGING.names()) | {"problem": "sums", "time_limit_s": limit, "memory_mb": 512}
     unit = Unit({"id": "sums", "statement": STATEMENT.format(more=more)}, tests, 0, solutions, judging)
     ids = tests.select("problem", pl.col("index").alias("test"))
     matrix = execution_matrix.run_execution_matrix(
-        runner, "sums", unit.problem(run, 10.0), unit.candidates(run), recipe.code.execution_matrix, time_given=True
+        runner, "sums", unit.problem(run, limit), unit.candidates(run), recipe.code.execution_matrix, time_given=True
     )
     decisions = tests_agreement.decide_tests(matrix.runs, recipe.code.agreement, ids)
-    return generate_tests(run, unit, runner, matrix.runs, decisions, tests, 10.0, (), Vouching())
+    return generate_tests(run, unit, runner, matrix.runs, decisions, tests, limit, (), Vouching())
 
 
 def test_without_a_validator_rules_of_the_statement_are_kept_and_the_wrong_program_is_caught(runner: Runner) -> None:
@@ -94,3 +106,30 @@ def test_large_inputs_at_the_limits_are_made_and_few_are_kept(runner: Runner) ->
     sizes = sorted(len(text) for _, _, text, _, _ in generated.tests)
     assert [size > LARGE_BYTES for size in sizes] == [False] * (len(sizes) - 1) + [True]
     assert unpacked(packed("1\n" * 9)) == "1\n" * 9
+
+
+def test_a_cut_input_is_refused_though_the_solutions_agree_and_an_example_is_not() -> None:
+    texts = [f"{n}\n{' '.join(map(str, range(n)))}\n" for n in range(1, 10)]
+    texts += ["4\n1 2\n", "2\n1\n"]
+    rows = [("sums", i, text, "0\n", "sample" if i == 10 else "secret") for i, text in enumerate(texts)]
+    tests = pl.DataFrame(rows, schema=TEST, orient="row")
+    runs = [("sums", who, True, i, True, "a", True) for who in range(3) for i in range(len(texts))]
+    decisions = tests_agreement.decide_tests(
+        pl.DataFrame(runs, schema=tests_agreement.RUN, orient="row"), AgreementSettings()
+    )  # fmt: skip
+    assert set(decisions["why"]) == {"agrees"}
+    unit = Unit({"id": "sums", "statement": ""}, tests, 0, pl.DataFrame(schema=SOLUTION), {})
+    known = known_inputs(unit, Vouching(), decisions)
+    assert known.rows() == [("sums", 9, False, "it lacks the form of the other inputs")]
+
+
+def test_a_slow_program_in_python_does_not_forbid_an_input_within_its_own_limit(runner: Runner) -> None:
+    slow = "import time\nend = time.process_time() + 0.25\nwhile time.process_time() < end: pass\n" + RIGHT[0]
+    found = {}
+    for factor in (1, 3):
+        factors = [f"code.language_variants.python_factor={factor}"]
+        found[factor] = made(
+            runner, "", 3, "batch=2", "rounds=1", "max_input_kb=1", first=slow, limit=0.3, more_settings=factors
+        )
+    assert found[1].reason == "the voting solutions agree on no input, or take too long"
+    assert found[3].tests

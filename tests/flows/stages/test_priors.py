@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
+from curation.difficulty.early_stopping import OutcomeCounts, StoppingRule
+from curation.difficulty.priors import as_priors
 from curation.storage.stages import read_table
-from flows.cli.plan import actual_cost
+from flows.cli.plan import plan_recipe
 from flows.cli.refresh import refresh_run
+from flows.pipelines.planned_costs import actual_cost
 from flows.pipelines.refresh import summarise_refresh
 from flows.publish.versions import decisions_of
-from flows.run.run_folder import open_run
+from flows.run.run_folder import difficulty_stage, open_run
 from flows.run.sampling_session import LEARNT
+from flows.stages.attempts import attempts_of, stopping_rule
 from tests.flows.conftest import goldilocks, published, write_jsonl
 from tests.flows.solver import Solver, answer, pass_rate, statement
 
@@ -37,6 +42,7 @@ columns = {{ statement = "question", answer = "final", meta = ["rate"] }}
 STATED = 'solve_rates = [{ path = "rate", policy = "somebody", attempts = 16 }]'
 STAGE = """
 [{part}]
+band = {{ attempts = 16 }}
 sampling = {{ error_rate = 0.1, anchor_least = 60, prior = "{prior}" }}
 [{part}.policy]
 {policy}
@@ -76,23 +82,61 @@ def wilson(correct: int, judged: int) -> tuple[float, float]:
     return max(0.0, (centre - half) / scale), min(1.0, (centre + half) / scale)
 
 
-def check_every_figure(folder: Path) -> None:
+def unbiased(rule: StoppingRule, outcomes: list[str], answers: list[int | None]) -> float:
+    """Of all orders of these correct and other attempts of which none stops earlier, those that begin correctly."""
+    tops, votes = [0], dict[int, int]()
+    for outcome, said in zip(outcomes, answers, strict=True):
+        if outcome != "correct":
+            votes[said or 0] = votes.get(said or 0, 0) + 1
+            tops.append(max((count for name, count in votes.items() if name), default=0))
+    correct, others = outcomes.count("correct"), len(tops) - 1
+
+    @cache
+    def orders(solved: int, other: int) -> tuple[int, int]:
+        """All orders of so many, and those that begin with a correct one."""
+        found = [1 if solved + other == 0 else 0, 0]
+        for before in ((solved - 1, other), (solved, other - 1)):
+            made = sum(before)
+            if min(before) < 0 or (
+                made and rule.should_stop(OutcomeCounts(before[0], tops[before[1]], made, made, made))
+            ):
+                continue
+            begun = orders(*before)
+            found[0] += begun[0]
+            found[1] += begun[1] if made else int(before != (solved, other - 1))
+        return found[0], found[1]
+
+    whole, begun = orders(correct, others)
+    return begun / whole
+
+
+def check_every_figure(folder: Path, part: str, policy: str) -> None:
     """Each published row says what the verdicts on its attempts say."""
-    verdicts = read_table(next((folder / "verdicts" / "stage2").iterdir()), "verdicts")
+    verdicts = read_table(next((folder / "verdicts" / part).iterdir()), "verdicts")
+    run = open_run(folder)
+    priors = as_priors(read_table(attempts_of(part).folder_in(run), "priors"))
+    rule = stopping_rule(difficulty_stage(run.recipe, part)).given(priors)
+    earlier = read_table(next((folder / "decisions" / "stage1").iterdir()), "decisions")
+    first = dict(earlier.select("problem", "pass_rate").iter_rows()) if part == "stage2" else {}
     rows = published(folder, "data")
     assert rows.height > 20
     assert (rows["attempts"] < 16).any()
     for row in rows.iter_rows(named=True):
         own = verdicts.filter(pl.col("problem") == row["id"]).sort("index")
         outcomes = own["outcome"].to_list()
-        assert row["policy"] == own["policy"][0] == "strong@1"
+        assert row["policy"] == own["policy"][0] == policy
         assert own["index"].to_list() == list(range(row["attempts"]))
         assert row["correct"] == outcomes.count("correct")
         assert row["judged"] == row["attempts"] == len(outcomes)
         assert (row["pass_rate_low"], row["pass_rate_high"]) == pytest.approx(wilson(row["correct"], row["judged"]))
-        if row["attempts"] == 1:
-            assert row["pass_rate"] == row["correct"]
-        assert 0 <= row["pass_rate"] <= 1
+        if row["attempts"] == 16:
+            assert row["pass_rate"] == pytest.approx(row["correct"] / 16)
+            assert row["decided_by"] == "all attempts"
+        else:
+            answers = own["answer_class"].to_list()
+            assert row["pass_rate"] == pytest.approx(unbiased(rule.of(row["id"]), outcomes, answers))
+            assert row["decided_by"].endswith(f" after {row['attempts']} of 16")
+        assert row["first_pass_rate"] == first.get(row["id"])
 
 
 @pytest.mark.slow
@@ -117,7 +161,7 @@ def test_stage_1s_attempts_spare_stage_2_attempts(prefect_server: str, tmp_path:
     priors = read_table(runs["model"] / "stages" / "09-stage2-attempts", "priors")
     assert priors.filter(pl.col("error_rate") == 0).height == 60
     assert priors.height == PROBLEMS
-    check_every_figure(runs["model"])
+    check_every_figure(runs["model"], "stage2", "strong@1")
     before = weak.requests + strong.requests
     again = goldilocks("run", tmp_path / "model.toml", "--out", runs["model"])
     assert again.status == 0, again.err
@@ -133,8 +177,18 @@ def test_solve_rates_of_sources_come_in_and_are_refused_where_they_tell_nothing(
         home.mkdir()
         with Solver(0.0, sign) as solver:
             recipe = write_recipe(home, {"stage1": (solver, "other")}, stated=STATED)
+            (plan,) = plan_recipe(recipe, home / "run", pilot=50)
             said = goldilocks("run", recipe, "--out", home / "run")
         assert said.status == 0, said.err
+        took = actual_cost(open_run(home / "run"), "stage1")
+        assert took is not None
+        if sign > 0:
+            check_every_figure(home / "run", "stage1", "other@1")
+        assert took.attempts == solver.requests  # the pilot's are among them
+        assert plan.foreseen is not None
+        assert plan.foreseen.startswith("the difficulty model is" + (" used" if sign > 0 else " not used"))
+        assert 0.9 * plan.expected.attempts.low < took.attempts < 1.1 * plan.expected.attempts.high
+        assert plan.expected.attempts.high - plan.expected.attempts.low < 0.5 * plan.expected.attempts.mean
         told = learnt(home / "run", "08-stage1-attempts")
         assert told["used"] == (sign > 0), told["sentence"]
         priors[sign] = read_table(home / "run" / "stages" / "08-stage1-attempts", "priors")
@@ -172,7 +226,7 @@ def test_a_refresh_starts_its_policy_once_and_spends_less_than_a_full_judgement(
 ) -> None:
     with Solver(-1.0) as weak, Solver(0.5) as strong:
         recipe = write_recipe(tmp_path, {"stage1": (weak, "weak")}, "jeffreys")
-        recipe.write_text(recipe.read_text().replace("error_rate = 0.1, ", ""))
+        recipe.write_text(recipe.read_text().replace("error_rate = 0.1, ", "error_rate = 0.0, "))
         said = goldilocks("run", recipe, "--out", tmp_path / "run")
         assert said.status == 0, said.err
         (tmp_path / "strong.toml").write_text(f"[policy]\n{strong.table('strong')}")

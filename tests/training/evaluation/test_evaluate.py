@@ -36,3 +36,8 @@ def test_what_the_verifier_failed_on_counts_neither_way() -> None:
 
 def test_nothing_judged_is_no_number() -> None:
     assert math.isnan(summarise_evaluation([[one(Outcome.BROKEN)]]).pass_rate)
+
+
+def test_a_problem_that_was_refused_is_left_out_and_counted() -> None:
+    found = summarise_evaluation([[one(Outcome.CORRECT), one(Outcome.WRONG)], [one(Outcome.CORRECT), None]])
+    assert (found.pass_rate, found.problems, found.rollouts, found.unjudged) == (0.5, 1, 2, 2)

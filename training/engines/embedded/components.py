@@ -41,4 +41,4 @@ class LoopComponents:
     metrics_logger: MetricsLogger
     attempt_log: AttemptLog
     heartbeat: Heartbeat
-    publisher: WeightPublisher | None = None
+    publishers: tuple[WeightPublisher, ...] = ()

@@ -5,9 +5,8 @@ generated, judged and admitted. When the step is done the generators get the new
 next batch is taken.
 
 With ``max_staleness = 0`` the loop is synchronous: it opens a whole batch, waits for all of it, trains, and updates.
-Rollouts are then made in waves in a fixed order, and a run on a CPU can be repeated bit by bit.
-
-A rollout is curation's attempt; the logs and checkpoints keep the name ``attempts``.
+Rollouts are then made in waves in a fixed order, and a run on a CPU can be repeated bit by bit. A rollout is curation's
+attempt; the logs and checkpoints keep the name ``attempts``.
 
 Invariants: an admitted rollout is trained on or dropped with a counted reason exactly once (`RolloutScheduler.ledger`,
 checked at the end); the state for a checkpoint is taken between two steps in one go, so that collector, curriculum and
@@ -28,7 +27,7 @@ from time import monotonic
 from typing import Any, NoReturn
 
 from curation.policies.completions import TokenCompletion
-from curation.records import PolicyError
+from curation.records import PolicyError, RequestRefused
 from curation.storage.stages import atomic_write
 from training.engines.embedded.components import LoopComponents
 from training.engines.embedded.heartbeat import COLLECTING, EVALUATING, SAVING, TRAINING, UPDATING
@@ -47,7 +46,9 @@ from training.rollouts.batches import (
     queue_metrics,
 )
 from training.rollouts.curriculum.disputed_labels import dispute_rows
+from training.rollouts.refused_problems import RefusedProblems
 from training.rollouts.rollout_scheduler import (
+    REFUSED,
     GroupDecision,
     RolloutBatch,
     RolloutLedger,
@@ -69,13 +70,12 @@ class TrainingLoop:
         self._components, self._recipe = components, components.recipe
         self._curriculum, self._rollouts = components.curriculum, components.rollouts
         self._checkpoint = checkpoint
-        self.step = checkpoint.step if checkpoint is not None else 0
-        self._saved_step = self.step
+        self.step = self._saved_step = checkpoint.step if checkpoint is not None else 0
         self.evaluations: dict[int, EvaluationResult] = {}
         collector, logger = components.recipe.collector, components.metrics_logger
-        self.scheduler: RolloutScheduler[Rollout] = RolloutScheduler(
-            collector, self._decide_group, self._curriculum.draw_problem
-        )
+        tasks, draw = len(components.tasks), self._curriculum.draw_problem
+        self._refused = RefusedProblems(collector.max_failed, tasks, draw, logger.log_message)
+        self.scheduler: RolloutScheduler[Rollout] = RolloutScheduler(collector, self._decide_group, self._refused.draw)
         self._groups = SampledGroupStats()
         self._timer = Timer(collector.n_async)
         stall = components.recipe.stall
@@ -220,8 +220,8 @@ class TrainingLoop:
 
     async def _run_rollout(self, request: RolloutRequest) -> None:
         completion = await self._generate(request)
-        if completion is None:
-            self.scheduler.mark_failed(request, GENERATION_FAILED)
+        if isinstance(completion, str):
+            self.scheduler.mark_failed(request, completion)
         else:
             self.scheduler.mark_generated(request)
             self._start_rollouts()
@@ -238,36 +238,41 @@ class TrainingLoop:
             *(
                 self._rollouts.verify(self._task(request), completion, request.group)
                 for request, completion in zip(requests, completions, strict=True)
-                if completion is not None
+                if not isinstance(completion, str)
             )
         )
         judged = iter(rollouts)
         for request, completion in zip(requests, completions, strict=True):
-            if completion is None:
-                self.scheduler.mark_failed(request, GENERATION_FAILED)
+            if isinstance(completion, str):
+                self.scheduler.mark_failed(request, completion)
             else:
                 self.scheduler.mark_generated(request)
                 self._record_rollout(request, next(judged))
         return len(requests)
 
-    async def _generate(self, request: RolloutRequest) -> TokenCompletion | None:
-        """Generate one rollout; return None where the generator cannot.
+    async def _generate(self, request: RolloutRequest) -> TokenCompletion | str:
+        """Generate one rollout; return why there is none where the generator cannot, or refuses its prompt.
 
         Raises:
-            PolicyError: more than n_async generations failed in a row.
+            PolicyError: more than n_async generations failed in a row, or too many problems were refused.
         """
         try:
             completion = await self._rollouts.generate(
                 self._components.generators, self._task(request), request.group, request.index, self._max_tokens
             )
+        except RequestRefused as refusal:
+            self._stall_monitor.record_failure(request.problem, str(refusal))
+            self._refused.add(request.problem, refusal)
+            return REFUSED
         except PolicyError as error:
             self._consecutive_failures += 1
             self._components.metrics_logger.log_message(f"problem {request.problem}: {error}")
             self._stall_monitor.record_failure(request.problem, str(error))
             if self._consecutive_failures > self._recipe.collector.n_async:
                 raise
-            return None
+            return GENERATION_FAILED
         self._consecutive_failures = 0
+        self._refused.count_answer()
         return completion
 
     def _record_rollout(self, request: RolloutRequest, rollout: Rollout) -> None:
@@ -288,8 +293,8 @@ class TrainingLoop:
             len(judged),
             [rollout.answer for rollout in judged if has_reference and not rollout.reward.correct],
         )
-        settings = self._recipe.objective
-        decision = objective_of(settings).decide([rollout.reward for rollout in rollouts], settings)
+        objective = self._recipe.objective
+        decision = objective_of(objective).decide([rollout.reward for rollout in rollouts], objective)
         self._stall_monitor.record_group(rollouts, decision)
         return decision
 
@@ -300,19 +305,13 @@ class TrainingLoop:
         self._changed.set()
 
     async def _update_generators(self) -> float:
-        """Give the newest weights to the generators, and publish them where they are due; return the seconds of the
-        first.
-        """
+        """Give the newest weights to the generators and return the seconds; publish them where they are due."""
         self._heartbeat.begin(self.step, UPDATING)
-        version, every, publisher = (
-            self.scheduler.batches_taken,
-            self._recipe.checkpoints.publish,
-            self._components.publisher,
-        )
+        version = self.scheduler.batches_taken
         state = await self._on_thread(self._components.trainer.full_state_dict)
         seconds = await self._components.weight_sync.update(state, version)
-        if publisher is not None and every is not None and version % every == 0:
-            await self._on_thread(publisher.publish, version, state)
+        for publisher in self._components.publishers:
+            await self._on_thread(publisher.after_update, version, state)
         return seconds
 
     async def _evaluation(self, step: int) -> dict[str, float]:

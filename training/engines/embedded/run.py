@@ -29,7 +29,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import torch
 
 from curation.policies.chat_templates import folder_stop_tokens
 from curation.policies.checkpoints import folder_revision
@@ -60,6 +62,9 @@ from training.rollouts.rollouts import RolloutRunner
 from training.rollouts.stall_monitor import STALLED
 from training.rollouts.tasks import TrainingTask, load_tasks
 from training.rollouts.verifiers import Verifiers
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 LOGS = ("metrics", "attempts", "batches", "changes")
 DISPUTED = "disputed"
@@ -183,7 +188,6 @@ def _run_rank_zero(recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: 
         attempt_log = stack.enter_context(_attempt_log(recipe, out, folder, verifiers, checkpoint))
         pool = GeneratorPool(build_generators(recipe, folder))
         weight_sync = stack.enter_context(WeightSync(pool))
-        publisher = WeightPublisher(out / "published", trainer.model, tokenizer) if recipe.checkpoints.publish else None
         components = LoopComponents(
             recipe,
             out,
@@ -199,7 +203,7 @@ def _run_rank_zero(recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: 
             metrics_logger,
             attempt_log,
             Heartbeat(metrics_logger, rollouts, recipe.stall.progress_s, recipe.collector.n_batch),
-            publisher,
+            _publishers(recipe, out, trainer, tokenizer),
         )
         summary = asyncio.run(_run(components, checkpoint, preflight))
         save_model(trainer.model, tokenizer, out / "model", state=trainer.full_state_dict())
@@ -227,6 +231,21 @@ async def _run(
         "evaluations": {str(step): asdict(result) for step, result in loop.evaluations.items()},
         "problems": components.curriculum.pool_sizes(),
     }
+
+
+def _publishers(
+    recipe: TrainRecipe, out: Path, trainer: Trainer, tokenizer: PreTrainedTokenizerBase
+) -> tuple[WeightPublisher, ...]:
+    """Return what is written of the weights besides checkpoints: versions for other machines, and their way."""
+    settings, publishers = recipe.checkpoints, []
+    if settings.publish is not None:
+        publishers.append(WeightPublisher(out / "published", trainer.model, tokenizer, every=settings.publish))
+    if settings.trajectory is not None:
+        place = out / "trajectory"
+        publishers.append(
+            WeightPublisher(place, trainer.model, tokenizer, None, every=settings.trajectory, dtype=torch.bfloat16)
+        )
+    return tuple(publishers)
 
 
 def build_generators(recipe: TrainRecipe, folder: Path) -> list[Generator]:

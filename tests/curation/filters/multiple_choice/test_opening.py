@@ -50,16 +50,13 @@ NEEDS_OPTIONS = [
     ("en", "Which of the following numbers is divisible by 7?"),
     ("en", "Which of the following is the largest prime number?"),
     ("en", "Which number is even?"),
-    ("en", "What could be the number of sides of the figure?"),
     ("en", "Which of these is closest to $\\sqrt{17}$?"),
     ("en", "What is the approximate value of $\\sqrt{17}$?"),
-    ("en", "What is a possible value of $x$ if $x > 3$?"),
     ("en", "Which statement is true?"),
     ("en", "What is the smallest?"),
     ("en", "If $a > b$, then"),
     ("zh", "下列各数中，是偶数的是（ ）"),
     ("zh", "哪个数最大？"),
-    ("zh", "则这个数可能是（ ）"),
     ("zh", "与 $\\sqrt{17}$ 最接近的数是（ ）"),
     ("zh", "若 $a>b$，则（ ）"),
     ("fr", "Parmi les nombres suivants, lequel est pair ?"),
@@ -68,6 +65,38 @@ NEEDS_OPTIONS = [
     ("de", "Welche der folgenden Zahlen ist gerade?"),
     ("ru", "Какое из следующих чисел чётное?"),
 ]
+
+
+DOUBTFUL = [
+    ("en", "What could be the number of sides of the figure?", "could be"),
+    ("en", "What is a possible value of $x$ if $x > 3$?", "a possible"),
+    ("en", "What is the multiple of X, if it is divisible by 9 and 12?", "What is the multiple"),
+    ("zh", "则这个数可能是（ ）", "可能是____"),
+]
+
+
+@pytest.mark.parametrize(("lang", "question", "words"), DOUBTFUL)
+def test_words_that_seldom_point_at_options_leave_a_doubt(lang: str, question: str, words: str) -> None:
+    opened = open_one(question, "B", NUMBERS, lang)
+    assert isinstance(opened, OpenQuestion)
+    assert opened.doubt == words
+
+
+STAND_ALONE = [
+    ("en", "A team cannot be composed of men only. How many teams of 2 can be chosen from 2 men and 2 women?"),
+    ("en", "All eels but 12 are green, all except for 14 are blue. How many eels are there?"),
+    ("en", "No sock may be counted twice. How many socks guarantee two pairs?"),
+    ("zh", "从 1 到 16 中任取 n 个数，其中必有两个数相差 3，则 n 最小是（ ）"),
+    ("zh", "每种硬币你可以取任意多个（也可以是 0 个）．你的袋子里最多有几种硬币？"),
+    ("zh", "兔子按照以下规则繁殖：每月一对．第 4 个月有（ ）对．"),
+]
+
+
+@pytest.mark.parametrize(("lang", "question"), STAND_ALONE)
+def test_words_of_a_condition_point_at_no_options(lang: str, question: str) -> None:
+    opened = open_one(question, "B", NUMBERS, lang)
+    assert isinstance(opened, OpenQuestion)
+    assert opened.doubt is None
 
 
 @pytest.mark.parametrize(("lang", "question"), NEEDS_OPTIONS)
@@ -155,9 +184,10 @@ def test_a_key_that_was_left_behind_goes_and_a_lost_blank_comes_back(question: s
     assert open_one(question, "B", ["5", "4"], "zh") == OpenQuestion(opened, "4")
 
 
-def test_what_is_the_multiple_needs_its_options() -> None:
+def test_what_is_the_multiple_is_doubtful_without_its_options() -> None:
     found = open_one("What is the multiple of X, if it is divisible by 9 and 12?", "A", ["36", "15"], "en")
-    assert isinstance(found, Refusal)
+    assert isinstance(found, OpenQuestion)
+    assert found.doubt == "What is the multiple"
     assert isinstance(open_one("What is the least common multiple of 4 and 6?", "A", ["12", "36"], "en"), OpenQuestion)
 
 

@@ -1,12 +1,13 @@
 """The form of inputs found from a few of them, and new inputs grown from it."""
 
+import random
 from collections.abc import Callable
 
 import pytest
 
 from curation.programs.test_generation.columns import columns_in, pairs_in
 from curation.programs.test_generation.demands import promises
-from curation.programs.test_generation.forms import infer_form
+from curation.programs.test_generation.forms import infer_form, inputs_of_another_form
 from curation.programs.test_generation.grammar import (
     ArrayNode,
     LengthReference,
@@ -17,11 +18,14 @@ from curation.programs.test_generation.grammar import (
     infer_grammar,
     read_node,
 )
-from curation.programs.test_generation.growing import grow_inputs
+from curation.programs.test_generation.growing import grow_shapes
+from curation.programs.test_generation.hints import Hints
 from curation.programs.test_generation.limits import StatedBound, bounds_in_order
 from curation.programs.test_generation.making import new_inputs
+from curation.programs.test_generation.profiles import FIRST_SHAPES, PROFILES, shape_name
 from curation.programs.test_generation.relations import read_input
 from curation.programs.test_generation.shapes import Line, read_lines
+from curation.programs.test_generation.spreads import ValueSpread, draw_word, prime_below, special_number
 
 LIST = ["3\n5 1 4\n", "2\n7 7\n", "1\n9\n"]
 TREE = ["4\n1 2\n1 3\n3 4\n", "3\n2 1\n2 3\n", "5\n1 2\n2 3\n3 4\n4 5\n"]
@@ -32,7 +36,10 @@ CASES = ["2\n3\n1 2 3\n1\n5\n", "1\n4\n2 2 2 2\n"]
 
 def grow(inputs: list[str], statement: str, count: int, most_bytes: int, *, careful: bool = False) -> list[str]:
     form = infer_form(inputs, statement, careful=careful)
-    return [] if form is None else grow_inputs(form, inputs, count, "seed", most_bytes)
+    profiles = [*FIRST_SHAPES, *random.Random(1).choices(PROFILES, k=6 * count)]
+    shapes = [shape_name(profile) for profile in profiles]
+    made = [] if form is None else grow_shapes(form, set(inputs), shapes, "seed", most_bytes)
+    return list(dict.fromkeys(made))[:count]
 
 
 def lines_of(*texts: str) -> list[list[Line]]:
@@ -207,3 +214,64 @@ def test_a_careful_input_has_every_form_that_reads_the_given_ones_as_well() -> N
     assert form.others
     assert form.allows("2 2\n5 6\n7 8\n")
     assert not form.allows("1 2\n5 6\n")
+
+
+def test_what_is_chosen_for_a_column_holds_for_the_whole_input() -> None:
+    draw = random.Random(5)
+    for mode in ("narrow", "few", "skewed"):
+        spread = ValueSpread(mode, draw, Hints())
+        values = [spread.one(3, 1, 10**9) for _ in range(400)]
+        assert len(set(values)) <= (13 if mode == "narrow" else 3)
+        assert all(1 <= value <= 10**9 for value in values)
+    skewed = ValueSpread("skewed", draw, Hints())
+    values = [skewed.one(0, 1, 1000) for _ in range(400)]
+    assert max(map(values.count, set(values))) >= 300
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 7, 50])
+def test_patterns_stay_in_the_range_and_words_among_those_given(count: int) -> None:
+    for seed in range(40):
+        spread = ValueSpread("patterned", random.Random(seed), Hints())
+        values = spread.many(0, -3, 9, count)
+        assert len(values) == count
+        assert all(-3 <= value <= 9 for value in values)
+        assert len(words := spread.words(["a", "b"], count)) == count
+        assert set(words) <= {"a", "b"}
+        assert set(word := draw_word("xy", count, random.Random(seed))) <= {"x", "y"}
+        assert len(word) == count
+
+
+def test_many_tiny_cases_and_one_large_case_where_inputs_hold_cases() -> None:
+    text = "One line with $t$ ($1 \\le t \\le 500$). Each has $n$ ($1 \\le n \\le 1000$) and $0 \\le a_i \\le 9$."
+    form = infer_form(CASES, text, careful=False)
+    assert form is not None
+    (many,) = grow_shapes(form, set(CASES), ["many narrow"], "seed", 100_000)
+    (one,) = grow_shapes(form, set(CASES), ["one whole"], "seed", 100_000)
+    assert int(many.split()[0]) >= 499
+    assert max(map(int, many.splitlines()[1::2])) <= 3
+    assert one.split()[0] == "1"
+    assert int(one.split()[1]) >= 999
+    flat = infer_form(LIST, "", careful=False)
+    assert flat is not None
+    assert not list(grow_shapes(flat, set(LIST), ["many narrow", "one whole"], "seed", 1000))
+
+
+def test_inputs_that_were_cut_lack_the_form_of_the_others() -> None:
+    inputs = [f"{n} 2\n" + "".join(f"{i} {n + i}\n" for i in range(n)) for n in range(1, 12)]
+    assert inputs_of_another_form(inputs) == frozenset()
+    cut = [*inputs[:4], inputs[4][:-6], *inputs[5:], "3 2\n0"]
+    assert inputs_of_another_form(cut) == {4, 11}
+    assert inputs_of_another_form(cut[4:8]) == frozenset()  # too few share one
+    assert (
+        inputs_of_another_form(["a b\n", "one\n\ntwo\n", "3\n1 1 1\n", "7 7\n8\n", "2\n9\n", "x y z\n1\n"])
+        == frozenset()
+    )
+
+
+def test_special_numbers_are_of_many_kinds_and_in_their_range() -> None:
+    numbers = {special_number(1, 10**18, random.Random(seed)) for seed in range(400)}
+    assert all(1 <= number <= 10**18 for number in numbers)
+    assert any(number > 10**9 and number.bit_count() == 2 for number in numbers)
+    assert any(number > 10**6 and round(number**0.5) ** 2 == number for number in numbers)
+    assert {special_number(5, 7, random.Random(seed)) for seed in range(60)} == {5, 6, 7}
+    assert [prime_below(number) for number in (2, 3, 4, 100, 561, 10**12)] == [2, 3, 3, 97, 557, 999999999989]

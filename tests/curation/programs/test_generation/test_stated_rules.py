@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import string
+
 import pytest
 
-from curation.programs.test_generation.demands import promises, stated_alphabet, stated_total
+from curation.programs.test_generation.demands import (
+    is_unforeseen_refusal,
+    promises,
+    required_letters,
+    stated_alphabet,
+    stated_total,
+)
 from curation.programs.test_generation.forms import InputForm, infer_form
 from curation.programs.test_generation.making import InputMaker, new_inputs
 from curation.programs.test_generation.negatives import rule_breaking_inputs
@@ -145,3 +153,43 @@ def test_a_block_of_fixed_size_is_one() -> None:
     assert texts
     assert all([len(line) for line in text.splitlines()[:3]] == [3, 3, 3] for text in texts)
     assert any(text.splitlines()[:3] not in [grid.splitlines()[:3] for grid in grids] for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "inputs", "letters"),
+    [
+        ("The word will contain at least one lowercase vowel.", ["cat\n", "Sky e\n"], [set("aeiou")]),
+        ("It holds at least one uppercase letter.", ["aB\n"], [set(string.ascii_uppercase)]),
+        ("It has at least one digit.", ["a1\n"], [set(string.digits)]),
+        ("The map contains at least one land cell.", ["2 2\n#.\n..\n", "1 2\n#.\n"], [{"#"}, {"."}]),
+        ("The text contains at least one palindrome.", ["some words here\n"], []),
+        ("The map contains at least one ship and no two ships touch.", ["#.\n"], []),
+        ("Each house has a knight.", ["#.\n"], []),
+    ],
+)
+def test_what_every_input_must_contain(sentence: str, inputs: list[str], letters: list[set[str]]) -> None:
+    assert [set(one) for one in required_letters(sentence, inputs)] == letters
+
+
+def test_new_inputs_contain_what_is_promised() -> None:
+    promise = "It will contain at least one lowercase vowel."
+    statement = f"Input\n\nOne line with a word of at most $8$ letters a-z.\n\n{promise}\n\nOutput\n"
+    texts = new_inputs(["cat\n", "gin\n", "owl\n", "tree\n"], statement, 20, "seed", 100, careful=True)
+    assert len(texts) >= 10
+    assert all(set(text) & set("aeiou") for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("output", "statement", "outputs", "unforeseen"),
+    [
+        ("impossible\n", "A solution exists.", ["+-=x\n"], True),
+        ("impossible\n", "Print `Impossible` if there is none.", ["3\n"], False),
+        ("-1\n", "The answer is the sum.", ["3\n", "-1\n"], False),
+        ("-1\n", "Print the length, or $-1$ if there is no path.", ["3\n"], False),
+        ("-1\n", "There are $n-1$ roads.", ["3\n"], True),
+        ("\n", "Print the word.", ["abc\n"], True),
+        ("4\n", "", ["3\n"], False),
+    ],
+)
+def test_a_refusal_of_which_nothing_was_said(output: str, statement: str, outputs: list[str], unforeseen: bool) -> None:
+    assert is_unforeseen_refusal(output, statement, outputs) is unforeseen

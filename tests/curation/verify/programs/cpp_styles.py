@@ -136,6 +136,7 @@ CPP_STYLES: dict[str, tuple[str, str, str]] = {
     "inline assembly": ('#include <cstdio>\nint main() { long a = 3; asm("add %0, %0" : "+r"(a)); printf("%ld", a); }', "", "20"),
     "wide characters": ("#include <clocale>\n#include <cwchar>\n#include <cstdio>\nint main() { setlocale(LC_ALL, \"\"); printf(\"%d\", (int)wcslen(L\"abc\")); }", "", "20"),
     "argc": ("#include <cstdio>\nint main(int n, char **) { printf(\"%d\", n); }", "", "20"),
+    "globals of before C++11": (HEAD + 'int size, data, rank; int main() { size = 1; data = 2; rank = 3; cout << size + data + rank; }', "", "98"),
     "coroutines": (
         "#include <coroutine>\n#include <cstdio>\nstruct G { struct promise_type { int v; G get_return_object() { return {std::coroutine_handle<promise_type>::from_promise(*this)}; } "
         "std::suspend_always initial_suspend() { return {}; } std::suspend_always final_suspend() noexcept { return {}; } "

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from curation.policies.completions import TokenCompletion
-from curation.records import PolicyError, VerifierError
+from curation.records import PolicyError, RequestRefused, VerifierError
 from curation.verify.math_judge import Verdict
 from tests.training.engines.embedded.test_run import lines, small
 from training.engines.embedded import run
@@ -65,3 +65,34 @@ def test_a_verifier_that_cannot_work_ends_the_run(monkeypatch: pytest.MonkeyPatc
         run.train(small(evaluation={"data": None}), Path(), tmp_path / "run")
     rows = lines(tmp_path / "run/attempts.jsonl")
     assert all(row["outcome"] is None for row in rows)  # only those whose form was broken were settled
+
+
+class Poisoned(TorchGenerator):
+    """A real generator that refuses every prompt of the first problem that it was asked."""
+
+    poisoned: Sequence[int] = ()
+
+    async def generate(self, prompt_ids: Sequence[int], *, seed: int, max_tokens: int) -> TokenCompletion:
+        self.poisoned = self.poisoned or tuple(prompt_ids)
+        if tuple(prompt_ids) == self.poisoned:
+            raise RequestRefused("400", "http://server: 400 poisoned.")
+        return await super().generate(prompt_ids, seed=seed, max_tokens=max_tokens)
+
+
+@pytest.mark.parametrize("staleness", [0, 1])
+def test_a_refused_problem_is_left_out_with_its_group(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, staleness: int
+) -> None:
+    monkeypatch.setattr(run, "build_generators", lambda _, folder: [Poisoned(folder, capacity=16)])
+    made = small(steps=2, collector={"max_staleness": staleness}, evaluation={"data": None}, checks=False)
+    run.train(made, Path(), tmp_path / "run")
+    ledger = json.loads((tmp_path / "run/summary.json").read_text())["ledger"]
+    assert 0 < ledger["dropped"]["refused"] <= 2 * made.collector.group_size  # once drawn, perhaps twice at a time
+    assert ledger["admitted"] == ledger["trained"] + sum(ledger["dropped"].values())
+
+
+def test_too_many_refused_problems_end_training(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(run, "build_generators", lambda _, folder: [Poisoned(folder, capacity=16)])
+    made = small(collector={"max_failed": 0.0}, evaluation={"data": None}, checks=False)
+    with pytest.raises(PolicyError, match=r"more than collector.max_failed = 0 allows \(0\); the last, problem"):
+        run.train(made, Path(), tmp_path / "run")

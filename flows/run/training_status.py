@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
+from flows.run.progress import read_metrics
 from training.rollouts.attempt_log import count_attempts
 from training.rollouts.stall_monitor import STALLED
 
@@ -30,7 +30,7 @@ def is_training(folder: Path) -> bool:
 def training_lines(folder: Path) -> list[str]:
     """Return the status of a training run, finished or not, in lines of text."""
     recipe = json.loads((folder / "run.json").read_text(encoding="utf-8"))["recipe"]
-    rows = _rows(folder / "metrics.jsonl")
+    rows = read_metrics(folder)
     lines = [f"{recipe['name']}: {folder}", f"  step {rows[-1]['step'] if rows else 0} of {recipe['steps']}"]
     if rows:
         last = rows[-1]
@@ -46,15 +46,3 @@ def training_lines(folder: Path) -> list[str]:
             lines.append(f"  ended: {json.loads((folder / STALLED).read_text(encoding='utf-8'))['message']}")
         lines.append(f"  not finished; `goldilocks train --resume {folder}` goes on")
     return lines
-
-
-def _rows(path: Path) -> list[dict[str, Any]]:
-    if not path.exists():
-        return []
-    rows = []
-    for line in path.read_text(encoding="utf-8").splitlines():
-        try:
-            rows.append(json.loads(line))
-        except ValueError:
-            break  # the last line of a run that is writing it
-    return rows

@@ -6,6 +6,7 @@ import polars as pl
 
 from curation.records import StoreError
 from flows.pipelines.by_recipe import pipeline_of
+from flows.run.lookup import rows_of
 from flows.run.run_folder import Run
 from flows.run.stage import Kind, Stage
 
@@ -31,6 +32,12 @@ def find_id(run: Run, beginning: str) -> str:
         examples = ", ".join(sorted(ids)[:5])
         raise StoreError(f"{beginning!r} begins {len(ids)} ids: {examples}{' …' if len(ids) > 5 else ''}; give more.")
     return ids.pop()
+
+
+def attempt_ids_of(run: Run, name: str) -> list[str]:
+    """Return the ids under which a problem is attempted: those of its rows behind the last filter, else its own."""
+    ids = rows_of(filters_of(run)[-1].folder_in(run), "kept", name, "group")
+    return ids["id"].to_list() if ids.height else [name]
 
 
 def _matching(run: Run, stage: Stage, beginning: str, column: str) -> set[str]:

@@ -1,0 +1,106 @@
+"""A benchmark to evaluate on: where its problems come from, how often they are asked, and how tokens are drawn.
+
+Sources, decoding and verifier are a recipe's own; there are no filters and no bands, for a benchmark is taken whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from curation.config.base import Settings
+from curation.config.coding import CodeSettings
+from curation.config.filters import VerifySettings
+from curation.config.old_keys import RECIPE
+from curation.config.policies import Decoding, PolicySettings
+from curation.config.sources import Source
+
+
+class BenchWindow(Settings):
+    """The rows of a stretch of time, by a column with dates: problems newer than a model's training data."""
+
+    column: str = Field(description="Path of the date, one of `columns.meta`; it begins as 2025-01-31.")
+    since: str = Field("", pattern=r"^(\d{4}-\d{2}-\d{2})?$", description="First day, as 2024-08-01; empty: no bound.")
+    until: str = Field("", pattern=r"^(\d{4}-\d{2}-\d{2})?$", description="First day that is out; empty: no bound.")
+
+
+class BenchChoices(Settings):
+    """Multiple choice whose options stand in columns: they are shuffled by the seed, and the letter is asked for."""
+
+    right: str = Field(description="Path of the right option, one of `columns.meta`.")
+    wrong: tuple[str, ...] = Field(min_length=1, description="Paths of the wrong options, of `columns.meta` too.")
+
+
+class Bench(Settings):
+    """A benchmark."""
+
+    renamed: ClassVar[Mapping[str, str]] = RECIPE
+
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", description="Name of the benchmark.")
+    description: str = Field("", description="What it asks, and who made it.")
+    note: str = Field("", description="How to get its rows where they cannot be fetched by themselves; told in errors.")
+    sources: tuple[Source, ...] = Field(min_length=1, strict=False, description="Where its rows come from.")
+    attempts: int = Field(
+        16, ge=1, description="Attempts a problem. 64 for AIME and 16 for LiveCodeBench in the paper."
+    )
+    k: tuple[int, ...] = Field(
+        (), description="Of which k pass@k and maj@k are told, beside pass@1; all attempts where empty."
+    )
+    decoding: Decoding = Field(
+        default_factory=Decoding, description="How a live policy draws tokens here, in place of its own decoding."
+    )
+    verify: VerifySettings = Field(default_factory=VerifySettings, description="How answers are judged.")
+    code: CodeSettings = Field(default_factory=CodeSettings, description="Limits of programs.")
+    language: Literal["python", "cpp"] = Field("python", description="What programs are asked for in.")
+    window: BenchWindow | None = Field(None, description="Only the rows of a stretch of time.")
+    choices: BenchChoices | None = Field(None, description="Options in columns of their own.")
+    pair: str | None = Field(
+        None,
+        description="Path of what tells which rows ask the same in several languages, one of `columns.meta`; by their "
+        "places in their sources where absent.",
+    )
+    consistency: bool = Field(
+        True, description="Tell in which share of attempts problem, thoughts and answer are in one language."
+    )
+    policy: PolicySettings | None = Field(None, description="Who is asked where the command names nobody.")
+    seed: int = Field(0, ge=0, description="Seed of the options' order.")
+    workers: int | None = Field(None, ge=1, description="Verifier processes; one a core where absent.")
+
+    @property
+    def domain(self) -> str:
+        """Return the domain of its problems."""
+        return self.sources[0].domain
+
+    @property
+    def all_k(self) -> tuple[int, ...]:
+        """Return of which k figures are told, ascending, 1 left out."""
+        return tuple(sorted({k for k in self.k or (self.attempts,) if k > 1}))
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if any(not 1 <= k <= self.attempts for k in self.k):
+            raise ValueError(f"k = {list(self.k)}: each must be between 1 and attempts = {self.attempts}")
+        if len({source.domain for source in self.sources}) > 1:
+            raise ValueError("all sources of a benchmark must be of one domain")
+        paths = [self.window.column] if self.window is not None else []
+        paths += [self.choices.right, *self.choices.wrong] if self.choices is not None else []
+        paths += [self.pair] if self.pair is not None else []
+        for source in self.sources:
+            missing = [path for path in paths if path not in source.columns.meta]
+            if missing:
+                raise ValueError(f"source {source.name}: {missing[0]!r} is not kept; name it in `columns.meta` too")
+        return self
+
+    @model_validator(mode="after")
+    def _pinned(self) -> Self:
+        """Refuse a hub data set without its commit, which could be another one tomorrow."""
+        for source in self.sources:
+            on_hub = source.kind == "dataset" and not source.path.startswith((".", "/", "~"))
+            if on_hub and source.revision is None:
+                raise ValueError(
+                    f"source {source.name}: a data set of the hub needs its commit: set `revision` (a folder's path "
+                    "begins with `./`)"
+                )
+        return self

@@ -1,0 +1,142 @@
+"""Whether label trust may decide: wrong labels are planted in the run's own votes, and both rules look for them.
+
+How well a posterior finds wrong labels depends on the policies: where their errors are shared (one family of models,
+answers that are hard to read) it accuses what merely all find hard, and a majority of one policy's votes may do better.
+No run knows its wrong labels, but every run can plant some. A share of the references is replaced by another answer,
+`_GIVEN` of them by one that somebody gave, the others by one that nobody did; what either rule accuses besides counts
+against it, so what was wrong before counts against both alike. The posterior decides where its F1 on the planted ones
+is no less than the votes'; else the votes do, and the posterior still ranks what people review.
+
+Pure functions over `curation.difficulty.label_votes.VOTES`. Not here: what is published of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from curation.config import Band
+from curation.difficulty.label_trust import fit_labels, label_posteriors
+from curation.difficulty.label_votes import REFERENCE, VOTES
+
+LEAST_PROBLEMS = 200
+"""Fewer problems with votes tell nothing; then the posterior decides."""
+
+_SHARE, _LEAST_PLANTED, _GIVEN = 0.05, 20, 0.3
+_BELOW = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class RuleFound:
+    """What a rule accuses: ``hits`` planted references, ``others`` besides."""
+
+    hits: int
+    others: int
+
+    def f1(self, planted: int) -> float:
+        """Return the harmonic mean of precision and recall."""
+        return 2 * self.hits / max(1, self.hits + self.others + planted)
+
+
+@dataclass(frozen=True, slots=True)
+class PlantedCheck:
+    """Both rules on planted references."""
+
+    planted: int
+    by_posterior: RuleFound
+    by_votes: RuleFound
+
+    @property
+    def posterior_holds(self) -> bool:
+        """Return whether the posterior may decide."""
+        return self.by_posterior.f1(self.planted) >= self.by_votes.f1(self.planted)
+
+    @property
+    def sentence(self) -> str:
+        """Return in one sentence what was found, and what follows."""
+        post, votes = self.by_posterior, self.by_votes
+        told = (
+            f"of {self.planted} wrong references planted here the posterior finds {post.hits} and accuses "
+            f"{post.others} others, votes find {votes.hits} and accuse {votes.others}"
+        )
+        return told if self.posterior_holds else f"{told}; so votes decide, and the posterior ranks the review"
+
+
+def check_by_planting(
+    votes: pl.DataFrame, voters: Collection[str], drop_above: float, settled: tuple[str, ...] = (), seed: int = 0
+) -> PlantedCheck | None:
+    """Return how both rules do on planted references; None where there are too few problems.
+
+    Args:
+        voters: policies whose votes are counted together; those of the stage that decides.
+        drop_above: probability from which the posterior accuses.
+        settled, seed: as in `curation.difficulty.label_trust.fit_labels`.
+    """
+    names = votes["problem"].unique().sort()
+    if len(names) < LEAST_PROBLEMS:
+        return None
+    cast, wrong = plant_references(votes, names.filter(~names.is_in(list(settled))), seed)
+    labels = label_posteriors(fit_labels(cast, settled, seed), cast, names, settled)
+    found = [set(labels.filter(pl.col("wrong_label") >= drop_above)["problem"]), accused_by_votes(cast, voters)]
+    by_posterior, by_votes = (RuleFound(len(one & wrong), len(one - wrong)) for one in found)
+    return PlantedCheck(len(wrong), by_posterior, by_votes)
+
+
+def plant_references(votes: pl.DataFrame, names: pl.Series, seed: int) -> tuple[pl.DataFrame, set[str]]:
+    """Return the votes with other references at a share of the problems, and whose these are.
+
+    Args:
+        names: sorted ids that may be drawn.
+    """
+    rng = np.random.default_rng(seed)
+    size = min(len(names) // 2, max(_LEAST_PLANTED, round(_SHARE * len(names))))
+    drawn = names.gather(np.sort(rng.permutation(len(names))[:size]))
+    others = dict(
+        votes.filter(pl.col("answer_class") > REFERENCE)
+        .join(drawn.alias("problem").to_frame(), on="problem", how="semi")
+        .group_by("problem")
+        .agg(pl.col("answer_class").unique().sort())
+        .iter_rows()
+    )
+    given = {name: int(rng.choice(others[name])) for name in drawn if rng.random() < _GIVEN and name in others}
+    top = int(votes["answer_class"].max() or 0)  # type: ignore[arg-type]
+    labels = pl.DataFrame(
+        [(name, given.get(name, top + 2)) for name in drawn], {"problem": pl.String, "label": pl.Int32}, orient="row"
+    )
+    number = pl.col("answer_class")
+    cast = votes.join(labels, on="problem", how="left", maintain_order="left").with_columns(
+        pl.when(pl.col("label").is_null() | number.is_null())
+        .then(number)
+        .when(number == REFERENCE)
+        .then(pl.lit(top + 1, pl.Int32))
+        .when(number == pl.col("label"))
+        .then(pl.lit(REFERENCE, pl.Int32))
+        .otherwise(number)
+        .alias("answer_class")
+    )
+    return cast.select(VOTES.names()).cast(VOTES), set(drawn)
+
+
+def accused_by_votes(votes: pl.DataFrame, voters: Collection[str], band: Band | None = None) -> set[str]:
+    """Return where a majority of these policies' votes agrees on another answer than the reference's."""
+    band = band or Band()
+    cast = votes.filter(pl.col("policy").is_in(list(voters)))
+    judged = cast.group_by("problem").agg(pl.col("votes").sum().alias("judged"))
+    wrong = cast.filter(pl.col("answer_class") > REFERENCE).group_by("problem", "answer_class")
+    most = wrong.agg(pl.col("votes").sum()).group_by("problem").agg(pl.col("votes").max())
+    majority = pl.col("votes") > band.wrong_label_share * pl.col("judged")
+    table = most.join(judged, on="problem").filter(majority & (pl.col("votes") >= band.wrong_label_votes))
+    return set(table["problem"])
+
+
+def decided_by_votes(labels: pl.DataFrame, accused: Collection[str], drop_above: float) -> pl.DataFrame:
+    """Return `curation.difficulty.label_trust.LABEL` rows; exactly those accused by votes reach ``drop_above``."""
+    is_accused = pl.col("problem").is_in(list(accused))
+    chance = pl.col("wrong_label")
+    moved = pl.when(is_accused).then(pl.max_horizontal(chance, pl.lit(drop_above)))
+    return labels.with_columns(
+        moved.otherwise(pl.min_horizontal(chance, pl.lit(drop_above - _BELOW))).alias("wrong_label")
+    )

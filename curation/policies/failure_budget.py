@@ -1,0 +1,67 @@
+"""How many problems may be refused before a run ends: a share of them, the failure budget.
+
+Invariants:
+  - a problem counts once, however many of its requests are refused; what was answered never counts;
+  - one problem may be refused however few there are, unless the share is 0: a small run survives one bad prompt;
+  - `IN_A_ROW` problems that are refused one after the other, with no answer between them, end a run whatever the share:
+    that is a setting or a server, not the prompts.
+
+Not here: servers that are away, a wrong key, a wrong model: these end a run at once (`curation.policies.client`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from curation.records import PolicyError, RequestRefused
+
+IN_A_ROW = 20
+
+
+class FailureBudget:
+    """The refused problems of a stage.
+
+    Args:
+        share: of all problems that may be refused.
+        problems: how many there are.
+        setting: the recipe's key that holds the share, for the sentence that ends the run.
+        before: problems that were refused in what is finished already.
+    """
+
+    def __init__(self, share: float, problems: int, setting: str, before: int = 0) -> None:
+        self.allowed = max(1, int(share * problems + 1e-9)) if share else 0
+        self._share, self._problems, self._setting, self._before = share, problems, setting, before
+        self._refused: dict[str, str] = {}
+        self._in_a_row = 0
+
+    @property
+    def refused(self) -> int:
+        """Return how many problems were refused."""
+        return self._before + len(self._refused)
+
+    def count_answer(self) -> None:
+        """Note that a request was answered."""
+        self._in_a_row = 0
+
+    def count_refusal(self, problem: str, refusal: RequestRefused) -> None:
+        """Count a refused problem.
+
+        Raises:
+            PolicyError: these are too many.
+        """
+        if problem in self._refused:
+            return
+        self._refused[problem] = refusal.kind
+        self._in_a_row += 1
+        if self.refused <= self.allowed and self._in_a_row < IN_A_ROW:
+            return
+        kinds = ", ".join(f"{kind} {count:,}" for kind, count in Counter(self._refused.values()).most_common())
+        counts = f"{self.refused:,} of {self._problems:,} problems were refused ({kinds}), "
+        if self.refused > self.allowed:
+            counts += f"more than {self._setting} = {self._share:g} allows ({self.allowed:,})"
+        else:
+            counts += f"{IN_A_ROW} of them one after the other with no answer between them"
+        raise PolicyError(
+            f"{counts}; the last, problem {problem}: {refusal.reason.rstrip('.')}. Mend the cause or raise "
+            f"{self._setting}; the next run asks only for what is missing."
+        )

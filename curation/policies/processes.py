@@ -1,0 +1,226 @@
+"""A policy whose servers are asked by several processes: one asking process takes some thousand attempts a second.
+
+    sampler, store, judge (this process)  ⇄  N asking processes, each with its own connections
+
+Attempts are parted by problem, so that what a process knows of one (too long, samples of one request) is known there.
+
+Invariants:
+  - the store has one writer, this process: which process asked is not to be seen in what is stored;
+  - a process that dies is started again, and what it had not answered is asked again with the same seeds; so killing
+    some changes when an attempt is made, never which. One that dies `MOST_STARTS` times without an answer ends the run;
+  - the processes end with this one, however it ends: their connection closes.
+
+Not here: asking (`curation.policies.endpoint`); what runs in such a process (`curation.policies.asking_process`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import pickle
+import socket
+import subprocess
+import sys
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from curation.config import EndpointPolicy
+from curation.policies.endpoint import Endpoint
+from curation.prompts import Prompt
+from curation.records import AttemptKey, Completion, PolicyError, PromptRequest, RequestRefused
+
+MOST_STARTS = 5
+
+_LENGTH_BYTES = 4
+
+
+class AskingProcesses:
+    """OpenAI-compatible servers under the `Policy` protocol, asked by several processes.
+
+    Args:
+        settings, folder, prompt: as of `Endpoint`.
+        processes: how many.
+
+    Raises:
+        PolicyError: as `Endpoint`.
+    """
+
+    def __init__(self, settings: EndpointPolicy, folder: Path, prompt: Prompt | None, processes: int) -> None:
+        self._endpoint = Endpoint(settings, folder, prompt)
+        self.key: AttemptKey = self._endpoint.key
+        self.in_flight = settings.in_flight
+        share = settings.model_copy(update={"per_server": max(1, -(-settings.most_per_server // processes))})
+        self.processes = [_AskingProcess((share, folder, prompt)) for _ in range(processes)]
+
+    @property
+    def about(self) -> Mapping[str, Any]:
+        """Return what the store notes beside the key."""
+        return self._endpoint.about
+
+    @property
+    def hedged(self) -> int:
+        """Return how many requests were asked of two servers."""
+        return sum(process.hedged for process in self.processes)
+
+    async def __aenter__(self) -> Self:
+        try:
+            await asyncio.gather(*(process.start() for process in self.processes))
+        except PolicyError:
+            await self.__aexit__(None, None, None)
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await asyncio.gather(*(process.stop() for process in self.processes))
+
+    async def answer(self, problem: PromptRequest, index: int) -> Completion:
+        """Return one attempt; see `Endpoint.answer`."""
+        return await self.processes[zlib.crc32(problem.id.encode()) % len(self.processes)].ask(problem, index)
+
+
+class _AskingProcess:
+    """One process, started again whenever it dies, and what it has not answered yet."""
+
+    def __init__(self, opening: tuple[EndpointPolicy, Path, Prompt | None]) -> None:
+        self.hedged = 0
+        self.process: subprocess.Popen[bytes] | None = None
+        self._opening = opening
+        self._numbers = itertools.count()
+        self._open: dict[int, tuple[PromptRequest, int, asyncio.Future[Completion]]] = {}
+        self._outbox: list[tuple[Any, ...]] = []
+        self._writer: asyncio.StreamWriter | None = None
+        self._following: asyncio.Task[None] | None = None
+        self._starts_without_answer = 0
+        self._failure = ""
+
+    async def start(self) -> None:
+        """Start the process, and wait until its servers are greeted.
+
+        Raises:
+            PolicyError: they cannot be asked.
+        """
+        reader = await self._connect()
+        self._following = asyncio.create_task(self._follow(reader))
+
+    async def stop(self) -> None:
+        """End the process; a second call does nothing."""
+        following, self._following = self._following, None
+        if following is not None:
+            following.cancel()
+            await asyncio.gather(following, return_exceptions=True)
+        self._end()
+
+    async def ask(self, problem: PromptRequest, index: int) -> Completion:
+        """Return one attempt; cancelling the call cancels its request."""
+        if self._following is None:
+            raise PolicyError("servers are asked before they were entered, or after they were left: use `async with`.")
+        if self._failure:
+            raise PolicyError(self._failure)
+        number = next(self._numbers)
+        future: asyncio.Future[Completion] = asyncio.get_running_loop().create_future()
+        self._open[number] = problem, index, future
+        self._send(("ask", number, problem, index))
+        try:
+            return await future
+        finally:
+            if self._open.pop(number, None) is not None:
+                self._send(("cancel", number))
+
+    def _send(self, message: tuple[Any, ...]) -> None:
+        """Send a message, with all others of this turn of the event loop."""
+        if not self._outbox:
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._outbox.append(message)
+
+    def _flush(self) -> None:
+        messages, self._outbox = self._outbox, []
+        if self._writer is not None:
+            self._writer.write(frame(messages))
+
+    async def _follow(self, reader: asyncio.StreamReader) -> None:
+        """Take in answers; start the process again whenever it dies, until nobody wants it."""
+        try:
+            while True:
+                while (content := await read_frame(reader)) is not None:
+                    self._starts_without_answer = 0
+                    self._settle(*content)
+                reader = await self._connect()
+                self._send_again()
+        except PolicyError as error:
+            self._failure = str(error)
+            for _, _, future in self._open.values():
+                if not future.done():
+                    future.set_exception(PolicyError(str(error)))
+
+    def _settle(self, answers: list[tuple[int, str, tuple[Any, ...]]], hedged: int) -> None:
+        self.hedged += hedged
+        for number, kind, values in answers:
+            entry = self._open.pop(number, None)
+            if entry is None or entry[2].done():
+                continue
+            if kind == "completion":
+                text, finish, tokens, token_ids, logprobs = values
+                entry[2].set_result(Completion(text, finish, tokens, token_ids=token_ids, logprobs=logprobs))
+            else:
+                entry[2].set_exception(RequestRefused(*values) if kind == "refused" else PolicyError(*values))
+
+    def _send_again(self) -> None:
+        self._outbox.clear()
+        for number, (problem, index, _) in self._open.items():
+            self._outbox.append(("ask", number, problem, index))
+        self._flush()
+
+    async def _connect(self) -> asyncio.StreamReader:
+        """Start a process and return what it writes, once it is ready."""
+        while self._starts_without_answer < MOST_STARTS:
+            self._starts_without_answer += 1
+            self._end()
+            ours, theirs = socket.socketpair()
+            environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
+            with theirs:
+                command = [sys.executable, "-m", "curation.policies.asking_process", str(theirs.fileno())]
+                self.process = subprocess.Popen(command, pass_fds=(theirs.fileno(),), env=environment)
+            reader, writer = await asyncio.open_connection(sock=ours, limit=2**30)
+            writer.write(frame(self._opening))
+            status = await read_frame(reader)
+            if status is not None and status[0] != "ready":
+                writer.close()
+                raise PolicyError(status[1])
+            if status is not None:
+                self._writer = writer
+                return reader
+            writer.close()
+        raise PolicyError(
+            f"a process that asks the servers died {MOST_STARTS} times without an answer; look at what it printed "
+            "above, or set sampling.samplers to 1."
+        )
+
+    def _end(self) -> None:
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            writer.close()
+        process, self.process = self.process, None
+        if process is not None:
+            process.kill()
+            process.wait()
+
+
+def frame(content: Any) -> bytes:
+    """Return a message between the processes: its length, then the pickled content."""
+    pickled = pickle.dumps(content, pickle.HIGHEST_PROTOCOL)
+    return len(pickled).to_bytes(_LENGTH_BYTES, "big") + pickled
+
+
+async def read_frame(reader: asyncio.StreamReader) -> Any | None:
+    """Read the next message; None where the other side has gone."""
+    try:
+        length = await reader.readexactly(_LENGTH_BYTES)
+        return pickle.loads(await reader.readexactly(int.from_bytes(length, "big")))
+    except (asyncio.IncompleteReadError, ConnectionError):
+        return None

@@ -1,0 +1,164 @@
+"""How the values of one input are spread over a column's range, by the values of its shape (`profiles`).
+
+What is chosen for a column stays for the whole input: a narrow range is the same narrow range in every row, and a few
+values are the same few. That is what makes equal values, full buckets and long runs, on which programs go wrong.
+
+Invariants: pure but for the random numbers drawn; every value lies in the range asked for.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from curation.programs.test_generation.hints import Hints
+
+_NARROW = (1, 1, 2, 3, 6, 12)
+"""Widths of narrow ranges, less one."""
+_RARE = 0.05
+"""Share of the values of a skewed column that are not the frequent one."""
+
+
+@dataclass(slots=True)
+class ValueSpread:
+    """The values of one input. ``mode`` is the second word of a shape's name."""
+
+    mode: str
+    draw: random.Random
+    hints: Hints
+    _spans: dict[int, int] = field(default_factory=dict)
+    _few: dict[int, list[int]] = field(default_factory=dict)
+
+    def one(self, name: int, low: int, high: int) -> int:
+        """Return a value of the column ``name`` between two ends, both included."""
+        draw, mode = self.draw, self.mode
+        if mode == "low":
+            return low
+        if mode == "high":
+            return high - draw.choice((0, 0, 0, 1)) if high > low else high
+        if mode == "ends":
+            return draw.choice((low, high))
+        if mode == "narrow":
+            start = low if low >= 0 else max(low, -2)
+            return draw.randint(start, min(high, start + self._spans.setdefault(name, draw.choice(_NARROW))))
+        if mode in ("few", "skewed"):
+            return self._of_few(name, low, high)
+        near = [number for number in self.hints.numbers if low <= number <= high] if mode == "hinted" else []
+        if near and draw.random() < 0.7:
+            return max(low, min(high, draw.choice(near) + draw.choice((-1, 0, 0, 1))))
+        if mode == "hinted":
+            return draw.randint(low, min(high, low + 12)) if low >= 0 else draw.randint(low, high)
+        if mode == "special" and high > 2:
+            return special_number(low, high, draw)
+        return draw.randint(low, high)
+
+    def _of_few(self, name: int, low: int, high: int) -> int:
+        """Return one of two or three values of a column, all the same often or the first nearly always."""
+        draw = self.draw
+        if name not in self._few:
+            ends = [low, high, draw.randint(low, high), draw.randint(low, min(high, low + 3))]
+            self._few[name] = draw.sample(ends, draw.choice((2, 2, 3)))
+        values = self._few[name]
+        value = values[0] if self.mode == "skewed" and draw.random() >= _RARE else draw.choice(values)
+        return max(low, min(high, value))
+
+    def many(self, name: int, low: int, high: int, count: int) -> list[int]:
+        """Return ``count`` values of a column that stand together."""
+        if self.mode == "same":
+            return [self.draw.choice((low, high, self.draw.randint(low, high)))] * count
+        if self.mode == "patterned":
+            return self._patterned(low, high, count)
+        return [self.one(name, low, high) for _ in range(count)]
+
+    def _patterned(self, low: int, high: int, count: int) -> list[int]:
+        """Return values that alternate, go up and down, stand in runs, or are in order but for one or two of them."""
+        draw = self.draw
+        if draw.random() < 0.5:
+            high = min(high, low + max(1, count))
+        a, b = draw.choice(((low, high), sorted((draw.randint(low, high), draw.randint(low, high)))))
+        kind = draw.randrange(4)
+        if kind == 0:
+            return list(itertools.islice(itertools.cycle((a, b)), count))
+        if kind == 1:
+            period = draw.choice((2, 3, max(2, count // 2), max(2, count)))
+            return [a + (b - a) * min(i % period, period - i % period) * 2 // period for i in range(count)]
+        if kind == 2:
+            run = max(1, count // draw.choice((2, 3, 5)))
+            values = [draw.randint(low, high) for _ in range(count // run + 1)]
+            return [values[i // run] for i in range(count)]
+        values = sorted((draw.randint(low, high) for _ in range(count)), reverse=draw.random() < 0.3)
+        for _ in range(draw.choice((1, 2)) if count else 0):
+            values[draw.randrange(count)] = draw.choice((low, high, draw.randint(low, high)))
+        return values
+
+    def words(self, words: Sequence[str], count: int) -> list[str]:
+        """Return ``count`` of these words: each as likely as another, one nearly always, or two in runs."""
+        draw = self.draw
+        way = draw.random() if self.mode not in ("few", "skewed") else 0.7
+        if way < 0.6 or len(words) < 2 or count < 2:
+            return [draw.choice(words) for _ in range(count)]
+        often = draw.choice(words)
+        if way < 0.85:
+            return [often if draw.random() >= 4 * _RARE else draw.choice(words) for _ in range(count)]
+        order, cut = draw.sample(list(words), 2), draw.randint(1, count - 1)
+        return [order[0]] * cut + [order[1]] * (count - cut)
+
+
+def draw_word(letters: str, size: int, draw: random.Random) -> str:
+    """Return a word of these letters: drawn one by one, repeating a short part, or the same read backwards."""
+    way = draw.random()
+    if way < 0.7 or size < 3:
+        return "".join(draw.choices(letters, k=size))
+    part = "".join(draw.choices(letters, k=draw.choice((1, 2, 3, max(1, size // 2)))))
+    if way < 0.85:
+        word = (part * (size // len(part) + 1))[:size]
+        if draw.random() < 0.5:
+            place = draw.randrange(size)
+            word = word[:place] + draw.choice(letters) + word[place + 1 :]
+        return word
+    half = "".join(draw.choices(letters, k=(size + 1) // 2))
+    return half + half[: size // 2][::-1]
+
+
+def special_number(low: int, high: int, draw: random.Random) -> int:
+    """Return a number up to ``high`` of a kind that programs turn on, or next to one; ``low`` where it is too small.
+
+    Powers and sums of two of them, squares, triangular numbers, products of small factors, primes and products of two.
+    """
+    kind = draw.randrange(7)
+    root = draw.randint(1, math.isqrt(high) if draw.random() < 0.5 else min(high, 40))
+    if kind == 0:
+        number = 1 << draw.randint(0, high.bit_length())
+    elif kind == 1:
+        number = (1 << draw.randint(0, high.bit_length())) + (1 << draw.randint(0, high.bit_length()))
+    elif kind == 2:
+        number = draw.choice((3, 5, 10)) ** draw.randint(0, len(str(high)))
+    elif kind == 3:
+        number = root * root if draw.random() < 0.6 else root * (root + 1) // 2
+    elif kind == 4:
+        number = 1
+        while number * (factor := draw.choice((2, 2, 2, 3, 3, 5, 7, 11, 13))) <= high and draw.random() < 0.97:
+            number *= factor
+    elif kind == 5:
+        number = prime_below(draw.randint(2, high))
+    else:
+        number = prime_below(max(2, root)) * prime_below(max(2, min(high // root, high)))
+    if kind < 4:
+        number += draw.choice((-1, 0, 0, 1))
+    return max(low, min(high, number))
+
+
+def prime_below(number: int) -> int:
+    """Return the greatest prime that is at most ``number``, which is at least 2; of very large numbers a likely prime
+    (Fermat's test to several bases).
+    """
+    for candidate in range(number, 2, -1):
+        small = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
+        if candidate in small or (
+            all(candidate % p for p in small) and all(pow(p, candidate - 1, candidate) == 1 for p in small[:6])
+        ):
+            return candidate
+    return 2

@@ -1,0 +1,65 @@
+"""A resources server of NeMo Gym: its `/verify` judges by the record of the row."""
+
+from __future__ import annotations
+
+import asyncio
+
+from nemo_gym.base_resources_server import (
+    BaseResourcesServerConfig,
+    BaseRunRequest,
+    BaseVerifyRequest,
+    BaseVerifyResponse,
+    SimpleResourcesServer,
+)
+
+from curation.scoring.scorer import ScoringSettings, shared_scorer
+
+
+class GoldilocksConfig(BaseResourcesServerConfig):
+    """Settings of the server, beside NeMo Gym's own: the tag that the model thinks in."""
+
+    thinking: str = ScoringSettings().thinking
+
+
+class GoldilocksRunRequest(BaseRunRequest):
+    """A row of an exported set; ``goldilocks`` is its record."""
+
+    goldilocks: str
+
+
+class GoldilocksVerifyRequest(GoldilocksRunRequest, BaseVerifyRequest):
+    """A row with the response to it."""
+
+
+class GoldilocksVerifyResponse(BaseVerifyResponse):
+    """The reward, with what decided it."""
+
+    goldilocks: str
+    outcome: str
+    extracted_answer: str | None
+    verifier_failed: float
+
+
+class GoldilocksResourcesServer(SimpleResourcesServer):
+    """Judges the text of a response as its problem was measured."""
+
+    config: GoldilocksConfig
+
+    async def verify(self, body: GoldilocksVerifyRequest) -> GoldilocksVerifyResponse:
+        """Return the reward of a response: the text of its messages, thoughts apart."""
+        texts = [
+            content.text
+            for item in body.response.output
+            if item.type == "message"
+            for content in item.content
+            if content.type == "output_text"
+        ]
+        scorer = shared_scorer(ScoringSettings(thinking=self.config.thinking))
+        (score,) = await asyncio.to_thread(scorer.score, [(body.goldilocks, "".join(texts))])
+        return GoldilocksVerifyResponse(
+            **body.model_dump(),
+            reward=score.reward or 0.0,
+            outcome=score.outcome,
+            extracted_answer=score.answer,
+            verifier_failed=float(score.reward is None),
+        )

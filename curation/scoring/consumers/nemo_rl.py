@@ -1,0 +1,59 @@
+"""An environment of NeMo RL: one turn, judged by the record that its data processor hands on as ``ground_truth``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import ray
+import torch
+from nemo_rl.distributed.ray_actor_environment_registry import ACTOR_ENVIRONMENT_REGISTRY
+from nemo_rl.distributed.virtual_cluster import PY_EXECUTABLES
+from nemo_rl.environments.interfaces import EnvironmentInterface, EnvironmentReturn
+from nemo_rl.environments.utils import ENV_REGISTRY, register_env
+
+from curation.scoring.scorer import ScoringSettings, shared_scorer
+from curation.scoring.trainers import without_end
+
+NAME = "goldilocks"
+"""In ``data.default.env_name`` and ``env`` of its configuration."""
+
+
+@ray.remote
+class GoldilocksEnvironment(EnvironmentInterface):  # type: ignore[misc]
+    """Judges final responses. Settings are those of `ScoringSettings`, under ``env.goldilocks``."""
+
+    def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
+        known = ScoringSettings.__dataclass_fields__
+        given = {name: value for name, value in (settings or {}).items() if name in known}
+        self._scorer = shared_scorer(ScoringSettings(**given))
+
+    def step(
+        self, message_log_batch: Sequence[Sequence[Mapping[str, Any]]], metadata: Sequence[Mapping[str, Any]]
+    ) -> EnvironmentReturn:
+        """Return the rewards of a batch of conversations; all of them end."""
+        texts = ["".join(str(m["content"]) for m in log if m["role"] == "assistant") for log in message_log_batch]
+        records = [entry["ground_truth"] for entry in metadata]
+        scores = self._scorer.score([(record, without_end(text)) for record, text in zip(records, texts, strict=True)])
+        told = [f"Environment: {score.outcome}" for score in scores]
+        return EnvironmentReturn(
+            observations=[{"role": "environment", "content": text} for text in told],
+            metadata=list(metadata),
+            next_stop_strings=[None] * len(texts),
+            rewards=torch.tensor([score.reward or 0.0 for score in scores]),
+            terminateds=torch.ones(len(texts)),
+            answers=[score.answer for score in scores],
+        )
+
+    def global_post_process_and_metrics(self, batch: Any) -> tuple[Any, dict[str, float]]:
+        """Return the batch, in which responses that were cut off are worth nothing, and its accuracy."""
+        batch["rewards"] = batch["rewards"] * batch["is_end"]
+        return batch, {"accuracy": float(batch["rewards"].mean())}
+
+
+def register_goldilocks() -> None:
+    """Register the environment; before NeMo RL sets its data up."""
+    name = f"{__name__}.GoldilocksEnvironment"
+    ACTOR_ENVIRONMENT_REGISTRY.setdefault(name, PY_EXECUTABLES.SYSTEM)
+    if NAME not in ENV_REGISTRY:
+        register_env(NAME, name)

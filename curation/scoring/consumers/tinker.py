@@ -1,0 +1,95 @@
+"""A data set of tinker-cookbook: problems as environments of one turn, judged by their records."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import random
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import chz
+import tinker
+from tinker_cookbook import renderers
+from tinker_cookbook.rl.problem_env import ProblemGroupBuilder
+from tinker_cookbook.rl.types import Env, EnvGroupBuilder, RLDataset, RLDatasetBuilder, StepResult
+from tinker_cookbook.tokenizer_utils import get_tokenizer
+
+from curation.scoring.scorer import ScoringSettings, shared_scorer
+
+
+class GoldilocksEnv(Env):
+    """A problem with its messages and its record."""
+
+    def __init__(self, renderer: renderers.Renderer, row: Mapping[str, Any]) -> None:
+        self.renderer, self.messages, self.record = renderer, row["messages"], row["goldilocks"]
+
+    async def initial_observation(self) -> tuple[Any, Any]:
+        """Return the prompt's tokens and what ends a response."""
+        return self.renderer.build_generation_prompt(self.messages), self.renderer.get_stop_sequences()
+
+    async def step(self, action: list[int], *, extra: Any = None) -> StepResult:  # noqa: ARG002 - its signature
+        """Return the reward of a response; the episode ends."""
+        message, _ = self.renderer.parse_response(action)
+        (score,) = await asyncio.to_thread(
+            shared_scorer(ScoringSettings()).score, [(self.record, text_of(message["content"]))]
+        )
+        return StepResult(
+            reward=score.reward or 0.0,
+            episode_done=True,
+            next_observation=tinker.ModelInput.empty(),
+            next_stop_condition=self.renderer.get_stop_sequences(),
+            metrics={"correct": score.reward or 0.0, "verifier_failed": float(score.reward is None)},
+            logs={"outcome": score.outcome},
+        )
+
+
+def text_of(content: str | Sequence[Mapping[str, Any]]) -> str:
+    """Return the text of a message of the cookbook, thoughts that it split off put back."""
+    if isinstance(content, str):
+        return content
+    parts = (f"<think>{p['thinking']}</think>" if p["type"] == "thinking" else str(p.get("text", "")) for p in content)
+    return "".join(parts)
+
+
+class GoldilocksDataset(RLDataset):
+    """Batches of groups of one problem each, in an order drawn anew for the run."""
+
+    def __init__(
+        self, rows: Sequence[Mapping[str, Any]], batch_size: int, group_size: int, renderer: Any, seed: int
+    ) -> None:
+        self.rows = random.Random(seed).sample(list(rows), len(rows))
+        self.batch_size, self.group_size, self.renderer = batch_size, group_size, renderer
+
+    def get_batch(self, index: int) -> Sequence[EnvGroupBuilder]:
+        """Return the groups of one step."""
+        rows = self.rows[index * self.batch_size : (index + 1) * self.batch_size]
+        return [
+            ProblemGroupBuilder(partial(GoldilocksEnv, self.renderer, row), self.group_size, "goldilocks")
+            for row in rows
+        ]
+
+    def __len__(self) -> int:
+        return math.ceil(len(self.rows) / self.batch_size)
+
+
+@chz.chz  # type: ignore[untyped-decorator]
+class GoldilocksDatasetBuilder(RLDatasetBuilder):
+    """Reads an exported set: ``file`` is its `train.jsonl`."""
+
+    file: str
+    model_name_for_tokenizer: str
+    renderer_name: str
+    batch_size: int = 64
+    group_size: int = 16
+    seed: int = 0
+
+    async def __call__(self) -> tuple[GoldilocksDataset, None]:
+        """Return the training set; there is no test set."""
+        tokenizer = get_tokenizer(self.model_name_for_tokenizer)
+        renderer = renderers.get_renderer(self.renderer_name, tokenizer=tokenizer)
+        rows = [json.loads(line) for line in Path(self.file).read_text(encoding="utf-8").splitlines()]
+        return GoldilocksDataset(rows, self.batch_size, self.group_size, renderer, self.seed), None

@@ -1,0 +1,115 @@
+"""What `goldilocks evaluate` does and prints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from curation.config import Bench, PolicyFile, RecordedPolicy
+from curation.config.loading import parse_settings, read_toml
+from curation.config.policies import PolicySettings
+from curation.records import ConfigError
+from curation.sources.rows import read_rows
+from flows.cli.as_json import print_json
+from flows.pipelines.evaluate import FOLDER, default_folder, evaluate
+from flows.pipelines.refresh_inputs import checkpoint_table
+from flows.run.benches import load_bench, ready_benches
+from training.evaluation.report import report_lines
+
+RECORDED_FIELDS = ("problem", "attempts", "text", "answer", "label", "model", "choices")
+"""Columns of a file of attempts that are taken where they are there, and may be mapped otherwise."""
+
+
+def evaluate_bench(
+    name: str,
+    policy: Path | None,
+    attempts: Path | None,
+    columns: Sequence[str],
+    out: Path | None,
+    overrides: Sequence[str],
+    against: Path | None,
+    trained_on: Sequence[Path],
+    *,
+    as_json: bool = False,
+) -> None:
+    """Evaluate a policy, or recorded attempts, on a bench, and print the table."""
+    bench, bench_folder = load_bench(name, overrides)
+    settings, policy_folder = _policy(bench, bench_folder, policy, attempts, columns)
+    folder = out or default_folder(bench, settings)
+    result = evaluate(bench, settings, folder, bench_folder, policy_folder, against=against, trained_on=trained_on)
+    if as_json:
+        print_json(result.table())
+        return
+    typer.echo("\n".join(report_lines(result.heading, result.evaluation, result.compared)))
+    typer.echo(f"\nthe page: {result.folder / FOLDER / 'report.html'}")
+
+
+def list_benches() -> None:
+    """Print the benches that come along."""
+    for name in ready_benches():
+        bench, _ = load_bench(name)
+        places = [f"{one.path}{f'@{one.revision[:8]}' if one.revision else ''}" for one in bench.sources]
+        rows = ", ".join(dict.fromkeys(places))
+        typer.echo(f"{name:<20} {bench.attempts} attempts a problem; {bench.description}\n{'':<20} {rows}")
+
+
+def _policy(
+    bench: Bench, bench_folder: Path, policy: Path | None, attempts: Path | None, columns: Sequence[str]
+) -> tuple[PolicySettings, Path]:
+    """Return who answers, and the folder that its paths refer to.
+
+    Raises:
+        ConfigError: nobody is named, or two are.
+    """
+    if policy is not None and attempts is not None:
+        raise ConfigError("give --policy or --attempts, not both")
+    if attempts is not None:
+        return _recorded(bench, attempts, columns), Path()
+    if policy is None:
+        if bench.policy is None:
+            raise ConfigError(
+                f"bench {bench.name} names no policy: give --policy (a model's folder, or a file with a table "
+                "[policy]) or --attempts"
+            )
+        return bench.policy, bench_folder
+    subject = f"--policy {policy}"
+    if policy.is_dir():
+        table: dict[str, Any] = {"policy": checkpoint_table(policy, bench.policy)}
+    elif policy.exists():
+        table = read_toml(policy, subject)
+    else:
+        raise ConfigError(f"{subject}: there is no such folder or file; name a model's folder, or a .toml table.")
+    return parse_settings(PolicyFile, table, subject).policy, policy.absolute().parent
+
+
+def _recorded(bench: Bench, path: Path, columns: Sequence[str]) -> RecordedPolicy:
+    """Return the policy of a file of attempts, by columns of the usual names or by ``FIELD=COLUMN``.
+
+    Raises:
+        ConfigError: a field is not one of `RECORDED_FIELDS`, or no column holds responses.
+    """
+    subject = f"--attempts {path}"
+    mapped = dict(column.partition("=")[::2] for column in columns)
+    unknown = [field for field in mapped if field not in RECORDED_FIELDS]
+    if unknown:
+        raise ConfigError(f"--map {unknown[0]}: give one of {', '.join(RECORDED_FIELDS)}, as in text=response")
+    row = next(iter(read_rows(path)), {})
+    inner = row.get(mapped.get("attempts", "attempts"))
+    first = inner[0] if isinstance(inner, list) and inner and isinstance(inner[0], dict) else {}
+    there = {field: field for field in RECORDED_FIELDS if field in row or field in first}
+    there.pop("model", None)  # a column of names is taken where it is asked for
+    there = {"domain": bench.domain, **there, **mapped}
+    table = {
+        "kind": "recorded",
+        "name": f"{path.name.split('.')[0]}@recorded",
+        "path": str(path.absolute()),
+        "columns": there,
+    }
+    if "text" not in there and "answer" not in there:
+        raise ConfigError(f"{subject}: no column `text` or `answer`; there are {', '.join(row)}: name one by --map")
+    settings = parse_settings(PolicyFile, {"policy": table}, subject).policy
+    assert isinstance(settings, RecordedPolicy)
+    return settings

@@ -1,0 +1,88 @@
+"""The page as an ASGI application: what stands under which address."""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import parse_qs
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
+
+from curation.records import GoldilocksError
+from flows.page import attempts_tab, difficulty_tab, problem_page, review_tab, rows_tab, run_tab, training_tab
+from flows.page.open_runs import OpenRuns
+from flows.page.rendering import STATIC, show
+from flows.page.runs import find_runs
+from flows.page.security import ENTRY, Guard, entry_of, is_same
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What a page shows, and to whom: everybody on this machine, or who has the token."""
+
+    root: Path
+    token: str | None = None
+    runs: OpenRuns = field(default_factory=OpenRuns)
+
+
+def make_app(root: Path, token: str | None = None, prefix: str = "") -> ASGIApp:
+    """Return the page of a folder that holds a run, or runs.
+
+    Args:
+        token: what visitors must show; None where only this machine can reach the page.
+        prefix: before every address, where a proxy hands it on; ``/goldilocks``. One that a proxy takes off needs none.
+    """
+    routes = [
+        Route("/", _index, name="index"),
+        Route("/enter", _enter, methods=["GET", "POST"]),
+        Mount("/static", StaticFiles(directory=STATIC)),
+        *run_tab.ROUTES,
+        *rows_tab.ROUTES,
+        *problem_page.ROUTES,
+        *attempts_tab.ROUTES,
+        *review_tab.ROUTES,
+        *difficulty_tab.ROUTES,
+        *training_tab.ROUTES,
+    ]
+    inner = Starlette(routes=routes, exception_handlers={GoldilocksError: _sentence, 404: _not_found})
+    inner.state.page = page = Page(root.resolve(), token)
+    weakref.finalize(inner, page.runs.close)
+    guarded = Guard(inner, token)
+    return Starlette(routes=[Mount(prefix, guarded)]) if prefix else guarded
+
+
+def _index(request: Request) -> Response:
+    runs = find_runs(request.app.state.page.root)
+    if len(runs) == 1:
+        return RedirectResponse(f"r/{runs[0].name}/", 303)
+    return show(request, "index.html", runs=runs, root=request.app.state.page.root.name)
+
+
+async def _enter(request: Request) -> Response:
+    """Let in who shows the token: in the address, as the command prints it, or typed."""
+    token = request.app.state.page.token
+    if token is None:
+        return RedirectResponse("./", 303)
+    is_typed = request.method == "POST"
+    asked = (await request.body()).decode(errors="replace") if is_typed else request.url.query
+    given = parse_qs(asked).get("token", [""])[0]
+    if not is_same(given, token):
+        return show(request, "enter.html", 403 if given else 200, wrong=bool(given))
+    response = RedirectResponse("./", 303)
+    place = request.scope.get("root_path", "") + "/"
+    response.set_cookie(ENTRY, entry_of(token), path=place, httponly=True, samesite="strict", max_age=30 * 86400)
+    return response
+
+
+def _sentence(request: Request, error: Exception) -> HTMLResponse:
+    return show(request, "error.html", 422, sentence=str(error))
+
+
+def _not_found(request: Request, _error: Exception) -> HTMLResponse:
+    return show(request, "error.html", 404, sentence="There is nothing under this address.")

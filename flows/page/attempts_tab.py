@@ -1,0 +1,225 @@
+"""The tab of attempts: those at one problem, grouped by their answer, with verdicts and the tier that decided."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+from markupsafe import Markup
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import CppLexer, PythonLexer
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from curation.records import ATTEMPT, Domain
+from curation.thinking import split_response
+from flows.page.open_runs import curation_run
+from flows.page.rendering import show
+from flows.page.row_index import SORTS, read_query
+from flows.page.rows_tab import ROWS_A_PAGE, page_number, pages_of
+from flows.pipelines.by_recipe import pipeline_of
+from flows.pipelines.find_problem import attempt_ids_of, find_id
+from flows.pipelines.run_tables import verifier_of
+from flows.run.lookup import rows_of
+from flows.run.pipeline import read_result
+from flows.run.run_folder import Run, open_run
+from flows.stages.attempts import attempt_store, attempts_of, part_title
+from flows.stages.decisions import decisions_of
+from flows.stages.judging import VariantProblems
+from flows.stages.llm_judge import final_verdicts
+
+SHOWN_BYTES = 2000
+"""Of a test's input and expected output."""
+
+_PROGRAM = re.compile(r"\A```(\w+)\n(.*?)\n?```\s*\Z", re.DOTALL)
+_FAILED = re.compile(r"on test (\d+)")
+_PRINTED = re.compile(r"it printed ('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")")
+_FORMATTER = HtmlFormatter(nowrap=True, classprefix="p-")
+
+
+@dataclass(frozen=True, slots=True)
+class FailedTest:
+    """The first test that a program failed. ``printed`` is None where the verdict does not tell it."""
+
+    index: int
+    input: str
+    expected: str
+    printed: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ShownAttempt:
+    """An attempt as it is shown: thoughts apart, a program highlighted."""
+
+    index: int
+    outcome: str
+    method: str
+    answer: str | None
+    tokens: int | None
+    finish: str | None
+    thoughts: str
+    text: str | None
+    program: Markup | None
+    failed: FailedTest | None
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerGroup:
+    """Attempts with the same answer. ``answer_class`` is 0 for the reference's, None where there is no class."""
+
+    answer_class: int | None
+    answer: str | None
+    outcome: str
+    method: str
+    attempts: tuple[ShownAttempt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StageAttempts:
+    """The attempts of a difficulty stage at a problem, by their answers, the reference's first."""
+
+    title: str
+    problem: str
+    decision: dict[str, Any] | None
+    groups: tuple[AnswerGroup, ...]
+
+    @property
+    def attempts(self) -> int:
+        """Return how many there are."""
+        return sum(len(group.attempts) for group in self.groups)
+
+
+def attempts_at(run: Run, name: str) -> list[StageAttempts]:
+    """Return the attempts at a problem under all its ids, stage by stage; those of a refresh where it judged again."""
+    verifier, stages = verifier_of(run), []
+    for part in run.parts:
+        for attempt_id in attempt_ids_of(run, name):
+            told = _stage_attempts(run, part, verifier, attempt_id)
+            if told is None and run.version_folder is not None:
+                told = _stage_attempts(open_run(run.folder), part, verifier, attempt_id)
+            if told is not None:
+                stages.append(told)
+    return stages
+
+
+def _stage_attempts(run: Run, part: str, verifier: str, name: str) -> StageAttempts | None:
+    verdicts = rows_of(final_verdicts(run, part).folder_in(run, verifier), "verdicts", name, "problem")
+    result = read_result(attempts_of(part), run)
+    if verdicts.is_empty():
+        return None
+    stored = attempt_store(run, result).read([name]) if result is not None else pl.DataFrame(schema=ATTEMPT)
+    attempts = {row["index"]: row for row in stored.iter_rows(named=True)}
+    problems = VariantProblems(run) if pipeline_of(run.recipe).domain is Domain.CODE else None
+    groups: dict[tuple[int | None, str | None], list[tuple[dict[str, Any], ShownAttempt]]] = {}
+    for verdict in verdicts.iter_rows(named=True):
+        key = verdict["answer_class"], None if verdict["answer_class"] is not None else _unclassed(verdict)
+        groups.setdefault(key, []).append((verdict, _shown(verdict, attempts.get(verdict["index"]), problems)))
+    ordered = sorted(groups.items(), key=lambda item: (item[0][0] != 0, item[0][0] is None, -len(item[1])))
+    decisions = rows_of(decisions_of(part).folder_in(run, verifier), "decisions", name, "problem")
+    return StageAttempts(
+        part_title(part),
+        name,
+        decisions.row(0, named=True) if decisions.height else None,
+        tuple(_group(answer_class, members) for (answer_class, _), members in ordered),
+    )
+
+
+def _unclassed(verdict: dict[str, Any]) -> str:
+    """Return what attempts without an answer class are grouped by: the outcome, of programs what they failed by."""
+    return f"{verdict['outcome']} {verdict['method'].partition(' ')[0] if verdict['answer'] is not None else ''}"
+
+
+def _group(answer_class: int | None, members: list[tuple[dict[str, Any], ShownAttempt]]) -> AnswerGroup:
+    outcomes = Counter(verdict["outcome"] for verdict, _ in members)
+    methods = Counter(verdict["method"] for verdict, _ in members)
+    first = members[0][1]
+    answer = first.answer if answer_class is not None and first.program is None else None
+    told = ", ".join(method for method, _ in methods.most_common(3))
+    return AnswerGroup(answer_class, answer, outcomes.most_common(1)[0][0], told, tuple(shown for _, shown in members))
+
+
+def _shown(verdict: dict[str, Any], attempt: dict[str, Any] | None, problems: VariantProblems | None) -> ShownAttempt:
+    text = attempt["text"] if attempt is not None else None
+    parts = split_response(text) if text else None
+    program = _program(verdict["answer"])
+    failed = _failed_test(verdict, problems) if problems is not None and verdict["outcome"] == "wrong" else None
+    return ShownAttempt(
+        verdict["index"],
+        verdict["outcome"],
+        verdict["method"],
+        verdict["answer"],
+        attempt["tokens"] if attempt is not None else None,
+        attempt["finish"] if attempt is not None else None,
+        parts.thoughts if parts is not None else "",
+        parts.answer if parts is not None else None,
+        program,
+        failed,
+    )
+
+
+def _program(answer: str | None) -> Markup | None:
+    match = _PROGRAM.match(answer or "")
+    if match is None:
+        return None
+    lexer = CppLexer() if match[1] in ("cpp", "c++") else PythonLexer()
+    return Markup(highlight(match[2], lexer, _FORMATTER))
+
+
+def _failed_test(verdict: dict[str, Any], problems: VariantProblems) -> FailedTest | None:
+    match, printed = _FAILED.search(verdict["method"]), _PRINTED.search(verdict["method"])
+    if match is None:
+        return None
+    tests = problems(verdict["problem"]).tests
+    index = int(match[1])
+    if index >= len(tests):
+        return None
+    shown = (tests[index].input, tests[index].output)
+    given, expected = (content[:SHOWN_BYTES].decode("utf-8", "replace") for content in shown)
+    return FailedTest(index, given, expected, ast.literal_eval(printed[1]) if printed is not None else None)
+
+
+def _attempts(request: Request) -> Response:
+    """Show which problems were attempted, the hardest first."""
+    shown, run = curation_run(request)
+    index = request.app.state.page.runs.rows(run)
+    asked = {"sort": "hardest", **request.query_params, "low": request.query_params.get("low") or "0"}
+    query = read_query(asked)
+    found = index.find(query)
+    page = page_number(request, found.places.len())
+    rows = index.rows(found, page * ROWS_A_PAGE, ROWS_A_PAGE)
+    return show(
+        request,
+        "attempts_list.html",
+        run=shown,
+        tab="attempts",
+        query=query,
+        rows=rows,
+        found=found.places.len(),
+        page=page,
+        pages=pages_of(found.places.len()),
+        sorts=list(SORTS),
+        parts=run.parts,
+    )
+
+
+def _problem_attempts(request: Request) -> Response:
+    shown, run = curation_run(request)
+    name = find_id(run, request.path_params["problem"])
+    stages = attempts_at(run, name)
+    rows = request.app.state.page.runs.rows(run).table
+    row = next(rows.filter(pl.col("id") == name).iter_rows(named=True), None)
+    if row is None and stages:
+        row = next(rows.filter(pl.col("id") == stages[0].problem).iter_rows(named=True), None)
+    return show(request, "attempts.html", run=shown, tab="attempts", name=name, stages=stages, row=row)
+
+
+ROUTES = [
+    Route("/r/{run}/attempts", _attempts),
+    Route("/r/{run}/attempts/{problem}", _problem_attempts),
+]

@@ -1,0 +1,136 @@
+"""Formulas of texts as MathML, made here and not in the browser; what cannot be rendered stays text.
+
+The renderer (`math_core`) escapes what it is given and knows no links, images or styles. Its result is checked all the
+same: an element or an attribute that is not on the list makes the formula text (`_clean`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from xml.etree import ElementTree
+
+from markupsafe import Markup, escape
+from math_core import LatexError, LatexToMathML
+
+from curation.languages.stripping import parts
+
+LONGEST = 4000
+"""Signs of a formula; a longer one is shown as text."""
+
+_ELEMENTS = frozenset(
+    "math mrow mi mn mo ms mspace mtext menclose merror mfrac mpadded mphantom mroot msqrt mstyle mmultiscripts mover "
+    "mprescripts msub msubsup msup munder munderover mtable mtd mtr none".split()
+)
+_ATTRIBUTES = frozenset(
+    "accent accentunder columnalign columnspacing depth dir display displaystyle fence form height largeop "
+    "linethickness lspace mathvariant maxsize minsize movablelimits notation rowspacing rspace scriptlevel separator "
+    "stretchy symmetric voffset width columnlines rowlines".split()
+)
+_DISPLAY = re.compile(
+    r"\$\$(.+?)\$\$|\\\[(.+?)\\\]|\\\((.+?)\\\)|(\\begin\s*\{(equation|align|aligned|gather|array|cases|[bpvBV]?matrix)"
+    r"\*?\}.*?\\end\s*\{\5\*?\})",
+    re.DOTALL,
+)
+_BOXED = re.compile(r"(\\boxed\s*\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\})")
+_BARE = re.compile(r"\\[A-Za-z]+|[\^_]\{?\w")
+_FENCE = re.compile(r"(```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z))", re.DOTALL)
+_OPEN_MARK, _CLOSE_MARK = Markup("<mark>"), Markup("</mark>")
+
+
+def pieces(text: str) -> Iterator[tuple[str, str]]:
+    """Yield a text in pieces: ``text``, or a formula's source as ``inline`` or ``display``. Code holds no formula."""
+    for number, block in enumerate(_FENCE.split(text)):
+        if number % 2:
+            yield "text", block
+            continue
+        end = 0
+        for match in _DISPLAY.finditer(block):
+            yield from _inline(block[end : match.start()])
+            source = next(group for group in (match[1], match[2], match[3], match[4]) if group is not None)
+            yield "inline" if match[3] is not None else "display", source
+            end = match.end()
+        yield from _inline(block[end:])
+
+
+def _inline(text: str) -> Iterator[tuple[str, str]]:
+    for piece, is_formula in parts(text):
+        if is_formula:
+            yield "inline", piece
+            continue
+        for number, part in enumerate(_BOXED.split(piece)):
+            if part:
+                yield ("inline" if number % 2 else "text"), part
+
+
+def rendered(text: str | None, words: Iterable[str] = ()) -> Markup:
+    """Return a text with its formulas as MathML, and with ``words`` marked, whatever their case."""
+    if not text:
+        return Markup("")
+    wanted = sorted({word for word in words if word.strip()}, key=len, reverse=True)
+    pattern = re.compile("|".join(map(re.escape, wanted)), re.IGNORECASE) if wanted else None
+    out: list[Markup] = []
+    for kind, piece in pieces(text):
+        if kind == "text":
+            out.append(_marked(piece, pattern))
+            continue
+        made = formula(piece, display=kind == "display")
+        shown = made if made is not None else escape(f"${piece}$" if kind == "inline" else f"$${piece}$$")
+        is_marked = pattern is not None and pattern.search(piece) is not None
+        out.append(_OPEN_MARK + shown + _CLOSE_MARK if is_marked else shown)
+    return Markup("").join(out)
+
+
+def rendered_answer(answer: str | None) -> Markup:
+    """Return a final answer: as a formula where it is written as one without dollars, else as any text."""
+    if answer is None:
+        return Markup("")
+    if "$" not in answer and _BARE.search(answer) and len(answer) < LONGEST:
+        made = formula(answer)
+        if made is not None:
+            return made
+    return rendered(answer)
+
+
+@lru_cache(maxsize=8192)
+def formula(source: str, *, display: bool = False) -> Markup | None:
+    """Return the MathML of a LaTeX formula; None where it cannot be rendered."""
+    if len(source) > LONGEST:
+        return None
+    try:
+        made = _renderer().convert_with_local_state(source, displaystyle=display)
+    except LatexError:
+        return None
+    return _clean(made)
+
+
+@lru_cache(maxsize=1)
+def _renderer() -> LatexToMathML:
+    macros = {"mbox": r"\text{#1}", "hbox": r"\text{#1}"}
+    return LatexToMathML(macros=macros, fancy_error=False)
+
+
+def _clean(made: str) -> Markup | None:
+    """Return MathML with attributes of the list only; None where an element is not on the list, or none can be read."""
+    try:
+        root = ElementTree.fromstring(made)
+    except ElementTree.ParseError:
+        return None
+    for element in root.iter():
+        if element.tag not in _ELEMENTS:
+            return None
+        for name in [name for name in element.attrib if name not in _ATTRIBUTES]:
+            del element.attrib[name]
+    return Markup(ElementTree.tostring(root, encoding="unicode", short_empty_elements=False))
+
+
+def _marked(text: str, pattern: re.Pattern[str] | None) -> Markup:
+    if pattern is None:
+        return escape(text)
+    out, end = [], 0
+    for match in pattern.finditer(text):
+        if match[0]:
+            out += [escape(text[end : match.start()]), _OPEN_MARK, escape(match[0]), _CLOSE_MARK]
+            end = match.end()
+    return Markup("").join([*out, escape(text[end:])])

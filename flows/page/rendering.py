@@ -1,0 +1,115 @@
+"""Templates and what they may call; addresses relative to the page's root, so that any prefix before it works."""
+
+from __future__ import annotations
+
+import re
+import time
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markdown_it import MarkdownIt
+from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+
+from flows.page.formulas import rendered, rendered_answer
+
+HERE = Path(__file__).parent
+STATIC = HERE / "static"
+
+_ALIGNED = re.compile(r' style="text-align:(left|right|center)"')
+
+
+def base_of(request: Request) -> str:
+    """Return the relative address of the page's root, as the browser sees it from this request.
+
+    Example: ``"../../"`` for ``/r/demo/rows``, behind whatever prefix.
+    """
+    path, root = request.scope["path"], request.scope.get("root_path", "")
+    inner = path[len(root) :] if root and path.startswith(root) else path
+    return "../" * (inner.count("/") - 1) or "./"
+
+
+def show(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
+    """Return a page made from a template."""
+    state = request.scope["state"]
+    known = {"base": base_of(request), "csrf": state["csrf"], "may_leave": request.app.state.page.token is not None}
+    return HTMLResponse(_environment().get_template(template).render(known | values), status)
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(HERE / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "maths": rendered,
+        "answer": rendered_answer,
+        "count": count,
+        "share": share,
+        "seconds": seconds,
+        "moment": moment,
+        "words": words,
+        "query": query,
+        "card": card,
+    }
+    return environment
+
+
+def count(value: float | None) -> str:
+    """Return a number with commas; a dash for none."""
+    return "–" if value is None else f"{value:,.0f}"
+
+
+def share(value: float | None, digits: int = 0) -> str:
+    """Return a share in per cent; a dash for none."""
+    return "–" if value is None else f"{100 * value:.{digits}f} %"
+
+
+def seconds(value: float | None) -> str:
+    """Return a length of time.
+
+    >>> seconds(3700)
+    '1 h 02 min'
+    """
+    if value is None:
+        return "–"
+    if value < 60:
+        return f"{value:.1f} s"
+    minutes = round(value / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02} min"
+
+
+def moment(value: float) -> str:
+    """Return a time of day, as seconds since 1970."""
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(value))
+
+
+def words(name: str) -> str:
+    """Return a name of the code as people write it: `never_solved` as never solved."""
+    return name.replace("_", " ")
+
+
+def query(values: dict[str, Any]) -> str:
+    """Return the values that are set as the query of an address."""
+    return urlencode({name: value for name, value in values.items() if value not in (None, "")})
+
+
+def card(text: str, pictures: str) -> Markup:
+    """Return Markdown as HTML without any HTML of its own; pictures are read from ``pictures``.
+
+    Args:
+        pictures: the relative address of their folder.
+    """
+    body = re.sub(r"\A---\n.*?\n---\n", "", text, flags=re.DOTALL)
+    made = MarkdownIt("commonmark", {"html": False}).enable("table").render(body)
+    made = _ALIGNED.sub(r' class="to-\1"', made)
+    made = re.sub(r'<img src="(?:\./)?plots/([\w.-]+)"', rf'<img src="{pictures}\1"', made)
+    return Markup(made)

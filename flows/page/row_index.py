@@ -1,0 +1,269 @@
+"""All rows of a run as one table: where each ended, why, and at which pass rate; searched, sorted and counted.
+
+A row stands here once: where a filter dropped it, or as the last finished filter kept it. So rows = dropped + kept, as
+in the funnel. It is read from the stages' parquet in one lazy query when a stage has changed, and then held in memory:
+about 0.6 kB a row, most of it the statement. Answers to a query are kept too, so that paging costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
+from threading import Lock
+
+import polars as pl
+
+from flows.pipelines.by_recipe import pipeline_of
+from flows.pipelines.run_tables import verifier_of
+from flows.run.pipeline import read_result
+from flows.run.run_folder import Run
+from flows.run.stage import Kind, StageResult
+
+KEPT_ANSWERS = 32
+"""Queries whose rows are remembered."""
+
+CURATED, GOING = "curated set", "not decided yet"
+
+_NO_REASON = "–"
+_TEXTS = ("id", "source", "row", "lang", "statement", "answer")
+_RATES = ("pass_rate", "reason", "evidence")
+
+SORTS: Mapping[str, tuple[str, bool]] = {
+    "row": ("row", False),
+    "easiest": ("pass_rate", True),
+    "hardest": ("pass_rate", False),
+    "longest": ("length", True),
+    "shortest": ("length", False),
+    "stage": ("place", False),
+}
+"""Columns to sort by, and whether the highest comes first."""
+
+FACETS = ("stage", "reason", "source", "lang")
+
+
+@dataclass(frozen=True, slots=True)
+class RowQuery:
+    """What rows are asked for; empty is everything.
+
+    Example: ``RowQuery(words="train", stage="statements", low=0.2)``
+    """
+
+    words: str = ""
+    id: str = ""
+    stage: str = ""
+    reason: str = ""
+    source: str = ""
+    lang: str = ""
+    passed: str = ""  # a stage that the row passed
+    low: float | None = None  # pass rate
+    high: float | None = None
+    sort: str = "row"
+
+    def without(self, name: str) -> dict[str, object]:
+        """Return all settings but one, for links."""
+        return {key: value for key, value in asdict(self).items() if key != name}
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRows:
+    """The answer to a query: places of the rows in order, and counts of each facet's values under the other filters."""
+
+    places: pl.Series
+    facets: Mapping[str, list[tuple[str, int]]]
+
+
+class RowIndex:
+    """The rows of a run as they lay on disk when it was made. Safe to ask from several threads."""
+
+    def __init__(self, run: Run) -> None:
+        self._lock = Lock()
+        self._answers: dict[RowQuery, FoundRows] = {}
+        self.titles = {stage.name: stage.title for stage in pipeline_of(run.recipe).stages_of(run)}
+        self.table = _table(run, list(self.titles))
+        self._order = {name: number for number, name in enumerate(self.titles)}
+
+    @property
+    def height(self) -> int:
+        """Return the number of rows."""
+        return self.table.height
+
+    def find(self, query: RowQuery) -> FoundRows:
+        """Return the rows that a query asks for."""
+        with self._lock:
+            if query not in self._answers:
+                while len(self._answers) >= KEPT_ANSWERS:
+                    self._answers.pop(next(iter(self._answers)))
+                self._answers[query] = self._find(query)
+            return self._answers[query]
+
+    def rows(self, found: FoundRows, start: int, count: int) -> list[dict[str, object]]:
+        """Return some of the rows that were found."""
+        return self.table[found.places.slice(start, count)].to_dicts()
+
+    def _find(self, query: RowQuery) -> FoundRows:
+        masks = {name: self.table.select(mask).to_series() for name, mask in _masks(query, self._order)}
+        whole = _all_of(masks.values(), self.height)
+        facets = {}
+        for facet in FACETS:
+            mask = _all_of((mask for name, mask in masks.items() if name != facet), self.height)
+            counts = self.table.select(facet).filter(mask).group_by(facet).len()
+            counts = counts.sort("len", facet, descending=[True, False])
+            facets[facet] = [(value, rows) for value, rows in counts.iter_rows() if value != _NO_REASON]
+        column, descending = SORTS.get(query.sort, SORTS["row"])
+        places = self.table.select(pl.arg_where(whole)).to_series()
+        if column != "row":
+            chosen = self.table.select(column)[places].with_columns(_place=places)
+            places = chosen.sort(column, descending=descending, nulls_last=True, maintain_order=True)["_place"]
+        return FoundRows(places, facets)
+
+
+def read_query(values: Mapping[str, str]) -> RowQuery:
+    """Return the query of an address; what cannot be read as a number is left out."""
+    known: dict[str, str | float | None] = {}
+    for field in fields(RowQuery):
+        value = values.get(field.name, "").strip()[:200]
+        if field.name in ("low", "high"):
+            known[field.name] = _rate(value)
+        elif value:
+            known[field.name] = value
+    return RowQuery(**known)  # type: ignore[arg-type] # each field has the type of its own
+
+
+def _rate(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if 0 <= value <= 1 else None
+
+
+def _masks(query: RowQuery, order: Mapping[str, int]) -> Iterator[tuple[str, pl.Expr]]:
+    """Yield the conditions of a query by name."""
+    for word in query.words.split():
+        if word.isascii():
+            yield f"word {word}", pl.col("statement").str.contains_any([word], ascii_case_insensitive=True)
+        else:
+            yield f"word {word}", pl.col("statement").str.contains(f"(?i){pl.escape_regex(word)}")
+    if query.id:
+        yield "id", pl.col("id").str.starts_with(query.id)
+    if query.stage.endswith(".decisions") and query.reason:
+        yield "stage", pl.col(f"reason_{query.stage.partition('.')[0]}") == query.reason
+    else:
+        if query.stage:
+            yield "stage", pl.col("stage") == query.stage
+        if query.reason:
+            yield "reason", pl.col("reason") == query.reason
+    for name in ("source", "lang"):
+        if value := getattr(query, name):
+            yield name, pl.col(name) == value
+    if query.passed in order:
+        yield "passed", _passed(query.passed, order)
+    if query.low is not None:
+        yield "low", pl.col("pass_rate") >= query.low
+    if query.high is not None:
+        yield "high", pl.col("pass_rate") <= query.high
+
+
+def _passed(stage: str, order: Mapping[str, int]) -> pl.Expr:
+    """Return whether a row passed a stage; an earlier difficulty stage keeps no row from the later one."""
+    part, _, kind = stage.partition(".")
+    if kind == "decisions":
+        return pl.col(f"pass_rate_{part}").is_not_null() & pl.col(f"reason_{part}").is_null()
+    return pl.col("place") > order[stage]
+
+
+def _all_of(masks: Iterable[pl.Series], height: int) -> pl.Series:
+    whole = pl.repeat(True, height, eager=True, dtype=pl.Boolean)
+    for mask in masks:
+        whole &= mask.fill_null(False)
+    return whole
+
+
+def _scan(result: StageResult, table: str, columns: tuple[str, ...]) -> pl.LazyFrame | None:
+    files = sorted((result.folder / table).glob("*.parquet"))
+    return pl.scan_parquet([str(file) for file in files], glob=False).select(columns) if files else None
+
+
+def _table(run: Run, names: list[str]) -> pl.DataFrame:
+    """Read the rows of a run; see the module for what stands in it."""
+    verifier = verifier_of(run)
+    results = [read_result(stage, run, verifier) for stage in pipeline_of(run.recipe).stages_of(run)]
+    finished = [result for result in results if result is not None]
+    filters = [result for result in finished if result.stage.kind is Kind.FILTER]
+    decisions = [result for result in finished if result.stage.kind is Kind.DECISION]
+    export = next((result for result in finished if result.stage.kind is Kind.EXPORT), None)
+    rows = _filtered(filters)
+    for result in decisions:
+        rows = _with_rates(rows, result)
+    last = decisions[-1] if len(decisions) == len(run.parts) else None
+    rows = _with_fate(rows, last, export)
+    place = {name: number for number, name in enumerate(names)} | {GOING: 254, CURATED: 255}
+    return (
+        rows.with_columns(
+            place=pl.col("stage").replace_strict(place, return_dtype=pl.UInt8),
+            length=pl.col("statement").str.len_chars(),
+        )
+        .with_columns(pl.col("stage", "reason", "source", "lang").fill_null(_NO_REASON).cast(pl.Categorical))
+        .sort("source", "row", maintain_order=True)
+        .collect()
+    )
+
+
+def _filtered(filters: list[StageResult]) -> pl.LazyFrame:
+    """Return the rows that filters dropped, and those that the last finished one kept."""
+    empty = pl.DataFrame(
+        schema={name: pl.Int64 if name == "row" else pl.String for name in (*_TEXTS, "stage", "reason", "evidence")}
+    )
+    parts = [empty.lazy()]
+    for result in filters:
+        dropped = _scan(result, "dropped", (*_TEXTS, "reason", "evidence"))
+        if dropped is not None:
+            parts.append(dropped.with_columns(stage=pl.lit(result.name)))
+    kept = _scan(filters[-1], "kept", _TEXTS) if filters else None
+    if kept is not None:
+        parts.append(kept)
+    return pl.concat(parts, how="diagonal")
+
+
+def _with_rates(rows: pl.LazyFrame, result: StageResult) -> pl.LazyFrame:
+    """Add the pass rate, the reason and the evidence of a difficulty stage, by its name in the recipe."""
+    part = result.stage.part
+    scanned = _scan(result, "decisions", ("problem", *_RATES))
+    if scanned is None:
+        return rows
+    named = scanned.rename({name: f"{name}_{part}" for name in _RATES})
+    return rows.join(named, left_on="id", right_on="problem", how="left", maintain_order="left")
+
+
+def _with_fate(rows: pl.LazyFrame, last: StageResult | None, export: StageResult | None) -> pl.LazyFrame:
+    """Say of rows that passed the filters where they ended."""
+    is_open = pl.col("stage").is_null()
+    columns = rows.collect_schema().names()
+    rates = [name for name in columns if name.startswith("pass_rate_")]
+    rows = rows.with_columns(pass_rate=pl.coalesce([*reversed(rates), pl.lit(None, pl.Float64)]))
+    if last is None:
+        return rows.with_columns(stage=pl.col("stage").fill_null(GOING))
+    part = last.stage.part
+    reason, evidence = pl.col(f"reason_{part}"), pl.col(f"evidence_{part}")
+    fallen = is_open & reason.is_not_null()
+    rows = rows.with_columns(
+        stage=pl.when(fallen).then(pl.lit(last.name)).otherwise("stage"),
+        reason=pl.coalesce("reason", reason),
+        evidence=pl.coalesce("evidence", evidence),
+    )
+    dropped = _scan(export, "dropped", ("id", "reason", "evidence")) if export is not None else None
+    if dropped is not None and export is not None:
+        over = dropped.unique("id").rename({"reason": "_reason", "evidence": "_evidence"})
+        rows = rows.join(over, on="id", how="left", maintain_order="left").with_columns(
+            stage=pl.when(is_open & pl.col("_reason").is_not_null()).then(pl.lit(export.name)).otherwise("stage"),
+            reason=pl.coalesce("reason", "_reason"),
+            evidence=pl.coalesce("evidence", "_evidence"),
+        )
+    return rows.with_columns(stage=pl.col("stage").fill_null(CURATED if export is not None else GOING))
+
+
+def made_from(run: Run) -> str:
+    """Return what a run's table depends on: the digests of its finished stages."""
+    verifier = verifier_of(run)
+    results = (read_result(stage, run, verifier) for stage in pipeline_of(run.recipe).stages_of(run))
+    return " ".join(result.manifest.digest for result in results if result is not None)

@@ -1,0 +1,126 @@
+"""The tab of a run: its funnel, whose bars lead to the rows; how far it is; how long stages took; its card."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import FileResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from curation.storage.locks import is_locked
+from flows.page.open_runs import inside, shown_run
+from flows.page.rendering import show
+from flows.page.runs import ShownRun
+from flows.pipelines.planned_costs import compare_with_plan
+from flows.pipelines.run_tables import status_table
+from flows.publish.versions import newest_run
+from flows.run.history import last_command, stage_seconds
+from flows.run.progress import read_metrics
+
+WIDTH = 1000.0
+"""Of the funnel's picture, in its own units."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A piece of a stage's bar: kept rows, or those dropped for one reason."""
+
+    x: float
+    width: float
+    rows: int
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class FunnelStage:
+    """A stage of the funnel as it is drawn. ``seconds`` is None where its last work is not written down."""
+
+    table: dict[str, Any]
+    bars: tuple[Bar, ...]
+    seconds: float | None
+    progress: dict[str, Any] | None
+
+    @property
+    def place(self) -> float:
+        """Return how far it has come, between 0 and 1."""
+        if self.table["finished"]:
+            return 1.0
+        if self.progress is not None and self.progress.get("total"):
+            return float(self.progress["problems"] / self.progress["total"])
+        total = self.table["shards_in_all"]
+        return self.table["shards"] / total if total else 0.0
+
+
+def funnel_stages(run: ShownRun) -> list[FunnelStage]:
+    """Return the funnel of a run as it is drawn, each bar as wide as its share of the first stage's rows."""
+    table = status_table(run.folder)
+    times, last = (
+        stage_seconds(run.folder),
+        {row["stage"]: row for row in read_metrics(run.folder) if "problems" in row},
+    )
+    most = max((stage["in"] for stage in table["stages"]), default=0) or 1
+    return [
+        FunnelStage(
+            stage,
+            _bars(stage, WIDTH / most),
+            times.get(stage["name"]),
+            last.get(stage["name"]),
+        )
+        for stage in table["stages"]
+    ]
+
+
+def _bars(stage: dict[str, Any], scale: float) -> tuple[Bar, ...]:
+    bars, x = [Bar(0.0, scale * stage["kept"], stage["kept"], None)], scale * stage["kept"]
+    for reason, rows in sorted(stage["reasons"].items(), key=lambda item: -item[1]):
+        bars.append(Bar(x, scale * rows, rows, reason))
+        x += scale * rows
+    return tuple(bar for bar in bars if bar.rows)
+
+
+def _run(request: Request) -> Response:
+    run = shown_run(request)
+    if run.kind == "training":
+        return RedirectResponse("training", 303)
+    card = run.folder / "curated" / "README.md"
+    text = card.read_text(encoding="utf-8") if card.is_file() else None
+    return show(request, "run.html", run=run, tab="run", card=text, **_live(run))
+
+
+def _part(request: Request) -> Response:
+    """Return what changes while the run goes on, alone."""
+    run = shown_run(request, "curation")
+    return show(request, "run_part.html", run=run, **_live(run))
+
+
+def _live(run: ShownRun) -> dict[str, Any]:
+    opened = newest_run(run.folder)
+    warnings = [row for row in read_metrics(run.folder) if "warning" in row]
+    return {
+        "stages": funnel_stages(run),
+        "table": status_table(run.folder),
+        "is_going": is_locked(run.folder),
+        "last_command": last_command(run.folder),
+        "planned": compare_with_plan(opened),
+        "warnings": warnings[-5:],
+        "now": time.time(),
+    }
+
+
+def _picture(request: Request) -> Response:
+    run = shown_run(request)
+    folders = (run.folder / "curated" / "plots", run.folder / "plots")
+    name = request.path_params["name"]
+    folder: Path = next((folder for folder in folders if folder.is_dir()), folders[0])
+    return FileResponse(inside(folder, name) if name.endswith(".png") else inside(folder, ".none"))
+
+
+ROUTES = [
+    Route("/r/{run}/", _run),
+    Route("/r/{run}/part", _part),
+    Route("/r/{run}/plots/{name}", _picture),
+]

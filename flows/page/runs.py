@@ -1,0 +1,64 @@
+"""The runs that a page shows: the folder it was given, and those below it. Nothing else is ever opened.
+
+A run's name in addresses is looked up among those that were found; it is never made into a path.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from flows.run.training_status import is_training
+
+DEPTH = 3
+"""How far below the folder runs are looked for."""
+
+ITSELF = "run"
+"""The name of the folder itself."""
+
+_NO_RUNS = frozenset(
+    "attempts chosen checkpoints curated decisions model plots service stages tensorboard verdicts versions".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownRun:
+    """A run by its name in addresses.
+
+    Example: ``ShownRun("demo-loop~newer", Path("runs/demo-loop/newer"), "training")``
+    """
+
+    name: str
+    folder: Path
+    kind: str  # curation or training
+
+    @property
+    def title(self) -> str:
+        """Return what people call it."""
+        return self.folder.name if self.name == ITSELF else self.name.replace("~", "/")
+
+
+def find_runs(root: Path) -> list[ShownRun]:
+    """Return the run in a folder and those below it, by name."""
+    return [
+        ShownRun(_name(root, folder), folder, "training" if is_training(folder) else "curation")
+        for folder in _folders(root, DEPTH)
+    ]
+
+
+def _folders(folder: Path, depth: int) -> Iterator[Path]:
+    if (folder / "run.json").is_file():
+        yield folder
+    if depth == 0:
+        return
+    with os.scandir(folder) as entries:
+        inner = sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
+    for name in inner:
+        if name not in _NO_RUNS and not name.startswith("."):
+            yield from _folders(folder / name, depth - 1)
+
+
+def _name(root: Path, folder: Path) -> str:
+    return "~".join(folder.relative_to(root).parts) or ITSELF

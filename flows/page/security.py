@@ -1,0 +1,125 @@
+"""Who may ask, and what the browser is told: around every request of the page.
+
+Without a token only names of this machine are answered (``Host``), so that no other site can reach the page by a name
+that it points here. With one, every request but the door (``enter``) and the static files needs its cookie. What
+changes anything must come from the page itself: by a header that no other site can know, and by the browser's own word
+(``Sec-Fetch-Site``) where it gives one.
+
+The header's value is a hash of the session's cookie: it outlives the server, and nothing is kept here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from urllib.parse import urlsplit
+
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+SESSION, ENTRY = "goldilocks_session", "goldilocks_entry"
+CSRF_HEADER = "x-goldilocks-csrf"
+LOCAL = frozenset({"localhost", "127.0.0.1", "::1", "[::1]"})
+MOST_BYTES = 1 << 16
+"""Of one request's body."""
+
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+
+def csrf_of(session: str) -> str:
+    """Return what a request of this session that changes anything must carry in its header."""
+    return hashlib.sha256(b"goldilocks csrf " + session.encode()).hexdigest()
+
+
+def entry_of(token: str) -> str:
+    """Return the cookie of those who showed the token."""
+    return hmac.new(token.encode(), b"goldilocks page", hashlib.sha256).hexdigest()
+
+
+def is_same(given: str, wanted: str) -> bool:
+    """Return whether two secrets are the same, in a time that tells nothing."""
+    return hmac.compare_digest(given.encode(), wanted.encode())
+
+
+class Guard:
+    """Wraps the page: refuses what may not ask, gives each browser a session, sets the headers of every answer.
+
+    ``scope["state"]`` gets ``session`` and ``csrf`` for the page's own use.
+    """
+
+    def __init__(self, app: ASGIApp, token: str | None) -> None:
+        self._app, self._token = app, token
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or hand it on."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request = Request(scope)
+        session = request.cookies.get(SESSION, "")
+        is_new = not session.isalnum()
+        session = secrets.token_hex(16) if is_new else session
+        scope.setdefault("state", {}).update(session=session, csrf=csrf_of(session))
+
+        async def answer(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                _add_headers(message, session if is_new else None, request)
+            await send(message)
+
+        refusal = self._refusal(request, session)
+        if refusal is not None:
+            await refusal(scope, receive, answer)
+        else:
+            await self._app(scope, receive, answer)
+
+    def _refusal(self, request: Request, session: str) -> Response | None:
+        path = _route(request)
+        if self._token is None:
+            host = urlsplit(f"//{request.headers.get('host', '')}").hostname or ""
+            if host not in LOCAL:
+                return PlainTextResponse(f"{host}: only names of this machine are answered without a token.", 403)
+        elif not (path == "/enter" or path.startswith("/static/")) and not is_same(
+            request.cookies.get(ENTRY, ""), entry_of(self._token)
+        ):
+            if request.method == "GET" and "text/html" in request.headers.get("accept", ""):
+                return Response(status_code=303, headers={"Location": "../" * (path.count("/") - 1) + "enter"})
+            return PlainTextResponse("a token is needed: open the page's `enter`.", 401)
+        if request.method in ("GET", "HEAD"):
+            return None
+        if int(request.headers.get("content-length") or MOST_BYTES + 1) > MOST_BYTES:
+            return PlainTextResponse("too many bytes, or their number is not given.", 413)
+        if path == "/enter" and self._token is not None:
+            return None
+        from_here = request.headers.get("sec-fetch-site", "same-origin") == "same-origin"
+        if not from_here or not is_same(request.headers.get(CSRF_HEADER, ""), csrf_of(session)):
+            return PlainTextResponse("this request does not come from the page; load it again.", 403)
+        return None
+
+
+def _route(request: Request) -> str:
+    """Return the path below the page's own root, wherever it is mounted."""
+    path, root = str(request.scope["path"]), request.scope.get("root_path", "")
+    return path[len(root) :] if root and path.startswith(root) else path
+
+
+def _add_headers(message: Message, session: str | None, request: Request) -> None:
+    response = Response()
+    response.raw_headers = list(message["headers"])
+    for name, value in HEADERS.items():
+        response.headers[name] = value
+    if not _route(request).startswith("/static/"):
+        response.headers["Cache-Control"] = "no-store"
+        if session is not None:
+            place = request.scope.get("root_path", "") + "/"
+            response.set_cookie(SESSION, session, path=place, httponly=True, samesite="strict", max_age=30 * 86400)
+    message["headers"] = response.raw_headers

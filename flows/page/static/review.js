@@ -1,0 +1,230 @@
+// The review by keys. A verdict is kept in this browser until the server has said that it is on disk.
+"use strict";
+
+const item = document.getElementById("item");
+const name = document.getElementById("reviewer");
+const box = document.getElementById("outbox");
+const place = `goldilocks ${location.pathname}`;
+const RETRY_MS = 3000;
+const HOLD_MS = 60000;
+let busy = false;
+
+function stored(key, otherwise) {
+  try {
+    return JSON.parse(localStorage.getItem(`${place} ${key}`)) ?? otherwise;
+  } catch {
+    return otherwise;
+  }
+}
+
+function store(key, value) {
+  localStorage.setItem(`${place} ${key}`, JSON.stringify(value));
+}
+
+function problem() {
+  return item.querySelector("[data-problem]")?.dataset.problem || "";
+}
+
+function field(id) {
+  return document.getElementById(id);
+}
+
+async function post(address, message) {
+  const csrf = document.querySelector("meta[name=csrf]").content;
+  const headers = { "content-type": "application/json", "x-goldilocks-csrf": csrf };
+  const answer = await fetch(`review/${address}`, { method: "POST", headers, body: JSON.stringify(message) });
+  const told = answer.headers.get("content-type")?.includes("json") ? await answer.json() : { error: await answer.text() };
+  return { status: answer.status, told };
+}
+
+function showOutbox() {
+  const waiting = stored("outbox", []).length;
+  box.hidden = waiting === 0;
+  if (waiting) box.textContent = `${waiting} not yet written down: ${stored("trouble", "the server does not answer")}. Kept in this browser, and sent again.`;
+}
+
+// Sends what waits, oldest first; returns what the server would not have, and why.
+async function sendOutbox() {
+  for (;;) {
+    const [first] = stored("outbox", []);
+    if (!first) {
+      showOutbox();
+      return null;
+    }
+    let reply;
+    try {
+      reply = await post(first.address, first.message);
+    } catch {
+      store("trouble", "the server does not answer");
+      showOutbox();
+      return null;
+    }
+    if (reply.status === 403 || reply.status === 401) {
+      store("trouble", "this page is too old: load it again");
+      showOutbox();
+      return null;
+    }
+    if (reply.status === 409 || reply.status >= 500) {
+      store("trouble", reply.told.error || "the server is in trouble");
+      showOutbox();
+      return null;
+    }
+    store("outbox", stored("outbox", []).slice(1));
+    showOutbox();
+    if (reply.status !== 200) return { ...first, error: reply.told.error };
+    if (first.address === "verdict") store("history", [...stored("history", []), first.message.problem].slice(-200));
+  }
+}
+
+async function next(wanted) {
+  const query = new URLSearchParams({ reviewer: name.value.trim() });
+  if (wanted) query.set("problem", wanted);
+  let answer;
+  try {
+    answer = await fetch(`review/next?${query}`);
+  } catch {
+    say("The page's server does not answer.");
+    return;
+  }
+  const made = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const main = made.querySelector("main") || made.body;
+  item.replaceChildren(...main.childNodes);
+  const draft = stored(`draft ${problem()}`, {});
+  if (field("note")) field("note").value = draft.note || "";
+  if (draft.answer) openEdit(draft.answer);
+  window.scrollTo(0, 0);
+  if (!draft.answer) item.focus({ preventScroll: true });
+}
+
+function openEdit(text) {
+  field("edit").hidden = false;
+  field("answer").value = text;
+  field("answer").focus();
+  field("answer").select();
+}
+
+function complain(text) {
+  const wrong = field("wrong");
+  wrong.textContent = text;
+  wrong.hidden = false;
+}
+
+async function deliver(address, message, wanted) {
+  busy = true;
+  store("outbox", [...stored("outbox", []), { address, message }]);
+  const refused = await sendOutbox();
+  busy = false;
+  if (refused) {
+    if (problem() !== refused.message.problem) await next(refused.message.problem);
+    complain(refused.error);
+    return;
+  }
+  localStorage.removeItem(`${place} draft ${message.problem}`);
+  if (!stored("outbox", []).length) await next(wanted);
+}
+
+function decide(verdict, answer) {
+  if (!name.value.trim()) {
+    name.focus();
+    say("Give your name first.");
+    return;
+  }
+  const note = field("note").value;
+  deliver("verdict", { problem: problem(), verdict, answer, note, reviewer: name.value.trim() });
+}
+
+async function undo() {
+  const history = stored("history", []);
+  const last = history.pop();
+  if (!last) {
+    say("Nothing to undo.");
+    return;
+  }
+  store("history", history);
+  await deliver("undo", { problem: last, reviewer: name.value.trim() }, last);
+}
+
+async function skip() {
+  busy = true;
+  try {
+    await post("skip", { problem: problem() });
+    await next();
+  } catch {
+    say("The page's server does not answer.");
+  }
+  busy = false;
+}
+
+function act(key) {
+  if (busy || stored("outbox", []).length) return;
+  if (key === "u") undo();
+  else if (key === "n") next();
+  else if (!problem()) return;
+  else if (key === "x") decide("reject", null);
+  else if (key === "s") skip();
+  else if (key === "e") openEdit(field("answer").value || item.querySelector("[data-answer]")?.dataset.answer || "");
+  else if (key === "m") field("note").focus();
+  else {
+    const chosen = item.querySelector(`[data-answer][data-key="${key}"]`);
+    if (chosen) decide("accept", chosen.dataset.answer);
+  }
+}
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || document.getElementById("help").open) return;
+  if (typing(event.target)) {
+    if (event.key === "Escape") {
+      if (event.target.id === "answer") field("edit").hidden = true;
+      event.target.blur();
+      item.focus();
+    }
+    return;
+  }
+  if (/^[arexusm1-9]$/.test(event.key) && !waitsForTab) {
+    event.preventDefault();
+    act(event.key);
+  }
+});
+
+item.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-key]");
+  if (button) act(button.dataset.key);
+});
+
+item.addEventListener("submit", (event) => {
+  event.preventDefault();
+  if (!busy && !stored("outbox", []).length && field("answer").value.trim()) decide("accept", field("answer").value.trim());
+});
+
+item.addEventListener("input", () => {
+  const open = !field("edit").hidden;
+  store(`draft ${problem()}`, { note: field("note").value, answer: open ? field("answer").value : "" });
+});
+
+name.addEventListener("change", () => {
+  localStorage.setItem("goldilocks reviewer", name.value.trim());
+  if (name.value.trim()) next();
+});
+name.addEventListener("keydown", (event) => {
+  if (event.key === "Enter") name.blur();
+});
+
+setInterval(async () => {
+  if (busy || !stored("outbox", []).length) return;
+  busy = true;
+  const refused = await sendOutbox();
+  busy = false;
+  if (refused) {
+    await next(refused.message.problem);
+    complain(refused.error);
+  } else if (!stored("outbox", []).length) await next();
+}, RETRY_MS);
+
+setInterval(() => {
+  if (problem() && !document.hidden) post("hold", { problem: problem() }).catch(() => {});
+}, HOLD_MS);
+
+name.value = localStorage.getItem("goldilocks reviewer") || "";
+showOutbox();
+if (name.value) sendOutbox().then(() => next());
+else name.focus();

@@ -1,0 +1,151 @@
+"""Ablations: every arm is trained for every seed, evaluated on every bench, and compared with the base, resumably.
+
+DIR/runs/ARM-seed-N        a training run; what is finished is not trained again, what is not goes on
+DIR/evaluations/BENCH/…    its evaluation (`flows.pipelines.evaluate`)
+DIR/ablation.json, report.md, report.html, rewritten whenever a model is finished
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from curation.config import Bench, LivePolicy
+from curation.config.loading import load_settings, parse_settings
+from curation.config.policies import PolicyFile, PolicySettings
+from curation.records import ConfigError, StoreError
+from curation.storage.locks import lock_folder
+from curation.storage.stages import atomic_write
+from flows.pipelines.evaluate import FOLDER, evaluate
+from flows.pipelines.refresh_inputs import checkpoint_table
+from flows.run.benches import bench_path, load_bench
+from flows.run.progress import tell
+from flows.run.training import load_train_recipe, train
+from training.evaluation.ablations import (
+    Ablation,
+    Arm,
+    ArmResult,
+    TrainedArm,
+    ablation_lines,
+    ablation_page,
+    compare_arms,
+)
+from training.evaluation.metrics import read_metrics
+
+READY = Path(__file__).parents[1] / "ablations"
+"""The ablations that come along."""
+
+
+@dataclass(frozen=True, slots=True)
+class AblationReport:
+    """A finished ablation: its folder and its results."""
+
+    folder: Path
+    ablation: Ablation
+    results: tuple[ArmResult, ...]
+
+
+def ablation_path(name: str) -> Path:
+    """Return the file of an ablation: a ready one by its name, or a file.
+
+    Raises:
+        ConfigError: there is neither.
+    """
+    ready = READY / f"{name}.toml"
+    path = ready if "/" not in name and ready.is_file() else Path(name)
+    if not path.is_file():
+        names = ", ".join(sorted(file.stem for file in READY.glob("*.toml")))
+        raise ConfigError(f"ablation {name}: there is no such file, and no ready one of this name; there are: {names}.")
+    return path.absolute()
+
+
+def ablate(path: Path, out: Path | None = None, overrides: Sequence[str] = ()) -> AblationReport:
+    """Train and evaluate all arms of an ablation, or go on with them, and write the report.
+
+    Raises:
+        ConfigError: the file, a recipe or a bench cannot be meant; nothing was trained.
+        StoreError: the folder holds another ablation.
+    """
+    ablation = load_settings(Ablation, path, overrides)
+    folder = (out or Path("runs") / f"ablate-{ablation.name}").absolute()
+    arms, benches = ablation.arms(), _benches(ablation, path.parent)
+    for arm in arms:  # before anything is trained
+        load_train_recipe(path.parent / arm.recipe(ablation.recipe), arm.changes(ablation.set, ablation.seeds[0]))
+    with lock_folder(folder):
+        _claim(folder, ablation)
+        trained: dict[str, dict[int, TrainedArm]] = {arm.name: {} for arm in arms}
+        results: list[ArmResult] = []
+        for seed in ablation.seeds:
+            for arm in arms:
+                tell(f"{ablation.name}: {arm.name}, seed {seed}")
+                run = _trained(ablation, arm, seed, path.parent, folder)
+                rates = {name: _rates(ablation, bench, home, run, folder) for name, (bench, home) in benches.items()}
+                trained[arm.name][seed] = _measured(run, rates)
+                results = compare_arms(arms[0].name, trained)
+                _write(folder, ablation, results)
+    return AblationReport(folder, ablation, tuple(results))
+
+
+def _benches(ablation: Ablation, folder: Path) -> dict[str, tuple[Bench, Path]]:
+    found = {}
+    for name in ablation.benches:
+        bench, home = load_bench(str(bench_path(name, folder)), ablation.bench_set)
+        found[bench.name] = (bench, home)
+    return found
+
+
+def _claim(folder: Path, ablation: Ablation) -> None:
+    """Write what is ablated, but for seeds: more of them may be added later."""
+    mark = folder / "ablation.toml.json"
+    content = json.dumps(ablation.model_dump(mode="json", exclude={"seeds", "description"}), indent=1) + "\n"
+    if mark.exists() and mark.read_text(encoding="utf-8") != content:
+        raise StoreError(f"{folder} holds another ablation, or other settings of it; give another --out.")
+    atomic_write(mark, content)
+
+
+def _trained(ablation: Ablation, arm: Arm, seed: int, home: Path, folder: Path) -> Path:
+    """Train one arm of one seed, or finish it, and return its run folder."""
+    out = folder / "runs" / f"{arm.name}-seed-{seed}"
+    if (out / "model" / "DONE.json").exists() and (out / "summary.json").exists():
+        return out
+    if (out / "run.json").exists():
+        train(None, out, resume=True)
+    else:
+        train(home / arm.recipe(ablation.recipe), out, arm.changes(ablation.set, seed))
+    return out
+
+
+def _rates(ablation: Ablation, bench: Bench, home: Path, run: Path, folder: Path) -> dict[str, float]:
+    """Evaluate a trained model on a bench; return the pass rate of each problem that was judged."""
+    table = {"policy": checkpoint_table(run / "model", _asking(ablation, bench))}
+    policy: PolicySettings = parse_settings(PolicyFile, table, f"the model of {run}").policy
+    place = folder / "evaluations" / bench.name / run.name
+    evaluate(bench, policy, place, home, run)
+    scores = pl.read_parquet(place / FOLDER / "problems.parquet", glob=False).filter(pl.col("attempts") > 0)
+    return {
+        name: correct / attempts for name, correct, attempts in scores.select("problem", "correct", "attempts").rows()
+    }
+
+
+def _asking(ablation: Ablation, bench: Bench) -> LivePolicy | None:
+    policy = ablation.policy or bench.policy
+    return policy if isinstance(policy, LivePolicy) else None
+
+
+def _measured(run: Path, rates: Mapping[str, Mapping[str, float]]) -> TrainedArm:
+    rows = read_metrics(run)
+    tokens = sum(row.get("sampled/attempts", 0.0) * row.get("length/sampled_mean", 0.0) for row in rows)
+    groups = sum(row.get("sampled/groups", 0.0) for row in rows)
+    useless = sum(row.get("sampled/groups", 0.0) * (1 - row.get("sampled/some", 0.0)) for row in rows)
+    return TrainedArm(rates, len(rows), tokens, useless / groups if groups else 0.0)
+
+
+def _write(folder: Path, ablation: Ablation, results: Sequence[ArmResult]) -> None:
+    table = {"name": ablation.name, "results": [result.table() for result in results]}
+    atomic_write(folder / "ablation.json", json.dumps(table, indent=1) + "\n")
+    atomic_write(folder / "report.md", "\n".join(ablation_lines(ablation, results)) + "\n")
+    atomic_write(folder / "report.html", ablation_page(ablation, results))

@@ -1,0 +1,189 @@
+"""Analysis of a training run: its weights' way on the plane of their two principal directions, point by point.
+
+RUN/analysis/problems.jsonl    the problems that every point is asked
+RUN/analysis/points.jsonl      a line a point: what is there is not asked again
+RUN/analysis/analysis.json     directions, points, the regression
+RUN/analysis/plots/            reward.png, length.png, reward_by_length.png
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from curation.config import Bench, LivePolicy, TorchPolicySettings, VllmPolicy
+from curation.config.loading import parse_settings
+from curation.config.policies import PolicyFile
+from curation.records import ConfigError, Domain
+from curation.storage.locks import lock_folder
+from curation.storage.stages import atomic_write
+from flows.pipelines.evaluate import FOLDER, evaluate
+from flows.pipelines.refresh_inputs import checkpoint_table
+from flows.run.progress import bar
+from flows.run.training import read_run
+from training.embedded_model import resolve_model
+from training.embedded_model.problems import Split
+from training.evaluation.surfaces import LogFit, Point, draw_surfaces, fit_log_length, grid_axes
+from training.recipe import TrainRecipe
+from training.rollouts.tasks import load_tasks
+
+if TYPE_CHECKING:
+    from training.evaluation.directions import Directions
+
+PLACE = "analysis"
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """A finished analysis. ``fit`` is None where lengths do not differ."""
+
+    folder: Path
+    directions: Directions
+    points: tuple[Point, ...]
+    fit: LogFit | None
+    plots: tuple[Path, ...]
+
+    def table(self) -> dict[str, Any]:
+        """Return the analysis as one JSON object."""
+        return {
+            "folder": str(self.folder),
+            "explained": self.directions.explained,
+            "way": [
+                {"state": path.name, "coordinates": place}
+                for path, place in zip(self.directions.states, self.directions.coordinates, strict=True)
+            ],
+            "points": [asdict(point) for point in self.points],
+            "fit": asdict(self.fit) if self.fit is not None else None,
+            "plots": [str(path) for path in self.plots],
+        }
+
+
+def analyse(run: Path, size: int = 9, problems: int = 512, attempts: int = 16) -> Analysis:
+    """Analyse a finished training run, or go on with it.
+
+    Args:
+        size: points along each direction.
+        problems, attempts: what every point is asked: the first problems of the run's data, so often.
+
+    Raises:
+        StoreError: the run kept no trajectory, or is not finished.
+        ConfigError: its problems are programs, or it was analysed with other figures.
+    """
+    from training.evaluation.directions import principal_directions  # needs torch
+
+    recipe, home = read_run(run)
+    directions = principal_directions(_states(recipe, home, run))
+    place = (run / PLACE).absolute()
+    with lock_folder(place):
+        bench = _bench(recipe, home, place, problems, attempts)
+        firsts, seconds = grid_axes(directions.coordinates, size)
+        _claim(place, {"size": size, "problems": problems, "attempts": attempts, "states": len(directions.states)})
+        points = _measure(recipe, directions, [(a, b) for a in firsts for b in seconds], bench, place)
+        fit = fit_log_length(points)
+        labels = [_label(path) for path in directions.states]
+        plots = draw_surfaces(points, directions.coordinates, labels, directions.explained, place / "plots")
+        analysis = Analysis(place, directions, tuple(points), fit, tuple(plots))
+        table = {name: value for name, value in analysis.table().items() if name not in ("folder", "plots")}
+        atomic_write(place / "analysis.json", json.dumps(table, indent=1) + "\n")
+    return analysis
+
+
+def _states(recipe: TrainRecipe, home: Path, run: Path) -> list[Path]:
+    """Return the folders of the weights' states: the model at the start, those kept on the way, and the trained one."""
+    kept = sorted(path for path in (run / "trajectory").glob("v*") if (path / "DONE.json").exists())
+    if not (run / "model" / "DONE.json").exists() or not kept:
+        raise ConfigError(
+            f"{run} has no trained model with states of its way; train with checkpoints.trajectory = 10, and finish"
+        )
+    return [resolve_model(recipe.model, home), *kept, run / "model"]
+
+
+def _label(path: Path) -> str:
+    return f"step {int(path.name[1:])}" if path.name[1:].isdigit() else "trained" if path.name == "model" else "start"
+
+
+def _claim(place: Path, figures: dict[str, int]) -> None:
+    mark = place / "figures.json"
+    if mark.exists() and json.loads(mark.read_text(encoding="utf-8")) != figures:
+        raise ConfigError(f"{place} was begun with other figures ({mark.name}); remove it to begin anew.")
+    atomic_write(mark, json.dumps(figures) + "\n")
+
+
+def _bench(recipe: TrainRecipe, home: Path, place: Path, problems: int, attempts: int) -> Bench:
+    """Write the problems that every point is asked, and return them as a bench."""
+    tasks = list(islice(load_tasks(recipe.data, Split.TRAIN, home).values(), problems))
+    if any(task.request.domain is Domain.CODE for task in tasks):
+        raise ConfigError("the run was trained on programs; only sets of math problems are analysed so far")
+    rows = [
+        {"problem": task.request.statement, "answer": task.reference_answer, "lang": task.request.lang}
+        for task in tasks
+    ]
+    atomic_write(place / "problems.jsonl", "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    table = {
+        "name": "analysis",
+        "attempts": attempts,
+        "k": [],
+        "consistency": False,
+        "decoding": {"temperature": recipe.temperature, "max_tokens": recipe.max_tokens or recipe.rewards.max_length},
+        "workers": recipe.verifier_workers,
+        "verify": {"response_format": recipe.rewards.response_format},
+        "sources": [
+            {
+                "name": "problems",
+                "kind": "jsonl",
+                "path": "problems.jsonl",
+                "columns": {"answer": "answer", "lang": "lang"},
+            }
+        ],
+    }
+    return parse_settings(Bench, table, "the problems of the analysis")
+
+
+def _measure(
+    recipe: TrainRecipe, directions: Directions, wanted: Sequence[tuple[float, float]], bench: Bench, place: Path
+) -> list[Point]:
+    """Return reward and length at each point, those of earlier commands too."""
+    log = place / "points.jsonl"
+    lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
+    points = {(point.first, point.second): point for line in lines for point in (Point(**json.loads(line)),)}
+    with bar("Points", len(wanted)) as advance:
+        for first, second in wanted:
+            if (first, second) not in points:
+                points[first, second] = _ask(recipe, directions, (first, second), bench, place)
+                text = "".join(json.dumps(asdict(point)) + "\n" for point in points.values())
+                atomic_write(log, text)
+            advance(1)
+    return [points[at] for at in wanted]
+
+
+def _ask(recipe: TrainRecipe, directions: Directions, at: tuple[float, float], bench: Bench, place: Path) -> Point:
+    """Write the model of a point, ask it, and remove it."""
+    from training.evaluation.directions import write_point  # needs torch
+
+    work = place / "point"
+    shutil.rmtree(work, ignore_errors=True)
+    model = write_point(directions, *at, work / "model")
+    policy = parse_settings(PolicyFile, {"policy": checkpoint_table(model, _asking(recipe))}, "the analysis").policy
+    evaluate(bench, policy, work / "run", place, work, own_problems=True)
+    scores = pl.read_parquet(work / "run" / FOLDER / "problems.parquet", glob=False)
+    texts = max(int(scores["texts"].sum()), 1)
+    formed, rewarded = int(scores["formed"].sum()), int(scores["rewarded"].sum())
+    gained = recipe.rewards.format * formed + recipe.rewards.correctness * rewarded
+    mean = scores["tokens"].mean()
+    shutil.rmtree(work)
+    return Point(*at, gained / texts, float(mean) if isinstance(mean, float) else 0.0)
+
+
+def _asking(recipe: TrainRecipe) -> LivePolicy:
+    """Return how the run's generator asked, for the models on the plane: with torch where it did so too."""
+    shared: dict[str, Any] = {"model": "point", "prompt": recipe.prompt, "thinking": recipe.thinking}
+    if recipe.generator.kind == "torch":
+        return TorchPolicySettings(kind="torch", examples=recipe.examples, **shared)
+    return VllmPolicy(kind="vllm", examples=recipe.examples, **shared)

@@ -1,0 +1,254 @@
+"""Evaluation: a bench asked of a policy, by the stages, the sampler, the attempt store and the verifier of a run.
+
+What is sampled is kept; a killed evaluation goes on, and one that is finished samples and judges nothing again.
+
+    DIR/evaluation/problems.parquet   a row a problem (`training.evaluation.scores.SCORES`)
+    DIR/evaluation/evaluation.json    the figures
+    DIR/evaluation/report.html        the page
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from curation.config import Bench, LivePolicy, RecordedPolicy
+from curation.config.policies import PolicySettings
+from curation.records import ConfigError, SourceError, StoreError
+from curation.response_formats import ANY, BOXED
+from curation.storage.locks import lock_folder
+from curation.storage.stages import atomic_write, read_shard, read_table, write_parquet
+from curation.thinking import ThinkingTags
+from flows.pipelines.provenance import refuse_trained_on, trained_sets
+from flows.run.benches import BenchRun, bench_run
+from flows.run.history import recorded
+from flows.run.observer import Item
+from flows.run.pipeline import run_pipeline
+from flows.run.policies import policy_name
+from flows.run.stage import Results, shard_counts
+from flows.stages.attempts import attempt_key, attempt_store, attempts_of
+from flows.stages.bench import BENCH_LANGUAGE, BENCH_ROWS, BENCH_TESTS
+from flows.stages.sources import SOURCES
+from flows.stages.verdicts import verdicts_of
+from training.evaluation.estimators import Estimate
+from training.evaluation.report import Heading, report_page
+from training.evaluation.scores import Evaluation, Format, compare_scores, evaluate_scores, score_problems
+
+PART = "stage1"
+FOLDER = "evaluation"
+COLUMNS = ("problem", "index", "text", "finish", "tokens")
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """A finished evaluation; ``compared`` is another one's policy with the paired differences to it."""
+
+    folder: Path
+    heading: Heading
+    evaluation: Evaluation
+    compared: tuple[str, Mapping[str, Estimate]] | None = None
+
+    def table(self) -> dict[str, Any]:
+        """Return all of it as one JSON object."""
+        compared = None
+        if self.compared is not None:
+            differences = {name: asdict(estimate) for name, estimate in self.compared[1].items()}
+            compared = {"policy": self.compared[0], "differences": differences}
+        return {
+            "bench": self.heading.bench,
+            "policy": self.heading.policy,
+            "folder": str(self.folder),
+            "report": str(self.folder / FOLDER / "report.html"),
+            **self.evaluation.table(),
+            "compared": compared,
+        }
+
+
+def default_folder(bench: Bench, policy: PolicySettings) -> Path:
+    """Return the folder of an evaluation where none is given."""
+    name = policy_name(policy)
+    parts = [part for part in re.split(r"[^A-Za-z0-9.-]+", name) if part not in ("", "model", "runs", "hf")]
+    return Path("runs") / f"evaluate-{bench.name}-{'-'.join(parts[-3:])}"
+
+
+def evaluate(
+    bench: Bench,
+    policy: PolicySettings,
+    folder: Path,
+    bench_folder: Path,
+    policy_folder: Path,
+    *,
+    against: Path | None = None,
+    trained_on: Sequence[Path] = (),
+    own_problems: bool = False,
+) -> Evaluated:
+    """Ask a bench of a policy, or go on with it, and write its figures and its page.
+
+    Args:
+        folder: of the evaluation.
+        bench_folder, policy_folder: what paths in their settings are relative to.
+        against: the folder of another evaluation, to compare with problem by problem.
+        trained_on: sets that the policy was trained on besides those that its folder tells of.
+        own_problems: whether the problems are meant to be those that the policy was trained on.
+
+    Raises:
+        ConfigError: the policy was trained on the bench, or k is more than its attempts.
+        SourceError: the bench's rows cannot be read.
+    """
+    run = bench_run(bench, _at_home(policy, policy_folder), folder.absolute(), bench_folder)
+    run.check_owner()
+    with lock_folder(run.folder):
+        run.save()
+        with recorded(run.folder, "evaluate"):
+            results = _rows(run)
+            problems = _problems(results)
+            if not own_problems:
+                refuse_trained_on(bench.name, _as_published(problems), trained_sets(policy, policy_folder, trained_on))
+            items: tuple[Item, ...] = (attempts_of(PART), verdicts_of(PART))
+            for item in items:
+                item.check(run)
+            return _write(run, run_pipeline(run, items, results), problems, against)
+
+
+def _at_home(policy: PolicySettings, folder: Path) -> PolicySettings:
+    """Return a policy whose paths are absolute, for those of the run are relative to the bench's folder."""
+    if isinstance(policy, RecordedPolicy):
+        return policy.model_copy(update={"path": str((folder / Path(policy.path).expanduser()).absolute())})
+    local = folder / Path(policy.model).expanduser()
+    return (
+        policy.model_copy(update={"model": str(local.absolute())}) if policy.loads_folder and local.is_dir() else policy
+    )
+
+
+def _rows(run: BenchRun) -> Results:
+    """Read the bench's rows, as they are asked."""
+    bench = run.bench
+    of_code: tuple[Item, ...] = (BENCH_TESTS, BENCH_LANGUAGE) if bench.domain == "code" else ()
+    try:
+        SOURCES.check(run)
+        results = run_pipeline(run, (SOURCES, BENCH_ROWS, *of_code))
+    except SourceError as error:
+        raise SourceError(f"bench {bench.name}: {error} {bench.note}".rstrip()) from error
+    if not results.problems.manifest.kept:
+        raise SourceError(f"bench {bench.name}: of its rows none is left to ask; look at {results.problems.folder}.")
+    return results
+
+
+def _problems(results: Results) -> pl.DataFrame:
+    return read_table(results.problems.folder, "kept")
+
+
+def _as_published(problems: pl.DataFrame) -> pl.DataFrame:
+    """Return the problems as the bench publishes them, without what was added to ask them."""
+    return problems.with_columns(
+        pl.col("group").alias("id"), pl.coalesce("raw_statement", "statement").alias("statement")
+    )
+
+
+def _write(run: BenchRun, results: Results, problems: pl.DataFrame, against: Path | None) -> Evaluated:
+    """Write the figures and the page of finished attempts."""
+    bench, policy = run.bench, run.recipe.stage1.policy
+    asked, judged = results[attempts_of(PART)], results[verdicts_of(PART)]
+    store = attempt_store(run, asked)
+    check_language = None
+    if bench.consistency:
+        from curation.languages.mixing import consistent
+
+        check_language = consistent
+    wanted = ANY if bench.domain == "code" else bench.verify.response_format
+    form = Format(ThinkingTags.of(policy.thinking), BOXED if wanted == ANY else wanted, check_language)
+    scores = pl.concat(
+        score_problems(
+            frame,
+            store.read(frame["id"].to_list(), COLUMNS),
+            read_shard(judged.folder, "verdicts", index),
+            form,
+            _pairs(frame, bench),
+        )
+        for index in range(len(shard_counts(results.problems.folder)))
+        for frame in (read_shard(results.problems.folder, "kept", index),)
+    )
+    place = run.folder / FOLDER
+    place.mkdir(exist_ok=True)
+    write_parquet(place / "problems.parquet", scores)
+    sizes = _sizes(bench, scores)
+    evaluation = evaluate_scores(scores, sizes)
+    heading = Heading(bench.name, attempt_key(asked.folder).policy, tuple(_about(run, results)))
+    compared = _compared(bench, scores, sizes, against) if against is not None else None
+    evaluated = Evaluated(run.folder, heading, evaluation, compared)
+    shown = scores.join(problems.select(problem="id", statement="statement"), on="problem", maintain_order="left")
+    shown = shown.sort(pl.col("correct") / pl.col("attempts"), nulls_last=True, maintain_order=True)
+    table = {name: value for name, value in evaluated.table().items() if name not in ("folder", "report")}
+    atomic_write(place / "evaluation.json", json.dumps(table, indent=1) + "\n")
+    atomic_write(place / "report.html", report_page(heading, evaluation, shown, compared))
+    return evaluated
+
+
+def _pairs(frame: pl.DataFrame, bench: Bench) -> dict[str, str]:
+    if bench.pair is None:
+        return {name: str(row) for name, row in frame.select("id", "row").iter_rows()}
+    return {
+        name: str(json.loads(meta or "{}").get(bench.pair)) for name, meta in frame.select("id", "meta").iter_rows()
+    }
+
+
+def _sizes(bench: Bench, scores: pl.DataFrame) -> list[int]:
+    """Return of which k figures are told: the bench's, or as many attempts as every problem has.
+
+    Raises:
+        ConfigError: the bench names a k that no problem has attempts for.
+    """
+    fewest, most = int((scores["attempts"] + scores["failed"]).min() or 0), int(scores["attempts"].max() or 0)  # type: ignore[arg-type]
+    if not bench.k:
+        return [fewest] if fewest > 1 else []
+    beyond = [k for k in bench.all_k if k > most]
+    if beyond:
+        raise ConfigError(f"k = {beyond[0]} of {most} attempts a problem has no unbiased estimate; lower `k`.")
+    return list(bench.all_k)
+
+
+def _about(run: BenchRun, results: Results) -> list[str]:
+    bench, policy = run.bench, run.recipe.stage1.policy
+    lines = [
+        f"source {source.name}: {source.kind} {source.path}"
+        + (f" at {source.revision}" if source.revision is not None else "")
+        + f", licence {source.license}"
+        for source in bench.sources
+    ]
+    for result in results.filters[1:]:
+        reasons = ", ".join(f"{count} {reason}" for reason, count in result.manifest.reasons.items())
+        lines += [f"left out: {reasons}"] if reasons else []
+    if isinstance(policy, LivePolicy):
+        drawn = policy.decoding
+        lines.append(
+            f"{bench.attempts} attempts a problem at temperature {drawn.temperature:g}, top-p {drawn.top_p:g}, "
+            f"at most {drawn.max_tokens:,} tokens; prompt {attempt_key(results[attempts_of(PART)].folder).prompt}"
+        )
+    return [*lines, f"verifier {results[verdicts_of(PART)].folder.name}"]
+
+
+def _compared(
+    bench: Bench, scores: pl.DataFrame, sizes: Sequence[int], against: Path
+) -> tuple[str, Mapping[str, Estimate]]:
+    """Compare with another evaluation of the bench, problem by problem.
+
+    Raises:
+        StoreError: the folder holds none, or that of another bench.
+    """
+    place = against / FOLDER
+    try:
+        other = json.loads((place / "evaluation.json").read_text(encoding="utf-8"))
+        other_scores = pl.read_parquet(place / "problems.parquet", glob=False)
+    except (OSError, ValueError) as error:
+        raise StoreError(
+            f"--against {against}: holds no finished evaluation; run `goldilocks evaluate` there."
+        ) from error
+    if other_scores.join(scores, on="problem", how="semi").is_empty():
+        raise StoreError(f"--against {against}: is of bench {other['bench']}, and shares no problem with {bench.name}.")
+    return str(other["policy"]), compare_scores(other_scores, scores, sizes)

@@ -1,0 +1,135 @@
+"""Whether a policy was trained on a bench: its training data, found by its folder, against the bench's problems.
+
+A model's folder of a training run leads to that run's recipe, and so to the problems that it was trained on, those of
+the model that it began from too. A bench's problem counts as trained on where its id stands among them, or a text that
+overlaps with it by the measures of decontamination.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from curation.config import LivePolicy
+from curation.config.policies import PolicySettings
+from curation.filters.decontamination import OVERLAP, BenchmarkIndex, OverlapSettings
+from curation.records import ConfigError
+from flows.run.training import read_run
+from training.embedded_model import EMBEDDED
+from training.embedded_model.problems import Split
+from training.recipe import CuratedData, EmbeddedData
+from training.rollouts.tasks import load_tasks
+
+PARENTS = 3
+"""A model lies in RUN/model or RUN/checkpoints/N/hf, so many folders below its run at most."""
+
+BATCH = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class TrainedSet:
+    """Problems that a policy was trained on, and how they were found; ``drawn`` ones share their wordings."""
+
+    name: str
+    problems: pl.DataFrame  # id, statement
+    drawn: bool = False
+
+
+def trained_sets(policy: PolicySettings, folder: Path, more: Sequence[Path] = ()) -> list[TrainedSet]:
+    """Return the sets that a policy was trained on, as far as its folder tells, and those that the user names.
+
+    Args:
+        folder: what the policy's model is relative to.
+        more: folders of curated sets, of runs that made one, or of training runs.
+    """
+    sets = [found for path in more for found in _named(path)]
+    if isinstance(policy, LivePolicy) and policy.loads_folder and policy.model != EMBEDDED:
+        model = folder / Path(policy.model).expanduser()
+        if model.is_dir():
+            sets += _of_model(model.resolve())
+    return sets
+
+
+def refuse_trained_on(bench: str, problems: pl.DataFrame, sets: Sequence[TrainedSet]) -> None:
+    """Refuse a bench of which a set holds problems.
+
+    Args:
+        problems: `PROBLEM` rows of the bench.
+
+    Raises:
+        ConfigError: which problems, and in which set.
+    """
+    for trained in sets:
+        hits = _shared(problems, trained)
+        if hits:
+            row, how = next(iter(hits.items()))
+            text = " ".join(problems["statement"][row].split())[:100]
+            raise ConfigError(
+                f"bench {bench}: {len(hits)} of its {problems.height} problems are in {trained.name}, which this "
+                f"policy was trained on (row {row}, {how}: {text!r}). Take another bench, or curate that set with "
+                f'decontamination.benches = ["{bench}"] and train again.'
+            )
+
+
+def _shared(problems: pl.DataFrame, trained: TrainedSet) -> dict[int, str]:
+    """Return the rows of the bench that the set holds, with how."""
+    known = set(trained.problems["id"])
+    hits = {row: "the same text" for row, name in enumerate(problems["id"]) if name in known}
+    if trained.drawn or trained.problems.is_empty():
+        return hits
+    statements = problems.select("statement", benchmark=pl.lit("bench")).with_row_index("row")
+    index = BenchmarkIndex(statements.with_columns(pl.col("row").cast(pl.Int64)), OverlapSettings())
+    batches = list(trained.problems.iter_slices(BATCH))
+    for batch in batches:
+        index.count(batch["statement"])
+    for batch in batches:
+        found = index.hits(batch["statement"]).filter(pl.col("kind") == OVERLAP)
+        for row, method in found.select("benchmark_row", "method").iter_rows():
+            hits.setdefault(row, f"overlap by {method}")
+    return dict(sorted(hits.items()))
+
+
+def _named(path: Path) -> Iterator[TrainedSet]:
+    if not path.is_dir():
+        raise ConfigError(f"--trained-on {path}: there is no such folder; name a curated set or a training run.")
+    mark = path / "run.json"
+    if mark.is_file() and json.loads(mark.read_text(encoding="utf-8")).get("kind") == "training":
+        yield from _of_run(path)
+        return
+    folder = path / "curated" if (path / "curated").is_dir() else path
+    yield _curated(folder.absolute())
+
+
+def _of_model(model: Path) -> Iterator[TrainedSet]:
+    """Yield the sets of the training run whose folder holds a model, and of the runs before it."""
+    for folder in (model, *model.parents[:PARENTS]):
+        mark = folder / "run.json"
+        if mark.is_file() and json.loads(mark.read_text(encoding="utf-8")).get("kind") == "training":
+            yield from _of_run(folder)
+            return
+
+
+def _of_run(folder: Path) -> Iterator[TrainedSet]:
+    recipe, home = read_run(folder)
+    if isinstance(recipe.data, CuratedData):
+        for name in recipe.data.folders:
+            yield _curated((home / Path(name).expanduser()).absolute())
+    elif isinstance(recipe.data, EmbeddedData):
+        tasks = load_tasks(recipe.data, Split.TRAIN, home)
+        rows = [(task.id, task.request.statement) for task in tasks.values()]
+        yield TrainedSet(f"the embedded problems of {folder.name}", _frame(rows), drawn=True)
+    if recipe.model != EMBEDDED and (before := home / Path(recipe.model).expanduser()).is_dir():
+        yield from _of_model(before.resolve())
+
+
+def _curated(folder: Path) -> TrainedSet:
+    tasks = load_tasks(CuratedData(kind="curated", folders=(str(folder),)), Split.TRAIN, folder)
+    return TrainedSet(str(folder), _frame([(task.id, task.request.statement) for task in tasks.values()]))
+
+
+def _frame(rows: list[tuple[str, str]]) -> pl.DataFrame:
+    return pl.DataFrame(rows, schema={"id": pl.String, "statement": pl.String}, orient="row")

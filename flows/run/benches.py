@@ -1,0 +1,110 @@
+"""Benches: ready ones by name, others by their file; and a bench as the recipe of a run that only measures.
+
+Ready benches lie in ``flows/benches``; `goldilocks evaluate aime24` and `decontamination.benches` read the same files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from curation.config import Bench, Benchmark, LivePolicy, Pick, Recipe
+from curation.config.loading import load_settings
+from curation.config.policies import PolicySettings
+from curation.records import ConfigError
+from flows.run.recipe import parse_recipe
+from flows.run.run_folder import Run
+
+READY = Path(__file__).parents[1] / "benches"
+"""The benches that come along, a TOML file each."""
+
+ALL_TESTS = 1_000_000
+"""A benchmark's programs are judged by all of their tests."""
+
+
+@dataclass(frozen=True, slots=True)
+class BenchRun(Run):
+    """A run that measures a policy on a bench."""
+
+    bench: Bench
+
+
+def ready_benches() -> list[str]:
+    """Return the names of the benches that come along."""
+    return sorted(path.stem for path in READY.glob("*.toml"))
+
+
+def bench_path(name: str, folder: Path = Path()) -> Path:
+    """Return the file of a bench: a ready one by its name, or a file, relative to a folder.
+
+    Raises:
+        ConfigError: there is neither.
+    """
+    ready = READY / f"{name}.toml"
+    if "/" not in name and ready.is_file():
+        return ready
+    path = folder / Path(name).expanduser()
+    if not path.is_file():
+        raise ConfigError(
+            f"bench {name}: there is no such file, and no ready bench of this name; there are: "
+            f"{', '.join(ready_benches())}."
+        )
+    return path
+
+
+def load_bench(name: str, overrides: Sequence[str] = (), folder: Path = Path()) -> tuple[Bench, Path]:
+    """Read a bench, and the folder that its paths refer to.
+
+    Raises:
+        ConfigError: there is none, or it cannot be meant.
+    """
+    path = bench_path(name, folder)
+    return load_settings(Bench, path, overrides), path.parent.absolute()
+
+
+def bench_run(bench: Bench, policy: PolicySettings, folder: Path, bench_folder: Path) -> BenchRun:
+    """Return the run of a bench with a policy: every problem is asked as often as the bench says, none is filtered."""
+    asked = policy.model_copy(update={"decoding": bench.decoding}) if isinstance(policy, LivePolicy) else policy
+    dumped = {name: getattr(bench, name).model_dump(mode="json") for name in ("verify", "code")}
+    dumped["code"]["group_tests"] = ALL_TESTS
+    dumped["code"]["execution_matrix"]["tests"] = ALL_TESTS
+    table: dict[str, Any] = {
+        "name": bench.name,
+        "flow": f"curate-{bench.domain}",
+        "sources": [source.model_dump(mode="json") for source in bench.sources],
+        "workers": bench.workers,
+        "stage1": {
+            "policy": asked.model_dump(mode="json"),
+            "band": {
+                "attempts": bench.attempts,
+                "min_correct": 0,
+                "max_pass_rate": 1.0,
+                "wrong_label_share": 1.0,
+                "min_judged": 1,
+            },
+            "sampling": {"early_stopping": False},
+        },
+        **dumped,
+    }
+    recipe: Recipe = parse_recipe(table, f"of bench {bench.name}")
+    return BenchRun(folder, recipe, bench_folder, bench)
+
+
+def as_benchmarks(name: str, folder: Path) -> list[tuple[Benchmark, Path]]:
+    """Return a bench's sources as benchmarks that a set must not overlap with, and the folder of their paths.
+
+    Raises:
+        ConfigError: there is no such bench, or its statements are no column.
+    """
+    bench, home = load_bench(name, folder=folder)
+    benchmarks = []
+    for source in bench.sources:
+        column = source.columns.statement
+        field = column.path if isinstance(column, Pick) else column
+        if field is None or source.kind == "kattis":
+            raise ConfigError(f"bench {name}: source {source.name} has no column of statements to look for.")
+        shared = source.model_dump(include={"kind", "path", "subset", "split", "revision", "license"})
+        benchmarks.append((Benchmark(name=f"{bench.name}/{source.name}", field=field, **shared), home))
+    return benchmarks

@@ -1,0 +1,104 @@
+"""Abilities by domain: planted shifts are found, what a domain tells is used there, one domain changes nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from curation.config import Band
+from curation.difficulty.item_response import ItemResponseModel, fit
+from curation.difficulty.observations import with_domains
+from curation.difficulty.posteriors import band_sides, calibration, pass_rate_posteriors
+from curation.difficulty.priors import problem_priors
+from tests.curation.difficulty.simulated import COUNTS
+
+SHIFTS = {"algebra": 1.2, "geometry": -1.2}
+"""By how much `new` is better in a domain than it is in general; `old` is the same everywhere."""
+
+
+def attempts(problems: int, seed: int, tried: int = 8) -> tuple[pl.DataFrame, pl.DataFrame, dict[str, float]]:
+    """Counts of `old` at all problems and of `new` at every eighth, domains, and the true pass rates of `new`."""
+    rng = np.random.default_rng(seed)
+    rows, domains, rates = [], [], {}
+    for number in range(problems):
+        name, domain = f"p{number:04}", ("algebra", "geometry")[number % 2]
+        difficulty = rng.normal(0.8 * (domain == "geometry"), 2.0)
+        rates[name] = float(1 / (1 + np.exp(difficulty - 0.5 - SHIFTS[domain])))
+        rows.append((name, "old", int(rng.binomial(8, 1 / (1 + np.exp(difficulty)))), 8))
+        if number // 2 % tried == 0:
+            rows.append((name, "new", int(rng.binomial(16, rates[name])), 16))
+        domains.append((name, domain))
+    counts = pl.DataFrame(rows, schema=COUNTS, orient="row")
+    return counts, pl.DataFrame(domains, schema={"problem": pl.String, "domain": pl.String}, orient="row"), rates
+
+
+@pytest.fixture(scope="module")
+def found() -> tuple[pl.DataFrame, pl.DataFrame, dict[str, float], ItemResponseModel]:
+    counts, domains, rates = attempts(1200, seed=3)
+    told = with_domains(counts, domains)
+    return counts, told, rates, fit(told)
+
+
+Found = tuple[pl.DataFrame, pl.DataFrame, dict[str, float], ItemResponseModel]
+
+
+def test_planted_abilities_of_domains_are_found(found: Found) -> None:
+    model = found[3]
+    for domain, shift in SHIFTS.items():
+        assert model.in_domain(domain).abilities["new"] == pytest.approx(0.5 + shift, abs=0.4)
+        assert model.in_domain(domain).abilities["old"] == 0.0
+    assert model.in_domain("unheard of") is model
+
+
+def test_pass_rates_of_untried_problems_are_nearer_to_the_truth_with_domains(found: Found) -> None:
+    counts, told, rates, model = found
+    tried = set(counts.filter(pl.col("policy") == "new")["problem"])
+    names = pl.Series("problem", sorted(set(rates) - tried))
+    truth = np.array([rates[name] for name in names])
+    without = pass_rate_posteriors(fit(counts), counts, "new", names)
+    by_domain = pass_rate_posteriors(model, told, "new", names)
+    assert by_domain["problem"].to_list() == names.to_list()
+    errors = [float(np.abs(table["mean"].to_numpy() - truth).mean()) for table in (without, by_domain)]
+    assert errors[1] < 0.85 * errors[0]
+    inside = (by_domain["low"].to_numpy() <= truth) & (truth <= by_domain["high"].to_numpy())
+    assert inside.mean() > 0.9
+    assert calibration(model, told, "new").holds
+
+
+def test_sides_and_priors_come_in_the_asked_order_for_problems_that_nobody_tried_too(found: Found) -> None:
+    _, told, _, model = found
+    more = told.select("problem", "domain").head(1).with_columns(problem=pl.lit("untried"), domain=pl.lit("algebra"))
+    nobody = more.with_columns(policy=pl.lit(""), correct=pl.lit(0, pl.Int64), judged=pl.lit(0, pl.Int64))
+    told = pl.concat([told, nobody.select(told.columns)])
+    names = pl.Series("problem", ["p0007", "untried", "p0002"])
+    sides = band_sides(model, told, "new", Band(), names)
+    assert sides["problem"].to_list() == names.to_list()
+    assert sides.select(pl.sum_horizontal("below", "inside", "above")).to_series().to_list() == pytest.approx([1.0] * 3)
+    priors = problem_priors(model, told, "new", names, (0.5, 0.5), 0.1)
+    assert priors["problem"].to_list() == names.to_list()
+    assert priors.null_count().sum_horizontal().item() == 0
+
+
+def test_one_domain_changes_nothing() -> None:
+    counts, domains, _ = attempts(120, seed=5)
+    assert with_domains(counts, domains.with_columns(domain=pl.lit("all"))).equals(counts)
+    alone = fit(counts.with_columns(domain=pl.lit("all")))
+    assert alone.domains == {}
+    assert alone.abilities == fit(counts).abilities
+
+
+def test_equal_policies_are_told_apart_little() -> None:
+    rng = np.random.default_rng(8)
+    rows = [
+        (f"p{number:03}", policy, int(rng.binomial(4, 1 / (1 + np.exp(difficulty)))), 4)
+        for number, difficulty in enumerate(rng.normal(0, 2, 300))
+        for policy in ("a", "b")
+    ]
+    counts = pl.DataFrame(rows, schema=COUNTS, orient="row").with_columns(
+        domain=pl.col("problem").str.slice(3, 1).is_in(list("01234")).cast(pl.String)
+    )
+    model = fit(counts)
+    (other,) = set(model.abilities) - {name for name, ability in model.abilities.items() if ability == 0.0}
+    gap = [model.in_domain(domain).abilities[other] - model.abilities[other] for domain in ("true", "false")]
+    assert max(map(abs, gap)) < 0.3

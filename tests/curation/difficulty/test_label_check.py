@@ -1,0 +1,69 @@
+"""Planted references decide between the posterior and votes: what is planted, what is counted, who decides."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from curation.difficulty.label_check import (
+    PlantedCheck,
+    RuleFound,
+    accused_by_votes,
+    check_by_planting,
+    decided_by_votes,
+    plant_references,
+)
+from curation.difficulty.label_votes import VOTES
+from tests.benchmarks.labelled_attempts import plant, simulated, votes_of
+
+
+def cast(*rows: tuple[str, str, int | None, int]) -> pl.DataFrame:
+    return pl.DataFrame(rows, schema=VOTES, orient="row")
+
+
+def test_a_planted_reference_is_another_answer_and_the_old_one_is_one_of_the_others() -> None:
+    votes = cast(*((f"p{n:03}", "m", kind, 3 - kind) for n in range(100) for kind in (0, 1)), ("p000", "m", None, 1))
+    planted, wrong = plant_references(votes, votes["problem"].unique().sort(), seed=4)
+    assert len(wrong) == 20
+    untouched = ~pl.col("problem").is_in(list(wrong))
+    assert planted.filter(untouched).equals(votes.filter(untouched))
+    by_problem = {
+        name: dict(part.select("votes", "answer_class").iter_rows()) for (name,), part in planted.group_by("problem")
+    }
+    swapped = [name for name in wrong if by_problem[name][2] == 0]
+    assert all(by_problem[name][3] == 2 for name in wrong)  # what was the reference's answer
+    assert 1 <= len(swapped) <= 12
+    assert all(by_problem[name][2] == 1 for name in wrong - set(swapped))
+
+
+def test_a_majority_of_the_voters_accuses() -> None:
+    votes = cast(
+        ("most", "m", 1, 3), ("most", "m", 0, 2), ("half", "m", 1, 3), ("half", "m", 0, 3), ("few", "m", 1, 2),
+        ("split", "m", 1, 3), ("split", "m", 2, 3), ("other", "n", 1, 9),
+    )  # fmt: skip
+    assert accused_by_votes(votes, ["m"]) == {"most"}
+    assert accused_by_votes(votes, ["m", "n"]) == {"most", "other"}
+
+
+def test_the_better_rule_decides_and_exactly_its_labels_reach_the_threshold() -> None:
+    assert PlantedCheck(20, RuleFound(18, 4), RuleFound(17, 4)).posterior_holds
+    worse = PlantedCheck(20, RuleFound(18, 40), RuleFound(12, 2))
+    assert not worse.posterior_holds
+    assert "finds 18 and accuses 40 others, votes find 12 and accuse 2; so votes decide" in worse.sentence
+    labels = pl.DataFrame({"problem": ["a", "b", "c"], "wrong_label": [0.1, 0.9, 0.2]})
+    decided = decided_by_votes(labels, {"a"}, 0.5)["wrong_label"].to_list()
+    assert decided[0] == 0.5
+    assert 0.49 < decided[1] < 0.5
+    assert decided[2] == 0.2
+
+
+@pytest.mark.parametrize("policies", [{"a": 2.0, "b": 2.5, "c": 3.0, "d": 3.5}])
+def test_strong_policies_keep_the_posterior_and_few_problems_tell_nothing(policies: dict[str, float]) -> None:
+    answers = simulated(300, policies, 8, 5)
+    votes = votes_of(answers, plant(answers, 0.03, 1))
+    check = check_by_planting(votes, ["d"], 0.5)
+    assert check is not None
+    assert check.posterior_holds
+    assert check.by_posterior.hits >= 0.8 * check.planted
+    few = votes.filter(pl.col("problem").is_in(sorted(answers)[:100]))
+    assert check_by_planting(few, ["d"], 0.5) is None

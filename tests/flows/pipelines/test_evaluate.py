@@ -1,0 +1,273 @@
+"""Evaluations on small real benches: figures by hand, the same bytes again, code with packed tests, what is refused."""
+
+from __future__ import annotations
+
+import base64
+import json
+import pickle
+import shutil
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from curation.config import AttemptColumns, RecordedPolicy
+from curation.records import PROBLEM, ConfigError, SourceError, StoreError
+from curation.storage.stages import read_table
+from flows.cli.evaluate import evaluate_bench
+from flows.run.benches import bench_run, load_bench, ready_benches
+from flows.run.pipeline import run_pipeline
+from flows.run.recipe import load_recipe
+from flows.run.run_folder import Run
+from flows.stages.bench import BENCH_ROWS
+from flows.stages.decontamination import benchmarks_of
+from flows.stages.sources import SOURCES
+
+PROBLEMS = {
+    "What is twelve apples plus thirty apples, in apples?": ("42", ["42", "42", "41", "41", "41", None]),
+    "How many sides has a regular dodecagon drawn on paper?": ("12", ["12", "12.0", "$12$", "13", None, None]),
+    "Combien font sept fois huit, en chiffres arabes ?": ("56", ["54", "55", "57", "58", "59", "60"]),
+}
+BENCH = """
+name = "small"
+attempts = 6
+k = [2, 6]
+workers = 1
+consistency = false
+[[sources]]
+name = "rows"
+kind = "jsonl"
+path = "rows.jsonl"
+columns = { statement = "q", answer = "a", lang = "lang" }
+"""
+
+
+def write_lines(path: Path, rows: Sequence[object]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Path:
+    rows = [{"q": q, "a": a, "lang": "fr" if "font" in q else "en"} for q, (a, _) in PROBLEMS.items()]
+    write_lines(tmp_path / "rows.jsonl", [*rows, rows[0], {"q": "", "a": "1", "lang": "en"}])
+    path = tmp_path / "bench.toml"
+    path.write_text(BENCH, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def attempts(tmp_path: Path) -> Path:
+    rows = [
+        {"problem": q, "text": f"<think>x</think> \\boxed{{{answer}}}" if answer else "<think>I cannot tell."}
+        for q, (_, answers) in PROBLEMS.items()
+        for answer in answers
+    ]
+    return write_lines(tmp_path / "attempts.jsonl", rows)
+
+
+def run(bench: Path, attempts: Path, out: Path, against: Path | None = None, trained_on: Sequence[Path] = ()) -> dict:
+    evaluate_bench(str(bench), None, attempts, [], out, [], against, trained_on)
+    figures: dict = json.loads((out / "evaluation" / "evaluation.json").read_text(encoding="utf-8"))
+    return figures
+
+
+def test_the_figures_are_those_by_hand(bench: Path, attempts: Path, tmp_path: Path) -> None:
+    figures = run(bench, attempts, tmp_path / "out")
+    assert (figures["problems"], figures["attempts"]) == (3, 18)
+    assert figures["pass_1"]["mean"] == pytest.approx((2 / 6 + 3 / 6 + 0) / 3)
+    assert figures["pass_k"]["2"]["mean"] == pytest.approx((1 - 6 / 15 + 1 - 3 / 15 + 0) / 3)
+    # of six: 41 beats 42 in the first; 12 = 12.0 = $12$ wins the second; the third has no right vote
+    assert figures["majority_k"]["6"]["mean"] == pytest.approx(1 / 3)
+    # pairs of the first: 1 right-right, 2 right-silent, 6 ties with 41 at one vote each
+    assert figures["majority_k"]["2"]["mean"] == pytest.approx(((1 + 2 + 3) / 15 + (3 + 6 + 1.5) / 15 + 0) / 3)
+    assert figures["format_share"] == pytest.approx(15 / 18)
+    assert figures["tokens"] is None
+    assert [item["lang"] for item in figures["languages"]] == ["en", "fr"]
+    assert "dodecagon" in (tmp_path / "out" / "evaluation" / "report.html").read_text(encoding="utf-8")
+
+
+def test_what_is_finished_is_not_done_again_and_gives_the_same_bytes(
+    bench: Path, attempts: Path, tmp_path: Path
+) -> None:
+    out, other = tmp_path / "out", tmp_path / "other"
+    run(bench, attempts, out)
+    store = {path: path.stat().st_mtime_ns for path in (out / "attempts").rglob("*.parquet")}
+    before = {path.name: path.read_bytes() for path in (out / "evaluation").iterdir()}
+    shutil.rmtree(out / "verdicts")  # as where a kill came before the verdicts
+    shutil.rmtree(out / "evaluation")
+    run(bench, attempts, out)
+    assert {path: path.stat().st_mtime_ns for path in (out / "attempts").rglob("*.parquet")} == store
+    assert {path.name: path.read_bytes() for path in (out / "evaluation").iterdir()} == before
+    run(bench, attempts, other)
+    assert {path.name: path.read_bytes() for path in (other / "evaluation").iterdir()} == before
+
+
+def test_two_policies_are_compared_problem_by_problem(bench: Path, attempts: Path, tmp_path: Path) -> None:
+    run(bench, attempts, tmp_path / "first")
+    better = [
+        {"problem": q, "answer": a if n < 5 else "0"} for q, (a, _) in list(PROBLEMS.items())[:2] for n in range(6)
+    ]
+    path = write_lines(tmp_path / "better.jsonl", better)
+    figures = run(bench, path, tmp_path / "second", against=tmp_path / "first")
+    paired = figures["compared"]["differences"]["pass@1"]
+    assert paired["count"] == 2
+    assert paired["mean"] == pytest.approx((5 / 6 - 2 / 6 + 5 / 6 - 3 / 6) / 2)
+    with pytest.raises(StoreError, match="holds no finished evaluation"):
+        run(bench, path, tmp_path / "second", against=tmp_path)
+
+
+def test_k_beyond_the_attempts_is_refused(bench: Path, attempts: Path, tmp_path: Path) -> None:
+    few = write_lines(tmp_path / "few.jsonl", [{"problem": q, "answer": a} for q, (a, _) in PROBLEMS.items()])
+    with pytest.raises(ConfigError, match="k = 2 of 1 attempts"):
+        run(bench, few, tmp_path / "out")
+
+
+def curated(folder: Path, statements: Sequence[str]) -> Path:
+    rows = [
+        {**dict.fromkeys(PROBLEM), "id": f"{n:032}", "group": f"{n:032}", "domain": "math", "statement": text}
+        | {"answer": "1", "lang": "en", "source": "s", "row": n}
+        for n, text in enumerate(statements)
+    ]
+    (folder / "data").mkdir(parents=True)
+    pl.DataFrame(rows, schema=PROBLEM).write_parquet(folder / "data" / "train-00000-of-00001.parquet")
+    return folder
+
+
+def test_a_bench_that_the_set_was_trained_on_is_refused(bench: Path, attempts: Path, tmp_path: Path) -> None:
+    known = "How many sides has a regular dodecagon  drawn on paper? Answer!"
+    leaked = curated(tmp_path / "leaked", ["Something else entirely, about cats and dogs.", known])
+    with pytest.raises(ConfigError, match=r"1 of its 3 problems are in .*leaked.*decontamination\.benches"):
+        run(bench, attempts, tmp_path / "out", trained_on=[leaked])
+    clean = curated(tmp_path / "clean", ["How many cats chase nine dogs around the old garden fence today?"])
+    run(bench, attempts, tmp_path / "out", trained_on=[clean])
+
+
+def test_a_trained_model_leads_to_its_training_set(bench: Path, tmp_path: Path) -> None:
+    """The folder of a training run's model names the set; the bench that was trained on is refused before sampling."""
+    leaked = curated(tmp_path / "leaked", ["Combien font sept fois huit, en chiffres arabes ?"])
+    trained = tmp_path / "training"
+    (trained / "model").mkdir(parents=True)
+    (trained / "model" / "config.json").write_text("{}", encoding="utf-8")
+    recipe = {
+        "name": "x",
+        "steps": 1,
+        "model": "embedded",
+        "data": {"kind": "curated", "folders": [str(leaked)]},
+    }
+    (trained / "run.json").write_text(
+        json.dumps({"kind": "training", "recipe_folder": str(tmp_path), "recipe": recipe}), encoding="utf-8"
+    )
+    with pytest.raises(ConfigError, match="1 of its 3 problems"):
+        evaluate_bench(str(bench), trained / "model", None, [], tmp_path / "out", [], None, [])
+
+
+def test_programs_are_judged_by_all_tests_packed_ones_too(tmp_path: Path) -> None:
+    private = [{"input": "5 6\n", "output": "11\n"}, {"input": "1 -1\n", "output": "0\n"}]
+    packed = base64.b64encode(zlib.compress(pickle.dumps(json.dumps(private)))).decode()
+    row = {
+        "question": "Read two whole numbers from standard input and print their sum on one line.",
+        "public": json.dumps([{"input": "1 2\n", "output": "3\n"}]),
+        "private": packed,
+        "contest_date": "2025-01-05T00:00:00",
+    }
+    old = {**row, "question": "Read two whole numbers and print the larger one.", "contest_date": "2023-01-05"}
+    write_lines(tmp_path / "rows.jsonl", [row, old])
+    (tmp_path / "bench.toml").write_text(
+        """
+name = "programs"
+attempts = 3
+workers = 1
+consistency = false
+window = { column = "contest_date", since = "2024-08-01", until = "2025-02-01" }
+[[sources]]
+name = "rows"
+kind = "jsonl"
+path = "rows.jsonl"
+domain = "code"
+columns = { statement = "question", meta = ["contest_date"] }
+[sources.code]
+tests = [{ path = "public" }, { path = "private", packed = "zlib" }]
+""",
+        encoding="utf-8",
+    )
+    bench, folder = load_bench(str(tmp_path / "bench.toml"))
+    asked = f"{row['question']}\n\nWrite the program in Python 3."
+    right = "a, b = map(int, input().split())\nprint(a + b)"
+    cheat = "print(3)"  # passes the public test alone
+    texts = [f"```python\n{program}\n```" for program in (right, cheat, right)]
+    path = write_lines(tmp_path / "attempts.jsonl", [{"problem": asked, "text": text} for text in texts])
+    assert bench.domain == "code"
+    assert folder == tmp_path
+    figures = run(tmp_path / "bench.toml", path, tmp_path / "out")
+    assert figures["problems"] == 1
+    assert figures["pass_1"]["mean"] == pytest.approx(2 / 3)
+    page = (tmp_path / "out" / "evaluation" / "report.html").read_text(encoding="utf-8")
+    assert "1 outside_window" in page
+
+
+def test_options_in_columns_are_shuffled_by_the_seed(tmp_path: Path) -> None:
+    rows = [
+        {"Q": f"Which element has the symbol of test number {n}?", "right": "gold", "w1": "iron", "w2": "tin"}
+        for n in range(12)
+    ]
+    write_lines(tmp_path / "rows.jsonl", rows)
+    text = BENCH.replace(
+        '{ statement = "q", answer = "a", lang = "lang" }', '{ statement = "Q", meta = ["right", "w1", "w2"] }'
+    )
+    (tmp_path / "bench.toml").write_text(
+        text.replace("attempts = 6\nk = [2, 6]", 'attempts = 1\nchoices = { right = "right", wrong = ["w1", "w2"] }'),
+        encoding="utf-8",
+    )
+    bench, folder = load_bench(str(tmp_path / "bench.toml"))
+    policy = RecordedPolicy(kind="recorded", name="a@b", path="none", columns=AttemptColumns(text="text"))
+    results = run_pipeline(bench_run(bench, policy, tmp_path / "run", folder), (SOURCES, BENCH_ROWS))
+    problems = read_table(results.problems.folder, "kept")
+    for statement, answer, right in problems.select("statement", "answer", "raw_answer").iter_rows():
+        assert f"{answer}) {right}" in statement
+    assert problems["answer"].n_unique() == 3
+
+
+@pytest.mark.parametrize("name", ready_benches())
+def test_ready_benches_are_benches(name: str) -> None:
+    bench, _ = load_bench(name)
+    assert bench.name == name.replace("_", "-")
+    assert all(source.revision or source.kind != "dataset" for source in bench.sources)
+
+
+def test_a_hub_data_set_without_its_commit_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "bench.toml").write_text(
+        'name = "x"\n[[sources]]\nname = "x"\nkind = "dataset"\npath = "someone/something"\n', encoding="utf-8"
+    )
+    with pytest.raises(ConfigError, match="needs its commit"):
+        load_bench(str(tmp_path / "bench.toml"))
+
+
+def test_a_file_that_must_be_fetched_says_where_from(attempts: Path, tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="accept its terms"):
+        evaluate_bench("gpqa_diamond", None, attempts, [], tmp_path / "out", ["sources.0.path=/nowhere.csv"], None, [])
+
+
+def test_benches_feed_the_contamination_list(tmp_path: Path, bench: Path) -> None:
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text(
+        """
+name = "set"
+decontamination = { benches = ["demo", "bench.toml"] }
+[[sources]]
+name = "rows"
+kind = "jsonl"
+path = "rows.jsonl"
+[stage1.policy]
+kind = "recorded"
+name = "a@b"
+path = "attempts.jsonl"
+columns = { text = "text" }
+""",
+        encoding="utf-8",
+    )
+    found = benchmarks_of(Run(tmp_path / "run", load_recipe(recipe), tmp_path))
+    assert [(one.name, one.field) for one, _ in found] == [("demo/sums", "problem"), ("small/rows", "q")]
+    assert all((home / one.path).is_file() for one, home in found)

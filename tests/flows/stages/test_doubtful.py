@@ -1,0 +1,100 @@
+"""A model's votes on rows that the format filter is in doubt about: recorded ones decide, and are asked for once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from curation.policies.recorded import Recorded
+from curation.prompts.usability import usability_request
+from curation.records import Completion, PromptRequest
+from curation.storage.stages import read_table
+from flows.run.pipeline import run_pipeline
+from flows.run.run_folder import new_run
+from flows.run.stage import Results
+from flows.stages.sources import SOURCES
+from flows.stages.statements import DOUBTFUL, STATEMENTS, USABILITY, VOTES_TABLE
+from tests.flows.conftest import write_jsonl
+from tests.flows.run.test_runner import RECIPE
+
+SHADED = ("As shown in the figure, what is the area of the shaded region?", "12")
+DRAWN = ("In the diagram, two circles of radius 3 touch. How far apart are their centres?", "6")
+MUTE = ("As shown in the picture, how long is the side of the square?", "5")
+PLAIN = ("What is 17 times 13?", "221")
+WORDS = {
+    SHADED: ("INCOMPLETE", "INCOMPLETE", "USABLE"),
+    DRAWN: ("USABLE", "USABLE", "USABLE"),
+    MUTE: ("PERHAPS", "PERHAPS", "USABLE"),
+}
+POLICY = """
+[doubtful.policy]
+kind = "recorded"
+name = "judge@1"
+path = "votes.jsonl"
+columns = { problem = "question", text = "text" }
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "r.toml").write_text(RECIPE + POLICY)
+    write_jsonl(tmp_path / "sums.jsonl", [{"q": text, "a": answer} for text, answer in (SHADED, DRAWN, MUTE, PLAIN)])
+    votes = [
+        {"question": usability_request(*row, "en").statement, "text": f"Let me see.\nVERDICT: {word}"}
+        for row, words in WORDS.items()
+        for word in words
+    ]
+    write_jsonl(tmp_path / "votes.jsonl", votes)
+    return tmp_path
+
+
+def stages(folder: Path, *settings: str) -> Results:
+    run = new_run(folder / "r.toml", list(settings), folder / "run")
+    return run_pipeline(run, (SOURCES, STATEMENTS, DOUBTFUL, USABILITY))
+
+
+def dropped(results: Results) -> dict[str, str]:
+    table = read_table(results[USABILITY].folder, "dropped")
+    return dict(table.select("statement", "evidence").iter_rows()) if table.width else {}
+
+
+def test_votes_decide_in_the_place_of_the_score(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    answer = Recorded.answer
+
+    async def counted(self: Recorded, request: PromptRequest, index: int) -> Completion | None:
+        asked.append(request.id)
+        return await answer(self, request, index)
+
+    monkeypatch.setattr(Recorded, "answer", counted)
+    first = stages(folder, "statements.suspected_from=0.01")
+    votes = read_table(first[DOUBTFUL].folder, VOTES_TABLE).sort("at")
+    assert votes["at"].to_list() == [0, 1, 2]  # not the sum
+    assert votes.select("usable", "incomplete", "unreadable").rows() == [(1, 2, 0), (3, 0, 0), (1, 0, 2)]
+    assert first[DOUBTFUL].manifest.notes["too_few_votes"] == 1
+    evidence = dropped(first)
+    assert evidence.keys() == {SHADED[0], MUTE[0]}  # the score drops all three; the model keeps one
+    assert "score 0." in evidence[SHADED[0]]
+    assert evidence[SHADED[0]].endswith("; 2 of 3 votes name a fault, most often: incomplete")
+    assert evidence[MUTE[0]].endswith("; only 1 readable votes")
+    assert len(asked) == 9
+
+    for settings, texts in (
+        (("statements.suspected_from=1",), {SHADED[0]}),
+        (("statements.suspected_from=1", "doubtful.threshold=0.9"), set()),
+        (("statements.suspected_from=1", "doubtful.min_votes=1", "doubtful.threshold=0.9"), set()),
+    ):
+        again = stages(folder, *settings)
+        assert again[STATEMENTS].reused
+        assert again[DOUBTFUL].reused
+        assert dropped(again).keys() == texts
+    assert len(asked) == 9
+
+
+def test_without_a_policy_nobody_is_asked(folder: Path) -> None:
+    (folder / "r.toml").write_text(RECIPE)
+    results = stages(folder)
+    assert results.get(DOUBTFUL) is None
+    assert isinstance(read_table(results[USABILITY].folder, "kept"), pl.DataFrame)

@@ -1,0 +1,65 @@
+"""Arms, and what is said of them."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from curation.config.base import to_plain
+from training.evaluation.ablations import Ablation, TrainedArm, ablation_lines, ablation_page, compare_arms
+
+TABLE = {
+    "name": "two-axes",
+    "recipe": "train.toml",
+    "set": ["steps=3"],
+    "seeds": [1, 2, 3],
+    "benches": ["demo"],
+    "axes": [
+        {"name": "a", "values": [{"name": "one"}, {"name": "two", "set": ["x=2"], "recipe": "other.toml"}]},
+        {"name": "b", "values": [{"name": "low", "set": ["x=0"]}, {"name": "high", "set": ["y=1"]}]},
+    ],
+}
+
+
+def test_arms_are_all_combinations_the_base_first() -> None:
+    arms = Ablation.model_validate(to_plain(TABLE)).arms()
+    assert [arm.name for arm in arms] == ["one-low", "one-high", "two-low", "two-high"]
+    assert arms[2].changes(["steps=3"], 7) == ["steps=3", "x=2", "x=0", "seed=7"]
+    assert [arm.recipe("train.toml") for arm in arms] == ["train.toml", "train.toml", "other.toml", "other.toml"]
+
+
+def test_two_values_of_one_name_are_refused() -> None:
+    values = [{"name": "one"}, {"name": "one"}]
+    with pytest.raises(ValidationError, match="two values have one name"):
+        Ablation.model_validate(to_plain({**TABLE, "axes": [{"name": "a", "values": values}]}))
+
+
+def trained(*rates: float) -> TrainedArm:
+    return TrainedArm({"demo": {f"p{n}": rate for n, rate in enumerate(rates)}}, 3, 1000.0, 0.25)
+
+
+def test_a_verdict_stands_only_where_the_interval_excludes_0() -> None:
+    base = {seed: trained(*[0.5, 0.4, 0.6, 0.5] * 5) for seed in (1, 2, 3)}
+    better = {seed: trained(*[0.7 + 0.01 * seed, 0.6, 0.8, 0.7] * 5) for seed in (1, 2, 3)}
+    mixed = {seed: trained(*[0.5 + 0.1 * (seed - 2), 0.4, 0.6, 0.6] * 5) for seed in (1, 2, 3)}
+    results = compare_arms("base", {"base": base, "better": better, "mixed": mixed})
+    assert [(result.arm, result.verdict) for result in results] == [
+        ("base", ""),
+        ("better", "better"),
+        ("mixed", "no difference shown"),
+    ]
+    assert results[1].difference is not None
+    assert results[1].difference.mean == pytest.approx((0.22 + 0.2 * 3) / 4)
+    assert results[0].pass_1.mean == pytest.approx(0.5)
+    ablation = Ablation.model_validate(to_plain(TABLE))
+    assert "| better | 3 |" in "\n".join(ablation_lines(ablation, results))
+    assert "no difference shown" in ablation_page(ablation, results)
+
+
+def test_seeds_that_the_base_lacks_are_not_compared() -> None:
+    results = compare_arms(
+        "base", {"base": {1: trained(0.5, 0.5)}, "other": {1: trained(0.6, 0.4), 2: trained(1.0, 1.0)}}
+    )
+    assert results[1].difference is not None
+    assert results[1].difference.mean == pytest.approx(0.0)
+    assert results[1].seeds == 2

@@ -1,0 +1,223 @@
+"""Ablations: axes of changes to one training recipe, crossed with seeds, and what their evaluations say.
+
+An arm is one value of each axis; the first value of every axis together is the base, to which all other arms are
+compared: seed by seed and problem by problem, with an interval over both. Invariant: a verdict is given only where the
+interval excludes 0.
+
+Not here: training and evaluating (`flows.pipelines.ablate`).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from html import escape
+from typing import Any, Self
+
+from pydantic import Field, model_validator
+
+from curation.config.base import Settings
+from curation.config.policies import PolicySettings
+from training.evaluation.estimators import Estimate, crossed_interval, mean_interval
+from training.evaluation.report import page, verdict, with_interval
+
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+
+
+class AxisValue(Settings):
+    """One value of an axis: a name, and the settings that it changes."""
+
+    name: str = Field(pattern=NAME, description="Its name in the table.")
+    set: tuple[str, ...] = Field((), description="Changes to the training recipe, as `--set` has them: `key=value`.")
+    recipe: str | None = Field(None, description="Another training recipe in place of the ablation's.")
+
+
+class Axis(Settings):
+    """What is varied; the first value is the base."""
+
+    name: str = Field(pattern=NAME, description="Its name in the table.")
+    values: tuple[AxisValue, ...] = Field(min_length=2, strict=False, description="Its values, the base first.")
+
+
+class Ablation(Settings):
+    """An ablation: one training recipe, axes, seeds, and the benches that its models are evaluated on."""
+
+    name: str = Field(pattern=NAME, description="Name of the ablation.")
+    description: str = Field("", description="What it asks, and what the paper saw.")
+    recipe: str = Field(description="The training recipe, relative to this file.")
+    set: tuple[str, ...] = Field((), description="Changes to it in every arm.")
+    seeds: tuple[int, ...] = Field((1, 2, 3), min_length=1, description="Seeds of training. Not in the paper.")
+    benches: tuple[str, ...] = Field(
+        min_length=1, description="Benches: ready ones by their names, or files relative to this one."
+    )
+    bench_set: tuple[str, ...] = Field((), description="Changes to every bench, as in `attempts=4`.")
+    policy: PolicySettings | None = Field(
+        None, description="How trained models are asked (prompt, engine); the bench's policy where absent."
+    )
+    axes: tuple[Axis, ...] = Field(min_length=1, strict=False, description="What is varied; arms are all combinations.")
+
+    @model_validator(mode="after")
+    def _distinct(self) -> Self:
+        for axis in self.axes:
+            names = [value.name for value in axis.values]
+            if len(set(names)) < len(names):
+                raise ValueError(f"axis {axis.name}: two values have one name; names must differ")
+        if len(set(self.seeds)) < len(self.seeds):
+            raise ValueError(f"seeds = {list(self.seeds)}: each must stand there once")
+        return self
+
+    def arms(self) -> list[Arm]:
+        """Return all combinations of values, the base first."""
+        combinations = itertools.product(*(axis.values for axis in self.axes))
+        return [Arm("-".join(value.name for value in values), values) for values in combinations]
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """One combination of values."""
+
+    name: str
+    values: tuple[AxisValue, ...]
+
+    def recipe(self, default: str) -> str:
+        """Return the training recipe: that of the last value that names one."""
+        return next((value.recipe for value in reversed(self.values) if value.recipe is not None), default)
+
+    def changes(self, shared: Sequence[str], seed: int) -> list[str]:
+        """Return what is changed of the recipe for one seed; values of later axes win."""
+        return [*shared, *(change for value in self.values for change in value.set), f"seed={seed}"]
+
+
+@dataclass(frozen=True, slots=True)
+class TrainedArm:
+    """One arm of one seed, trained and evaluated: held-out pass rates by bench and problem, and what it cost."""
+
+    rates: Mapping[str, Mapping[str, float]]
+    steps: int
+    sampled_tokens: float
+    dropped_share: float  # of the groups that were sampled: those that taught nothing
+
+
+@dataclass(frozen=True, slots=True)
+class ArmResult:
+    """An arm on one bench over all seeds; ``difference`` is to the base, None for the base itself."""
+
+    arm: str
+    bench: str
+    seeds: int
+    pass_1: Estimate
+    difference: Estimate | None
+    verdict: str
+    sampled_tokens: float
+    dropped_share: float
+
+    def table(self) -> dict[str, Any]:
+        """Return the result as JSON holds it; an interval that cannot be told is null."""
+        return {name: _plain(value) for name, value in asdict(self).items()}
+
+
+def compare_arms(base: str, trained: Mapping[str, Mapping[int, TrainedArm]]) -> list[ArmResult]:
+    """Return the results of all arms, bench by bench, the base first.
+
+    Args:
+        base: the base arm's name.
+        trained: by arm and seed; an arm is compared on the seeds that the base has too.
+    """
+    benches = list(dict.fromkeys(name for arms in trained.values() for one in arms.values() for name in one.rates))
+    return [
+        _result(arm, bench, base, trained)
+        for bench in benches
+        for arm in [base, *(name for name in trained if name != base)]
+        if trained[arm]
+    ]
+
+
+def _result(arm: str, bench: str, base: str, trained: Mapping[str, Mapping[int, TrainedArm]]) -> ArmResult:
+    runs = trained[arm]
+    by_seed = [statistics.fmean(one.rates[bench].values()) for one in runs.values()]
+    difference = None
+    if arm != base and (seeds := [seed for seed in runs if seed in trained[base]]):
+        pairs = [(trained[base][seed].rates[bench], runs[seed].rates[bench]) for seed in seeds]
+        shared = [name for name in pairs[0][0] if all(name in rates for pair in pairs for rates in pair)]
+        difference = crossed_interval([[mine[name] - theirs[name] for name in shared] for theirs, mine in pairs])
+    return ArmResult(
+        arm,
+        bench,
+        len(runs),
+        mean_interval(by_seed, 0.0, 1.0, over_seeds=True),
+        difference,
+        "" if difference is None else verdict(difference),
+        statistics.fmean(one.sampled_tokens for one in runs.values()),
+        statistics.fmean(one.dropped_share for one in runs.values()),
+    )
+
+
+HEAD = ("arm", "seeds", "pass@1 (over seeds)", "to the base (over seeds and problems)", "", "tokens", "groups dropped")
+
+
+def _cells(result: ArmResult) -> tuple[str, ...]:
+    return (
+        result.arm,
+        str(result.seeds),
+        with_interval(result.pass_1),
+        "base" if result.difference is None else with_interval(result.difference, signed=True),
+        result.verdict,
+        f"{result.sampled_tokens:,.0f}",
+        f"{result.dropped_share:.0%}",
+    )
+
+
+def ablation_lines(ablation: Ablation, results: Sequence[ArmResult]) -> list[str]:
+    """Return the results as Markdown, a table a bench."""
+    lines = [f"# {ablation.name}", "", ablation.description]
+    for bench in dict.fromkeys(result.bench for result in results):
+        lines += ["", f"## {bench}", "", f"| {' | '.join(HEAD)} |", "|" + "---|" * len(HEAD)]
+        lines += [f"| {' | '.join(_cells(result))} |" for result in results if result.bench == bench]
+    lines += [
+        "",
+        "A verdict stands only where the 95 % interval excludes 0. Tokens are those sampled for training, a seed.",
+    ]
+    return lines
+
+
+def ablation_page(ablation: Ablation, results: Sequence[ArmResult]) -> str:
+    """Return the results as an HTML page."""
+    parts = [f"<h1>{escape(ablation.name)}</h1><p class=sub>{escape(ablation.description)}</p>"]
+    for bench in dict.fromkeys(result.bench for result in results):
+        own = [result for result in results if result.bench == bench]
+        head = "".join(f"<th>{escape(text)}</th>" for text in (*HEAD, ""))
+        rows = "".join(
+            f"<tr{_best(result)}>{''.join(f'<td>{escape(cell)}</td>' for cell in _cells(result))}"
+            f"<td>{_span(result, own)}</td></tr>"
+            for result in own
+        )
+        parts.append(f"<h2>{escape(bench)}</h2><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>")
+    parts.append("<p>A verdict stands only where the 95 % interval excludes 0. Tokens are those sampled, a seed.</p>")
+    return page(ablation.name, "".join(parts))
+
+
+def _best(result: ArmResult) -> str:
+    return " class=best" if result.difference is not None and result.difference.low > 0 else ""
+
+
+def _span(result: ArmResult, own: Sequence[ArmResult]) -> str:
+    """Return the difference's interval as a bar about 0, on the scale of the table."""
+    difference = result.difference
+    if difference is None or math.isnan(difference.low):
+        return ""
+    ends = [abs(end) for one in own if one.difference is not None for end in (one.difference.low, one.difference.high)]
+    reach = max((end for end in ends if not math.isnan(end)), default=1.0) or 1.0
+    left, right = ((end / reach + 1) / 2 for end in (difference.low, difference.high))
+    return (
+        f"<div class=bar><i style='left:{left:.1%};width:{right - left:.1%}'></i>"
+        "<b style='left:49.7%;width:.6%;top:0;height:100%'></b></div>"
+    )
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _plain(item) for name, item in value.items()}
+    return None if isinstance(value, float) and math.isnan(value) else value

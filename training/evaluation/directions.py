@@ -1,0 +1,133 @@
+"""The two principal directions of the way that weights took in training, and models on the plane that they span.
+
+With X the states of the weights [states, weights] and Xc without their mean, the directions are the two largest right
+singular vectors of Xc, found as Xc^T u of the eigenvectors u of the small Xc Xc^T [states, states]. All is done tensor
+by tensor: no matrix of [weights, weights], and never more than one tensor of every state in memory.
+
+Source: section 7.1 of arXiv 2506.10910, after Li et al. 2018 (arXiv 1712.09913). Not here: what the models there are
+worth (`flows.pipelines.analyse`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from curation.records import StoreError
+from training.optimisation.model import load_model, load_tokenizer, save_model
+
+PLANE = 2
+"""Directions of a plane."""
+
+
+@dataclass(frozen=True, slots=True)
+class Directions:
+    """A plane through the last state; ``coordinates`` are those of each state on it, the last one's are (0, 0).
+
+    ``weights`` [states, 2] combine the centred states into the two unit vectors; ``explained`` is the share of the
+    states' variance along each.
+    """
+
+    states: tuple[Path, ...]
+    weights: tuple[tuple[float, float], ...]
+    coordinates: tuple[tuple[float, float], ...]
+    explained: tuple[float, float]
+
+
+def principal_directions(states: Sequence[Path]) -> Directions:
+    """Return the plane of some states of one model, given by their folders in order; the last one is the trained model.
+
+    A direction points from the first state to the last.
+
+    Raises:
+        StoreError: there are fewer than three states, they are of different models, or they do not differ.
+    """
+    if len(states) <= PLANE:
+        raise StoreError(
+            f"{len(states)} states of the weights span no plane; train with checkpoints.trajectory set to fewer steps"
+        )
+    gram = torch.zeros(len(states), len(states), dtype=torch.float64)
+    for _, tensors in _tensors(states):
+        centred = tensors - tensors.mean(0)
+        gram += centred @ centred.T
+    values, vectors = torch.linalg.eigh(gram)
+    values, vectors = values.flip(0)[:PLANE].clamp(min=0), vectors.flip(1)[:, :PLANE]
+    if values[PLANE - 1] <= 1e-12 * max(float(gram.trace()), 1e-300):
+        raise StoreError(f"the states of {states[-1].parent} lie on one line, or on one point; no plane is theirs")
+    lengths = values.sqrt()
+    combined = vectors / lengths  # c = Xc^T u / sqrt(value) has length 1
+    scores = vectors * lengths  # Xc c
+    coordinates = scores - scores[-1]
+    signs = torch.where(coordinates[0] > 0, -1.0, 1.0).double()
+    combined, coordinates = combined * signs, coordinates * signs
+    share = values / gram.trace()
+    return Directions(
+        tuple(states),
+        tuple((float(a), float(b)) for a, b in combined),
+        tuple((float(a), float(b)) for a, b in coordinates),
+        (float(share[0]), float(share[1])),
+    )
+
+
+def write_point(directions: Directions, first: float, second: float, folder: Path) -> Path:
+    """Write the model at a point of the plane, w* + first c1 + second c2; at (0, 0) the weights are w* bit for bit."""
+    last = directions.states[-1]
+    weights = torch.tensor(directions.weights, dtype=torch.float64) @ torch.tensor([first, second], dtype=torch.float64)
+    state: dict[str, Tensor] = {}
+    for name, tensors in _tensors(directions.states):
+        base = _read(last, name)
+        if first == 0 and second == 0:
+            state[name] = base
+            continue
+        step = weights @ (tensors - tensors.mean(0))
+        state[name] = (base.double().flatten() + step).reshape(base.shape).to(base.dtype)
+    save_model(load_model(last), load_tokenizer(last), folder, state=state)
+    return folder
+
+
+def _tensors(states: Sequence[Path]) -> Iterator[tuple[str, Tensor]]:
+    """Yield the name of each floating tensor with its values in all states, [states, size] in float64.
+
+    Raises:
+        StoreError: a state lacks it, or has another shape.
+    """
+    for name in _names(states[-1]):
+        values = [_read(state, name) for state in states]
+        if len({value.shape for value in values}) > 1:
+            raise StoreError(
+                f"{name} has different shapes in {states[0]} and {states[-1]}; they are of different models"
+            )
+        if values[-1].is_floating_point():
+            yield name, torch.stack([value.double().flatten() for value in values])
+
+
+def _names(folder: Path) -> list[str]:
+    from safetensors import safe_open
+
+    names = []
+    for path in _files(folder):
+        with safe_open(str(path), "pt") as handle:
+            names += list(handle.keys())
+    return sorted(names)
+
+
+def _read(folder: Path, name: str) -> Tensor:
+    from safetensors import safe_open
+
+    for path in _files(folder):
+        with safe_open(str(path), "pt") as handle:
+            if name in handle.keys():  # noqa: SIM118 - no mapping
+                tensor: Tensor = handle.get_tensor(name)
+                return tensor
+    raise StoreError(f"{folder} has no tensor {name}; it is of another model")
+
+
+def _files(folder: Path) -> list[Path]:
+    files = sorted(folder.glob("*.safetensors"))
+    if not files:
+        raise StoreError(f"{folder} holds no weights (*.safetensors)")
+    return files

@@ -1,0 +1,179 @@
+"""What attempts say of a policy: pass@k, maj@k, means with intervals, paired differences. Pure numbers, no tables.
+
+Problems are what a benchmark samples, so intervals are over problems; attempts of one problem are no independent
+evidence. Two policies are compared on the problems that both were asked, by their differences there. Training's own
+evaluation, `goldilocks evaluate` and `goldilocks ablate` take their figures from here.
+
+Sources: pass@k is the unbiased estimator of arXiv 2107.03374, equation 1; maj@k is counted over all subsets of k
+attempts; the interval over seeds and problems clusters both ways (Cameron, Gelbach and Miller 2011).
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+NORMAL = 1.96
+"""The 97.5 % point of the normal distribution."""
+
+STUDENT = (
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
+    2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
+    2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
+)  # fmt: skip
+"""The 97.5 % points of Student's t at 1, 2, … degrees of freedom."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean with its 95 % interval, and over how many it was taken.
+
+    ``low`` and ``high`` are NaN where one value, or none, tells no interval.
+
+    Example: ``Estimate(mean=0.42, low=0.36, high=0.48, count=100)``
+    """
+
+    mean: float
+    low: float
+    high: float
+    count: int
+
+    @property
+    def excludes_zero(self) -> bool:
+        """Return whether the interval lies on one side of 0."""
+        return self.low > 0 or self.high < 0
+
+
+def student(degrees: int) -> float:
+    """Return the 97.5 % point of Student's t, of the normal distribution above 30 degrees of freedom."""
+    return STUDENT[degrees - 1] if degrees <= len(STUDENT) else NORMAL
+
+
+def mean_interval(
+    values: Sequence[float], least: float = -math.inf, most: float = math.inf, *, over_seeds: bool = False
+) -> Estimate:
+    """Return the mean of some values with a 95 % interval, normal, or by Student's t for the few values of seeds.
+
+    Where all values are the least or the most, they show no spread; the interval then ends where this many of them
+    would be seen with a chance of 2.5 % (0 of n: 1 - .025^(1/n)).
+
+    Args:
+        least, most: what the mean can be; the interval ends there.
+    """
+    if not values:
+        return Estimate(math.nan, math.nan, math.nan, 0)
+    mean = statistics.fmean(values)
+    if len(values) == 1:
+        return Estimate(mean, math.nan, math.nan, 1)
+    if set(values) in ({least}, {most}):  # no spread is seen: values off the bound may be this frequent
+        unseen = (most - least) * (1 - 0.025 ** (1 / len(values)))
+        return Estimate(mean, max(mean - unseen, least), min(mean + unseen, most), len(values))
+    point = student(len(values) - 1) if over_seeds else NORMAL
+    reach = point * statistics.stdev(values) / math.sqrt(len(values))
+    return Estimate(mean, max(mean - reach, least), min(mean + reach, most), len(values))
+
+
+def paired_difference(first: Sequence[float | None], second: Sequence[float | None]) -> Estimate:
+    """Return the mean of ``second`` - ``first`` over the problems that both have, with a 95 % interval over problems.
+
+    Args:
+        first, second: a value per problem, in the same order; None where it has none.
+    """
+    pairs = zip(first, second, strict=True)
+    return mean_interval([b - a for a, b in pairs if a is not None and b is not None], -1.0, 1.0)
+
+
+def crossed_interval(differences: Sequence[Sequence[float]]) -> Estimate:
+    """Return the mean of paired differences with a 95 % interval over seeds and problems together.
+
+    The variance of the mean is that over seeds, plus that over problems, minus that of single values (two-way
+    clusters), and at least the larger of the first two; Student's t has one degree less than the smaller of the counts.
+    Of one seed, the interval is over problems alone.
+
+    Args:
+        differences: [seeds][problems], each row as long as the first.
+
+    Raises:
+        ValueError: the rows differ in length.
+    """
+    if not differences or not differences[0]:
+        return Estimate(math.nan, math.nan, math.nan, 0)
+    seeds, problems = len(differences), len(differences[0])
+    if any(len(row) != problems for row in differences):
+        raise ValueError("every seed needs a difference for every problem")
+    if seeds == 1:
+        return mean_interval(differences[0], -1.0, 1.0)
+    by_seed = [statistics.fmean(row) for row in differences]
+    mean = statistics.fmean(by_seed)
+    variance = over_seeds = statistics.variance(by_seed) / seeds
+    degrees = seeds - 1
+    if problems > 1:
+        by_problem = [statistics.fmean(column) for column in zip(*differences, strict=True)]
+        over_problems = statistics.variance(by_problem) / problems
+        single = statistics.variance([value for row in differences for value in row]) / (seeds * problems)
+        variance = max(over_seeds + over_problems - single, over_seeds, over_problems)
+        degrees = min(seeds, problems) - 1
+    reach = student(degrees) * math.sqrt(variance)
+    return Estimate(mean, max(mean - reach, -1.0), min(mean + reach, 1.0), seeds * problems)
+
+
+def pass_at_k(attempts: int, correct: int, k: int) -> float:
+    """Return the probability that one of k attempts, drawn without putting back, is correct: 1 - C(n-c, k) / C(n, k).
+
+    Raises:
+        ValueError: k is not between 1 and ``attempts``; with fewer attempts there is no unbiased estimate.
+    """
+    _require(attempts, k)
+    return 1.0 - math.comb(attempts - correct, k) / math.comb(attempts, k)
+
+
+def majority_at_k(attempts: int, votes: int, rivals: Sequence[int], k: int) -> float:
+    """Return the probability that a plurality vote of k attempts, drawn without putting back, is right; ties are split.
+
+    Counted over all subsets: for j votes of the right class, the ways to draw the other k - j attempts with no other
+    class above j, by how many classes stand at j too. Attempts without an answer do not vote.
+
+    Args:
+        attempts: all of them, n.
+        votes: those for the right class.
+        rivals: those for each other class.
+
+    Raises:
+        ValueError: k is not between 1 and ``attempts``, or there are more votes than attempts.
+
+    Example: ``majority_at_k(3, 2, [1], 2)`` is (1 + 1/2 + 1/2) / 3.
+    """
+    _require(attempts, k)
+    silent = attempts - votes - sum(rivals)
+    if silent < 0:
+        raise ValueError(f"{votes + sum(rivals)} votes of {attempts} attempts")
+    won = 0.0
+    for drawn in range(1, min(votes, k) + 1):
+        ways = _ways_below(rivals, drawn, k - drawn)
+        share = sum(
+            count * math.comb(silent, k - drawn - size) / (1 + ties)
+            for (size, ties), count in ways.items()
+            if k - drawn - size <= silent
+        )
+        won += math.comb(votes, drawn) * share
+    return won / math.comb(attempts, k)
+
+
+def _ways_below(rivals: Sequence[int], most: int, room: int) -> dict[tuple[int, int], int]:
+    """Return the ways to draw up to ``room`` votes, no class above ``most``, by (drawn, number of classes at it)."""
+    ways = {(0, 0): 1}
+    for votes in rivals:
+        more: dict[tuple[int, int], int] = {}
+        for (size, ties), count in ways.items():
+            for drawn in range(min(votes, most, room - size) + 1):
+                key = size + drawn, ties + (drawn == most)
+                more[key] = more.get(key, 0) + count * math.comb(votes, drawn)
+        ways = more
+    return ways
+
+
+def _require(attempts: int, k: int) -> None:
+    if not 1 <= k <= attempts:
+        raise ValueError(f"k = {k} of {attempts} attempts; k must be between 1 and the number of attempts")

@@ -1,0 +1,209 @@
+"""The page of an evaluation: one HTML file that needs nothing else, and the same table as lines for a terminal.
+
+Not here: the figures (`training.evaluation.scores`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+
+import polars as pl
+
+from training.evaluation.estimators import Estimate
+from training.evaluation.scores import Evaluation
+
+STYLE = """
+body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1d2733;background:#fff}
+h1{font-size:1.5rem;margin-bottom:0}h2{font-size:1.1rem;margin-top:2rem}p.sub{color:#5b6876;margin-top:.2rem}
+table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.35rem .6rem;border-bottom:1px solid #e3e8ee}
+td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}tr.best td{background:#eef7f0}
+.bar{position:relative;height:.7rem;width:12rem;background:#eceff3;border-radius:.35rem}
+.bar i{position:absolute;left:0;top:0;bottom:0;background:#3b76b5;border-radius:.35rem}
+.bar b{position:absolute;top:.28rem;height:.14rem;background:#12263a}
+.yes{color:#1b7a3d;font-weight:600}.no{color:#a3372b;font-weight:600}.open{color:#5b6876}
+@media (prefers-color-scheme:dark){body{background:#14181d;color:#dde4ec}th,td{border-color:#2b333d}
+.bar{background:#2b333d}.bar b{background:#dde4ec}p.sub,.open{color:#93a1b0}tr.best td{background:#1c2b22}}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """What an evaluation is of. ``about`` are lines: where the rows come from, how they were asked."""
+
+    bench: str
+    policy: str
+    about: tuple[str, ...] = ()
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """Return a number as text; a dash where it is not known."""
+    return "–" if value is None or math.isnan(value) else f"{value:.{digits}f}"
+
+
+def with_interval(estimate: Estimate, *, signed: bool = False) -> str:
+    """Return an estimate with its interval: ``.420 (.360 to .480)``."""
+    form = "+.3f" if signed else ".3f"
+    if math.isnan(estimate.mean):
+        return "–"
+    if math.isnan(estimate.low):
+        return format(estimate.mean, form)
+    return f"{estimate.mean:{form}} ({estimate.low:{form}} to {estimate.high:{form}})"
+
+
+def verdict(estimate: Estimate, better: str = "better", worse: str = "worse") -> str:
+    """Return what a difference says: a word where its interval excludes 0, else that it shows nothing."""
+    if not estimate.excludes_zero:
+        return "no difference shown"
+    return better if estimate.mean > 0 else worse
+
+
+def figures(evaluation: Evaluation) -> list[tuple[str, Estimate | None, str]]:
+    """Return the rows of the main table: a name, the estimate where it is one, and the text."""
+    rows: list[tuple[str, Estimate | None, str]] = [("pass@1", evaluation.pass_1, with_interval(evaluation.pass_1))]
+    for name, by_k in (("pass", evaluation.pass_k), ("maj", evaluation.majority_k)):
+        for k, estimate in by_k.items():
+            skipped = f", {evaluation.skipped[k]} problems left out" if evaluation.skipped[k] else ""
+            rows.append((f"{name}@{k}", estimate, with_interval(estimate) + skipped))
+    if evaluation.tokens is not None:
+        tokens = evaluation.tokens
+        reach = "" if math.isnan(tokens.low) else f" ({tokens.low:,.0f} to {tokens.high:,.0f})"
+        rows.append(("tokens", None, f"{tokens.mean:,.0f}{reach}"))
+    for name, share in (
+        ("cut off", evaluation.cut_share),
+        ("format kept", evaluation.format_share),
+        ("one language", evaluation.language_share),
+    ):
+        if share is not None:
+            rows.append((name, None, f"{share:.1%}"))
+    return rows
+
+
+def counted(evaluation: Evaluation) -> str:
+    """Return over what the figures were taken."""
+    words = f"{evaluation.problems:,} problems, {evaluation.attempts:,} attempts; intervals of 95 % over problems"
+    if evaluation.failed:
+        words += f"; the verifier failed on {evaluation.failed:,} attempts, which do not count"
+    if evaluation.unjudged:
+        words += f"; {evaluation.unjudged:,} problems have no judged attempt"
+    return words
+
+
+def report_lines(
+    heading: Heading, evaluation: Evaluation, compared: tuple[str, Mapping[str, Estimate]] | None = None
+) -> list[str]:
+    """Return the evaluation as lines for a terminal.
+
+    Args:
+        compared: the other policy's name, and the paired differences to it.
+    """
+    lines = [f"{heading.bench}: {heading.policy}", counted(evaluation), ""]
+    lines += [f"  {name:<13} {text}" for name, _, text in figures(evaluation)]
+    if evaluation.languages:
+        lines += ["", "  language  pass@1                     one language  to English, paired"]
+        for item in evaluation.languages:
+            difference = with_interval(item.difference, signed=True) if item.difference is not None else ""
+            share = f"{item.one_language:.1%}" if item.one_language is not None else "–"
+            lines.append(f"  {item.lang:<9} {with_interval(item.pass_1):<26} {share:<13} {difference}".rstrip())
+    if compared is not None:
+        other, differences = compared
+        count = differences["pass@1"].count
+        lines += ["", f"  to {other}, paired over {count:,} problems"]
+        lines += [
+            f"  {name:<13} {with_interval(estimate, signed=True):<30} {verdict(estimate)}"
+            for name, estimate in differences.items()
+        ]
+    return lines
+
+
+def report_page(
+    heading: Heading,
+    evaluation: Evaluation,
+    problems: pl.DataFrame,
+    compared: tuple[str, Mapping[str, Estimate]] | None = None,
+) -> str:
+    """Return the evaluation as an HTML page.
+
+    Args:
+        problems: ``problem``, ``statement``, ``correct``, ``attempts`` and ``tokens``, in the order to show.
+    """
+    parts = [f"<h1>{escape(heading.bench)}</h1>", f"<p class=sub>{escape(heading.policy)}</p>"]
+    parts.append(f"<p>{escape(counted(evaluation))}.</p>")
+    rows = [
+        (name, _bar(estimate) if estimate is not None else "", text) for name, estimate, text in figures(evaluation)
+    ]
+    parts.append(_table(("measure", "", "value"), [(escape(name), bar, escape(text)) for name, bar, text in rows]))
+    if compared is not None:
+        other, differences = compared
+        parts.append(f"<h2>Compared with {escape(other)}, problem by problem</h2>")
+        cells = [
+            (escape(name), escape(with_interval(estimate, signed=True)), _verdict_cell(estimate))
+            for name, estimate in differences.items()
+        ]
+        parts.append(_table(("measure", "difference", ""), cells))
+    if evaluation.languages:
+        parts.append("<h2>Languages</h2>")
+        parts.append(_languages_table(evaluation))
+    parts.append("<h2>Problems, the hardest first</h2>")
+    parts.append(_problems_table(problems))
+    parts.append("<h2>How it was asked</h2><ul>" + "".join(f"<li>{escape(line)}</li>" for line in heading.about))
+    return page(f"{heading.bench}: {heading.policy}", "".join(parts) + "</ul>")
+
+
+def page(title: str, body: str) -> str:
+    """Return a whole HTML page."""
+    return (
+        f"<!doctype html>\n<html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>"
+        f"<title>{escape(title)}</title><style>{STYLE}</style>\n{body}\n</html>\n"
+    )
+
+
+def _languages_table(evaluation: Evaluation) -> str:
+    rows = [
+        (
+            escape(item.lang),
+            _bar(item.pass_1),
+            escape(with_interval(item.pass_1)),
+            number(item.one_language),
+            escape(with_interval(item.difference, signed=True)) if item.difference is not None else "",
+        )
+        for item in evaluation.languages
+    ]
+    return _table(("language", "", "pass@1", "one language", "to English, paired"), rows)
+
+
+def _problems_table(problems: pl.DataFrame) -> str:
+    rows = []
+    for row in problems.iter_rows(named=True):
+        rate = row["correct"] / row["attempts"] if row["attempts"] else math.nan
+        bar = _bar(Estimate(rate, math.nan, math.nan, 1)) if row["attempts"] else ""
+        tokens = f"{row['tokens']:,.0f}" if row["tokens"] is not None else "–"
+        short = " ".join(row["statement"].split())[:160]
+        rows.append(
+            (bar, f"{row['correct']}/{row['attempts']}", tokens, escape(short), f"<code>{row['problem'][:8]}</code>")
+        )
+    return _table(("", "correct", "tokens", "problem", "id"), rows)
+
+
+def _verdict_cell(estimate: Estimate) -> str:
+    kind = "open" if not estimate.excludes_zero else "yes" if estimate.mean > 0 else "no"
+    return f"<span class={kind}>{verdict(estimate)}</span>"
+
+
+def _bar(estimate: Estimate) -> str:
+    """Return a share as a bar, with its interval as a line upon it."""
+    if math.isnan(estimate.mean):
+        return ""
+    line = ""
+    if not math.isnan(estimate.low):
+        line = f"<b style='left:{estimate.low:.1%};width:{estimate.high - estimate.low:.1%}'></b>"
+    return f"<div class=bar><i style='width:{estimate.mean:.1%}'></i>{line}</div>"
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table whose cells are HTML already."""
+    top = "".join(f"<th>{escape(text)}</th>" for text in head)
+    body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
+    return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"

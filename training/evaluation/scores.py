@@ -1,0 +1,256 @@
+"""An evaluation: from attempts and verdicts on a benchmark to a row a problem, and from the rows to its figures.
+
+Invariants: an attempt that the verifier failed on (TIMEOUT, BROKEN) counts neither for nor against, and is counted; a
+problem with fewer judged attempts than k is left out of pass@k and maj@k, and counted; what a file of recorded attempts
+does not say (lengths, how they ended, texts) is told as unknown, never as 0.
+
+Not here: asking and judging (`flows.pipelines.evaluate`), and the page (`training.evaluation.report`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import polars as pl
+
+from curation.config.languages import ConsistencySettings
+from curation.records import COUNTED_OUTCOMES, Domain, Outcome
+from curation.response_formats import BOXED
+from curation.thinking import THINK, ThinkingTags, split_response
+from training.evaluation.estimators import Estimate, majority_at_k, mean_interval, paired_difference, pass_at_k
+from training.rewards import LanguageChecker, format_error
+
+SCORES = pl.Schema(
+    {
+        "problem": pl.String(),
+        "source": pl.String(),
+        "lang": pl.String(),
+        "pair": pl.String(),  # the same for one problem in several languages
+        "attempts": pl.Int32(),  # correct + wrong + no_answer: those that count
+        "correct": pl.Int32(),
+        "votes": pl.List(pl.Int32()),  # of the other classes of answers, the largest first
+        "no_answer": pl.Int32(),
+        "failed": pl.Int32(),  # the verifier's own failures
+        "tokens": pl.Float64(),  # mean length; null where unknown
+        "finished": pl.Int32(),  # attempts of which is known how they ended; the next is a part of them
+        "cut": pl.Int32(),
+        "texts": pl.Int32(),  # attempts of which the text is known; the next is a part of them
+        "formed": pl.Int32(),  # that keep the format
+        "rewarded": pl.Int32(),  # … and are correct
+        "compared": pl.Int32(),  # attempts whose languages were compared; the next is a part of them
+        "one_language": pl.Int32(),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """What attempts are held to: the tags to think in, the form of answers, and who tells languages (nobody: None)."""
+
+    tags: ThinkingTags = THINK
+    response_format: str = BOXED
+    check_language: LanguageChecker | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageScore:
+    """One language of a benchmark; ``difference`` is to English, over the problems that both ask."""
+
+    lang: str
+    pass_1: Estimate
+    one_language: float | None
+    difference: Estimate | None
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """The figures of an evaluation. Shares and lengths are None where attempts do not tell them.
+
+    ``skipped`` counts, by k, the problems with too few judged attempts.
+    """
+
+    problems: int
+    attempts: int
+    failed: int
+    unjudged: int
+    pass_1: Estimate
+    pass_k: Mapping[int, Estimate]
+    majority_k: Mapping[int, Estimate]
+    skipped: Mapping[int, int]
+    tokens: Estimate | None
+    cut_share: float | None
+    format_share: float | None
+    language_share: float | None
+    languages: tuple[LanguageScore, ...]
+
+    def table(self) -> dict[str, Any]:
+        """Return the figures as JSON holds them; what is not known is null."""
+        return {name: _plain(value) for name, value in asdict(self).items()}
+
+
+def score_problems(
+    problems: pl.DataFrame,
+    attempts: pl.DataFrame,
+    verdicts: pl.DataFrame,
+    form: Format,
+    pairs: Mapping[str, str] | None = None,
+) -> pl.DataFrame:
+    """Return `SCORES` rows in the order of the problems.
+
+    Args:
+        problems: `PROBLEM` rows.
+        attempts: ``problem``, ``index``, ``text``, ``finish`` and ``tokens`` of their attempts.
+        verdicts: `VERDICT` rows.
+        pairs: by problem, what one problem in several languages has in common.
+    """
+    joined = verdicts.select("problem", "index", "outcome", "answer_class").join(
+        attempts.select("problem", "index", "text", "finish", "tokens"), on=["problem", "index"], how="left"
+    )
+    groups = {str(key[0]): group for key, group in joined.sort("index").group_by("problem", maintain_order=True)}
+    empty = joined.clear()
+    rows = [
+        {
+            "problem": row["id"],
+            "source": row["source"],
+            "lang": row["lang"],
+            "pair": (pairs or {}).get(row["id"], row["id"]),
+            **_counts(groups.get(row["id"], empty)),
+            **_lengths(groups.get(row["id"], empty)),
+            **_forms(groups.get(row["id"], empty), row, form),
+        }
+        for row in problems.iter_rows(named=True)
+    ]
+    return pl.DataFrame(rows, schema=SCORES)
+
+
+def _counts(group: pl.DataFrame) -> dict[str, Any]:
+    outcomes = Counter(group["outcome"])
+    wrong = group.filter(pl.col("outcome") == Outcome.WRONG.value)["answer_class"]
+    votes = Counter(value for value in wrong if value is not None)
+    single = wrong.null_count()  # answers without a class are each alone
+    return {
+        "attempts": sum(outcomes[outcome.value] for outcome in COUNTED_OUTCOMES),
+        "correct": outcomes[Outcome.CORRECT.value],
+        "votes": sorted([*votes.values(), *[1] * single], reverse=True),
+        "no_answer": outcomes[Outcome.NO_ANSWER.value],
+        "failed": outcomes[Outcome.TIMEOUT.value] + outcomes[Outcome.BROKEN.value],
+    }
+
+
+def _lengths(group: pl.DataFrame) -> dict[str, Any]:
+    return {
+        "tokens": group["tokens"].mean(),
+        "finished": group["finish"].drop_nulls().len(),
+        "cut": int((group["finish"] == "length").sum()),
+    }
+
+
+def _forms(group: pl.DataFrame, row: Mapping[str, Any], form: Format) -> dict[str, int]:
+    texts = group.filter(pl.col("text").is_not_null()).select("text", "finish", "outcome").rows()
+    counts = {"texts": len(texts), "formed": 0, "rewarded": 0, "compared": 0, "one_language": 0}
+    tags = THINK if form.tags.are_used else form.tags  # attempts are kept with the tags of the house
+    for text, finish, outcome in texts:
+        keeps = format_error(text, Domain(row["domain"]), tags, finish, form.response_format) is None
+        counts["formed"] += keeps
+        counts["rewarded"] += keeps and outcome == Outcome.CORRECT.value
+        if form.check_language is not None:
+            parts = split_response(text)
+            answer = parts.answer or ""
+            thoughts = parts.thoughts if tags.are_used else answer
+            result = form.check_language(row["statement"], thoughts, answer, ConsistencySettings())
+            counts["compared"] += 1
+            counts["one_language"] += result.consistent
+    return counts
+
+
+def evaluate_scores(scores: pl.DataFrame, k: Sequence[int] = ()) -> Evaluation:
+    """Return the figures of `SCORES` rows.
+
+    Args:
+        k: of which pass@k and maj@k are told; each above 1.
+    """
+    judged = scores.filter(pl.col("attempts") > 0)
+    enough = {size: judged.filter(pl.col("attempts") >= size) for size in k}
+    lengths = [length for length in scores["tokens"] if length is not None]
+    total = {name: int(scores[name].sum()) for name in SCORES if SCORES[name] == pl.Int32}
+    return Evaluation(
+        problems=scores.height,
+        attempts=total["attempts"] + total["failed"],
+        failed=total["failed"],
+        unjudged=scores.height - judged.height,
+        pass_1=mean_interval(list(_rates(judged).values()), 0.0, 1.0),
+        pass_k={size: mean_interval(_passes(rows, size), 0.0, 1.0) for size, rows in enough.items()},
+        majority_k={size: mean_interval(_majorities(rows, size), 0.0, 1.0) for size, rows in enough.items()},
+        skipped={size: scores.height - rows.height for size, rows in enough.items()},
+        tokens=mean_interval(lengths, 0.0) if lengths else None,
+        cut_share=_share(total["cut"], total["finished"]),
+        format_share=_share(total["formed"], total["texts"]),
+        language_share=_share(total["one_language"], total["compared"]),
+        languages=tuple(_languages(judged)),
+    )
+
+
+def compare_scores(first: pl.DataFrame, second: pl.DataFrame, k: Sequence[int] = ()) -> dict[str, Estimate]:
+    """Return the paired differences of ``second`` to ``first`` over the problems that both judged, by measure."""
+    a, b = (scores.filter(pl.col("attempts") > 0) for scores in (first, second))
+    shared = a.join(b, on="problem", how="semi")["problem"].to_list()
+    differences = {"pass@1": _paired(_rates(a), _rates(b), shared)}
+    for size in k:
+        rows = [scores.filter(pl.col("attempts") >= size) for scores in (a, b)]
+        both = rows[0].join(rows[1], on="problem", how="semi")["problem"].to_list()
+        for name, values in (("pass", _passes), ("maj", _majorities)):
+            of_first, of_second = (dict(zip(side["problem"], values(side, size), strict=True)) for side in rows)
+            differences[f"{name}@{size}"] = _paired(of_first, of_second, both)
+    return differences
+
+
+def _paired(first: Mapping[str, float], second: Mapping[str, float], shared: Sequence[str]) -> Estimate:
+    return paired_difference([first[name] for name in shared], [second[name] for name in shared])
+
+
+def _rates(scores: pl.DataFrame, key: str = "problem") -> dict[str, float]:
+    return {
+        name: correct / attempts for name, correct, attempts in scores.select(key, "correct", "attempts").iter_rows()
+    }
+
+
+def _passes(scores: pl.DataFrame, k: int) -> list[float]:
+    return [pass_at_k(attempts, correct, k) for attempts, correct in scores.select("attempts", "correct").iter_rows()]
+
+
+def _majorities(scores: pl.DataFrame, k: int) -> list[float]:
+    rows = scores.select("attempts", "correct", "votes").iter_rows()
+    return [majority_at_k(attempts, correct, votes, k) for attempts, correct, votes in rows]
+
+
+def _languages(scores: pl.DataFrame) -> list[LanguageScore]:
+    """Return the languages of a benchmark that has several, English first."""
+    names = sorted(scores["lang"].drop_nulls().unique(), key=lambda lang: (lang != "en", lang))
+    if len(names) < 2:
+        return []
+    rows = {lang: scores.filter(pl.col("lang") == lang) for lang in names}
+    rates = {lang: _rates(frame, "pair") for lang, frame in rows.items()}
+    english = rates.get("en")
+    results = []
+    for lang, frame in rows.items():
+        shared = [pair for pair in rates[lang] if pair in (english or {})]
+        difference = _paired(english, rates[lang], shared) if english and lang != "en" and shared else None
+        share = _share(int(frame["one_language"].sum()), int(frame["compared"].sum()))
+        results.append(LanguageScore(lang, mean_interval(list(rates[lang].values()), 0.0, 1.0), share, difference))
+    return results
+
+
+def _share(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return None if isinstance(value, float) and math.isnan(value) else value

@@ -1,0 +1,172 @@
+"""What is seen on a plane of weights: reward and length at its points, and how reward depends on length.
+
+Pure numbers, and the plots of them. Not here: the plane (`training.evaluation.directions`) and asking the models there.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from training.evaluation.estimators import student
+
+MARGIN = 0.5
+"""The grid spans the states' range, widened on both sides by this part of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A model on the plane: its coordinates, its mean reward without the length penalty, its mean length in tokens."""
+
+    first: float
+    second: float
+    reward: float
+    tokens: float
+
+
+@dataclass(frozen=True, slots=True)
+class LogFit:
+    """The regression reward = slope · ln(length) + intercept, with the slope's 95 % interval."""
+
+    slope: float
+    low: float
+    high: float
+    intercept: float
+    explained: float
+
+
+def grid_axes(coordinates: Sequence[tuple[float, float]], size: int) -> tuple[list[float], list[float]]:
+    """Return the grid's values along both directions; 0, the trained model, is one of them.
+
+    Args:
+        size: values along each, at least 2.
+    """
+    return _axis([first for first, _ in coordinates], size), _axis([second for _, second in coordinates], size)
+
+
+def _axis(values: Sequence[float], size: int) -> list[float]:
+    low, high = min(values), max(values)
+    reach = MARGIN * ((high - low) or 1.0)
+    low, high = low - reach, high + reach
+    axis = [low + (high - low) * place / (size - 1) for place in range(size)]
+    nearest = min(range(size), key=lambda place: abs(axis[place]))
+    axis[nearest] = 0.0
+    return axis
+
+
+def fit_log_length(points: Sequence[Point]) -> LogFit | None:
+    """Return the least-squares fit of reward on the logarithm of length; None of fewer than three lengths."""
+    lengths = [math.log(point.tokens) for point in points if point.tokens > 0]
+    rewards = [point.reward for point in points if point.tokens > 0]
+    if len(set(lengths)) <= 2:
+        return None
+    slope, intercept = statistics.linear_regression(lengths, rewards)
+    rest = sum((reward - slope * length - intercept) ** 2 for length, reward in zip(lengths, rewards, strict=True))
+    spread = statistics.pvariance(lengths) * len(lengths)
+    degrees = len(lengths) - 2
+    reach = student(degrees) * math.sqrt(rest / degrees / spread)
+    total = statistics.pvariance(rewards) * len(rewards)
+    return LogFit(slope, slope - reach, slope + reach, intercept, 1 - rest / total if total else 0.0)
+
+
+def draw_surfaces(
+    points: Sequence[Point],
+    way: Sequence[tuple[float, float]],
+    labels: Sequence[str],
+    explained: tuple[float, float],
+    folder: Path,
+) -> list[Path]:
+    """Write reward.png, length.png and reward_by_length.png; return their paths.
+
+    Args:
+        way: the coordinates of the states, in order; ``labels`` name them.
+        explained: share of the states' variance along each direction.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    surfaces = (("reward", "reward without length penalty", "viridis"), ("tokens", "mean length, tokens", "cividis"))
+    paths = [
+        _draw_surface(points, way, labels, explained, folder / f"{'length' if field == 'tokens' else field}.png", *rest)
+        for field, *rest in ((field, field, title, colours) for field, title, colours in surfaces)
+    ]
+    return [*paths, _draw_fit(points, folder / "reward_by_length.png")]
+
+
+def _draw_surface(
+    points: Sequence[Point],
+    way: Sequence[tuple[float, float]],
+    labels: Sequence[str],
+    explained: tuple[float, float],
+    path: Path,
+    field: str,
+    title: str,
+    colours: str,
+) -> Path:
+    figure, axes = _canvas(7.2, 5.4)
+    firsts, seconds = sorted({point.first for point in points}), sorted({point.second for point in points})
+    value = {(point.first, point.second): getattr(point, field) for point in points}
+    table = [[value[first, second] for first in firsts] for second in seconds]
+    filled = axes.contourf(firsts, seconds, table, levels=18, cmap=colours)
+    lines = axes.contour(firsts, seconds, table, levels=9, colors="white", linewidths=0.5, alpha=0.6)
+    axes.clabel(lines, fontsize=7, fmt="%.2f" if field == "reward" else "%.0f")
+    axes.plot([first for first, _ in way], [second for _, second in way], "-o", color="#d1495b", ms=3.5, lw=1.6)
+    for place, ((first, second), label) in enumerate(zip(way, labels, strict=True)):
+        at_the_end = math.dist((first, second), way[-1]) < 0.05 * math.dist(way[0], way[-1])
+        if place == len(way) - 1 or (place % max(1, len(way) // 5) == 0 and not at_the_end):
+            axes.annotate(
+                label,
+                (first, second),
+                textcoords="offset points",
+                xytext=(6, 6),
+                fontsize=8,
+                bbox={"boxstyle": "round,pad=.15", "fc": "white", "ec": "none", "alpha": 0.75},
+            )
+    axes.plot(*way[0], "o", color="white", mec="#222222", ms=8, label="start")
+    axes.plot(*way[-1], "*", color="white", mec="#222222", ms=14, label="trained")
+    axes.set_xlabel(f"first direction ({explained[0]:.0%} of the variance)")
+    axes.set_ylabel(f"second direction ({explained[1]:.0%})")
+    axes.set_title(title)
+    axes.legend(fontsize=8, loc="best", framealpha=0.8)
+    figure.colorbar(filled, ax=axes)
+    figure.savefig(path, dpi=130)
+    return path
+
+
+def _draw_fit(points: Sequence[Point], path: Path) -> Path:
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    figure, axes = _canvas(6.4, 4.4)
+    axes.scatter(
+        [point.tokens for point in points], [point.reward for point in points], s=22, color="#3b76b5", alpha=0.8
+    )
+    fit = fit_log_length(points)
+    if fit is not None:
+        ends = min(point.tokens for point in points), max(point.tokens for point in points)
+        steps = [ends[0] * (ends[1] / ends[0]) ** (place / 60) for place in range(61)]
+        axes.plot(steps, [fit.slope * math.log(step) + fit.intercept for step in steps], color="#d1495b", lw=1.8)
+        axes.set_title(
+            f"reward = {fit.slope:.3f} ln(length) {fit.intercept:+.3f}\n"
+            f"slope {fit.low:.3f} to {fit.high:.3f}, R² {fit.explained:.2f}",
+            fontsize=10,
+        )
+    axes.set_xscale("log")
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.xaxis.set_major_locator(LogLocator(base=10, subs=(1, 1.5, 2, 2.5, 3, 4, 5, 6, 8)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    axes.set_xlabel("mean length, tokens (log)")
+    axes.set_ylabel("reward without length penalty")
+    axes.grid(alpha=0.3)
+    figure.savefig(path, dpi=130)
+    return path
+
+
+def _canvas(width: float, height: float) -> tuple[Any, Any]:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure, figure.add_subplot()
