@@ -71,6 +71,10 @@ LEAST_POLICIES = (
 )
 
 
+LEFT_OUT = {"max_failed": "0.01", "retry_failed": "2", "samplers": "1", "samples_per_request": "1", "hedge": "3.0"}
+"""Defaults that are not written either, so that digests of what was made before them stay."""
+
+
 @pytest.mark.parametrize("policy", LEAST_POLICIES, ids=lambda policy: policy["kind"])
 def test_every_default_is_the_one_that_a_run_uses(policy: dict[str, Any]) -> None:
     source = {"name": "s", "kind": "jsonl", "path": "p.jsonl"}
@@ -89,6 +93,9 @@ def test_every_default_is_the_one_that_a_run_uses(policy: dict[str, Any]) -> Non
             continue
         if setting.key.endswith((".thinking", ".response_format", "decontamination.benches")):
             assert setting.default in (OPEN, ANY, "")  # left out of what is written where it is the default
+            continue
+        if (left_out := LEFT_OUT.get(setting.key.rpartition(".")[2])) is not None:
+            assert setting.default == left_out
             continue
         value: Any = least
         for step in display_key(setting.key).split("."):
