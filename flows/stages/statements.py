@@ -19,7 +19,7 @@ from curation.storage.stages import Shard, read_shard, read_table
 from flows.run.lookup import rows_of
 from flows.run.policies import check_policy, policy_name
 from flows.run.run_folder import Run
-from flows.run.stage import MATH, Kind, Stage, StageResult, StageRun
+from flows.run.stage import MATH, Kind, Stage, StageResult, StageRun, refusal_retries
 from flows.stages.asking import PolicySession
 
 SCORES_TABLE = "scores"
@@ -84,7 +84,7 @@ def ask_doubtful(job: StageRun) -> StageResult:
     def is_readable(text: str) -> bool:
         return BALLOT.read(text) != UNREADABLE
 
-    with PolicySession(job.run, job.stage.name, settings.policy, PROMPT, is_readable) as session:
+    with PolicySession(job, job.stage.name, settings.policy, settings.max_failed, PROMPT, is_readable) as session:
 
         def work(index: int) -> Shard:
             frame = read_shard(problems, "kept", index)
@@ -98,7 +98,7 @@ def ask_doubtful(job: StageRun) -> StageResult:
 
         settings_text = f"{session.policy.key} {settings.digest()}"
         folder = job.open(f"{DOUBTFUL_VERSION} {PROMPT.version}", settings_text, job.problems)
-        return job.shard_by_shard(folder, work)
+        return session.shard_by_shard(job, folder, work)
 
 
 def _is_enabled(run: Run) -> bool:
@@ -148,6 +148,7 @@ DOUBTFUL = Stage(
     check=_check,
     describe=_describe,
     explain=_explain,
+    retries=refusal_retries(),
     is_planned=False,
 )
 
