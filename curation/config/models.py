@@ -40,7 +40,7 @@ class PremisesSettings(Settings):
 class DoubtfulSettings(Settings):
     """Votes of a model on the rows that the format filter is in doubt about."""
 
-    undigested: ClassVar[frozenset[str]] = frozenset({"threshold", "min_votes"})
+    undigested: ClassVar[frozenset[str]] = frozenset({"threshold", "min_votes", "max_failed"})
 
     policy: PolicySettings | None = Field(
         None,
@@ -70,6 +70,7 @@ class DoubtfulSettings(Settings):
         description="Fewest readable votes for a decision; with fewer the classifier's thresholds decide. Not in the "
         "paper.",
     )
+    max_failed: MaxFailed = DEFAULT_MAX_FAILED
 
     @model_validator(mode="after")
     def _reachable(self) -> Self:
