@@ -11,18 +11,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from curation.config.embeddings import EndpointEmbedder
 from curation.embeddings.base import Floats, scaled
 from curation.policies.client import ServerClient
+from curation.policies.connection import ServerResponse
 from curation.policies.servers import Server, TemporaryFailure
 from curation.records import PolicyError
-
-if TYPE_CHECKING:
-    import httpx
 
 
 class EmbeddingEndpoint:
@@ -54,7 +52,7 @@ class EmbeddingEndpoint:
         async with ServerClient(settings, settings.model, welcome=_welcome) as client:
 
             async def ask_for(part: Sequence[str], number: int) -> list[list[float]]:
-                def read(server: Server, response: httpx.Response) -> list[list[float]]:
+                def read(server: Server, response: ServerResponse) -> list[list[float]]:
                     client.require_ok(response, server.url)
                     return _vectors(response, len(part))
 
@@ -76,7 +74,7 @@ async def _welcome(_url: str, _context: int | None) -> None:
     return None
 
 
-def _vectors(response: httpx.Response, count: int) -> list[list[float]]:
+def _vectors(response: ServerResponse, count: int) -> list[list[float]]:
     """Return the vectors of an answer by the index of their text.
 
     Raises:
