@@ -32,6 +32,7 @@ SHARED_ROOMS = {
     "difficulty.failed_verdicts",
     "difficulty.forecast",
     "difficulty.item_response",
+    "difficulty.label_check",
     "difficulty.label_trust",
     "difficulty.label_votes",
     "difficulty.observations",

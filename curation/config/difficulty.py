@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -13,11 +12,6 @@ from curation.config.sampling import SamplingSettings
 
 ATTEMPTS = 32
 """Attempts of a band that names no number."""
-
-
-def least_correct(band: Mapping[str, Any]) -> int:
-    """Return the least correct attempts of a kept problem where a band names none: one in 16, at least 1."""
-    return max(1, int(band.get("attempts", ATTEMPTS)) // 16)
 
 
 class Band(Settings):
@@ -33,7 +27,7 @@ class Band(Settings):
         "decide better (docs/difficulty.md).",
     )
     min_correct: int = Field(
-        default_factory=least_correct,
+        ATTEMPTS // 16,
         ge=0,
         description="Fewer correct attempts: never_solved. One in 16 of `attempts`, at least 1, where absent. Not in "
         "the paper.",
@@ -61,6 +55,8 @@ class Band(Settings):
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
+        if "min_correct" not in self.model_fields_set:  # set past the frozen model, so that it stays a default
+            self.__dict__["min_correct"] = max(1, self.attempts // 16)
         most = int(self.max_pass_rate * self.attempts + 1e-9)
         if self.min_correct > most:
             raise ValueError(

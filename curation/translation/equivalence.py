@@ -21,8 +21,9 @@ from functools import cache
 
 from curation.languages.stripping import parts
 from curation.languages.vocabulary import language
+from curation.translation.clauses import clause_moved
 from curation.translation.formulas import formulas_of
-from curation.translation.names import Name, exchanged_names, names_of
+from curation.translation.names import Name, exchanged_names, names_of, places_of
 from curation.translation.numerals import in_digits, in_words, plain_digits
 from curation.translation.quantities import months_named, prose_of_units
 from curation.translation.sentences import Segment, align, length_ratio
@@ -50,10 +51,10 @@ def check_equivalence(original: str, translated: str, source: str, target: str) 
     whole = [segment for segment in segments if segment.before and segment.after]
     return [
         *coverage(segments, source, target),
-        *(violation for segment in whole for violation in quantities(segment, source, target)),
+        *(violation for segment in whole for violation in quantities(segment, source, target, names)),
         *(violation for segment in whole for violation in polarity(segment, source, target)),
         *(violation for segment in whole for violation in comparisons(segment, source, target)),
-        *(violation for segment in whole for violation in entities(segment, names)),
+        *(violation for segment in whole for violation in entities(segment, names, source, target)),
         *new_units(original, translated, source, target),
         *numbers_in_formulas(original, translated),
         *notation(original, translated, source, target),
@@ -76,7 +77,7 @@ def coverage(segments: list[Segment], source: str, target: str) -> list[Violatio
     return violations
 
 
-def quantities(segment: Segment, source: str, target: str) -> list[Violation]:
+def quantities(segment: Segment, source: str, target: str, names: list[Name]) -> list[Violation]:
     """Return violations for units that were exchanged, and for numbers that changed places."""
     before = Counter(one.unit for one in units_mentioned(prose_of_units(segment.before), source))
     after = Counter(one.unit for one in units_mentioned(prose_of_units(segment.after), target))
@@ -84,7 +85,45 @@ def quantities(segment: Segment, source: str, target: str) -> list[Violation]:
         for other in after - before:
             if DIMENSIONS[unit] == DIMENSIONS[other]:
                 return [Violation("units", f"{unit} became {other}: {_sides(segment)}")]
-    return _order(segment, source, target)
+    violations = _order(segment, source, target)
+    if violations and _units_stay(segment, source, target) and _clause_moved(segment, names, source, target):
+        return []
+    return violations
+
+
+def _units_stay(segment: Segment, source: str, target: str) -> bool:
+    before, after = _tied(segment.before, source), _tied(segment.after, target)
+    partners = zip(before, _partners(before, after), strict=True)
+    return all(number.unit == after[at].unit for number, at in partners if at is not None)
+
+
+def _clause_moved(segment: Segment, names: list[Name], source: str, target: str) -> bool:
+    """Return whether a clause moved with its names and numbers; every mention of a name counts, or the first alone.
+
+    Numbers alone may be exchanged, too, where a clause moved: without a name that moved with them nothing is said.
+    """
+    before = _things(segment.before, [(name.original, (name.original,)) for name in names], source)
+    after = _things(segment.after, [(name.original, name.forms) for name in names], target)
+    same = {a: b for a in before for b in after if isinstance(a, frozenset) and isinstance(b, frozenset) and a & b}
+    before = [same.get(thing, thing) if isinstance(thing, frozenset) else thing for thing in before]
+    both = {*before} & {*after}
+    before, after = [thing for thing in before if thing in both], [thing for thing in after if thing in both]
+    firsts = list(dict.fromkeys(before)), list(dict.fromkeys(after))
+    return any(
+        clause_moved(mine, others)
+        and {str, frozenset} <= {type(a) for a, b in zip(mine, others, strict=True) if a != b}
+        for mine, others in ((before, after), firsts)
+    )
+
+
+def _things(text: str, forms: list[tuple[str, tuple[str, ...]]], lang: str) -> list[str | frozenset[Fraction]]:
+    """Return the names and the numbers in digits of a text, in order."""
+    plain = prose_of_units(plain_digits(_without_terms(text)))
+    things: list[tuple[int, str | frozenset[Fraction]]] = [
+        (token.start, token.values) for token in in_digits(plain, lang)
+    ]
+    things += [(place, name) for name, listed in forms for place in places_of(plain, listed)]
+    return [thing for _, thing in sorted(things, key=lambda thing: thing[0])]
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +203,20 @@ def _tied(text: str, lang: str) -> list[_TiedNumber]:
         end = token.start + len(token.text)
         unit = next((one.unit for one in mentions if _before(plain, token.start, one)), None)
         unit = unit or next((one.unit for one in mentions if _behind(plain, end, one)), None)
+        if unit is None and _times(lang).match(plain, end):
+            unit = "times"
         tied.append(_TiedNumber(token.text, token.values, unit or ("fraction" if "/" in token.text else None)))
     return tied
+
+
+@cache
+def _times(lang: str) -> re.Pattern[str]:
+    """Return the expression of a word that makes the number before it a factor."""
+    return re.compile(
+        rf"[\s-]?(?:{'|'.join(language(lang).meaning.times)})(?![^\W_])"
+        if language(lang).spaced
+        else rf"\s?(?:{'|'.join(language(lang).meaning.times)})"
+    )
 
 
 def _without_terms(text: str) -> str:
@@ -252,10 +303,10 @@ def comparisons(segment: Segment, source: str, target: str) -> list[Violation]:
     return []
 
 
-def entities(segment: Segment, names: list[Name]) -> list[Violation]:
-    """Return a violation where two names changed places."""
+def entities(segment: Segment, names: list[Name], source: str, target: str) -> list[Violation]:
+    """Return a violation where two names changed places, and not a clause with them."""
     exchanged = exchanged_names(segment, names)
-    if exchanged is None:
+    if exchanged is None or _clause_moved(segment, names, source, target):
         return []
     return [Violation("entities", f"{exchanged[0]} and {exchanged[1]} changed places: {_sides(segment)}")]
 
@@ -268,7 +319,7 @@ def new_units(original: str, translated: str, source: str, target: str) -> list[
     named = {one.unit for one in units_mentioned(prose_of_units(original), source)}
     dated = bool(_CLOCK.search(original)) or bool(months_named(original, source))
     for number in _tied(translated, target):
-        if number.unit is None or number.unit in ("fraction", "percent") or number.unit in named:
+        if number.unit is None or number.unit in ("fraction", "percent", "times") or number.unit in named:
             continue
         kind = DIMENSIONS[number.unit]
         if any(DIMENSIONS[unit] == kind for unit in named) and not (dated and kind == "time"):

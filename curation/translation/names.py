@@ -77,11 +77,16 @@ def _order(text: str, forms: list[tuple[str, tuple[str, ...]]]) -> list[str]:
 
 
 def _place(text: str, forms: tuple[str, ...]) -> int | None:
+    return next(iter(places_of(text, forms)), None)
+
+
+def places_of(text: str, forms: tuple[str, ...]) -> list[int]:
+    """Return where each mention of a name begins, in order."""
     if not forms:
-        return None
+        return []
     listed = "|".join(re.escape(form) for form in sorted(forms, key=len, reverse=True))
-    match = re.search(rf"(?<![A-Za-z\u0410-\u044f\u0451])(?:{listed})(?![a-z\u0430-\u044f\u0451])", text)
-    return match.start() if match else None
+    pattern = rf"(?<![A-Za-z\u0410-\u044f\u0451])(?:{listed})(?![a-z\u0430-\u044f\u0451])"
+    return [match.start() for match in re.finditer(pattern, text)]
 
 
 def _candidates(original: str, source: str) -> list[str]:

@@ -62,7 +62,7 @@ def settings_of(model: type[BaseModel] = Recipe, prefix: str = "", defaults: Any
             )
             continue
         yield Setting(key, "table", "required" if field.is_required() else "", field.description or inner.__doc__ or "")
-        inner_defaults = _own_default(field) if not field.is_required() else None
+        inner_defaults = field.get_default(call_default_factory=True) if not field.is_required() else None
         yield from settings_of(inner, f"{key}.", inner_defaults if isinstance(inner_defaults, BaseModel) else None)
 
 
@@ -136,7 +136,7 @@ def _table(choice: Choice) -> type[BaseModel] | None:
 def _default(field: FieldInfo, name: str, defaults: BaseModel | None) -> str:
     if field.is_required():
         return "required"
-    value = getattr(defaults, name) if defaults is not None else _own_default(field)
+    value = getattr(defaults, name) if defaults is not None else field.get_default(call_default_factory=True)
     if value is None or value in ("", ()):
         return ""
     if isinstance(value, bool):
@@ -144,15 +144,12 @@ def _default(field: FieldInfo, name: str, defaults: BaseModel | None) -> str:
     return str(list(value) if isinstance(value, tuple) else value)
 
 
-def _own_default(field: FieldInfo) -> Any:
-    """Return a field's default; one that follows from other fields is that of their defaults."""
-    return field.get_default(call_default_factory=True, validated_data={})
-
-
 def _kind(annotation: Any, is_column: bool) -> str:
     if is_column:
         return COLUMN
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is typing.Annotated:
+        return _kind(arguments[0], False)
     if origin is typing.Literal:
         return " | ".join(arguments)
     if origin is typing.Annotated:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import parse_qs
@@ -18,7 +19,7 @@ from curation.records import GoldilocksError
 from flows.page import attempts_tab, difficulty_tab, problem_page, review_tab, rows_tab, run_tab, training_tab
 from flows.page.open_runs import OpenRuns
 from flows.page.rendering import STATIC, show
-from flows.page.runs import find_runs
+from flows.page.runs import ShownRun, find_runs
 from flows.page.security import ENTRY, Guard, entry_of, is_same
 
 
@@ -28,14 +29,20 @@ class Page:
 
     root: Path
     token: str | None = None
+    only: tuple[str, ...] = ()
     runs: OpenRuns = field(default_factory=OpenRuns)
 
+    def find_runs(self) -> list[ShownRun]:
+        """Return the runs that are shown, as they lie on disk now."""
+        return find_runs(self.root, self.only)
 
-def make_app(root: Path, token: str | None = None, prefix: str = "") -> ASGIApp:
+
+def make_app(root: Path, token: str | None = None, prefix: str = "", only: Sequence[str] = ()) -> ASGIApp:
     """Return the page of a folder that holds a run, or runs.
 
     Args:
         token: what visitors must show; None where only this machine can reach the page.
+        only: names of its folders outside of which nothing is shown; empty for all.
         prefix: before every address, where a proxy hands it on; ``/goldilocks``. One that a proxy takes off needs none.
     """
     routes = [
@@ -51,14 +58,14 @@ def make_app(root: Path, token: str | None = None, prefix: str = "") -> ASGIApp:
         *training_tab.ROUTES,
     ]
     inner = Starlette(routes=routes, exception_handlers={GoldilocksError: _sentence, 404: _not_found})
-    inner.state.page = page = Page(root.resolve(), token)
+    inner.state.page = page = Page(root.resolve(), token, tuple(only))
     weakref.finalize(inner, page.runs.close)
     guarded = Guard(inner, token)
     return Starlette(routes=[Mount(prefix, guarded)]) if prefix else guarded
 
 
 def _index(request: Request) -> Response:
-    runs = find_runs(request.app.state.page.root)
+    runs = request.app.state.page.find_runs()
     if len(runs) == 1:
         return RedirectResponse(f"r/{runs[0].name}/", 303)
     return show(request, "index.html", runs=runs, root=request.app.state.page.root.name)

@@ -15,7 +15,7 @@ from curation.difficulty.anchor import Anchor
 from curation.verify.math_judge import Judge
 from flows.page.dispute_queue import Dispute, disputes_of, ranked, weigh
 from flows.page.row_index import RowIndex, made_from
-from flows.page.runs import ShownRun, find_runs
+from flows.page.runs import ShownRun
 from flows.publish.versions import newest_run
 from flows.run.run_folder import Run
 from flows.stages.judging import open_judge
@@ -91,7 +91,8 @@ class OpenRuns:
 def shown_run(request: Request, kind: str | None = None) -> ShownRun:
     """Return the run that an address names; nothing is found where it has none, or one of another kind."""
     name = request.path_params["run"]
-    found = next((run for run in find_runs(request.app.state.page.root) if run.name == name), None)
+    runs: list[ShownRun] = request.app.state.page.find_runs()
+    found = next((run for run in runs if run.name == name), None)
     if found is None or (kind is not None and found.kind != kind):
         raise HTTPException(404)
     return found

@@ -232,7 +232,8 @@ def _with_rates(rows: pl.LazyFrame, result: StageResult) -> pl.LazyFrame:
     if scanned is None:
         return rows
     named = scanned.rename({name: f"{name}_{part}" for name in _RATES})
-    return rows.join(named, left_on="id", right_on="problem", how="left", maintain_order="left")
+    asked = rows.with_columns(_asked=pl.when(pl.col("stage").is_null()).then("id"))  # a dropped copy was not attempted
+    return asked.join(named, left_on="_asked", right_on="problem", how="left", maintain_order="left").drop("_asked")
 
 
 def _with_fate(rows: pl.LazyFrame, last: StageResult | None, export: StageResult | None) -> pl.LazyFrame:

@@ -6,7 +6,7 @@ A run's name in addresses is looked up among those that were found; it is never 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,11 +40,18 @@ class ShownRun:
         return self.folder.name if self.name == ITSELF else self.name.replace("~", "/")
 
 
-def find_runs(root: Path) -> list[ShownRun]:
-    """Return the run in a folder and those below it, by name."""
+def find_runs(root: Path, only: Sequence[str] = ()) -> list[ShownRun]:
+    """Return the run in a folder and those below it, by name; none where there is no such folder.
+
+    Args:
+        only: names of its folders outside of which nothing is shown; empty for all.
+    """
+    if not root.is_dir():
+        return []
     return [
         ShownRun(_name(root, folder), folder, "training" if is_training(folder) else "curation")
         for folder in _folders(root, DEPTH)
+        if not only or folder.relative_to(root).parts[:1] in [(name,) for name in only]
     ]
 
 

@@ -15,7 +15,7 @@ from curation.thinking import split_response
 from flows.page.charts import Chart, Points, chart
 from flows.page.open_runs import shown_run
 from flows.page.rendering import show
-from flows.page.runs import ITSELF, ShownRun, find_runs
+from flows.page.runs import ITSELF, ShownRun
 from flows.run.progress import read_metrics
 from flows.run.training_status import training_lines
 from training.rollouts.attempt_log import attempt_tables, count_attempts, verdict_tables
@@ -56,7 +56,7 @@ def charts_of(runs: Sequence[ShownRun]) -> list[Chart]:
 
 
 def _line_name(name: str, run: str, several_runs: bool, several_names: bool) -> str:
-    words = name.partition("/")[2].replace("_", " ")
+    words = name.replace("/", " ").replace("_", " ")
     return f"{run}: {words}" if several_runs and several_names else run if several_runs else words
 
 
@@ -67,7 +67,7 @@ def _points(rows: Sequence[Mapping[str, Any]], name: str) -> Points:
 
 def _training(request: Request) -> Response:
     shown = shown_run(request)
-    every = [run for run in find_runs(request.app.state.page.root) if run.kind == "training"]
+    every = [run for run in request.app.state.page.find_runs() if run.kind == "training"]
     own = [run for run in every if run.name == shown.name or _is_below(run, shown)]
     names = request.query_params.getlist("with")
     chosen = [run for run in every if run.name in names] if names else own
@@ -81,7 +81,7 @@ def _training(request: Request) -> Response:
         every=every,
         chosen=[run.name for run in chosen],
         charts=charts_of(chosen),
-        told=[(run, training_lines(run.folder)[1:]) for run in chosen],
+        told=[(run, [line.replace(f"{run.folder}/", "") for line in training_lines(run.folder)[1:]]) for run in chosen],
         sampled=sampled,
     )
 

@@ -14,9 +14,18 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from curation.records import GoldilocksError
 from flows.serve.processes import TOKEN, end_with_parent
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+PAGE = "/goldilocks"
+"""Where the page stands, below the address of Prefect's."""
 
 START_S = 600.0
 """Seconds that the server may take; its first start in a PREFECT_HOME creates a database, and a busy machine is slow.
@@ -97,15 +106,41 @@ def wait_for_server(process: subprocess.Popen[bytes], address: str, name: str, *
     raise GoldilocksError(f"{name} did not answer at {address} within {START_S:.0f} s; {silent}.")
 
 
-def _serve(port: int) -> None:
+class ServerWithPage:
+    """Prefect's server, and below `PAGE` the page of the runs that are served, as an ASGI application.
+
+    The page stands beside Prefect's application, not within: Prefect answers other sites' scripts, the page must not.
+    """
+
+    def __init__(self, server: ASGIApp, folders: Sequence[Path]) -> None:
+        self._server, self._folders = server, folders
+        self._page: ASGIApp | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        path = scope.get("path", "")
+        if not self._folders or not (path == PAGE or path.startswith(f"{PAGE}/")):
+            await self._server(scope, receive, send)
+            return
+        if self._page is None:
+            from flows.page.app import make_app
+
+            parents = {folder.parent for folder in self._folders}
+            self._page = make_app(parents.pop(), prefix=PAGE, only=[folder.name for folder in self._folders])
+        await self._page(scope, receive, send)
+
+
+def _serve(port: int, folders: Sequence[Path]) -> None:
     import threading
 
     import uvicorn
 
     if not sys.stdin.isatty():
         threading.Thread(target=end_with_parent, args=(os.environ.get(TOKEN),), daemon=True).start()
-    uvicorn.run("prefect.server.api.server:create_app", factory=True, host="127.0.0.1", port=port, log_level="error")
+    from prefect.server.api.server import create_app
+
+    uvicorn.run(ServerWithPage(create_app(), folders), host="127.0.0.1", port=port, log_level="error")
 
 
 if __name__ == "__main__":
-    _serve(int(sys.argv[1]))
+    _serve(int(sys.argv[1]), [Path(name) for name in sys.argv[2:]])

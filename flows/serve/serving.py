@@ -34,7 +34,7 @@ from curation.storage.locks import lock_folder
 from curation.storage.stages import atomic_write
 from flows.run.recipe import load_recipe
 from flows.serve.processes import REFUSED, TOKEN, end_processes
-from flows.serve.server import stop, wait_for_server
+from flows.serve.server import PAGE, stop, wait_for_server
 
 PORT = 4200
 """Where the page is looked for by default; Prefect's own."""
@@ -65,6 +65,7 @@ class Service:
     out: Path | None
     port: int
     token: str
+    folders: tuple[Path, ...]
 
 
 def serve_recipes(paths: Sequence[Path], out: Path | None = None, port: int | None = None) -> None:
@@ -84,16 +85,18 @@ def serve_recipes(paths: Sequence[Path], out: Path | None = None, port: int | No
         raise ConfigError(f"two of the recipes have one name ({', '.join(sorted(names))}); their names must differ.")
     if out is not None and len(paths) > 1:
         raise ConfigError("--out goes with one recipe; without it each runs in runs/NAME.")
-    folders = [(out or Path("runs") / name).absolute() / SERVICE for name in names]
-    service = Service(tuple(path.absolute() for path in paths), out, port or PORT, secrets.token_hex(8))
+    runs = tuple((out or Path("runs") / name).absolute() for name in names)
+    service = Service(tuple(path.absolute() for path in paths), out, port or PORT, secrets.token_hex(8), runs)
     for name, value in SERVED.items():
         os.environ.setdefault(name, value)
     with ExitStack() as stack:
-        for folder in folders:
-            stack.enter_context(_served_once(folder, service.token))
+        for folder in runs:
+            stack.enter_context(_served_once(folder / SERVICE, service.token))
         stack.callback(end_processes, service.token)
         stack.enter_context(_ends_on_sigterm())
         print("starting: Prefect's page and the recipes' schedules", file=sys.stderr, flush=True)
+        if not os.environ.get("PREFECT_API_URL"):
+            print(f"the runs' own page: http://127.0.0.1:{service.port}{PAGE}/", file=sys.stderr, flush=True)
         _keep_serving(service)
 
 
@@ -152,7 +155,7 @@ def _keep_serving(service: Service) -> None:
 def _serve_once(service: Service, has_served: bool) -> tuple[bool, str]:
     """Run the children until one of them ends; return whether they served, and which ended how."""
     with ExitStack() as stack:
-        address, server = stack.enter_context(serving_api(service.port, service.token))
+        address, server = stack.enter_context(serving_api(service.port, service.token, service.folders))
         runner, ready = _start_runner(service, address)
         stack.callback(stop, runner)
         with os.fdopen(ready, "rb") as pipe:
@@ -188,13 +191,16 @@ def _start_runner(service: Service, address: str) -> tuple[subprocess.Popen[byte
 
 
 @contextmanager
-def serving_api(port: int = PORT, token: str = "") -> Iterator[tuple[str, subprocess.Popen[bytes] | None]]:
+def serving_api(
+    port: int = PORT, token: str = "", folders: Sequence[Path] = ()
+) -> Iterator[tuple[str, subprocess.Popen[bytes] | None]]:
     """Yield the address of a Prefect API that schedules and triggers, for the length of the block, and its process.
 
     The process is None where the user's own API is used.
 
     Args:
         token: of the service that the process belongs to.
+        folders: run folders that the page beside Prefect's shows; they lie in one folder.
 
     Raises:
         GoldilocksError: the port is taken, or the server does not come up.
@@ -206,7 +212,7 @@ def serving_api(port: int = PORT, token: str = "") -> Iterator[tuple[str, subpro
     _require_free(port)
     address = f"http://127.0.0.1:{port}/api"
     process = subprocess.Popen(
-        [sys.executable, "-m", "flows.serve.server", str(port)],
+        [sys.executable, "-m", "flows.serve.server", str(port), *map(str, folders)],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

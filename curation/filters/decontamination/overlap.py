@@ -150,6 +150,7 @@ class BenchmarkIndex:
         self._rarity = Rarity(self._batch.runs["run"].to_numpy())
         self._rarity.add(self.benchmarks.height, self._batch.words["word"], self._batch.runs)
         self._postings: dict[str, pl.DataFrame] = {}
+        self._weighed: pl.DataFrame | None = None
         if "embedding" in settings.methods:
             from curation.embeddings.minilm import MiniLm
 
@@ -158,9 +159,9 @@ class BenchmarkIndex:
 
     def count(self, statements: pl.Series) -> None:
         """Count the words and runs of some problems of the corpus."""
-        batch = self._read(statements)
-        self._rarity.add(len(statements), batch.words["word"], batch.runs)
-        self._postings = {}
+        words = _words(tokenize(statements, commands=True))
+        self._rarity.add(len(statements), words["word"], self._runs_of(tokenize_rows(statements)))
+        self._postings, self._weighed = {}, None
 
     def scores(self, statements: pl.Series) -> pl.DataFrame:
         """Return what is alike enough to be measured, in the `SCORE` schema; ``row`` is the position in the series."""
@@ -203,12 +204,19 @@ class BenchmarkIndex:
             texts = program_texts(statements)
             said = _words(tokenize(texts, commands=True))
         batch = _Batch(texts, rows, words, said, Figures(statements, tokens))
-        lengths = _lengths(self.settings) if "ngram" in self.settings.methods else [self.settings.ngram]
-        batch.runs = pl.concat(_runs(rows, length, self.settings) for length in lengths)
+        batch.runs = self._runs_of(rows)
         return batch
 
+    def _runs_of(self, rows: TokenizedRows) -> pl.DataFrame:
+        lengths = _lengths(self.settings) if "ngram" in self.settings.methods else [self.settings.ngram]
+        return pl.concat(_runs(rows, length, self.settings) for length in lengths)
+
     def _by_runs(self, batch: _Batch) -> pl.DataFrame:
-        mine, theirs = (self._weighed_runs(side.runs) for side in (batch, self._batch))
+        known = batch.runs.filter(self._rarity.is_known(batch.runs["run"])).select("row", "length").unique()
+        mine = self._weighed_runs(batch.runs.join(known, on=["row", "length"], how="semi"))
+        if self._weighed is None:
+            self._weighed = self._weighed_runs(self._batch.runs)
+        theirs = self._weighed
         shared = mine.join(theirs, on=["length", "run"]).filter(
             (pl.col("length") == self.settings.ngram) | pl.col("whole") | pl.col("whole_right")
         )

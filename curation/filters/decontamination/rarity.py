@@ -34,9 +34,14 @@ class Rarity:
         """
         self.rows += rows
         np.add.at(self._words, _slots(words), 1)
-        known = runs.select("row", "run").unique()["run"].to_numpy()
-        places, is_known = self._places(known)
-        np.add.at(self._run_rows, places[is_known], 1)
+        places, is_known = self._places(runs["run"].to_numpy())
+        count = max(1, len(self._runs))
+        once = np.unique(runs["row"].to_numpy()[is_known].astype(np.int64) * count + places[is_known])
+        np.add.at(self._run_rows, once % count, 1)
+
+    def is_known(self, runs: pl.Series) -> pl.Series:
+        """Return which runs stand in a benchmark."""
+        return pl.Series("is_known", self._places(runs.to_numpy())[1])
 
     def word_frequency(self, words: pl.Series) -> NDArray[np.float64]:
         """Return the part of the rows that has each word."""

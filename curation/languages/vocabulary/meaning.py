@@ -28,6 +28,8 @@ class Meaning:
     """Not, no, never, none, without."""
     negative_words: tuple[str, ...]
     """Words that another language says with a negation: only, until, remaining, fail, refuse, unless."""
+    times: tuple[str, ...]
+    """Expressions right behind a number that multiplies: three times, 3 fois, 3 倍."""
     smaller: tuple[str, ...]
     """Words that another language says with less: half, a third, a discount."""
     not_names: tuple[str, ...]

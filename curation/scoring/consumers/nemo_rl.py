@@ -20,7 +20,7 @@ NAME = "goldilocks"
 
 
 @ray.remote
-class GoldilocksEnvironment(EnvironmentInterface):  # type: ignore[misc]
+class GoldilocksEnvironment(EnvironmentInterface):
     """Judges final responses. Settings are those of `ScoringSettings`, under ``env.goldilocks``."""
 
     def __init__(self, settings: Mapping[str, Any] | None = None) -> None:

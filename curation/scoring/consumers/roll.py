@@ -24,11 +24,11 @@ class GoldilocksRewardWorker(Worker):
         self.rank_info.dp_size = self.rank_info.world_size
         self.tokenizer = default_tokenizer_provider(model_args=self.worker_config.model_args)
 
-    @register(dispatch_mode=Dispatch.ONE_TO_ALL)  # type: ignore[untyped-decorator]
+    @register(dispatch_mode=Dispatch.ONE_TO_ALL)
     def initialize(self, pipeline_config: Any) -> None:
         """Do nothing: workers of the judge start with the first batch."""
 
-    @register(dispatch_mode=Dispatch.DP_MP_COMPUTE, clear_cache=False)  # type: ignore[untyped-decorator]
+    @register(dispatch_mode=Dispatch.DP_MP_COMPUTE, clear_cache=False)
     def compute_rewards(self, data: DataProto) -> DataProto:
         """Return ``scores`` and ``response_level_rewards`` [B], and zeros as ``token_level_rewards`` [B, T]."""
         responses = data.batch["responses"]

@@ -76,7 +76,7 @@ class GoldilocksDataset(RLDataset):
         return math.ceil(len(self.rows) / self.batch_size)
 
 
-@chz.chz  # type: ignore[untyped-decorator]
+@chz.chz
 class GoldilocksDatasetBuilder(RLDatasetBuilder):
     """Reads an exported set: ``file`` is its `train.jsonl`."""
 

@@ -7,8 +7,8 @@ the expected output's class is always the first.
 A checker may look at the input alone and accept every right output, whatever the expected one is. So it is also asked
 whether the expected output is right itself, with a solution's in its place; where it is not, on a few tests of a
 problem whose other expected outputs are, the expected output stays in a class of its own. Where there is no expected
-output (a made input), outputs on which all voting solutions agree are asked about themselves: where the checker refuses
-them the input has no right output, such as one that was guaranteed to have a solution, and they have no class.
+output (a made input), the voters' outputs are asked about themselves: those that the checker refuses have no class.
+Such an input may have no right output, as one of which a solution was guaranteed.
 
 Invariants: classes depend on the outputs and their order only; at most `_MOST_CLASSES` representatives are compared
 with; a checker's own failure is never a difference: an output at which it fails whatever the answer has no class.
@@ -126,19 +126,23 @@ class Classes:
                 self._failed.discard(failed_output)
 
     def _refuse_unsolvable(self, voting: Sequence[Sequence[str]]) -> None:
-        """Take away the class of outputs without an expected one that all voters give and the checker does not accept
-        with themselves as the answer.
+        """Take away the classes of voters' outputs, of tests without an expected one, whose first output the checker
+        does not accept with itself as the answer.
         """
         checker = self.problem.checker
         places = [place for place, digests in enumerate(voting) if digests and self.expected[place] is None]
-        agreed = [place for place in places if len({self.of(place, digest) for digest in voting[place]}) == 1]
-        if checker is None or not agreed:
+        if checker is None or not places:
             return
-        outputs = [self.spill.get(voting[place][0]) for place in agreed]
-        checks = [(self.problem.tests[place].input, out, out) for place, out in zip(agreed, outputs, strict=True)]
-        for place, (verdict, _) in zip(agreed, check_outputs(self.tools, checker, checks), strict=True):
+        members: dict[tuple[int, str], list[str]] = {}
+        for place in places:
+            for digest in voting[place]:
+                if (group := self.of(place, digest)) is not None:
+                    members.setdefault((place, group), []).append(digest)
+        firsts = [(self.problem.tests[place].input, self.spill.get(own[0])) for (place, _), own in members.items()]
+        verdicts = check_outputs(self.tools, checker, [(test_input, out, out) for test_input, out in firsts])
+        for ((place, _), own), (verdict, _) in zip(members.items(), verdicts, strict=True):
             if verdict is not CodeVerdict.AC:
-                self._failed |= {(place, digest) for digest in voting[place]}
+                self._failed |= {(place, digest) for digest in own}
 
     def _group(self, place: int, digests: Sequence[str], expected: str | None) -> dict[str, str]:
         """Return digest → class, for outputs not in a class of their own; ``expected``, if any, leads the first

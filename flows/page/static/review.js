@@ -7,6 +7,7 @@ const box = document.getElementById("outbox");
 const place = `goldilocks ${location.pathname}`;
 const RETRY_MS = 3000;
 const HOLD_MS = 60000;
+const ANSWER_MS = 60000; // the verifier may have to start first
 let busy = false;
 
 function stored(key, otherwise) {
@@ -32,7 +33,12 @@ function field(id) {
 async function post(address, message) {
   const csrf = document.querySelector("meta[name=csrf]").content;
   const headers = { "content-type": "application/json", "x-goldilocks-csrf": csrf };
-  const answer = await fetch(`review/${address}`, { method: "POST", headers, body: JSON.stringify(message) });
+  const answer = await fetch(`review/${address}`, {
+    method: "POST",
+    headers,
+    body: JSON.stringify(message),
+    signal: AbortSignal.timeout(ANSWER_MS),
+  });
   const told = answer.headers.get("content-type")?.includes("json") ? await answer.json() : { error: await answer.text() };
   return { status: answer.status, told };
 }

@@ -205,7 +205,7 @@ def test_the_parallel_problems(judge: MathJudge) -> None:
         not check_translation(CheckedText(p.original, p.answer), CheckedText(p.translated, p.answer), p.target, judge)
         for p in found
     ]
-    assert sum(passed) / len(passed) >= 0.94  # aligned sentences refuse 2 to 3 % more, some of them wrong ones
+    assert sum(passed) / len(passed) >= 0.95  # MGSM has wrong ones, too: pounds as kilos, a month as a week
     for kind in ("number changed", "sentence left", "wrong language", "answer appended", "formula dropped"):
         chance = random.Random(kind)
         made = [

@@ -271,3 +271,15 @@ columns = { text = "text" }
     found = benchmarks_of(Run(tmp_path / "run", load_recipe(recipe), tmp_path))
     assert [(one.name, one.field) for one, _ in found] == [("demo/sums", "problem"), ("small/rows", "q")]
     assert all((home / one.path).is_file() for one, home in found)
+
+
+@pytest.mark.slow
+def test_the_demo_bench_runs_from_its_ready_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a network: the embedded model answers, and what is printed is one JSON object."""
+    changes = ["attempts=1", "k=[]", "sources.0.limit=12"]
+    evaluate_bench("demo", None, None, [], tmp_path / "out", changes, None, [], as_json=True)
+    figures = json.loads(capsys.readouterr().out)
+    assert figures["problems"] == 12
+    assert figures["tokens"]["mean"] > 5
+    assert figures["cut_share"] == 0
+    assert figures["format_share"] > 0.5

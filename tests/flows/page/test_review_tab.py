@@ -1,0 +1,122 @@
+"""The review: what a browser sends is what the command writes, and what the next run applies."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from curation.publish.review import read_verdicts
+from curation.storage.locks import lock_folder
+from flows.page.dispute_queue import Dispute, ranked
+from flows.publish.versions import newest_run
+from tests.flows.conftest import Tiny, goldilocks
+from tests.flows.page.conftest import PLANTED, Visitor, planted_rows
+
+
+def verdict(problem: str, answer: str | None = None, reviewer: str = "Ada", **more: Any) -> dict[str, Any]:
+    word = "reject" if answer is None else "accept"
+    return {"problem": problem, "verdict": word, "answer": answer, "reviewer": reviewer, **more}
+
+
+def test_a_verdict_is_written_as_the_command_writes_it_and_the_next_run_applies_it(tiny_copy: Tiny) -> None:
+    visitor = Visitor(tiny_copy.folder)
+    names = {visitor.next("Ada")}
+    (name,) = [name for name in names if name]
+    answer = visitor.post("/r/run/review/verdict", verdict(name, "90", note=" why "))
+    assert (answer.status_code, answer.json()) == (200, {})
+    (line,) = (tiny_copy.folder / "review.jsonl").read_text().splitlines()
+    assert json.loads(line) == {
+        **{"problem": name, "verdict": "accept", "answer": "90", "reviewer": "Ada", "note": "why"}
+    }
+    assert tiny_copy.run().status == 0
+    assert "1 problems settled by people" in goldilocks("review", tiny_copy.folder).out
+
+
+def test_what_is_sent_twice_is_written_once_and_undo_takes_it_back(planted_copy: Path) -> None:
+    visitor = Visitor(planted_copy)
+    name = visitor.next("Ada")
+    for _ in range(2):
+        assert visitor.post("/r/run/review/verdict", verdict(name)).status_code == 200
+    assert len((planted_copy / "review.jsonl").read_text().splitlines()) == 1
+    assert visitor.next("Ada") != name
+    for _ in range(2):
+        assert visitor.post("/r/run/review/undo", {"problem": name, "reviewer": "Ada"}).status_code == 200
+    assert read_verdicts(planted_copy) == {}
+    assert visitor.next("Ada", name) == name
+
+
+def test_a_verdict_that_cannot_be_meant_is_a_sentence(planted_copy: Path) -> None:
+    visitor = Visitor(planted_copy)
+    name = visitor.next("Ada")
+    for message, words in (
+        (verdict(name, "7", reviewer=" "), "who are you"),
+        (verdict(name, r"\frac{1}{"), "write it plainly"),
+        (verdict("0" * 20), "none of the disputed problems"),
+        ({"problem": name, "verdict": "perhaps", "reviewer": "Ada"}, "`reject`, or `accept`"),
+        ({"problem": 7}, "`problem` is missing"),
+    ):
+        answer = visitor.post("/r/run/review/verdict", message)
+        assert answer.status_code in (400, 422), message
+        assert words in answer.json()["error"]
+    assert not (planted_copy / "review.jsonl").exists()
+
+
+def test_while_a_run_works_in_the_folder_a_verdict_waits(planted_copy: Path) -> None:
+    visitor = Visitor(planted_copy)
+    name = visitor.next("Ada")
+    with lock_folder(planted_copy):
+        answer = visitor.post("/r/run/review/verdict", verdict(name))
+        assert answer.status_code == 409
+        assert "in use by another run" in answer.json()["error"]
+    assert visitor.post("/r/run/review/verdict", verdict(name)).status_code == 200
+
+
+def test_two_people_get_two_problems_and_nobody_the_same_one_again(planted_copy: Path) -> None:
+    ada, bob = Visitor(planted_copy), Visitor(planted_copy)
+    given = []
+    for _ in range(3):
+        for visitor, who in ((ada, "Ada"), (bob, "Bob")):
+            given.append(name := visitor.next(who))
+            assert visitor.next(who) == name
+        ada.post("/r/run/review/verdict", verdict(given[-2]))
+        bob.post("/r/run/review/verdict", verdict(given[-1], reviewer="Bob"))
+    assert len(set(given)) == 6
+    assert f"6 of {PLANTED} settled, 3 by you" in ada.client.get("/r/run/review/next?reviewer=Ada").text
+
+
+def test_where_two_must_agree_the_second_does_not_see_the_first(planted_copy: Path) -> None:
+    told = json.loads((planted_copy / "run.json").read_text())
+    told["recipe"]["labels"]["reviewers"] = 2
+    (planted_copy / "run.json").write_text(json.dumps(told))
+    ada, bob = Visitor(planted_copy), Visitor(planted_copy)
+    name = ada.next("Ada")
+    ada.post("/r/run/review/verdict", verdict(name, "143", note="I multiplied"))
+    assert ada.next("Ada") != name
+    assert bob.next("Bob", name) == name
+    shown = bob.client.get("/r/run/review/next", params={"reviewer": "Bob", "problem": name}).text
+    assert "I multiplied" not in shown
+    assert "Ada" not in shown
+    assert read_verdicts(planted_copy, 2) == {}
+    bob.post("/r/run/review/verdict", verdict(name, "143", reviewer="Bob"))
+    assert set(read_verdicts(planted_copy, 2)) == {name}
+    assert newest_run(planted_copy).recipe.labels.reviewers == 2
+
+
+def test_everything_that_speaks_of_a_label_is_on_one_screen(planted_copy: Path) -> None:
+    visitor = Visitor(planted_copy)
+    shown = visitor.client.get("/r/run/review/next", params={"reviewer": "Ada"}).text
+    name = visitor.next("Ada")
+    wrong, right = next((wrong, right) for text, wrong, right in planted_rows() if text.split("?")[0] in shown)
+    assert f'data-answer="{wrong}" data-key="a"' in shown
+    assert f'data-answer="{right}" data-key="r"' in shown
+    assert "4 of 4 agree" in shown or "agree on another answer" in shown
+    assert "Stage 1" in shown
+    assert "Stage 2" in shown
+    assert name[:8] in shown
+
+
+def test_the_likeliest_wrong_label_comes_first_and_the_unknown_last() -> None:
+    disputes = [Dispute(name, "", "en", (), (), (), wrong) for name, wrong in (("a", None), ("b", 0.2), ("c", None))]
+    assert [dispute.problem for dispute in ranked(disputes)] == ["b", "a", "c"]
+    assert [dispute.problem for dispute in ranked(disputes, {"c": 0.9, "b": 0.95})] == ["c", "b", "a"]

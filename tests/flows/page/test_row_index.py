@@ -1,0 +1,66 @@
+"""All rows of a run as one table: each once, found by what it is asked for."""
+
+from __future__ import annotations
+
+import pytest
+
+from flows.page.row_index import CURATED, RowIndex, RowQuery, made_from, read_query
+from flows.pipelines.run_tables import status_table
+from flows.publish.versions import newest_run
+from tests.flows.conftest import Tiny
+
+
+@pytest.fixture(scope="session")
+def index(tiny_run: Tiny) -> RowIndex:
+    return RowIndex(newest_run(tiny_run.folder))
+
+
+def statements(index: RowIndex, **query: object) -> list[str]:
+    found = index.find(RowQuery(**query))  # type: ignore[arg-type]
+    return [str(row["statement"]) for row in index.rows(found, 0, 50)]
+
+
+def test_every_row_stands_there_once_and_the_funnel_agrees(tiny_run: Tiny, index: RowIndex) -> None:
+    stages = {stage["name"]: stage for stage in status_table(tiny_run.folder)["stages"]}
+    assert index.height == stages["sources"]["in"]
+    ended = dict(index.find(RowQuery()).facets["stage"])
+    assert ended.pop(CURATED) == stages["export"]["kept"]
+    assert ended == {
+        name: stage["dropped"] for name, stage in stages.items() if stage["dropped"] and name != "stage1.decisions"
+    }
+
+
+def test_a_bar_of_the_funnel_leads_to_its_rows(tiny_run: Tiny, index: RowIndex) -> None:
+    for stage in status_table(tiny_run.folder)["stages"]:
+        for reason, rows in stage["reasons"].items():
+            assert len(statements(index, stage=stage["name"], reason=reason)) == rows, (stage["name"], reason)
+        if stage["name"] not in ("stage1.attempts", "stage1.verdicts", "stage2.attempts", "stage2.verdicts"):
+            assert len(statements(index, passed=stage["name"])) == stage["kept"], stage["name"]
+
+
+def test_words_facets_rates_and_orders(index: RowIndex) -> None:
+    assert statements(index, words="TIMES 13") == ["What is 13 times 17?"]
+    assert statements(index, reason="proof") == ["Prove that the sum of two even numbers is even."]
+    assert statements(index, low=0.5, high=0.5, words="17")[0] == "What is 17 + 25?"
+    hardest = [row["pass_rate"] for row in index.rows(index.find(RowQuery(sort="hardest", low=0.0)), 0, 50)]
+    assert hardest == sorted(hardest)  # type: ignore[type-var]
+    name = index.table["id"][0]
+    assert {row["id"] for row in index.rows(index.find(RowQuery(id=name[:8])), 0, 50)} == {name}
+    assert index.find(RowQuery(reason="proof")).facets["reason"] == index.find(RowQuery()).facets["reason"]
+
+
+def test_words_are_no_expression(index: RowIndex) -> None:
+    assert statements(index, words=".*") == []
+    assert len(statements(index, words="[bold]12[/bold]")) <= 1
+    assert statements(index, words="é(") == []
+
+
+def test_an_address_is_read_without_trust() -> None:
+    assert read_query({"low": "x", "high": "7", "words": "a" * 900, "nothing": "1"}) == RowQuery(words="a" * 200)
+    assert read_query({"low": "0.25", "sort": "easiest"}) == RowQuery(low=0.25, sort="easiest")
+
+
+def test_a_run_that_changed_is_read_again(tiny_copy: Tiny) -> None:
+    before = made_from(newest_run(tiny_copy.folder))
+    assert tiny_copy.run("stage2.band.max_pass_rate=0.3").status == 0
+    assert made_from(newest_run(tiny_copy.folder)) != before

@@ -1,0 +1,107 @@
+"""The wheel, installed elsewhere: the command runs a recipe there, and the judge needs neither torch nor Prefect."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+RECIPE = """
+name = "elsewhere"
+[[sources]]
+name = "sums"
+kind = "jsonl"
+path = "problems.jsonl"
+license = "MIT"
+columns = { statement = "question", answer = "answer" }
+[stage1.policy]
+kind = "recorded"
+name = "recorded@1"
+path = "attempts.jsonl"
+columns = { problem = "question", attempts = "samples", text = "text" }
+"""
+
+JUDGE = """
+import json, sys
+from curation.scoring.trainers import trl_reward
+record = json.dumps({"goldilocks": 1, "id": "a", "domain": "math", "lang": "en", "statement": "6 * 7?", "answer": "42"})
+if __name__ == "__main__":
+    rewards = trl_reward(["so \\\\boxed{42}", "so \\\\boxed{41}"], [record] * 2, workers=1)
+    heavy = [name for name in ("torch", "prefect", "pydantic", "datasets", "flows") if name in sys.modules]
+    print(json.dumps([rewards, heavy]))
+"""
+
+
+@pytest.fixture(scope="module")
+def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment with the wheel; what it depends on is the one's that runs the tests, the checkout not."""
+    folder = tmp_path_factory.mktemp("elsewhere")
+    build = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(folder / "dist"), str(ROOT)]
+    built = subprocess.run(build, capture_output=True, text=True, timeout=300, env=clean())
+    if built.returncode:
+        pytest.skip(f"the wheel cannot be built here: {built.stderr.strip().splitlines()[-1:]}")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder / "venv")], check=True)
+    (packages,) = (folder / "venv").glob("lib/python*/site-packages")
+    (wheel,) = (folder / "dist").glob("*.whl")
+    install = ["install", "-q", "--no-deps", "--no-index", "--target", str(packages), str(wheel)]
+    subprocess.run([sys.executable, "-m", "pip", *install], check=True, env=clean())
+    (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    return folder
+
+
+def clean() -> dict[str, str]:
+    """Variables without a path to this checkout."""
+    return {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PREFECT_API_URL")}
+
+
+def run(folder: Path, *arguments: str) -> str:
+    command = [str(folder / "venv" / "bin" / "python"), *arguments]
+    done = subprocess.run(command, cwd=folder, env=clean(), capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_the_command_runs_a_recipe_where_there_is_no_checkout(elsewhere: Path) -> None:
+    problems = [
+        {"question": f"What is {n} + {n * n}, written as a number?", "answer": str(n + n * n)} for n in range(9)
+    ]
+    lines = [
+        {**row, "samples": [{"text": f"\\boxed{{{int(row['answer']) + (k % 3)}}}"} for k in range(16)]}
+        for row in problems
+    ]
+    (elsewhere / "problems.jsonl").write_text("\n".join(json.dumps(row) for row in problems))
+    (elsewhere / "attempts.jsonl").write_text("\n".join(json.dumps(row) for row in lines))
+    (elsewhere / "elsewhere.toml").write_text(RECIPE)
+    assert str(ROOT) not in run(elsewhere, "-c", "import curation, flows, training; print(flows.__file__)")
+    told = json.loads(run(elsewhere, "-m", "flows.cli", "run", "elsewhere.toml", "--json"))
+    assert told
+    import polars as pl
+
+    curated = pl.read_parquet(elsewhere / "runs" / "elsewhere" / "curated" / "data" / "*.parquet")
+    assert curated["pass_rate"].to_list() == [6 / 16] * curated.height
+    assert 0 < curated.height <= 9
+    assert "stage1.band.attempts" in run(elsewhere, "-m", "flows.cli", "settings", "stage1.band")
+
+
+@pytest.mark.slow
+def test_the_judge_alone_needs_neither_torch_nor_prefect(elsewhere: Path) -> None:
+    (elsewhere / "judge.py").write_text(JUDGE)
+    assert json.loads(run(elsewhere, "judge.py")) == [[1.0, 0.0], []]
+
+
+@pytest.mark.slow
+def test_the_wheel_has_what_a_recipe_may_name(elsewhere: Path) -> None:
+    (wheel,) = (elsewhere / "dist").glob("*.whl")
+    names = set(zipfile.ZipFile(wheel).namelist())
+    assert "flows/recipes/recipe.schema.json" in names
+    assert any(name.startswith("training/embedded_model/weights/") for name in names)
+    assert not [name for name in names if name.startswith("tests/")]
