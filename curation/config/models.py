@@ -63,7 +63,6 @@ class DoubtfulSettings(Settings):
         description="A row is dropped where at least this share of its readable votes names a fault. Another "
         "threshold asks nobody again. Not in the paper.",
     )
-    max_failed: MaxFailed = DEFAULT_MAX_FAILED
     min_votes: int = Field(
         2,
         ge=1,
