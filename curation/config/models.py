@@ -55,7 +55,6 @@ class DoubtfulSettings(Settings):
         "rule found something that is not trusted to drop it alone always is. Not in the paper.",
     )
     votes: int = Field(3, ge=1, description="Votes per row. Not in the paper.")
-    max_failed: MaxFailed = DEFAULT_MAX_FAILED
     threshold: float = Field(
         0.6,
         gt=0,
