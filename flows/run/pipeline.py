@@ -85,15 +85,17 @@ def read_result(stage: Stage, run: Run, verifier: str = "") -> StageResult | Non
 
 
 def read_results(run: Run, stages: Iterable[Stage], verifier: str = "") -> Results:
-    """Read the results of finished stages from disk.
+    """Read the results of finished stages from disk; one that only came after the run may be missing.
 
     Raises:
-        StoreError: one of them is not finished.
+        StoreError: one of the others is not finished.
     """
 
     def read() -> Iterator[StageResult]:
         for stage in stages:
             result = read_result(stage, run, verifier)
+            if result is None and stage.comes_later:
+                continue
             if result is None:
                 raise StoreError(
                     f"{stage.folder_in(run, verifier)} is not finished; finish the run with `goldilocks run`."

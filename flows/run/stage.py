@@ -131,6 +131,9 @@ class Stage:
     retries: RetryRule = VERIFIER_RETRIES
     """What later runs try again in it, where something failed."""
 
+    comes_later: bool = False
+    """Whether what people do after a run enables it: a run that is read goes without it until it has run again."""
+
     part: str = ""
     """Of a difficulty stage, the table of the recipe: stage1 or stage2."""
 

@@ -31,4 +31,5 @@ REVIEW = Stage(
     work=apply_reviews,
     domains=MATH,
     enabled=_has_verdicts,
+    comes_later=True,
 )
