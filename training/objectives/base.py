@@ -69,6 +69,10 @@ class CreditInputs:
     rewards: Sequence[Reward]
     lengths: Tensor  # [sequences] int64, generated tokens
     groups: Tensor  # [sequences] int64, a number per group
+    answers: Sequence[str | None] = ()
+    """[sequences] the final answer that was judged, None where there is none; empty: not known."""
+    truncated: Sequence[bool] = ()
+    """[sequences] whether it was cut off at the most tokens; empty: not known."""
 
 
 @dataclass(frozen=True, slots=True)

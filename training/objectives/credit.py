@@ -1,14 +1,22 @@
 """Credit by comparison within a group: rewards centred on the group's mean, groups without diversity dropped.
 
-Shared by objectives that weigh a rollout by how much better it was than its group's other rollouts; what a token
-weighs in the minibatch's loss is here too, because it is made at the same moment.
+    reward      the total reward minus the group's mean (paper, section 2.1)
+    pass_at_k   the largest total reward among k rollouts; with rewards of two values, pass@k
+    majority    the chance that a vote of k rollouts is right; wrong answers vote together where their texts are equal
 
-Not here: how rewards are centred and scaled (`training.objectives.advantages`).
+The last two, and what they are exact for, are in `training.objectives.attempt_sets`. Shared by objectives that weigh a
+rollout by how much better it was than its group's other rollouts; what a token weighs in the minibatch's loss is here
+too, because it is made at the same moment.
+
+A group's mean holds the rollout itself, so the expected gradient of `reward`, undivided, is (n-1)/n that of the mean
+reward. Not here: how rewards are centred and scaled (`training.objectives.advantages`).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 import torch
@@ -16,12 +24,22 @@ from pydantic import Field
 from torch import Tensor
 
 from training.config import ObjectiveSettings
-from training.objectives.advantages import Diversity, Normalisation, advantages, filter_group
+from training.objectives.advantages import (
+    NO_CREDIT,
+    REWARD_TOLERANCE,
+    Diversity,
+    Normalisation,
+    advantages,
+    filter_group,
+    scale_gains,
+)
+from training.objectives.attempt_sets import MAX_SUBSETS, best_of_k_credit, majority_credit
 from training.objectives.base import CreditInputs, GroupCredit
 from training.rewards import Reward
 from training.rollouts.rollout_scheduler import GroupDecision
 
 LossAggregation = Literal["group", "batch", "sequence"]
+Credit = Literal["reward", "pass_at_k", "majority"]
 
 
 class GroupCreditSettings(ObjectiveSettings):
@@ -44,20 +62,81 @@ class GroupCreditSettings(ObjectiveSettings):
         "rollouts are correct or none is. The paper's formula says the first, its prose the second. `none`: no group "
         "is, for ablation.",
     )
+    credit: Credit = Field(
+        "reward",
+        description="`reward`: a rollout's reward minus its group's mean, as in the paper; `pass_at_k`, `majority`: "
+        "what it adds to the largest reward, or to the vote, of `k` rollouts (arXiv 2503.19595, 2505.15201).",
+        exclude_if=lambda credit: credit == "reward",
+    )
+    k: int = Field(
+        8,
+        ge=1,
+        description="Rollouts of `pass_at_k` and `majority`; 1 is the reward without a baseline. Not in the paper.",
+        exclude_if=lambda k: k == 8,
+    )
+
+    @property
+    def min_judged(self) -> int:
+        """Return how many judged rollouts a group needs: two to compare, or k."""
+        return 2 if self.credit == "reward" else max(2, self.k)
+
+    def unsuited(self, group_size: int, /) -> str | None:
+        """Return why groups of so many rollouts do not suit the credit, and what to change."""
+        if self.min_judged > group_size:
+            return f"objective.k = {self.k} is more than collector.group_size = {group_size}; lower k or raise it"
+        subsets = math.comb(group_size, self.k)
+        if self.credit == "majority" and subsets > MAX_SUBSETS:
+            return (
+                f"objective.credit = majority goes over {subsets} subsets of k = {self.k} of collector.group_size = "
+                f"{group_size} rollouts, more than {MAX_SUBSETS}; lower one of them"
+            )
+        return None
 
 
 def decide_group(rewards: Sequence[Reward], settings: GroupCreditSettings) -> GroupDecision:
-    """Return whether a group is trained on; see `filter_group`."""
-    return filter_group(rewards, settings.group_filter)
+    """Return whether a group is trained on; see `filter_group`.
+
+    With another credit than `reward`, groups are also dropped in which no rollout has any; a vote, which knows answers
+    and not totals, takes those in which some rollout is correct and some is not.
+    """
+    if settings.group_filter == "none" or settings.credit == "reward":
+        return filter_group(rewards, settings.group_filter, settings.min_judged)
+    diversity = "correctness" if settings.credit == "majority" else settings.group_filter
+    decision = filter_group(rewards, diversity, settings.min_judged)
+    if decision.drop_reason is not None or settings.credit == "majority":
+        return decision
+    gains = best_of_k_credit([reward.total for reward in rewards if not reward.excluded], settings.k)
+    return replace(decision, drop_reason=NO_CREDIT) if abs(gains).max() <= REWARD_TOLERANCE else decision
 
 
 def group_credit(sequences: CreditInputs, settings: GroupCreditSettings) -> GroupCredit:
     """Return the minibatch's normalised advantages and token weights."""
-    totals = torch.tensor([reward.total for reward in sequences.rewards], dtype=torch.float64)
-    gains = advantages(
-        totals, sequences.groups, normalisation=settings.advantage_normalisation, std_floor=settings.std_floor
-    )
+    normalisation, floor = settings.advantage_normalisation, settings.std_floor
+    if settings.credit == "reward":
+        totals = torch.tensor([reward.total for reward in sequences.rewards], dtype=torch.float64)
+        gains = advantages(totals, sequences.groups, normalisation=normalisation, std_floor=floor)
+    else:
+        gains = scale_gains(_gains_of_sets(sequences, settings), sequences.groups, normalisation, floor)
     return GroupCredit(gains, token_weights(sequences.lengths, sequences.groups, settings.loss_aggregation))
+
+
+def _gains_of_sets(sequences: CreditInputs, settings: GroupCreditSettings) -> Tensor:
+    """Return [sequences] what each adds to k rollouts of its group, float64."""
+    gains = torch.zeros(len(sequences.rewards), dtype=torch.float64)
+    for number in torch.unique(sequences.groups).tolist():
+        places = (sequences.groups == number).nonzero().flatten()
+        rewards = [sequences.rewards[place] for place in places.tolist()]
+        if settings.credit == "pass_at_k":
+            own = best_of_k_credit([reward.total for reward in rewards], settings.k)
+        else:
+            answers = [_one_line(sequences.answers[place]) for place in places.tolist()]
+            own = majority_credit(answers, [reward.correct for reward in rewards], settings.k)
+        gains[places] = torch.from_numpy(own)
+    return gains
+
+
+def _one_line(answer: str | None) -> str | None:
+    return None if answer is None else " ".join(answer.split())
 
 
 def token_weights(lengths: Tensor, groups: Tensor, scale: LossAggregation) -> Tensor:
