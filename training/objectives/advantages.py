@@ -18,7 +18,7 @@ from torch import Tensor
 from training.rewards import Reward
 from training.rollouts.rollout_scheduler import GroupDecision
 
-Normalisation = Literal["minibatch", "group", "none"]
+Normalisation = Literal["minibatch", "group", "mean", "none"]
 Diversity = Literal["reward", "correctness", "none"]
 
 REWARD_TOLERANCE = 1e-9
@@ -88,7 +88,9 @@ def advantages(
 ) -> Tensor:
     """Return normalised advantages of a minibatch (paper, section 2.1, "advantage normalization").
 
-    ``minibatch``: (A - mean) / std over the minibatch's sequences; ``group``: A / std of its group; ``none``: A.
+    ``minibatch``: (A - mean) / std over the minibatch's sequences; ``group``: A / std of its group; ``mean``: A / mean
+    reward of its group (MaxRL, arXiv 2602.02710); ``none``: A. With rewards 0 and 1, n rollouts and the mean over them,
+    ``mean`` has as its expected gradient that of -sum over k = 1 ... n-1 of (1 - p)^k / k, which goes to log p.
 
     Args:
         rewards: [sequences] total rewards, no excluded rollout among them.
@@ -108,6 +110,8 @@ def advantages(
         squares = torch.zeros(len(count), dtype=torch.float64, device=centred.device)
         deviation = (squares.index_add_(0, index, centred.square()) / count).sqrt()
         return centred / deviation.clamp(min=std_floor)[index]
+    if normalisation == "mean":
+        return centred / (rewards.to(torch.float64) - centred).clamp(min=std_floor)
     count, first, second = (advantage_moments(centred) if total is None else total).unbind()
     mean = first / count
     deviation = (second / count - mean.square()).clamp(min=0).sqrt()

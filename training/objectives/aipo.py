@@ -12,7 +12,8 @@ gradient does.
 from __future__ import annotations
 
 import math
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
 
 import torch
 from pydantic import Field
@@ -21,6 +22,7 @@ from torch import Tensor
 from training.objectives.advantages import Normalisation
 from training.objectives.base import Objective, ObjectiveInputs, Statistic
 from training.objectives.credit import GroupCreditSettings, decide_group, group_credit
+from training.objectives.presets import AIPO_PRESETS
 from training.objectives.step_statistics import counted, mean_of
 
 
@@ -29,6 +31,12 @@ class AipoSettings(GroupCreditSettings):
 
     kind: Literal["aipo"] = Field(
         "aipo", description="`aipo`: capped importance weights instead of a clip. Not in the paper."
+    )
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = AIPO_PRESETS
+    preset: Literal["cispo"] | None = Field(
+        None,
+        description="Another paper's settings (`training/objectives/presets.py`), for all keys not named here.",
+        exclude_if=lambda preset: preset is None,
     )
     ratio_cap: float = Field(
         5.0, gt=0, description="rho, the largest importance weight of a token. 2 to 10 in LlamaRL. Not in the paper."

@@ -15,12 +15,12 @@ reward. Not here: how rewards are centred and scaled (`training.objectives.advan
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Any, ClassVar, Literal, Self
 
 import torch
-from pydantic import Field
+from pydantic import Field, model_validator
 from torch import Tensor
 
 from training.config import ObjectiveSettings
@@ -35,10 +35,11 @@ from training.objectives.advantages import (
 )
 from training.objectives.attempt_sets import MAX_SUBSETS, best_of_k_credit, majority_credit
 from training.objectives.base import CreditInputs, GroupCredit
+from training.objectives.presets import with_preset
 from training.rewards import Reward
 from training.rollouts.rollout_scheduler import GroupDecision
 
-LossAggregation = Literal["group", "batch", "sequence"]
+LossAggregation = Literal["group", "batch", "sequence", "constant"]
 Credit = Literal["reward", "pass_at_k", "majority"]
 
 
@@ -48,12 +49,26 @@ class GroupCreditSettings(ObjectiveSettings):
     loss_aggregation: LossAggregation = Field(
         "group",
         description="`group`: token sum over the group's tokens, then the mean over groups, as printed in the paper; "
-        "`batch`: token sum over the minibatch's tokens; `sequence`: mean over a sequence's tokens, then sequences.",
+        "`batch`: token sum over the minibatch's tokens; `sequence`: mean over a sequence's tokens, then sequences; "
+        "`constant`: a sequence's token sum over `constant_tokens`, then the mean over sequences.",
+    )
+    constant_tokens: int | None = Field(
+        None,
+        gt=0,
+        description="Divides token sums where `loss_aggregation` is `constant`; Dr. GRPO (arXiv 2503.20783) has the "
+        "most tokens of a rollout. Not in the paper.",
+        exclude_if=lambda tokens: tokens is None,
+    )
+    mask_truncated: bool = Field(
+        False,
+        description="Rollouts that ended at the most tokens weigh nothing in the loss; they count in their group's "
+        "mean. DAPO's overlong filtering (arXiv 2503.14476). Not in the paper.",
+        exclude_if=lambda mask: not mask,
     )
     advantage_normalisation: Normalisation = Field(
         "minibatch",
         description="What the group-centred advantages are divided by: their deviation over the minibatch, as in the "
-        "paper, over their group, or nothing.",
+        "paper, over their group, or nothing; or their group's mean reward (`mean`, arXiv 2602.02710).",
     )
     std_floor: float = Field(1e-6, gt=0, description="A deviation is taken as at least this. Not in the paper.")
     group_filter: Diversity = Field(
@@ -74,6 +89,24 @@ class GroupCreditSettings(ObjectiveSettings):
         description="Rollouts of `pass_at_k` and `majority`; 1 is the reward without a baseline. Not in the paper.",
         exclude_if=lambda k: k == 8,
     )
+
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _preset(cls, values: Any) -> Any:
+        return with_preset(values, cls.presets)
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if (self.loss_aggregation == "constant") != (self.constant_tokens is not None):
+            raise ValueError(
+                f"loss_aggregation = {self.loss_aggregation} and constant_tokens = {self.constant_tokens} do not go "
+                "together; `constant` (of the preset dr_grpo too) needs constant_tokens, others have none"
+            )
+        if self.advantage_normalisation == "mean" and self.credit != "reward":
+            raise ValueError(f"advantage_normalisation = mean has no meaning with credit = {self.credit}; change one")
+        return self
 
     @property
     def min_judged(self) -> int:
@@ -117,7 +150,11 @@ def group_credit(sequences: CreditInputs, settings: GroupCreditSettings) -> Grou
         gains = advantages(totals, sequences.groups, normalisation=normalisation, std_floor=floor)
     else:
         gains = scale_gains(_gains_of_sets(sequences, settings), sequences.groups, normalisation, floor)
-    return GroupCredit(gains, token_weights(sequences.lengths, sequences.groups, settings.loss_aggregation))
+    lengths = sequences.lengths
+    if settings.mask_truncated:
+        lengths = torch.where(torch.tensor(sequences.truncated), 0, lengths)
+    weights = token_weights(lengths, sequences.groups, settings.loss_aggregation, settings.constant_tokens)
+    return GroupCredit(gains, weights)
 
 
 def _gains_of_sets(sequences: CreditInputs, settings: GroupCreditSettings) -> Tensor:
@@ -139,22 +176,28 @@ def _one_line(answer: str | None) -> str | None:
     return None if answer is None else " ".join(answer.split())
 
 
-def token_weights(lengths: Tensor, groups: Tensor, scale: LossAggregation) -> Tensor:
-    """Return the weight of each of a sequence's tokens in a whole minibatch's loss; over all tokens they sum to 1.
+def token_weights(lengths: Tensor, groups: Tensor, scale: LossAggregation, constant: int | None = None) -> Tensor:
+    """Return the weight of each of a sequence's tokens in a whole minibatch's loss; over all tokens they sum to 1, but
+    with ``constant``.
 
     ``group``: 1 / (tokens of the group · groups), as printed; ``batch``: 1 / tokens of the minibatch;
-    ``sequence``: 1 / (tokens of the sequence · sequences).
+    ``sequence``: 1 / (tokens of the sequence · sequences); ``constant``: 1 / (constant · sequences).
 
     Args:
         lengths: [sequences] trained tokens of each sequence of the minibatch, over all ranks.
         groups: [sequences] a number per group.
-        scale: which of the three.
+        scale: which of the four.
+        constant: tokens by which token sums are divided with ``constant``.
 
     Returns:
         [sequences], float64; 0 for a sequence without tokens.
     """
     tokens = lengths.to(torch.float64)
-    if scale == "batch":
+    if scale == "constant":
+        if constant is None:
+            raise ValueError("loss_aggregation = constant needs constant_tokens")
+        per_token = torch.full_like(tokens, 1 / (constant * len(tokens)))
+    elif scale == "batch":
         per_token = (1 / tokens.sum()).expand(len(tokens))
     elif scale == "sequence":
         per_token = 1 / (tokens * (tokens > 0).sum())

@@ -34,9 +34,9 @@ def share_right(arms: Sequence[int]) -> float:
 
 def expected(logits: torch.Tensor, k: int, worth: Callable[[Sequence[int]], float]) -> float:
     """What k independent draws are worth."""
-    chances = logits.softmax(-1).tolist()
+    chances: list[float] = logits.softmax(-1).tolist()
     draws = itertools.product(range(ARMS), repeat=k)
-    return sum(math.prod(chances[arm] for arm in arms) * worth(arms) for arms in draws)
+    return sum((math.prod(chances[arm] for arm in arms) * worth(arms) for arms in draws), 0.0)
 
 
 def finite_differences(k: int, worth: Callable[[Sequence[int]], float]) -> list[float]:
