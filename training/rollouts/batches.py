@@ -55,8 +55,11 @@ def build_samples(
             weight,
             mask,
             on_policy=set(completion.versions) == {version},
+            group=number,
         )
-        for completion, advantage, weight, mask in zip(completions, advantages, weights, masks, strict=True)
+        for (number, _), completion, advantage, weight, mask in zip(
+            numbered, completions, advantages, weights, masks, strict=True
+        )
     ]
 
 
