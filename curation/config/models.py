@@ -40,7 +40,7 @@ class PremisesSettings(Settings):
 class DoubtfulSettings(Settings):
     """Votes of a model on the rows that the format filter is in doubt about."""
 
-    undigested: ClassVar[frozenset[str]] = frozenset({"threshold", "min_votes"})
+    undigested: ClassVar[frozenset[str]] = frozenset({"threshold", "min_votes", "max_failed"})
 
     policy: PolicySettings | None = Field(
         None,
@@ -55,7 +55,6 @@ class DoubtfulSettings(Settings):
         "rule found something that is not trusted to drop it alone always is. Not in the paper.",
     )
     votes: int = Field(3, ge=1, description="Votes per row. Not in the paper.")
-    max_failed: MaxFailed = DEFAULT_MAX_FAILED
     threshold: float = Field(
         0.6,
         gt=0,
@@ -63,13 +62,13 @@ class DoubtfulSettings(Settings):
         description="A row is dropped where at least this share of its readable votes names a fault. Another "
         "threshold asks nobody again. Not in the paper.",
     )
-    max_failed: MaxFailed = DEFAULT_MAX_FAILED
     min_votes: int = Field(
         2,
         ge=1,
         description="Fewest readable votes for a decision; with fewer the classifier's thresholds decide. Not in the "
         "paper.",
     )
+    max_failed: MaxFailed = DEFAULT_MAX_FAILED
 
     @model_validator(mode="after")
     def _reachable(self) -> Self:

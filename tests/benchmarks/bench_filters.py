@@ -132,6 +132,16 @@ def per_rule(lines: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(rows).with_columns(pl.col("precision", "recall").cast(pl.Float64).round(4))
 
 
+BY_SCORE = " by score"
+"""Behind the name of a rule whose finding alone dropped nothing."""
+_RULE = (
+    pl.when((pl.col("score") < 1) & pl.col("reason").is_not_null())
+    .then(pl.col("rule") + BY_SCORE)
+    .otherwise("rule")
+    .alias("rule")
+)
+
+
 def labelled(problems: pl.DataFrame) -> pl.DataFrame:
     """Return rule, reason, label and ``how`` of every row that the project labelled, and of those written for tests.
 
@@ -163,10 +173,10 @@ def labelled(problems: pl.DataFrame) -> pl.DataFrame:
     return pl.concat(
         [
             classify(rows.drop("label", "how", "hash", "stands_for"))
-            .select("rule", "reason")
+            .select(_RULE, "reason")
             .hstack(rows.select("label", "how", "id", "stands_for")),
             classify(own)
-            .select("rule", "reason")
+            .select(_RULE, "reason")
             .hstack(own.select("label", how=pl.lit("written"), id="statement", stands_for=pl.lit(None, pl.Float64))),
         ]
     )

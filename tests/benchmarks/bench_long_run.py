@@ -103,7 +103,8 @@ def run(folder: Path, count: int, shard_rows: int) -> pl.DataFrame:
     recipe = folder / f"recipe-{count}.toml"
     recipe.write_text(RECIPE.format(rows=count))
     out = folder / f"run-{count}"
-    command = [sys.executable, "-m", "flows.cli", "run", recipe, "--set", f"shard_rows={shard_rows}", "--out", out]
+    settings = ["--set", f"shard_rows={shard_rows}", "--out", str(out)]
+    command = [sys.executable, "-m", "flows.cli", "run", str(recipe), *settings]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     lines = [json.loads(line) for line in (out / "history.jsonl").read_text(encoding="utf-8").splitlines()]
     stages = [line for line in lines if "stage" in line]

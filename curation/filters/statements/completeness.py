@@ -48,6 +48,8 @@ TASK_WITH_OPTIONS = either(
 )
 # A formula and nothing else: "280/4+360．", "4x-x-12=51"
 BARE_FORMULA = r"^(?:\\[a-zA-Z]+|[a-z]|[^\p{L}])*\d(?:\\[a-zA-Z]+|[a-z]|[^\p{L}])*$"
+# A sum that is short because it is one: "26-18=".
+SHORT_SUM = r"^[\s$]*\d+(?:\s?(?:[+\-−×÷*/]|\\(?:times|div|cdot))\s?\d+)+\s*[=＝][\s$_?？.。．]*$"
 OPERATOR = r"[+\-−×÷*/=^]|\\(?:times|cdot|div|frac|dfrac|sqrt|pm)"
 # A formula that is never closed, at the end: a brace, \( … , a dollar before LaTeX.
 OPEN_FORMULA = cheap(r"(?:^|[^\\])\{(?:[^{}$?？。]|\{[^{}]*\})*$|(?:^|[^\\])\\\((?:[^\\]|\\[^)])*$")

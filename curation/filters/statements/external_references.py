@@ -57,6 +57,9 @@ ELSEWHERE_NEEDLES = every(lambda lang: lang.statements.elsewhere_needles)
 _NUMBER = r"(?:№|#|no\.?|nr\.?|n[°º])?\s*\(?\d+(?:[.-]\d+)*\)?"
 ELSEWHERE = either(*(pattern.replace("<number>", _NUMBER) for pattern in every(lambda lang: lang.statements.elsewhere)))
 
+# What somebody in the story did in another problem.
+ELSEWHERE_HARMLESS = cheap(r"(?i)\bsolved\s+(?:earlier\s+)?in\s+the\s+(?:previous|preceding)\s+problem\b")
+
 # --- the answer itself -----------------------------------------------------------------------------------------------
 
 # "Answer: 42", "the answer is 42", "答案：42", "#### 42": what stands behind the last label

@@ -88,7 +88,10 @@ def _missing_statement(min_letters: int) -> StatementRule:
         "missing_statement",
         DropReason.MISSING_STATEMENT,
         STATEMENT.is_null() | (STATEMENT.str.len_chars() < 4 * min_letters),
-        either_text(STATEMENT.is_null() | (letters < min_letters), STATEMENT.fill_null("null")),
+        either_text(
+            STATEMENT.is_null() | ((letters < min_letters) & STATEMENT.str.contains(completeness.SHORT_SUM).not_()),
+            STATEMENT.fill_null("null"),
+        ),
     )
 
 
@@ -210,7 +213,7 @@ _FIXED: tuple[StatementRule, ...] = (
         "refers_elsewhere",
         DropReason.REFERS_ELSEWHERE,
         contains_any(STATEMENT, external_references.ELSEWHERE_NEEDLES),
-        matched_text(STATEMENT, external_references.ELSEWHERE),
+        matched_text(STATEMENT, external_references.ELSEWHERE, external_references.ELSEWHERE_HARMLESS),
     ),
     StatementRule(
         "marked_answers",

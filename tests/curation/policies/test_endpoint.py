@@ -309,12 +309,12 @@ def test_a_straggler_is_asked_of_another_server_with_the_same_seed(tmp_path: Pat
         for _ in range(5):
             await answer_all(policy, 40)
         answers = [await policy.answer(asked(900 + number, "stuck or not"), 0) for number in range(4)]
-        assert 1 <= policy.hedged <= 4
+        assert policy.hedged >= 1
         assert [server.outstanding for server in policy.servers.all] == [0, 0]
         return answers
 
     try:
-        answers = inside(settings(stuck, well, request_s=600.0), work)
+        answers = inside(settings(stuck, well, request_s=600.0, hedge=20.0), work)
     finally:
         stuck.stop()
     assert texts(answers) == [f"{seed_of(3, asked(900 + number).id, 0)} stuck or not" for number in range(4)]

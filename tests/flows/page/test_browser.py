@@ -1,0 +1,203 @@
+"""The page in a real browser: reviewed by keyboard over the server's death, hostile rows, narrow windows, axe-core.
+
+The browser is the system's Chromium (`apt-get install chromium`), driven by Playwright; without them, and unless
+GOLDILOCKS_BROWSER is set, these tests skip.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.flows.page.conftest import PLANTED, planted_rows
+from tests.places import ROOT
+from tests.waiting import wait_until
+
+PATIENCE_S = 60.0
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+pytestmark = [
+    pytest.mark.skipif(
+        not os.environ.get("GOLDILOCKS_BROWSER"), reason="GOLDILOCKS_BROWSER=1 runs the page's tests in a browser"
+    ),
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: apt-get install chromium"),
+    pytest.mark.skipif(find_spec("playwright") is None, reason="no Playwright here: pip install playwright"),
+]
+TABS = ("", "rows", "attempts", "difficulty", "review", "training")
+ITEM = "#item [data-problem]"
+SHOWN = "document.querySelector('#item [data-problem]')?.dataset.problem"
+
+
+class Served:
+    """The command that serves a page; started again, it takes the port that it had."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._port = folder, "0"
+        self.start()
+
+    def start(self) -> None:
+        command = [sys.executable, "-m", "flows.cli", "page", str(self._folder), "--port", self._port]
+        self.process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+        assert self.process.stdout is not None
+        self.address = self.process.stdout.readline().split()[1].rstrip("/")
+        self._port = self.address.rpartition(":")[2]
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=arguments, timeout=1000 * PATIENCE_S)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def served(planted_copy: Path) -> Iterator[Served]:
+    server = Served(planted_copy)
+    yield server
+    server.kill()
+
+
+def open_page(browser: Any, **settings: Any) -> tuple[Any, list[str]]:
+    """A window, and the complaints that its console and its scripts make."""
+    context = browser.new_context(**settings)
+    context.set_default_timeout(1000 * PATIENCE_S)
+    page = context.new_page()
+    complaints: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    return page, complaints
+
+
+def begin_review(page: Any, served: Served, name: str = "Ada") -> None:
+    page.goto(f"{served.address}/r/run/review")
+    page.fill("#reviewer", name)
+    page.press("#reviewer", "Enter")
+    page.wait_for_selector(ITEM)
+
+
+def press(page: Any, key: str) -> str:
+    """Press a key on an item, wait for the next one, and return the problem that was decided."""
+    before = str(page.get_attribute(ITEM, "data-problem"))
+    page.keyboard.press(key)
+    page.wait_for_function(
+        "name => document.querySelector('#item [data-problem]')?.dataset.problem !== name", arg=before
+    )
+    return before
+
+
+def written(folder: Path) -> list[dict[str, Any]]:
+    path = folder / "review.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def test_labels_are_judged_by_keyboard_also_over_the_death_of_server_and_tab(
+    browser: Any, served: Served, planted_copy: Path
+) -> None:
+    page, _ = open_page(browser)
+    begin_review(page, served)
+    rights = {wrong: right for _, wrong, right in planted_rows()}
+    decided = [press(page, key) for key in "rrx"]
+    page.keyboard.press("u")
+    page.wait_for_function(
+        "name => document.querySelector('#item [data-problem]')?.dataset.problem === name", arg=decided.pop()
+    )
+    shown = str(page.get_attribute("[data-key=a]", "data-answer"))
+    page.keyboard.press("m")
+    page.keyboard.type("computed by hand")
+    page.keyboard.press("Escape")
+    page.keyboard.press("e")
+    page.fill("#answer", rights[shown])
+    served.kill()  # before the verdict is sent
+    before = str(page.get_attribute(ITEM, "data-problem"))
+    page.keyboard.press("Enter")
+    page.wait_for_function(
+        "Object.keys(localStorage).some(key => key.endsWith('outbox') && localStorage[key] !== '[]')"
+    )
+    address = page.url
+    context = page.context
+    page.close()  # and the tab dies too
+    served.start()
+    page = context.new_page()
+    page.goto(address)
+    wait_until(lambda: len(written(planted_copy)) == 5, served.process)
+    page.wait_for_selector(ITEM)
+    decided.append(before)
+    decided += [press(page, key) for key in "arrarxr"]
+    lines = written(planted_copy)
+    kept = {line["problem"]: line for line in lines if line["verdict"] != "undo"}
+    assert list(kept) == decided
+    assert len(kept) == 10
+    assert kept[before] == {
+        **{"problem": before, "verdict": "accept", "answer": rights[shown]},
+        **{"reviewer": "Ada", "note": "computed by hand"},
+    }
+    assert [kept[name]["verdict"] for name in decided] == [*["accept"] * 8, "reject", "accept"]
+    context.close()
+
+
+def test_twenty_disputes_take_two_keys_each_at_most(browser: Any, served: Served, planted_copy: Path) -> None:
+    page, complaints = open_page(browser)
+    begin_review(page, served)
+    rights = {wrong: right for _, wrong, right in planted_rows()}
+    for _ in range(PLANTED):
+        press(page, "r")
+    assert page.inner_text("#item").startswith("Nothing waits for you")
+    answers = sorted(line["answer"] for line in written(planted_copy))
+    assert answers == sorted(list(rights.values())[:PLANTED])
+    assert complaints == []
+    page.context.close()
+
+
+def test_no_text_of_a_row_or_a_model_ever_runs(browser: Any, served: Served) -> None:
+    page, complaints = open_page(browser)
+    begin_review(page, served)
+    name = page.get_attribute(ITEM, "data-problem")
+    for path in (*TABS, "rows?stage=statements", f"rows/{name}", f"attempts/{name}"):
+        page.goto(f"{served.address}/r/run/{path}")
+        page.wait_for_load_state()
+        assert page.evaluate("window.hacked") is None, path
+        assert page.evaluate("document.querySelectorAll('main img, main iframe, main object, main script').length") == (
+            2 if path == "" else 0
+        )
+    assert complaints == []
+    page.context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_tab_is_readable_at_400_pixels(browser: Any, served: Served, scheme: str) -> None:
+    page, complaints = open_page(browser, viewport={"width": 400, "height": 800}, color_scheme=scheme)
+    axe = find_spec("axe_core_python")
+    script = Path(axe.origin).with_name("axe.min.js") if axe is not None and axe.origin is not None else None
+    for tab in TABS:
+        if tab == "review":
+            begin_review(page, served)
+        else:
+            page.goto(f"{served.address}/r/run/{tab}")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 400, tab
+        if script is not None:
+            page.evaluate(script.read_text(encoding="utf-8"))
+            found = page.evaluate("axe.run()")["violations"]
+            serious = [
+                (one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in ("serious", "critical")
+            ]
+            assert serious == [], tab
+    assert complaints == []
+    page.context.close()
