@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import itertools
+import json
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
+from tests.places import ROOT
 from tests.training.engines.embedded.test_run import small
+from tests.training.objectives.soft_step import step
 from tests.training.objectives.test_grpo import gradient, random_minibatch
-from tests.training.optimisation.test_trainer import gradient as gradient_of
-from tests.training.optimisation.test_trainer import recipe, samples
 from training.config import ComputeSettings
-from training.embedded_model import WEIGHTS
 from training.engines.embedded.run import train
 from training.evaluation.metrics import read_metrics
 from training.objectives.base import CreditInputs, ObjectiveInputs
 from training.objectives.registry import objective_of
 from training.objectives.soft import SoftSettings, soft_advantages, soft_credit, soft_decision, soft_loss
 from training.optimisation.distributed import DistributedContext
-from training.optimisation.reference import ReferencePolicy
-from training.optimisation.trainer import StepResult, Trainer
 from training.rewards import Reward
 
 ARMS = 5
@@ -119,29 +121,34 @@ def test_masked_tokens_are_no_part_of_a_log_ratio() -> None:
     assert soft_loss(replace(inputs, reference_logprobs=other), OBJECTIVE)[0] == soft_loss(inputs, OBJECTIVE)[0]
 
 
-def stepped(room: int) -> tuple[StepResult, Tensor]:
-    """The second of two steps, with rollouts of 3 groups dealt over micro-batches of so many tokens."""
-    made = recipe(
-        objective={"kind": "soft"},
-        packing={"micro_batch_tokens": room},
-        optim={"max_grad_norm": 1e9, "warmup_steps": 0, "learning_rate": 1e-4},
-    )
-    ranks = DistributedContext(ComputeSettings())
-    trainer = Trainer(WEIGHTS, made, ranks)
-    trainer.reference = ReferencePolicy(WEIGHTS, made, ranks, trainer.model.config.vocab_size)
-    parts = [replace(one, token_weight=1 / 12, group=place % 3) for place, one in enumerate(samples(12))]
-    trainer.step(parts, made.objective)
-    figures = trainer.step(parts, made.objective)
-    return figures, gradient_of(trainer)
+def require_same(found: dict[str, Any], wanted: dict[str, Any]) -> None:
+    """The same step, up to rounding."""
+    assert found["loss"] == pytest.approx(wanted["loss"], rel=1e-4)
+    assert found["error"] == pytest.approx(wanted["error"], rel=1e-4)
+    torch.testing.assert_close(found["gradient"], wanted["gradient"], rtol=1e-3, atol=1e-5)
 
 
 def test_a_group_may_lie_in_several_micro_batches() -> None:
-    (whole, slope), (cut, other) = stepped(512), stepped(60)
-    assert cut.micro_batches > whole.micro_batches == 1
-    assert cut.loss == pytest.approx(whole.loss, rel=1e-4)
-    assert cut.statistics["soft_error"].value == pytest.approx(whole.statistics["soft_error"].value, rel=1e-4)
-    torch.testing.assert_close(other, slope, rtol=1e-3, atol=1e-5)
-    assert slope.abs().max() > 1e-4
+    whole, cut = (step(DistributedContext(ComputeSettings()), room) for room in (512, 60))
+    assert whole is not None
+    assert cut is not None
+    assert cut["parts"] > whole["parts"] == 1
+    require_same(cut, whole)
+    assert whole["gradient"].abs().max() > 1e-4
+
+
+@pytest.mark.slow
+def test_two_ranks_take_the_step_of_one(tmp_path: Path) -> None:
+    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    command = [sys.executable, *launcher, "-m", "tests.training.objectives.soft_step", str(tmp_path)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-3000:]
+    alone = step(DistributedContext(ComputeSettings()), 60)
+    assert alone is not None
+    both = json.loads((tmp_path / "step.json").read_text())
+    assert both["parts"] >= 2
+    require_same({**both, "gradient": torch.load(tmp_path / "gradient.pt")}, alone)
 
 
 def test_a_recipe_trains_with_it(tmp_path: Path) -> None:
