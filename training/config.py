@@ -77,6 +77,10 @@ class ObjectiveSettings(Settings):
 
     kind: str = Field(description="Which objective.")
 
+    def unsuited(self, _group_size: int, /) -> str | None:
+        """Return why groups of so many rollouts do not suit the objective, and what to change; None where they do."""
+        return None
+
 
 class PackingSettings(Settings):
     """How sequences become micro-batches, and how their log-probabilities are computed."""

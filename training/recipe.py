@@ -184,6 +184,9 @@ class TrainRecipe(Settings):
             raise ValueError(
                 f"curriculum.adapt_eps_high = true needs an objective with `eps_high`; {self.objective.kind} has none"
             )
+        unsuited = self.objective.unsuited(self.collector.group_size)
+        if unsuited is not None:
+            raise ValueError(unsuited)
         return self
 
     @property

@@ -18,7 +18,7 @@ from torch import Tensor
 from training.rewards import Reward
 from training.rollouts.rollout_scheduler import GroupDecision
 
-Normalisation = Literal["minibatch", "group", "none"]
+Normalisation = Literal["minibatch", "group", "mean", "none"]
 Diversity = Literal["reward", "correctness", "none"]
 
 REWARD_TOLERANCE = 1e-9
@@ -28,19 +28,21 @@ TOO_FEW_JUDGED = "too_few_judged"
 ALL_CORRECT = "all_correct"
 NONE_CORRECT = "none_correct"
 SAME_REWARD = "same_reward"
+NO_CREDIT = "no_credit"
+"""Rewards differ, and yet no rollout of the group has an advantage."""
 
 
-def filter_group(rewards: Sequence[Reward], diversity: Diversity) -> GroupDecision:
+def filter_group(rewards: Sequence[Reward], diversity: Diversity, min_judged: int = 2) -> GroupDecision:
     """Return whether a group can be trained on.
 
-    A group is dropped where fewer than two rollouts could be judged (`TOO_FEW_JUDGED`), and where it has no diversity.
-    With ``diversity="reward"`` that means: all total rewards are equal (`ALL_CORRECT`, `NONE_CORRECT`, or `SAME_REWARD`
-    where that says nothing about correctness). With ``diversity="correctness"``: all rollouts are correct or none is,
-    whatever their length and language earn. With ``diversity="none"`` only the first are dropped.
+    A group is dropped where fewer than ``min_judged`` rollouts could be judged (`TOO_FEW_JUDGED`), and where it has
+    no diversity. With ``diversity="reward"`` that means: all total rewards are equal (`ALL_CORRECT`, `NONE_CORRECT`, or
+    `SAME_REWARD` where that says nothing about correctness). With ``diversity="correctness"``: all rollouts are correct
+    or none is, whatever their length and language earn. With ``diversity="none"`` only the first are dropped.
     """
     excluded = tuple(reward.excluded_by for reward in rewards)
     judged = [reward for reward in rewards if not reward.excluded]
-    if len(judged) < 2:
+    if len(judged) < min_judged:
         return GroupDecision(TOO_FEW_JUDGED, excluded)
     if diversity == "none":
         return GroupDecision(None, excluded)
@@ -86,7 +88,9 @@ def advantages(
 ) -> Tensor:
     """Return normalised advantages of a minibatch (paper, section 2.1, "advantage normalization").
 
-    ``minibatch``: (A - mean) / std over the minibatch's sequences; ``group``: A / std of its group; ``none``: A.
+    ``minibatch``: (A - mean) / std over the minibatch's sequences; ``group``: A / std of its group; ``mean``: A / mean
+    reward of its group (MaxRL, arXiv 2602.02710); ``none``: A. With rewards 0 and 1, n rollouts and the mean over them,
+    ``mean`` has as its expected gradient that of -sum over k = 1 ... n-1 of (1 - p)^k / k, which goes to log p.
 
     Args:
         rewards: [sequences] total rewards, no excluded rollout among them.
@@ -106,10 +110,29 @@ def advantages(
         squares = torch.zeros(len(count), dtype=torch.float64, device=centred.device)
         deviation = (squares.index_add_(0, index, centred.square()) / count).sqrt()
         return centred / deviation.clamp(min=std_floor)[index]
+    if normalisation == "mean":
+        return centred / (rewards.to(torch.float64) - centred).clamp(min=std_floor)
     count, first, second = (advantage_moments(centred) if total is None else total).unbind()
     mean = first / count
     deviation = (second / count - mean.square()).clamp(min=0).sqrt()
     return (centred - mean) / deviation.clamp(min=std_floor)
+
+
+def scale_gains(gains: Tensor, groups: Tensor, normalisation: Normalisation, std_floor: float) -> Tensor:
+    """Return [sequences] float64 gains divided by their deviation over the minibatch or their group, or as they are.
+
+    Nothing is subtracted: they have their baseline already, and centring them again is biased.
+    """
+    if normalisation == "minibatch":
+        deviation = gains.std(correction=0)
+        return gains / deviation.clamp(min=std_floor)
+    if normalisation == "group":
+        index, count = _index(groups)
+        sums = torch.zeros(2, len(count), dtype=torch.float64, device=gains.device)
+        mean, square = (sums.index_add_(1, index, torch.stack([gains, gains.square()])) / count).unbind()
+        deviation = (square - mean.square()).clamp(min=0).sqrt()
+        return gains / deviation.clamp(min=std_floor)[index]
+    return gains
 
 
 def _index(groups: Tensor) -> tuple[Tensor, Tensor]:

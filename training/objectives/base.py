@@ -4,6 +4,9 @@
     credit(rewards of a minibatch)  → an advantage and a token weight for each sequence
     loss(one micro-batch)           → a scalar to minimise, and the objective's own statistics
 
+and, where advantages need what the present policy says of whole groups (whose rollouts may lie in several
+micro-batches), `second_pass` just before a step.
+
 An objective is an `Objective` with its settings in one file, and one line in `training.objectives.registry`. The
 trainer, the loop and the batches know no other part of it.
 
@@ -69,6 +72,10 @@ class CreditInputs:
     rewards: Sequence[Reward]
     lengths: Tensor  # [sequences] int64, generated tokens
     groups: Tensor  # [sequences] int64, a number per group
+    answers: Sequence[str | None] = ()
+    """[sequences] the final answer that was judged, None where there is none; empty: not known."""
+    truncated: Sequence[bool] = ()
+    """[sequences] whether it was cut off at the most tokens; empty: not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +135,10 @@ class Objective(Generic[S]):
     credit: Callable[[CreditInputs, S], GroupCredit]
     loss: Callable[[ObjectiveInputs, S], tuple[Tensor, Mapping[str, Statistic]]]
     needs: Callable[[S], ObjectiveNeeds] = needs_nothing
+    second_pass: Callable[[Tensor, Tensor, Tensor, S], Tensor] | None = None
+    """(advantages, log-ratios to the reference under the present policy, groups), [sequences] each → advantages anew.
+
+    Where it is set, and it needs a reference, every step scores its whole minibatch without gradient first."""
 
     @property
     def kind(self) -> str:

@@ -15,7 +15,8 @@ Invariants: those of `training.objectives.base`. A sequence must lie whole withi
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
 
 import torch
 from pydantic import Field
@@ -24,6 +25,7 @@ from torch import Tensor
 from training.objectives.base import Objective, ObjectiveInputs, ObjectiveNeeds, Statistic
 from training.objectives.credit import GroupCreditSettings, decide_group, group_credit
 from training.objectives.importance import Correction, NoCorrection, importance_ratios, needs_old_logprobs
+from training.objectives.presets import GRPO_PRESETS
 from training.objectives.step_statistics import counted, mean_of
 
 
@@ -31,6 +33,18 @@ class GrpoSettings(GroupCreditSettings):
     """GRPO as in the paper's section 2.1; each part is a switch."""
 
     kind: Literal["grpo"] = Field("grpo", description="`grpo_loss`: the paper's objective, and the default.")
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = GRPO_PRESETS
+    preset: Literal["dr_grpo", "dapo", "gspo", "dual_clip", "maxrl"] | None = Field(
+        None,
+        description="Another paper's settings (`training/objectives/presets.py`), for all keys not named here.",
+        exclude_if=lambda preset: preset is None,
+    )
+    ratio_level: Literal["token", "sequence"] = Field(
+        "token",
+        description="`token`: each token's own ratio; `sequence`: for all tokens of a sequence the geometric mean of "
+        "theirs, clipped together (GSPO, arXiv 2507.18071). Not in the paper.",
+        exclude_if=lambda level: level == "token",
+    )
     eps_low: float = Field(0.2, gt=0, lt=1, description="Ratios below 1 - eps_low are clipped. Not in the paper.")
     eps_high: float = Field(
         0.28, gt=0, description="Ratios above 1 + eps_high are clipped. 0.26 to 0.28 in the paper, 0.3 after an SFT."
@@ -78,7 +92,10 @@ def grpo_loss(inputs: ObjectiveInputs, settings: GrpoSettings) -> tuple[Tensor, 
     """
     counts = counted(inputs)
     importance = importance_ratios(inputs, counts, settings.correction)
-    ratio = importance.log_ratio.clamp(max=settings.max_log_ratio).exp()
+    log_ratio = importance.log_ratio
+    if settings.ratio_level == "sequence":
+        log_ratio = _sequence_means(log_ratio, counts, inputs)
+    ratio = log_ratio.clamp(max=settings.max_log_ratio).exp()
     advantage = inputs.advantages.to(ratio.dtype)[inputs.sequence_index]
     weight = torch.where(counts, inputs.token_weights.to(ratio.dtype)[inputs.sequence_index], 0.0)
     low, high = 1 - settings.eps_low, 1 + settings.eps_high
@@ -92,7 +109,7 @@ def grpo_loss(inputs: ObjectiveInputs, settings: GrpoSettings) -> tuple[Tensor, 
         loss = loss + settings.kl_coef * _kl(inputs, counts, weight, settings)
     clipped = {
         **importance.statistics,
-        "ratio_clamped": mean_of(importance.log_ratio > settings.max_log_ratio, counts),
+        "ratio_clamped": mean_of(log_ratio > settings.max_log_ratio, counts),
         "clip_low": mean_of((advantage < 0) & (ratio < low), counts),
         "clip_high": mean_of((advantage > 0) & (ratio > high), counts),
     }
@@ -128,6 +145,12 @@ def _kl(inputs: ObjectiveInputs, counts: Tensor, weight: Tensor, settings: GrpoS
     to_go = _to_go(excess.detach(), inputs)
     logprobs = torch.where(counts, inputs.logprobs, 0.0)
     return (weight * importance[inputs.sequence_index] * to_go * logprobs).sum()
+
+
+def _sequence_means(values: Tensor, counts: Tensor, inputs: ObjectiveInputs) -> Tensor:
+    """Return [tokens] the mean of their sequence's counted values."""
+    means = _per_sequence(values, inputs) / _per_sequence(counts.to(values.dtype), inputs).clamp(min=1)
+    return means[inputs.sequence_index]
 
 
 def _per_sequence(values: Tensor, inputs: ObjectiveInputs) -> Tensor:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from training.config import ObjectiveSettings
+from training.objectives.aipo import AIPO
 from training.objectives.base import AnyObjective
 from training.objectives.grpo import GRPO
+from training.objectives.soft import SOFT
 
 OBJECTIVES: dict[str, AnyObjective] = {
     objective.kind: objective
     for objective in (
+        AIPO,
         GRPO,  # one line per objective
+        SOFT,
     )
 }
 

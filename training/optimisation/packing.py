@@ -42,7 +42,8 @@ class TrainingSample:
     ``token_weight`` (`training.objectives.base.GroupCredit`) are those of the whole minibatch. ``mask`` is False for
     response tokens that are not trained on; None trains on all. ``old_logprobs`` are the trainer's own with its weights
     at the start of the batch, where an objective needs them and they are no more its present ones. ``on_policy`` says
-    whether all tokens were drawn with the trainer's present weights, None where that is not known.
+    whether all tokens were drawn with the trainer's present weights, None where that is not known. ``group`` is the
+    number of its group.
 
     Raises:
         PackingError: the parts do not fit together, or no token can be drawn with a log-probability that counts.
@@ -58,6 +59,7 @@ class TrainingSample:
     mask: Sequence[bool] | None = None
     old_logprobs: Sequence[float] | None = None
     on_policy: bool | None = None
+    group: int = 0
 
     def __post_init__(self) -> None:
         if not self.prompt_ids or not self.response_ids:

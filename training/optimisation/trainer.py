@@ -22,6 +22,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.distributed.fsdp import FSDPModule
 
 from curation.records import GoldilocksError
 from training.config import ObjectiveSettings
@@ -122,6 +123,7 @@ class Trainer:
             "weights": self._weights,
             "save": self._save,
             "load": self._load,
+            "log_ratios": self._log_ratios,
             **self.scorer.tasks,
         }
 
@@ -138,6 +140,7 @@ class Trainer:
         """
         begun = time.perf_counter()
         packing = self.packing
+        samples = self._with_second_pass(samples, settings)
         lengths = [sample.length for sample in samples]
         bins = plan_micro_batches(samples, packing)
         shares = collate_shares(samples, bins, self.ranks.world_size, packing)
@@ -163,6 +166,23 @@ class Trainer:
         """Return the samples with the log-probabilities of their tokens under the present weights."""
         scored = self.scorer.logprobs(samples)
         return [replace(sample, old_logprobs=values.tolist()) for sample, values in zip(samples, scored, strict=True)]
+
+    def _with_second_pass(
+        self, samples: Sequence[TrainingSample], settings: ObjectiveSettings
+    ) -> Sequence[TrainingSample]:
+        """Return the samples with advantages of the objective's second pass; as they are where it has none."""
+        second_pass = objective_of(settings).second_pass
+        if second_pass is None:
+            return samples
+        shares = collate_shares(samples, plan_micro_batches(samples, self.packing), self.ranks.world_size, self.packing)
+        sums: dict[int, float] = self.ranks.run_on_all_ranks("log_ratios", self._work, shares, None)
+        advantages = second_pass(
+            torch.tensor([sample.advantage for sample in samples], dtype=torch.float64),
+            torch.tensor([sums[index] for index in range(len(samples))], dtype=torch.float64),
+            torch.tensor([sample.group for sample in samples]),
+            settings,
+        )
+        return [replace(one, advantage=value) for one, value in zip(samples, advantages.tolist(), strict=True)]
 
     def full_state_dict(self) -> dict[str, Tensor]:
         """Return the full state dict under the names of the checkpoint on disk, in the computing type.
@@ -220,6 +240,22 @@ class Trainer:
         self.optimiser.step()
         self.steps_taken += 1
         return total, float(norm), measured
+
+    @torch.no_grad()
+    def _log_ratios(self, parts: list[MicroBatch], _: None) -> dict[int, float]:
+        """Return, on rank 0, each sample's log-ratio to the reference over its counted tokens, of all ranks."""
+        if self.reference is None:
+            raise ValueError("the objective's second pass needs a reference policy, and the trainer has none")
+        sums: dict[int, float] = {}
+        for part in (part.to(self.ranks.device) for part in parts):
+            logprobs: Tensor = self.policy(part).logprobs
+            excess = torch.where(part.mask, logprobs - self.reference.logprobs(part), 0.0).double()
+            zeros = torch.zeros(len(part.advantages), dtype=torch.float64, device=excess.device)
+            own = zeros.index_add(0, part.sequence_index, excess).tolist()
+            sums |= dict(zip(part.sample_indices, own, strict=True))
+        if isinstance(self.policy, FSDPModule):  # it keeps what it gathered for a backward pass, which never comes
+            self.policy.reshard()
+        return {index: value for share in self.ranks.gather(sums) for index, value in share.items()}
 
     def _scored(self, part: MicroBatch, settings: ObjectiveSettings) -> tuple[Tensor, dict[str, Statistic]]:
         """Return the micro-batch's loss, with gradient, and all of its statistics."""

@@ -40,6 +40,8 @@ def build_samples(
             [rollout.tokens if mask is None else sum(mask) for rollout, mask in zip(rollouts, masks, strict=True)]
         ),
         torch.tensor([number for number, _ in numbered]),
+        [rollout.answer for rollout in rollouts],
+        [rollout.completion.finish == "length" for rollout in rollouts],
     )
     credit = objective_of(settings).credit(credit_inputs, settings)
     completions = [rollout.completion for rollout in rollouts]
@@ -53,8 +55,11 @@ def build_samples(
             weight,
             mask,
             on_policy=set(completion.versions) == {version},
+            group=number,
         )
-        for completion, advantage, weight, mask in zip(completions, advantages, weights, masks, strict=True)
+        for (number, _), completion, advantage, weight, mask in zip(
+            numbered, completions, advantages, weights, masks, strict=True
+        )
     ]
 
 

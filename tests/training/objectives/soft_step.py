@@ -1,0 +1,59 @@
+"""Two optimiser steps of the soft objective, each after its first pass; on as many ranks as torchrun starts.
+
+torchrun --nproc-per-node N -m tests.training.objectives.soft_step OUT
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from tests.training.optimisation.test_trainer import gradient, recipe, samples
+from training.embedded_model import WEIGHTS
+from training.optimisation.distributed import DistributedContext, end_process
+from training.optimisation.reference import ReferencePolicy
+from training.optimisation.trainer import Trainer
+
+
+def step(ranks: DistributedContext, room: int) -> dict[str, Any] | None:
+    """Loss, statistics and gradient of the second of two steps on 3 groups, in micro-batches of so many tokens; None
+    on ranks that follow.
+    """
+    made = recipe(
+        objective={"kind": "soft"},
+        packing={"micro_batch_tokens": room},
+        optim={"max_grad_norm": 1e9, "warmup_steps": 0, "learning_rate": 1e-4},
+    )
+    trainer = Trainer(WEIGHTS, made, ranks)
+    trainer.reference = ReferencePolicy(WEIGHTS, made, ranks, trainer.model.config.vocab_size)
+    trainer._work["gradient"] = lambda *_: gradient(trainer)
+    if not ranks.is_rank_zero:
+        trainer.follow()
+        return None
+    parts = [replace(one, token_weight=1 / 12, group=place % 3) for place, one in enumerate(samples(12))]
+    trainer.step(parts, made.objective)
+    figures = trainer.step(parts, made.objective)
+    slope = ranks.run_on_all_ranks("gradient", trainer._work, None, None)
+    error = figures.statistics["soft_error"].value
+    return {"loss": figures.loss, "error": error, "parts": figures.micro_batches, "gradient": slope}
+
+
+def main() -> None:
+    """What torchrun starts in every process."""
+    ranks = DistributedContext(recipe().compute)
+    found = step(ranks, 60)
+    ranks.close()
+    if found is not None:
+        out = Path(sys.argv[1])
+        torch.save(found.pop("gradient"), out / "gradient.pt")
+        (out / "step.json").write_text(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()
+    end_process(0)

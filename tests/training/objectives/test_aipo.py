@@ -1,0 +1,121 @@
+"""AIPO: by hand, against the on-policy gradient by enumeration, and where GRPO's clip gives nothing."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from functools import reduce
+from typing import Any
+
+import pytest
+import torch
+from pydantic import ValidationError
+from torch import Tensor
+
+from tests.training.objectives.test_grpo import (
+    REWARDS,
+    cut,
+    enumerated,
+    finite_differences,
+    gradient,
+    inputs_of,
+    logprobs_of,
+    random_minibatch,
+    table,
+    values,
+)
+from tests.training.optimisation.test_trainer import recipe
+from training.objectives.advantages import centre_rewards
+from training.objectives.aipo import AipoSettings, aipo_loss
+from training.objectives.base import ObjectiveInputs
+from training.objectives.grpo import GrpoSettings, grpo_loss
+from training.objectives.step_statistics import added
+
+
+def settings(**changes: Any) -> AipoSettings:
+    return AipoSettings(**changes)
+
+
+def slope(inputs: ObjectiveInputs, objective: AipoSettings | GrpoSettings) -> Tensor:
+    loss, _ = aipo_loss(inputs, objective) if isinstance(objective, AipoSettings) else grpo_loss(inputs, objective)
+    return torch.autograd.grad(loss, inputs.logprobs)[0]
+
+
+def test_a_token_beyond_the_cap_keeps_its_gradient() -> None:
+    """Ratio 2.97, cap 2: A · 2 for AIPO, and 0 for GRPO."""
+    inputs = inputs_of([math.log(2.97)], [0.0], advantage=1.5, weight=0.5)
+    assert slope(inputs, settings(ratio_cap=2.0)).item() == pytest.approx(-0.5 * 1.5 * 2)
+    assert slope(inputs, GrpoSettings()).item() == 0
+    assert slope(inputs, settings()).item() == pytest.approx(-0.5 * 1.5 * 2.97)
+    _, own = aipo_loss(inputs, settings(ratio_cap=2.0))
+    assert values(own) == pytest.approx({"weight_capped": 1.0, "weight_mean": 2.0, "weight_square_mean": 4.0})
+
+
+def test_without_a_cap_the_expectation_is_the_on_policy_gradient() -> None:
+    """One token of five, drawn by another policy."""
+    chance = torch.Generator().manual_seed(2)
+    at, behaviour, rewards = (torch.randn(5, generator=chance, dtype=torch.float64) for _ in range(3))
+
+    def expected(logits: Tensor) -> Tensor:
+        mu = behaviour.log_softmax(-1)
+        inputs = ObjectiveInputs(logits.log_softmax(-1), mu, torch.arange(5), rewards, mu.exp())
+        return aipo_loss(inputs, settings(ratio_cap=1e12))[0]
+
+    wanted = finite_differences(lambda logits: -(logits.softmax(-1) * rewards).sum(), at)
+    torch.testing.assert_close(gradient(expected, at), wanted, atol=1e-8, rtol=1e-6)
+
+
+def test_on_policy_sequences_have_the_policy_gradient() -> None:
+    at = table(0)
+    found = gradient(lambda logits: aipo_loss(enumerated(logits, at, REWARDS), settings())[0], at)
+    wanted = finite_differences(lambda logits: -(logprobs_of(logits).sum(-1).exp() * REWARDS).sum(), at)
+    torch.testing.assert_close(found, wanted, atol=1e-8, rtol=1e-6)
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_a_mean_that_holds_the_sample_scales_the_gradient_by_n_minus_1_over_n(n: int) -> None:
+    logits = torch.tensor([0.2, -0.5, 0.4, 1.0, -0.3], dtype=torch.float64)
+    rewards = torch.tensor([0.0, 1.0, 0.1, 0.0, 1.1], dtype=torch.float64)
+    logp, total = logits.log_softmax(-1), torch.zeros(5, dtype=torch.float64)
+    for arms in itertools.product(range(5), repeat=n):
+        drawn = torch.tensor(arms)
+        gains = centre_rewards(rewards[drawn], torch.zeros(n, dtype=torch.int64))
+
+        def loss(at: Tensor, drawn: Tensor = drawn, gains: Tensor = gains) -> Tensor:
+            weights = torch.full((n,), 1 / n, dtype=torch.float64)
+            inputs = ObjectiveInputs(at.log_softmax(-1)[drawn], logp[drawn], torch.arange(n), gains, weights)
+            return aipo_loss(inputs, settings())[0]
+
+        total += logp[drawn].sum().exp() * gradient(loss, logits)
+    wanted = gradient(lambda at: -(at.softmax(-1) * rewards).sum(), logits)
+    torch.testing.assert_close(total, wanted * (n - 1) / n)
+
+
+def test_micro_batches_add_up_to_the_whole() -> None:
+    inputs = random_minibatch(3, 8)
+    whole, own = aipo_loss(inputs, settings())
+    parts = [cut(inputs, part) for part in ([5, 0, 3], [1, 7], [2, 6, 4])]
+    results = [aipo_loss(part, settings()) for part in parts]
+    torch.testing.assert_close(sum(loss for loss, _ in results), whole)
+    assert values(reduce(added, [one for _, one in results])) == pytest.approx(values(own))
+
+
+def test_tokens_that_do_not_count_do_nothing_whatever_they_hold() -> None:
+    inputs = inputs_of([-1.0, -math.inf], [-1.5, -math.inf], advantage=1.0)
+    masked = ObjectiveInputs(
+        inputs.logprobs,
+        inputs.generator_logprobs,
+        inputs.sequence_index,
+        inputs.advantages,
+        inputs.token_weights,
+        torch.tensor([True, False]),
+    )
+    assert slope(masked, settings()).tolist() == pytest.approx([-math.exp(0.5), 0.0])
+
+
+def test_a_recipe_chooses_it_and_refuses_what_it_does_not_know() -> None:
+    made = recipe(objective={"kind": "aipo", "ratio_cap": 3.0, "credit": "majority", "k": 2})
+    assert made.objective == settings(ratio_cap=3.0, credit="majority", k=2)
+    assert made.objective.model_dump()["advantage_normalisation"] == "none"
+    with pytest.raises(ValidationError, match="eps_high"):
+        recipe(objective={"kind": "aipo", "eps_high": 0.3})

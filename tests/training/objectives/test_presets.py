@@ -1,0 +1,138 @@
+"""Other papers' objectives as settings: each by hand or by enumeration."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from pydantic import ValidationError
+from torch import Tensor
+
+from tests.training.objectives.test_grpo import cut, gradient, inputs_of, random_minibatch
+from tests.training.optimisation.test_trainer import recipe
+from training.objectives.advantages import advantages
+from training.objectives.aipo import AipoSettings, aipo_loss
+from training.objectives.base import CreditInputs, GroupCredit, ObjectiveInputs
+from training.objectives.credit import GroupCreditSettings, group_credit
+from training.objectives.grpo import GrpoSettings, grpo_loss
+from training.rewards import Reward
+
+RIGHT, WRONG = Reward(correctness=1.0, correct=True), Reward()
+REWARDS = [RIGHT, WRONG, WRONG, WRONG, RIGHT, WRONG]
+LENGTHS, GROUPS = torch.tensor([2, 4, 4, 10, 5, 5]), torch.tensor([0, 0, 0, 0, 1, 1])
+CENTRED = [0.75, -0.25, -0.25, -0.25, 0.5, -0.5]
+DEVIATIONS = [math.sqrt(3) / 4] * 4 + [0.5] * 2
+
+
+def credited(settings: GroupCreditSettings, **changes: Any) -> GroupCredit:
+    return group_credit(replace(CreditInputs(REWARDS, LENGTHS, GROUPS), **changes), settings)
+
+
+def slope(loss: Tensor, inputs: ObjectiveInputs) -> list[float]:
+    found: list[float] = torch.autograd.grad(loss, inputs.logprobs)[0].tolist()
+    return found
+
+
+def test_dr_grpo_divides_by_one_constant_and_no_deviation() -> None:
+    made = GrpoSettings(preset="dr_grpo", constant_tokens=100)
+    credit = credited(made)
+    assert credit.advantages.tolist() == pytest.approx(CENTRED)
+    assert credit.token_weights.tolist() == pytest.approx([1 / 600] * 6)
+    assert (made.eps_low, made.eps_high) == (0.2, 0.2)
+    with pytest.raises(ValidationError, match="needs constant_tokens"):
+        GrpoSettings(preset="dr_grpo")
+    with pytest.raises(ValidationError, match="others have none"):
+        GrpoSettings(constant_tokens=100)
+
+
+def test_dapo_counts_tokens_divides_by_the_groups_deviation_and_masks_what_was_cut_off() -> None:
+    made = GrpoSettings(preset="dapo")
+    credit = credited(made, truncated=[False, False, False, True, False, False])
+    wanted = [gain / deviation for gain, deviation in zip(CENTRED, DEVIATIONS, strict=True)]
+    assert credit.advantages.tolist() == pytest.approx(wanted)  # the one cut off counts in its group's mean
+    assert credit.token_weights.tolist() == pytest.approx([1 / 20] * 3 + [0.0] + [1 / 20] * 2)
+    assert (made.eps_low, made.eps_high, made.group_filter) == (0.2, 0.28, "correctness")
+    nothing = credited(made, truncated=[True] * 6)
+    assert nothing.token_weights.tolist() == [0.0] * 6
+
+
+def test_gspo_clips_a_sequence_by_its_mean_log_ratio() -> None:
+    """Mean log-ratio 1e-4 (not clipped), 1e-3 with A > 0 (clipped at 1 + 4e-4); the gradient is s A / tokens."""
+    made = GrpoSettings(preset="gspo")
+    for mean, clipped in ((1e-4, False), (1e-3, True)):
+        inputs = inputs_of([0.1 + mean, mean - 0.1], [0.0, 0.0], advantage=2.0, weight=0.25)
+        loss, _ = grpo_loss(inputs, made)
+        assert loss.item() == pytest.approx(-0.25 * 2 * 2 * (1.0004 if clipped else math.exp(mean)))
+        assert slope(loss, inputs) == pytest.approx([0.0 if clipped else -0.25 * 2 * math.exp(mean)] * 2)
+    credit = credited(made)
+    assert (credit.token_weights * LENGTHS).tolist() == pytest.approx([1 / 6] * 6)
+    assert credit.advantages[4:].tolist() == pytest.approx([1.0, -1.0])
+
+
+def test_sequence_ratios_of_micro_batches_add_up_and_leave_out_what_does_not_count() -> None:
+    inputs, made = random_minibatch(4, 7), GrpoSettings(ratio_level="sequence")
+    parts = [cut(inputs, part) for part in ([6, 0], [3, 1, 2], [5, 4])]
+    losses = [grpo_loss(part, made)[0] for part in parts]
+    torch.testing.assert_close(torch.stack(losses).sum(), grpo_loss(inputs, made)[0])
+    masked = replace(inputs_of([0.3, 9.0], [0.0, 0.0], 1.0), mask=torch.tensor([True, False]))
+    assert grpo_loss(masked, GrpoSettings(ratio_level="sequence", eps_high=9.0))[0].item() == pytest.approx(
+        -math.exp(0.3)
+    )
+
+
+@pytest.mark.parametrize(("ratio", "gain"), [(2.9, -2.9), (3.1, -3.0)])
+def test_dual_clip_bounds_what_a_bad_token_costs_at_3(ratio: float, gain: float) -> None:
+    inputs = inputs_of([math.log(ratio)], [0.0], advantage=-1.0)
+    loss, _ = grpo_loss(inputs, GrpoSettings(preset="dual_clip"))
+    assert loss.item() == pytest.approx(-gain)
+    assert slope(loss, inputs) == pytest.approx([2.9 if ratio < 3 else 0.0])
+
+
+def test_cispo_keeps_the_gradient_of_a_token_that_grpo_clips() -> None:
+    made = AipoSettings(preset="cispo", ratio_cap=3.0)
+    inputs = inputs_of([math.log(4.0), math.log(0.1)], [0.0, 0.0], advantage=2.0, weight=0.5)
+    assert slope(aipo_loss(inputs, made)[0], inputs) == pytest.approx([-0.5 * 2 * 3, -0.5 * 2 * 0.1])
+    credit = credited(made)
+    assert credit.advantages[4:].tolist() == pytest.approx([1.0, -1.0])
+    assert credit.token_weights.tolist() == pytest.approx([1 / 40] * 4 + [1 / 20] * 2)
+
+
+def test_maxrl_divides_by_the_groups_mean_reward() -> None:
+    found = credited(GrpoSettings(preset="maxrl")).advantages
+    assert found.tolist() == pytest.approx([3.0, -1.0, -1.0, -1.0, 1.0, -1.0])
+    unsolved = advantages(torch.zeros(3), torch.tensor([1, 1, 1]), normalisation="mean")
+    assert unsolved.tolist() == [0.0] * 3
+
+
+@pytest.mark.parametrize("n", [2, 4])
+def test_maxrl_has_the_gradient_of_the_truncated_log_likelihood(n: int) -> None:
+    """Enumerated over all groups of n: of -sum over k = 1 ... n-1 of (1 - p)^k / k (arXiv 2602.02710)."""
+    logits, right = torch.tensor([0.4, -0.9, 0.1, -1.2], dtype=torch.float64), torch.tensor([0, 1, 0, 1])
+    logp, total = logits.log_softmax(-1), torch.zeros(4, dtype=torch.float64)
+    scores = torch.eye(4, dtype=torch.float64) - logp.exp()
+    for arms in itertools.product(range(4), repeat=n):
+        drawn = torch.tensor(arms)
+        gains = advantages(right[drawn], torch.zeros(n, dtype=torch.int64), normalisation="mean")
+        total += logp[drawn].sum().exp() * (gains[:, None] * scores[drawn]).mean(0)
+
+    def likelihood(at: Tensor) -> Tensor:
+        missed = 1 - (at.softmax(-1) * right).sum()
+        return torch.stack([-(missed**k) / k for k in range(1, n)]).sum()
+
+    torch.testing.assert_close(total, gradient(likelihood, logits))
+
+
+def test_a_recipes_own_keys_stand_before_the_presets_and_the_table_is_read_again() -> None:
+    made = recipe(objective={"preset": "dapo", "eps_high": 0.3}).objective
+    assert made.model_dump().items() >= {"preset": "dapo", "eps_high": 0.3, "loss_aggregation": "batch"}.items()
+    assert GrpoSettings.model_validate(made.model_dump()) == made
+    new = {"preset", "ratio_level", "mask_truncated", "constant_tokens"}
+    assert not new & GrpoSettings().model_dump().keys()  # recipes of before are held as before
+    with pytest.raises(ValidationError, match="preset"):
+        recipe(objective={"preset": "cispo"})
+    with pytest.raises(ValidationError, match="mean has no meaning with credit = pass_at_k"):
+        recipe(objective={"preset": "maxrl", "credit": "pass_at_k", "k": 2})

@@ -1,0 +1,162 @@
+"""The soft objective: its fixed point, its sample form by enumeration, and its first pass in the trainer."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from tests.places import ROOT
+from tests.training.engines.embedded.test_run import small
+from tests.training.objectives.soft_step import step
+from tests.training.objectives.test_grpo import gradient, random_minibatch
+from training.config import ComputeSettings
+from training.engines.embedded.run import train
+from training.evaluation.metrics import read_metrics
+from training.objectives.base import CreditInputs, ObjectiveInputs
+from training.objectives.registry import objective_of
+from training.objectives.soft import SoftSettings, soft_advantages, soft_credit, soft_decision, soft_loss
+from training.optimisation.distributed import DistributedContext
+from training.rewards import Reward
+
+ARMS = 5
+REFERENCE = torch.tensor([0.5, -0.3, 0.9, -1.0, 0.1], dtype=torch.float64).log_softmax(-1)
+BEHAVIOUR = torch.tensor([-0.5, 0.4, 0.0, 0.6, -0.2], dtype=torch.float64).log_softmax(-1)
+REWARDS = torch.tensor([0.0, 1.0, 0.1, 1.1, 0.25], dtype=torch.float64)
+ONE_GROUP = torch.zeros(ARMS, dtype=torch.int64)
+OBJECTIVE = SoftSettings(tau=0.5)
+
+
+def inputs_of(logits: Tensor, drawn: Tensor, advantages: Tensor, weights: Tensor) -> ObjectiveInputs:
+    """One token a sequence; nothing may depend on the generator's probabilities."""
+    logprobs = logits.log_softmax(-1)[drawn]
+    nothing = torch.full_like(logprobs, -3.0).detach()
+    places = torch.arange(len(drawn))
+    return ObjectiveInputs(logprobs, nothing, places, advantages, weights, reference_logprobs=REFERENCE[drawn])
+
+
+def surprises(logits: Tensor) -> Tensor:
+    """[arms] r - tau l."""
+    return REWARDS - OBJECTIVE.tau * (logits.log_softmax(-1) - REFERENCE)
+
+
+def half_variance(logits: Tensor, chances: Tensor) -> Tensor:
+    rest = surprises(logits)
+    return 0.5 * (chances * (rest - (chances * rest).sum()).square()).sum()
+
+
+def test_over_all_triples_the_expected_gradient_is_two_thirds_of_the_variances() -> None:
+    logits, total = torch.tensor([0.2, -0.5, 0.4, 1.0, -0.3], dtype=torch.float64), torch.zeros(ARMS).double()
+    third = torch.full((3,), 1 / 3, dtype=torch.float64)
+    for arms in itertools.product(range(ARMS), repeat=3):
+        drawn = torch.tensor(arms)
+        ratios = (logits.log_softmax(-1) - REFERENCE)[drawn]
+        gains = soft_advantages(REWARDS[drawn], ratios, torch.zeros(3, dtype=torch.int64), OBJECTIVE)
+
+        def loss(at: Tensor, drawn: Tensor = drawn, gains: Tensor = gains) -> Tensor:
+            return soft_loss(inputs_of(at, drawn, gains, third), OBJECTIVE)[0]
+
+        total += BEHAVIOUR[drawn].sum().exp() * gradient(loss, logits)
+    wanted = gradient(lambda at: half_variance(at, BEHAVIOUR.exp()), logits)
+    torch.testing.assert_close(total, wanted * 2 / 3)
+
+
+@pytest.mark.parametrize("behaviour", [REFERENCE, BEHAVIOUR])
+def test_whoever_draws_descent_ends_at_the_reference_times_exp_of_reward_over_tau(behaviour: Tensor) -> None:
+    chances, at = behaviour.exp(), REFERENCE.clone()
+    everything = torch.arange(ARMS)
+    for _ in range(1500):
+        value = (chances * surprises(at)).sum()
+
+        def loss(logits: Tensor, value: Tensor = value) -> Tensor:
+            return soft_loss(inputs_of(logits, everything, REWARDS - value, chances), OBJECTIVE)[0]
+
+        at = at - 10 * gradient(loss, at)
+    best = (REFERENCE + REWARDS / OBJECTIVE.tau).softmax(-1)
+    assert 0.5 * (at.softmax(-1) - best).abs().sum() < 1e-8
+    value = OBJECTIVE.tau * (REFERENCE + REWARDS / OBJECTIVE.tau).logsumexp(-1)
+    torch.testing.assert_close(surprises(at), value.expand(ARMS))  # V* = tau log E_ref e^(r / tau), for every arm
+
+
+def test_by_hand() -> None:
+    """Two tokens, l = 0.5 and -1; r = 1 and 0.1, V = (0.75 + 0.6) / 2 with tau 0.5."""
+    gains = soft_advantages(torch.tensor([1.0, 0.1]), torch.tensor([0.5, -1.0]), ONE_GROUP[:2], OBJECTIVE)
+    assert gains.tolist() == pytest.approx([0.325, -0.575])
+    numbers = torch.tensor([-1.0, -2.0], dtype=torch.float64)
+    inputs = ObjectiveInputs(
+        numbers, numbers, ONE_GROUP[:2] + torch.arange(2), gains, torch.tensor([0.5, 0.5]).double(),
+        reference_logprobs=torch.tensor([-1.5, -1.0], dtype=torch.float64),
+    )  # fmt: skip
+    loss, own = soft_loss(inputs, OBJECTIVE)
+    assert loss.item() == pytest.approx(0.5 * 0.5 * (0.075**2 + 0.075**2))
+    assert (own["soft_error"].total / own["soft_error"].count).item() == pytest.approx(0.075)
+    with pytest.raises(ValueError, match="reference"):
+        soft_loss(replace(inputs, reference_logprobs=None), OBJECTIVE)
+
+
+def test_credit_is_the_reward_and_groups_of_one_reward_teach() -> None:
+    right, broken = Reward(correctness=1.0, correct=True), Reward(excluded_by="broken")
+    credit = soft_credit(CreditInputs([right, Reward()], torch.tensor([7, 0]), ONE_GROUP[:2]), OBJECTIVE)
+    assert (credit.advantages.tolist(), credit.token_weights.tolist()) == ([1.0, 0.0], [1.0, 0.0])
+    assert soft_decision([right, right], OBJECTIVE).drop_reason is None
+    assert soft_decision([right, broken], OBJECTIVE).drop_reason == "too_few_judged"
+
+
+def test_masked_tokens_are_no_part_of_a_log_ratio() -> None:
+    inputs = random_minibatch(2, 5)
+    assert inputs.mask is not None
+    assert inputs.reference_logprobs is not None
+    (slope,) = torch.autograd.grad(soft_loss(inputs, OBJECTIVE)[0], inputs.logprobs)
+    assert slope[~inputs.mask].abs().max() == 0
+    other = torch.where(inputs.mask, inputs.reference_logprobs, 50.0)
+    assert soft_loss(replace(inputs, reference_logprobs=other), OBJECTIVE)[0] == soft_loss(inputs, OBJECTIVE)[0]
+
+
+def require_same(found: dict[str, Any], wanted: dict[str, Any]) -> None:
+    """The same step, up to rounding."""
+    assert found["loss"] == pytest.approx(wanted["loss"], rel=1e-4)
+    assert found["error"] == pytest.approx(wanted["error"], rel=1e-4)
+    torch.testing.assert_close(found["gradient"], wanted["gradient"], rtol=1e-3, atol=1e-5)
+
+
+def test_a_group_may_lie_in_several_micro_batches() -> None:
+    whole, cut = (step(DistributedContext(ComputeSettings()), room) for room in (512, 60))
+    assert whole is not None
+    assert cut is not None
+    assert cut["parts"] > whole["parts"] == 1
+    require_same(cut, whole)
+    assert whole["gradient"].abs().max() > 1e-4
+
+
+@pytest.mark.slow
+def test_two_ranks_take_the_step_of_one(tmp_path: Path) -> None:
+    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    command = [sys.executable, *launcher, "-m", "tests.training.objectives.soft_step", str(tmp_path)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-3000:]
+    alone = step(DistributedContext(ComputeSettings()), 60)
+    assert alone is not None
+    both = json.loads((tmp_path / "step.json").read_text())
+    assert both["parts"] >= 2
+    require_same({**both, "gradient": torch.load(tmp_path / "gradient.pt")}, alone)
+
+
+def test_a_recipe_trains_with_it(tmp_path: Path) -> None:
+    sizes = {"max_staleness": 0, "group_size": 4, "n_async": 16, "n_batch": 16}
+    made = small(objective={"kind": "soft", "tau": 0.2}, steps=2, collector=sizes, evaluation={"data": None})
+    assert objective_of(made.objective).kind == "soft"
+    train(made, Path(), tmp_path / "run")
+    rows = read_metrics(tmp_path / "run")
+    assert len(rows) == 2
+    assert all(row["policy/soft_error"] > 0 for row in rows)
+    assert rows[0]["policy/kl_reference"] == pytest.approx(0, abs=1e-9)
