@@ -95,6 +95,13 @@ def test_an_audit_draws_once_and_tells_the_share_of_wrong_labels(posterior_run: 
     assert "--audit 0: draw at least one row" in refusal("review", copy.folder, "--audit", "0")
 
 
+def test_a_verdict_that_no_run_has_applied_yet_stands_in_no_audits_way(tiny_copy: Tiny) -> None:
+    name = tiny_copy.table("disputed")["id"][0]
+    assert goldilocks("review", tiny_copy.folder, "--accept", name, "--answer", "90").status == 0
+    said = goldilocks("review", tiny_copy.folder, "--audit", "2")
+    assert (said.status, said.err) == (0, "")
+
+
 def test_a_run_by_votes_can_be_audited_too(tiny_copy: Tiny) -> None:
     said = goldilocks("review", tiny_copy.folder, "--audit", "2")
     assert (said.status, said.err) == (0, "")
