@@ -32,6 +32,7 @@ NOT_IN_THE_MATH_LINE = {
     DropReason.BAD_ROW,  # set aside only where a source asks for it
     DropReason.WRONG_LANGUAGE,
     DropReason.VERIFIER_FAILED,
+    DropReason.SAMPLING_FAILED,  # a server's refusal
     DropReason.OVER_QUOTA,
     DropReason.REJECTED,  # a person's word
     DropReason.FAULTY_PREMISES,  # a model's word, off by default
