@@ -67,11 +67,16 @@ class AskingProcesses:
         return sum(process.hedged for process in self.processes)
 
     async def __aenter__(self) -> Self:
+        has_entered = False
         try:
-            await asyncio.gather(*(process.start() for process in self.processes))
-        except PolicyError:
-            await self.__aexit__(None, None, None)
-            raise
+            started = await asyncio.gather(*(process.start() for process in self.processes), return_exceptions=True)
+            for failure in started:
+                if failure is not None:
+                    raise failure
+            has_entered = True
+        finally:
+            if not has_entered:
+                await self.__aexit__(None, None, None)
         return self
 
     async def __aexit__(

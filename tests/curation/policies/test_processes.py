@@ -75,8 +75,12 @@ def test_what_ends_a_run_ends_it_from_a_process_too(tmp_path: Path) -> None:
     server = StandIn(tmp_path / "journal.jsonl", model="another")
 
     async def work() -> None:
-        async with AskingProcesses(settings(server), Path(), None, 2):
-            raise AssertionError
+        policy = AskingProcesses(settings(server), Path(), None, 2)
+        try:
+            async with policy:
+                raise AssertionError
+        finally:
+            assert all(process.process is None for process in policy.processes)
 
     try:
         with pytest.raises(PolicyError, match="holds no model 'm', but another"):
