@@ -197,12 +197,13 @@ class EndpointPolicy(ServerSettings, LivePolicy):
         exclude_if=lambda samples: samples == 1,
     )
     hedge: float = Field(
-        3.0,
+        0.0,
         ge=0,
-        description="A request that takes so many times the 95th percentile of the last answers is asked of another "
-        "server too, if one has room; the first answer counts. At most 5 % of the requests are; with one server none "
-        "is. 0 switches it off. Not in the paper.",
-        exclude_if=lambda hedge: hedge == 3.0,
+        description="A request that takes so many times the 95th percentile of the last answers, as in 3, is asked of "
+        "another server too, if one has room; the first answer counts. At most 5 % of the requests are. Off (0) unless "
+        "asked for: where servers do not repeat a seed to the bit, the first answer is the shorter one, and pass rates "
+        "lean to short answers. Not in the paper.",
+        exclude_if=lambda hedge: hedge == 0,
     )
     price_in: float | None = Field(None, ge=0, description="Price of a million prompt tokens, for the cost plan.")
     price_out: float | None = Field(None, ge=0, description="Price of a million generated tokens, for the cost plan.")
