@@ -62,7 +62,7 @@ CPP_STYLES: dict[str, tuple[str, str, str]] = {
         HEAD + "int size[10], data[10], rank[10], prev[10], next[10];\nint main() { size[1] = 2; data[2] = 3; rank[3] = 4; prev[1] = next[1] = 1; "
         "cout << size[1] + data[2] + rank[3] + prev[1] + next[1]; }",
         "",
-        "14",
+        "98",
     ),
     "globals named data and size only": (
         HEAD + "int size = 4; vector<int> data;\nint main() { data.push_back(size); cout << data[0]; }",
