@@ -142,6 +142,6 @@ def test_every_error_is_one_family() -> None:
         for value in vars(records).values()
         if isinstance(value, type) and issubclass(value, Exception) and value.__module__ == records.__name__
     ]
-    assert len(errors) == 6
+    assert len(errors) == 7
     assert all(issubclass(error, GoldilocksError) for error in errors)
     assert all(error.__name__ in (GoldilocksError.__doc__ or "") for error in errors)

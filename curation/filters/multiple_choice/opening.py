@@ -267,7 +267,7 @@ def _question_part(text: str) -> str:
     return " ".join([*asking, sentences[-1]]) if sentences else text
 
 
-_SAID_ASIDE = re.compile(r"``[^`']{0,200}''|[“「][^”」]{0,200}[”」]|[（(](?:也|注|说明)[^（）()]{0,120}[）)]")
+_SAID_ASIDE = re.compile(r"``[^`']{0,200}''|[“「][^”」]{0,200}[”」]|[（(](?:也|注|说)[^（）()]{0,120}[）)]")
 # Places where an answer was to be written: （ ）, (    ), ＿＿
 # and in LaTeX $(\quad)$, (\quad$ ）, （ $)$; the dollars around or inside are weighed in `_blank`.
 _EMPTY_BRACKETS = re.compile(
