@@ -27,7 +27,8 @@ _QUANTIFIED = re.compile(r"\bfor (?:each|all|every|any)\b", re.IGNORECASE)
 """The formulas behind it say of what the promise is, not what it is."""
 _LARGE_BYTES = 256 << 10
 """Larger inputs are few: they ask for speed, and a judge reads each of them for every program."""
-_LARGE_SHAPE = "most"
+_LARGE_SHAPES = ("most", "many", "one", "mixed")
+"""Sizes of which some counts are as great as fits: trying one of 4 MB takes a second, whether it fits or not."""
 _HINTED = "hinted"
 MUTATED = "mutated"
 
@@ -124,10 +125,10 @@ class InputMaker:
             if shape.endswith(_HINTED) and not self.hints:
                 self.shapes.learn(shape, paid=False)
                 continue
-            room = most_bytes if large > 0 or not shape.startswith(_LARGE_SHAPE) else min(most_bytes, _LARGE_BYTES)
+            room = most_bytes if large > 0 and shape.startswith(_LARGE_SHAPES) else min(most_bytes, _LARGE_BYTES)
             text = next(iter(grow_shapes(form, texts, [shape], f"{seed} {number}", room, self.hints)), None)
             if text is None:
-                large -= shape.startswith(_LARGE_SHAPE)  # it costs time, too
+                large -= room > _LARGE_BYTES  # it costs time, too
                 self.shapes.learn(shape, paid=False)
                 continue
             large -= len(text) > _LARGE_BYTES
