@@ -99,7 +99,7 @@ def chosen(package: Package, right: int, wrong: int, seed: int) -> list[Packaged
 def code_digest(settings: Sequence[object]) -> str:
     """Return what names the code that makes tests, and settings: results of others are not taken up again."""
     root = Path(execution_matrix.__file__).parents[2]
-    files = [*sorted((root / "curation" / "programs").rglob("*.py")), root / "flows" / "stages" / "code_generation.py"]
+    files = [*sorted((root / "curation" / "programs").rglob("*.py")), *(root / "flows" / "stages").glob("*.py")]
     texts = [file.read_bytes() for file in files]
     return hashlib.sha256(repr((texts, settings)).encode()).hexdigest()[:10]
 
@@ -349,6 +349,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="what was run is kept here, for a further measurement")
     parser.add_argument("--packages", type=int, default=24)
     parser.add_argument("--part", choices=PARTS, help="those that were looked at, or only scored on; without it both")
+    parser.add_argument("--only", nargs="+", default=(), help="names of packages; all that can be measured without it")
     parser.add_argument("--seed", type=int, default=7, help="draws packages and submissions")
     parser.add_argument("--folds", type=int, default=0, help="parts of the wrong ones; 0: each by itself")
     parser.add_argument("--right", type=int, default=4, help="accepted submissions of a package at most")
@@ -370,6 +371,8 @@ def main() -> None:
     with Runner(args.workers) as runner:
         keep_compiled(runner, out / "compiled")
         for package in packages_of(args.folders, args.packages, args.seed, [args.part] if args.part else PARTS):
+            if args.only and package.name not in args.only:
+                continue
             if args.minutes and time.monotonic() - begin > 60 * args.minutes:
                 print(f"{package.name} and those behind it: not begun within {args.minutes} minutes", flush=True)
                 break

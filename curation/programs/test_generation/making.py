@@ -50,6 +50,7 @@ class InputMaker:
         most_bytes: size of the largest one.
         large: how many may be larger than 256 KB in one call.
         hints: numbers and words that inputs may turn on.
+        rare: inputs that are worth changing further though nothing is learned from them.
         vouched: a validator will say which inputs are allowed, so that a promise which nothing expresses forbids none.
     """
 
@@ -59,6 +60,7 @@ class InputMaker:
     large: int = 2
     hints: Hints = field(default_factory=Hints)
     vouched: bool = False
+    rare: list[str] = field(default_factory=list)
     shapes: ShapeChoice = field(default_factory=lambda: ShapeChoice(SHAPE_PRIORS))
     _forms: dict[bool, InputForm | str] = field(default_factory=dict)
 
@@ -86,7 +88,7 @@ class InputMaker:
                 told.append(" ".join(sentence.split()))
         return told
 
-    def make(self, count: int, seed: str, *, careful: bool) -> list[MadeInput]:
+    def make(self, count: int, seed: str, *, careful: bool, most_bytes: int | None = None) -> list[MadeInput]:
         """Return up to ``count`` inputs that are not among those seen, no two alike.
 
         Args:
@@ -99,13 +101,13 @@ class InputMaker:
             if not self.vouched:
                 return []
             careful, form = False, self.form(careful=False)
-        most_bytes = self.most_bytes
+        most_bytes = min(self.most_bytes, most_bytes or self.most_bytes)
         if careful:
             most_bytes = min(most_bytes, stated_total(self.statement) or most_bytes)
         made: list[MadeInput] = []
         if isinstance(form, InputForm):
             made = self._grown(form, round(count * _GROWN), seed, most_bytes)
-        mutated = mutate_input(self.inputs, stated_bounds(self.statement), count - len(made), seed)
+        mutated = mutate_input([*self.inputs, *self.rare], stated_bounds(self.statement), count - len(made), seed)
         fitting = [text for text in mutated if len(text) <= most_bytes]
         if careful and isinstance(form, InputForm):
             fitting = [text for text in fitting if form.allows(text)]
