@@ -24,7 +24,7 @@ from flows.stages.units import Unit
 
 HUNTED, HUNTED_BYTES = 6, 2048
 """Inputs that are answered for each one hunted, and the size of the largest."""
-_DRAWN = 3
+_DRAWN = 2
 """Mutants drawn for each that is wanted: most fail a given test, or do not compile."""
 _ENOUGH = 2
 """Tests that should fail a mutant."""
