@@ -141,12 +141,17 @@ def _decide_shard(
     return Shard(frame.height, tables, notes=_notes(problems, tables["power"], tables["validation"]))
 
 
+_FORMLESS = "it lacks the form of the other inputs"
+_BREAKING = "it breaks a formula of the statement that the other inputs keep"
+
+
 def known_inputs(unit: Unit, vouching: Vouching, decisions: pl.DataFrame) -> pl.DataFrame:
     """Return what is known of the given inputs, as `tests_agreement.INPUT`.
 
     Where nobody vouches for them, one that is to be corrected is allowed if it has the form of those whose expected
-    output all solutions give. One of these that lacks the form which nearly all of them share is refused, though the
-    solutions agree on it: they may read no further than where it was cut. Examples of the statement never are.
+    output all solutions give. One of these that lacks the form which nearly all of them share, or breaks a formula of
+    the statement which nearly all keep, is refused, though the solutions agree on it: they may read no further than
+    where it was cut. Examples of the statement never are.
     """
     if vouching.by:
         rows = [
@@ -163,8 +168,11 @@ def known_inputs(unit: Unit, vouching: Vouching, decisions: pl.DataFrame) -> pl.
     agreeing = sorted(decisions.filter(pl.col("why") == "agrees")["test"])
     texts = dict(unit.tests.select("index", "input").iter_rows())
     examples = set(unit.tests.filter(pl.col("origin").is_in(EXAMPLES))["index"])
-    odd = {agreeing[place] for place in test_generation.inputs_of_another_form([texts[test] for test in agreeing])}
-    rows = [(unit.name, test, False, "it lacks the form of the other inputs") for test in sorted(odd - examples)]
+    asked = [texts[test] for test in agreeing]
+    odd = {agreeing[place]: _FORMLESS for place in test_generation.inputs_of_another_form(asked)}
+    breaking = test_generation.inputs_breaking_the_statement(asked, unit.row["statement"])
+    odd = {agreeing[place]: _BREAKING for place in breaking} | odd
+    rows = [(unit.name, test, False, odd[test]) for test in sorted(set(odd) - examples)]
     if corrected:
         shape = test_generation.infer_form(
             [texts[test] for test in agreeing if test not in odd], "", careful=False

@@ -7,7 +7,7 @@ Nothing here says that an input is valid: whoever calls asks a validator, and ru
 """
 
 from curation.programs.test_generation.demands import is_unforeseen_refusal
-from curation.programs.test_generation.forms import infer_form, inputs_of_another_form
+from curation.programs.test_generation.forms import infer_form, inputs_breaking_the_statement, inputs_of_another_form
 from curation.programs.test_generation.generators import GeneratorPrograms, programs_in, validators_in
 from curation.programs.test_generation.hints import Hints, find_hints
 from curation.programs.test_generation.limits import StatedBound, stated_bounds
@@ -33,6 +33,7 @@ __all__ = [
     "StatedBound",
     "find_hints",
     "infer_form",
+    "inputs_breaking_the_statement",
     "inputs_of_another_form",
     "is_unforeseen_refusal",
     "mutants_of",

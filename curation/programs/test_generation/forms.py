@@ -159,6 +159,32 @@ def inputs_of_another_form(inputs: Sequence[str]) -> frozenset[int]:
     return frozenset(set(lines) - sharing) if sharing else frozenset()
 
 
+def inputs_breaking_the_statement(inputs: Sequence[str], statement: str) -> frozenset[int]:
+    """Return the places of inputs that break a rule of the statement which at least three quarters of them keep.
+
+    Rules are formulas on named numbers (`stated_rules`); which number a name means is told by their order alone. So a
+    rule that more inputs break is taken to be misread, and nothing is said of any.
+    """
+    lines = {i: read for i, text in enumerate(inputs) if len(text) <= _MOST_BYTES and (read := read_lines(text))}
+    if len(lines) < _LEAST_SHARING:
+        return frozenset()
+    forms = infer_grammars(sorted((read for read in lines.values() if all(read)), key=len)[:12], 0.0)
+    if not forms:
+        return frozenset()
+    readings = {i: reading.seen for i, read in lines.items() if (reading := read_input(forms[0], read)) is not None}
+    columns = columns_in(forms[0], [block for seen in readings.values() for block in seen], [], careful=True)
+    named = name_columns(statement, columns, [])
+    if named is None:
+        return frozenset()
+    broken: set[int] = set()
+    for rule in named.rules:
+        alone = dataclasses.replace(named, rules=(rule,))
+        breaking = {i for i, seen in readings.items() if alone.broken(seen) is not None}
+        if len(readings) - len(breaking) >= max(_LEAST_SHARING, _SHARE * len(readings)):
+            broken |= breaking
+    return frozenset(broken)
+
+
 def _keep_listed_words(columns: dict[int, Column], statement: str) -> None:
     """Take the words of a column for all that there are, where the statement names each of them."""
     part = input_section(statement)

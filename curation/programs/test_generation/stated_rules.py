@@ -259,7 +259,7 @@ def _number(token: str) -> int:
         return int(token)
     try:
         return round(float(token))
-    except ValueError:
+    except (ValueError, OverflowError):  # "infinity" is a word
         return len(token)
 
 

@@ -144,6 +144,22 @@ def test_a_cut_input_is_refused_though_the_solutions_agree_and_an_example_is_not
     assert known.rows() == [("sums", 9, False, "it lacks the form of the other inputs")]
 
 
+def test_an_input_that_alone_breaks_a_formula_of_the_statement_is_refused() -> None:
+    texts = [f"{n}\n" for n in (3, 17, 250, 1000, 8, 44, 902, 2)]
+    rows = [("one", i, text, "0\n", "secret") for i, text in enumerate(texts)]
+    tests = pl.DataFrame(rows, schema=TEST, orient="row")
+    runs = [("one", who, True, i, True, "a", True) for who in range(3) for i in range(len(texts))]
+    decisions = tests_agreement.decide_tests(
+        pl.DataFrame(runs, schema=tests_agreement.RUN, orient="row"), AgreementSettings()
+    )  # fmt: skip
+    statement = "Input\n\nOne line with an integer $n$ ($3 \\leq n \\leq 1000$).\n\nOutput\n\nIts square.\n"
+    unit = Unit({"id": "one", "statement": statement}, tests, 0, pl.DataFrame(schema=SOLUTION), {})
+    refused = known_inputs(unit, Vouching(), decisions)
+    assert refused.rows() == [("one", 7, False, "it breaks a formula of the statement that the other inputs keep")]
+    misread = Unit({**unit.row, "statement": statement.replace("1000", "20")}, tests, 0, unit.solutions, {})
+    assert [row[1] for row in known_inputs(misread, Vouching(), decisions).rows()] == [7]
+
+
 def test_a_slow_program_in_python_does_not_forbid_an_input_within_its_own_limit(runner: Runner) -> None:
     slow = "import time\nend = time.process_time() + 0.25\nwhile time.process_time() < end: pass\n" + RIGHT[0]
     found = {}

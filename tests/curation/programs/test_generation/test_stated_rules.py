@@ -13,7 +13,7 @@ from curation.programs.test_generation.demands import (
     stated_alphabet,
     stated_total,
 )
-from curation.programs.test_generation.forms import InputForm, infer_form
+from curation.programs.test_generation.forms import InputForm, infer_form, inputs_breaking_the_statement
 from curation.programs.test_generation.making import InputMaker, new_inputs
 from curation.programs.test_generation.negatives import rule_breaking_inputs
 from curation.programs.test_generation.stated_rules import Rule, stated_names, stated_rules
@@ -196,3 +196,10 @@ def test_new_inputs_contain_what_is_promised() -> None:
 )
 def test_a_refusal_of_which_nothing_was_said(output: str, statement: str, outputs: list[str], unforeseen: bool) -> None:
     assert is_unforeseen_refusal(output, statement, outputs) is unforeseen
+
+
+def test_a_word_that_reads_as_a_number_without_end_is_a_word() -> None:
+    statement = "Input\n\nA word $s$ ($1 \\leq |s| \\leq 8$).\n\nOutput\n\nIts length.\n"
+    words = ["abc\n", "infinity\n", "de\n", "nan\n", "f\n"]
+    assert inputs_breaking_the_statement(words, statement) == frozenset()
+    assert inputs_breaking_the_statement([*words, "infinitely\n"], statement) == {5}
