@@ -18,7 +18,7 @@ from curation.publish.versions import VersionChange
 from curation.records import DECISION
 
 REWORDED = "reworded"
-"""The class of a problem whose row stands in both sets under different ids: its statement was rewritten."""
+"""The class of a problem whose row stands in both sets under different ids: one of them has it rewritten."""
 
 CHANGES = pl.Schema(
     {
@@ -82,7 +82,7 @@ def count_differing(table: pl.DataFrame) -> dict[str, int]:
 def rate_shift(table: pl.DataFrame) -> tuple[int, float | None]:
     """Return the number of problems that both sets measured, and by how much their mean pass rate moved."""
     both = table.filter(
-        pl.col("change").is_in([VersionChange.KEPT, REWORDED])
+        pl.col("change").is_in([VersionChange.KEPT.value, REWORDED])
         & pl.col("old_pass_rate").is_not_null()
         & pl.col("new_pass_rate").is_not_null()
     )
@@ -91,10 +91,14 @@ def rate_shift(table: pl.DataFrame) -> tuple[int, float | None]:
 
 
 def _outcomes(tables: PublishedTables) -> pl.DataFrame:
-    """Return what became of each problem, in the columns of `DECISION` that a comparison needs; kept rows win."""
+    """Return what became of each problem, in the columns of `DECISION` that a comparison needs.
+
+    Of several rows of a problem the kept one counts, else the one that got furthest: its copies left earlier.
+    """
     kept = tables.data.select(problem="id", keep=True, reason=pl.lit(None, pl.String), **_measures(tables.data))
     left = tables.dropped.select(problem="id", keep=False, reason="reason", **_measures(tables.dropped))
-    rows = pl.concat([kept, left]).unique("problem", keep="first", maintain_order=True)
+    furthest = left.unique("problem", keep="last", maintain_order=True)
+    rows = pl.concat([kept, furthest]).unique("problem", keep="first", maintain_order=True)
     rest = {name: pl.lit(None, dtype) for name, dtype in DECISION.items() if name not in rows.columns}
     return rows.with_columns(**rest)
 
@@ -129,11 +133,17 @@ def _differing(old: PublishedTables, new: PublishedTables) -> pl.DataFrame:
 
 def _reworded(old: pl.DataFrame, new: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
     """Return ``problem``, ``old_problem`` of rows whose id left the set while another one came for the same row."""
-    came = table.filter(pl.col("change") == VersionChange.ADDED)["problem"]
-    left = table.filter(pl.col("change") == VersionChange.REMOVED)["problem"]
-    now = new.filter(pl.col("id").is_in(came.implode())).select(*_PLACE, "lang", problem="id")
-    was = old.filter(pl.col("id").is_in(left.implode())).select(*_PLACE, "lang", old_problem="id")
-    pairs = now.join(was, on=[*_PLACE, "lang"], maintain_order="left")
+    came = table.filter(pl.col("change") == VersionChange.ADDED.value)["problem"]
+    left = table.filter(pl.col("change") == VersionChange.REMOVED.value)["problem"]
+    now = new.filter(pl.col("id").is_in(came.implode())).select(*_PLACE, text=_source_text(new), problem="id")
+    was = old.filter(pl.col("id").is_in(left.implode())).select(*_PLACE, text=_source_text(old), old_problem="id")
+    pairs = now.join(was, on=[*_PLACE, "text"], maintain_order="left")
     return pairs.unique("problem", keep="first", maintain_order=True).unique(
         "old_problem", keep="first", maintain_order=True
     )["problem", "old_problem"]
+
+
+def _source_text(frame: pl.DataFrame) -> pl.Expr:
+    """Return the statement as the source has it; null in frames without texts."""
+    columns = [name for name in ("raw_statement", "statement") if name in frame.columns]
+    return pl.coalesce(*columns, pl.lit(None, pl.String))

@@ -136,10 +136,8 @@ def _version_tables(folder: Path, number: int) -> PublishedTables:
         there = f"versions there: {', '.join(map(str, known))}" if known else "no version is kept there"
         raise SourceError(f"{folder}@{number}: no such version; {there}.")
     decisions = versions.decisions_of(folder, number).with_columns(id="problem")
-    rows = decisions.with_columns(
-        source=pl.lit(None, pl.String), row=pl.lit(None, pl.Int64), lang=pl.lit(None, pl.String)
-    )
-    kept = rows.filter("published").select("id", "source", "row", "lang", "policy", "pass_rate", "judged")
+    rows = decisions.with_columns(source=pl.lit(None, pl.String), row=pl.lit(None, pl.Int64))
+    kept = rows.filter("published").select("id", "source", "row", "policy", "pass_rate", "judged")
     left = versions.as_published(rows).filter(~pl.col("keep"))
     return PublishedTables(kept, left.select("id", "reason", "policy", "pass_rate", "judged"))
 
