@@ -59,6 +59,7 @@ SHARED_ROOMS = {
     "options",
     "policies",
     "prompts",
+    "publish.set_diff",
     "records",
     "response_formats",
     "scoring",
