@@ -1,8 +1,8 @@
 """The anchor of a refresh: how strong a policy is that has judged few problems, and what that says of all others.
 
 The item response model is fitted on the anchor's problems first, for only there two policies meet, and on others as far
-as its size allows; then what it would have expected of the anchor is compared with what was seen. What follows from it is
-corrected by the anchor first, more so the less it bears itself out (`curation.difficulty.recalibration`).
+as its size allows; then what it would have expected of the anchor is compared with what was seen. What follows from it
+is corrected by the anchor first, more so the less it bears itself out (`curation.difficulty.recalibration`).
 
 Pure functions over frames. Not here: who is the anchor, and what is done with the probabilities
 (`curation.difficulty.refresh`).

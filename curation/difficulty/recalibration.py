@@ -1,9 +1,9 @@
 """What an anchor corrects in a policy's expected pass rates: their level, their spread, and how sure they are.
 
 An item response model gives each problem a Beta prior of the policy's pass rate (`curation.difficulty.priors`). Its one
-ability and one concentration are a compromise between all policies. The anchor's own attempts tell what they come to for
-this one: the logit of every prior's mean becomes ``shift + slope * logit``, its size is multiplied by ``size``. The three
-are the likeliest ones for the anchor's beta-binomial counts, held to "nothing to correct" by normal priors
+ability and one concentration are a compromise between all policies. The anchor's own attempts tell what they come to
+for this one: the logit of every prior's mean becomes ``shift + slope * logit``, its size is multiplied by ``size``. The
+three are the likeliest ones for the anchor's beta-binomial counts, held to "nothing to correct" by normal priors
 (shift: sd 0.5, logarithm of the slope: 0.3, logarithm of the size: 0.7). Where others' attempts tell nothing of this
 policy, slope and size fall, so that little is concluded from them; the model need not be refused.
 

@@ -2,8 +2,9 @@
 
 Each problem that its policy has not judged has a prior (`curation.difficulty.priors`), corrected by what the anchor's
 attempts came to (`curation.difficulty.recalibration`). Left as it is, its decision is wrong with the probability that
-fresh attempts would decide otherwise; judged again, with the probability at which its attempts end. One threshold serves both: the largest at which all problems together are expected to lose no more of
-their decisions than the settings allow. So attempts go where they settle most.
+fresh attempts would decide otherwise; judged again, with the probability at which its attempts end. One threshold
+serves both: the largest at which all problems together are expected to lose no more of their decisions than the
+settings allow. So attempts go where they settle most.
 
 Pure functions over frames. The threshold is refused where the anchor, whose attempts are all there, refutes it.
 """

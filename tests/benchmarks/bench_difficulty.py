@@ -10,11 +10,10 @@ response model without and with slopes. FOLDER is the shared data's `attempts`, 
 Second table, simulated: a policy judges all problems with early stopping, a better one refreshes. *Differ*: share of
 decisions that are not those of a full judgement with the same attempts; *missed*: of the problems that it finds in the
 band; *cost*: attempts against those of a full judgement. ``--problems 0`` leaves it out.
-Third table: the same where models of like strength that were recorded are a policy; and where each has eight attempts or
-more, pairs of policies by the step from one to the next in logits, four of each: means, in brackets the largest share of
-differing decisions and the pairs above 3 %. *Bound*: the least that any rule costs at 3 %, by hindsight
-(`tests.benchmarks.refresh_bound`).
-"""
+Third table: the same where models of like strength that were recorded are a policy; and where each has eight attempts
+or more, pairs of policies by the step from one to the next in logits, four of each: means, in brackets the largest
+share of differing decisions and the pairs above 3 %. *Bound*: the least that any rule costs at 3 %, by hindsight
+(`tests.benchmarks.refresh_bound`). """
 
 from __future__ import annotations
 

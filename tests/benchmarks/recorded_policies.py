@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-
 LEAST_ATTEMPTS = 8
 """Attempts of a policy at a problem from which it is a policy of its own, and no member of a tier."""
 

@@ -1,11 +1,10 @@
 """The least that any refresh can cost which looks at old attempts and at the new policy's own: a bound, by hindsight.
 
-Problems with the same old counts are one kind. An oracle is told, for each kind, how many of its problems the new policy
-solves 0, 1, … n times in n attempts, and stops each problem where that is best: it minimises attempts plus a price of
-decisions that differ, the price being such that a given share of all decisions differs (between two prices it draws
-lots). No rule that is told less and sees no further policies can be cheaper on these problems; with few problems of a
-kind the oracle knows much that nobody could, so the true bound is higher.
-"""
+Problems with the same old counts are one kind. An oracle is told, for each kind, how many of its problems the new
+policy solves 0, 1, … n times in n attempts, and stops each problem where that is best: it minimises attempts plus a
+price of decisions that differ, the price being such that a given share of all decisions differs (between two prices it
+draws lots). No rule that is told less and sees no further policies can be cheaper on these problems; with few problems
+of a kind the oracle knows much that nobody could, so the true bound is higher. """
 
 from __future__ import annotations
 

@@ -6,7 +6,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-from curation.config import Band
 from curation.difficulty.item_response import ItemResponseModel, fit
 from curation.difficulty.observations import with_domains
 from curation.difficulty.posteriors import calibration, pass_rate_posteriors
