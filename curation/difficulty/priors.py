@@ -25,7 +25,7 @@ import polars as pl
 from curation.difficulty.early_stopping import AttemptOutcome, ProblemPrior, StoppingRule
 from curation.difficulty.forecast import Prior
 from curation.difficulty.item_response import ItemResponseModel, fit, posterior_means, rising
-from curation.difficulty.observations import observations, parts_of_domains
+from curation.difficulty.observations import Array, observations, parts_of_domains
 from curation.difficulty.posteriors import Calibration, calibration
 
 PRIOR = pl.Schema(
@@ -80,10 +80,15 @@ def _priors(model: ItemResponseModel, counts: pl.DataFrame, policy: str, problem
     mean, square = posterior_means(model, seen, np.stack([means, means * (means * k + 1) / (k + 1)], axis=1)).T
     variance = square - mean**2
     size = np.clip(mean * (1 - mean) / np.maximum(variance, 1e-12) - 1, _LEAST_SIZE, _MOST_SIZE)
+    correct, other = rounded(mean, size)
+    return pl.DataFrame({"correct": correct[seen.pattern], "other": other[seen.pattern]}).with_columns(seen.problems)
+
+
+def rounded(mean: Array, size: Array) -> tuple[Array, Array]:
+    """Return Beta distributions of these means and sizes (a + b), in steps that many problems share."""
     logit = np.round(np.log(mean / (1 - mean)) / _MEAN_STEP) * _MEAN_STEP
     mean, size = 1 / (1 + np.exp(-logit)), np.exp(np.round(np.log(size) / _SIZE_STEP) * _SIZE_STEP)
-    table = pl.DataFrame({"correct": (mean * size)[seen.pattern], "other": ((1 - mean) * size)[seen.pattern]})
-    return table.with_columns(seen.problems)
+    return mean * size, (1 - mean) * size
 
 
 def agreement_prior(rates: pl.DataFrame) -> tuple[float, float]:
