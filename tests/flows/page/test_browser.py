@@ -126,7 +126,7 @@ def test_labels_are_judged_by_keyboard_also_over_the_death_of_server_and_tab(
     before = str(page.get_attribute(ITEM, "data-problem"))
     page.keyboard.press("Enter")
     page.wait_for_function(
-        "Object.keys(localStorage).some(key => key.endsWith('outbox') && localStorage[key] !== '[]')"
+        "() => Object.keys(localStorage).some(key => key.endsWith('outbox') && localStorage[key] !== '[]')"
     )
     address = page.url
     context = page.context
