@@ -109,7 +109,9 @@ class Endpoint:
     async def _ask(self, problem: PromptRequest, first: int, count: int) -> list[Sampled]:
         """Return the samples of one request: attempts from index ``first`` on."""
         name = f"problem {problem.id}, attempt {first}"
-        return await self._client.ask(self._path, lambda: self._body(problem, first, count), self._read, name)
+        return await self._client.ask(
+            self._path, lambda: self._body(problem, first, count), self._read, name, home=problem.id
+        )
 
     def _read(self, server: Server, response: ServerResponse) -> list[Sampled]:
         """Return the attempts of a response, in the order of their index.
