@@ -15,6 +15,8 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+from curation.config import TorchPolicySettings, VllmPolicy
+from curation.config.policies import PolicySettings
 from curation.records import PolicyError
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
@@ -56,17 +58,27 @@ def visible_names(said: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def replica_count(replicas: int | Literal["auto"], tensor_parallel: int, gpus: Sequence[str]) -> int:
+def replica_count(replicas: int | Literal["auto"], tensor_parallel: int, gpus: int) -> int:
     """Return how many engines to start.
 
     Args:
         replicas: as the recipe says; ``auto``: as many as the GPUs are enough for, one where there are none.
         tensor_parallel: GPUs of one engine.
-        gpus: those of the machine.
+        gpus: how many the machine has.
     """
     if replicas == "auto":
-        return max(1, len(gpus) // tensor_parallel)
+        return max(1, gpus // tensor_parallel)
     return replicas
+
+
+def policy_gpus(policy: PolicySettings, gpus: int) -> int:
+    """Return how many GPUs a policy keeps busy on a machine that has so many.
+
+    Servers elsewhere are taken to have them all; attempts of a file, which need none, too.
+    """
+    if isinstance(policy, VllmPolicy):
+        return policy.tensor_parallel * replica_count(policy.replicas, policy.tensor_parallel, gpus)
+    return 1 if isinstance(policy, TorchPolicySettings) else max(1, gpus)
 
 
 def gpu_shares(gpus: Sequence[str], replicas: int, tensor_parallel: int) -> list[tuple[str, ...]]:

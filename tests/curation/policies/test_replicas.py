@@ -18,7 +18,7 @@ import pytest
 from curation.config import EngineSettings
 from curation.policies import child_server
 from curation.policies.vllm import Vllm, replicas
-from curation.policies.vllm.placement import gpu_shares, replica_count, visible_gpus, visible_names
+from curation.policies.vllm.placement import gpu_shares, policy_gpus, replica_count, visible_gpus, visible_names
 from curation.policies.vllm.replicas import ReplicatedEngine
 from curation.policies.vllm.server_processes import MOST_STARTS, Replica, server_options
 from curation.policies.vllm.startup import Launch, engine_arguments
@@ -68,8 +68,11 @@ def test_the_machines_gpus_are_shared_out_among_neighbours() -> None:
     assert gpu_shares([], 2, 1) == [(), ()]
     with pytest.raises(PolicyError, match="replicas = 5 with tensor_parallel = 2 need 10 GPUs, and this machine has 8"):
         gpu_shares(eight, 5, 2)
-    assert [replica_count("auto", size, eight) for size in (1, 2, 3, 8)] == [8, 4, 2, 1]
-    assert [replica_count("auto", 1, []), replica_count(3, 1, [])] == [1, 3]
+    assert [replica_count("auto", size, 8) for size in (1, 2, 3, 8)] == [8, 4, 2, 1]
+    assert [replica_count("auto", 1, 0), replica_count(3, 1, 0)] == [1, 3]
+    assert policy_gpus(tiny_settings("m"), 8) == 1
+    assert policy_gpus(tiny_settings("m", replicas="auto", tensor_parallel=4), 8) == 8
+    assert policy_gpus(tiny_settings("m", replicas=3, tensor_parallel=2), 8) == 6
 
 
 def test_gpus_that_are_hidden_from_the_run_are_nobodys() -> None:
