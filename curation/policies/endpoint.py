@@ -111,7 +111,8 @@ class Endpoint:
         """Return the samples of one request: attempts from index ``first`` on."""
         name = f"problem {problem.id}, attempt {first}"
         read = partial(self._read, count)
-        return await self._client.ask(self._path, lambda: self._body(problem, first, count), read, name)
+        body = partial(self._body, problem, first, count)
+        return await self._client.ask(self._path, body, read, name, home=problem.id)
 
     def _read(self, count: int, server: Server, response: ServerResponse) -> list[Sampled]:
         """Return the ``count`` attempts of a response, in the order of their index.
