@@ -10,7 +10,7 @@ PYTEST_FLAGS ?=
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: ## make .venv with all that the project needs (a few minutes the first time)
+setup: ## make .venv with all that the project needs (a minute or a few the first time)
 	@$(PYTHON) .ci/setup
 
 demo: setup ## curate and train on the small set that comes along
