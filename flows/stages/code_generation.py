@@ -227,6 +227,20 @@ class _Maker:
             .sort("test")
         )
 
+    def work(self, wrong: set[int], have: int) -> None:
+        """Make batches until there are enough sound tests and no new one catches what few caught."""
+        settings, generated, idle = self.run.recipe.code.test_generation, self.generated, 0
+        target = max(settings.keep, settings.enough)
+        while generated.rounds < settings.rounds:
+            generated.rounds += 1
+            batch = self.batch()
+            gained = bool(batch) and self.try_batch(batch)
+            idle = 0 if gained else idle + 1
+            settled = self.hunt.over and all(generated.caught[one] >= test_generation.TIMES for one in wrong)
+            enough = have + len(self.pool) >= (target if settled or not wrong else settings.enough)
+            if enough and (idle >= settings.patience or settled):
+                break
+
     def keep(self, before: Counter[int], have: int) -> None:
         """Choose among the sound tests."""
         settings, generated = self.run.recipe.code.test_generation, self.generated
@@ -290,6 +304,7 @@ def generate_tests(
         return generated
     wrong = set(runs.filter(~pl.col("right").fill_null(True))["solution"])
     candidates = [one for one in unit.candidates(run) if one.index in voting or one.index in wrong]
+    codes = [one.submission.code for one in unit.candidates(run)]
     maker = _Maker(
         run,
         unit,
@@ -304,35 +319,16 @@ def generate_tests(
             unit.row["statement"],
             settings.max_input_kb << 10,
             vouched=bool(vouching.by),
-            hints=test_generation.find_hints(
-                unit.row["statement"], [one.submission.code for one in unit.candidates(run)]
-            ),
+            hints=test_generation.find_hints(unit.row["statement"], codes),
         ),
-        begin_hunt(
-            run,
-            unit,
-            runner,
-            unit.problem(run, limit),
-            [one for one in candidates if one.index in voting],
-            list(tests.select("input", "output").iter_rows()),
-        ),
+        begin_hunt(run, unit, runner, limit, [one for one in candidates if one.index in voting], tests),
         inputs_from_model(run, runner, responses, trusted=bool(vouching.by)),
         generated,
         set(map(digest, unit.tests["input"])),
         [text for text in tests["output"] if len(text) <= LARGE_BYTES],
         next_index=1 + int(unit.tests["index"].max() or 0),  # type: ignore[arg-type]
     )
-    idle = 0
-    target = max(settings.keep, settings.enough)
-    while generated.rounds < settings.rounds:
-        generated.rounds += 1
-        batch = maker.batch()
-        gained = bool(batch) and maker.try_batch(batch)
-        idle = 0 if gained else idle + 1
-        settled = maker.hunt.over and all(generated.caught[one] >= test_generation.TIMES for one in wrong)
-        enough = tests.height + len(maker.pool) >= (target if settled or not wrong else settings.enough)
-        if enough and (idle >= settings.patience or settled):
-            break
+    maker.work(wrong, tests.height)
     maker.keep(before, tests.height)
     if not generated.tests:
         generated.reason = max(maker.reasons, key=lambda why: maker.reasons[why], default="no new input was found")

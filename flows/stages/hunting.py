@@ -7,7 +7,6 @@ Of many small inputs that a voting solution answers, those with the rarest answe
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -24,8 +23,9 @@ from flows.stages.units import Unit
 
 HUNTED, HUNTED_BYTES = 6, 2048
 """Inputs that are answered for each one hunted, and the size of the largest."""
-_DRAWN = 2
-"""Mutants drawn for each that is wanted: most fail a given test, or do not compile."""
+_DRAWN = 3
+"""Mutants of a Python program drawn for each that is wanted: most fail a given test. Of C++ as many as are wanted are
+drawn, for compiling one takes a second."""
 _ENOUGH = 2
 """Tests that should fail a mutant."""
 
@@ -34,22 +34,40 @@ _ENOUGH = 2
 class Hunt:
     """The mutants of one problem that pass its given tests, and the kinds of answers seen.
 
-    ``killed`` counts the tests that fail each mutant.
+    ``changed`` is the solution whose mutants hunt, ``scout`` the one that answers many inputs. Mutants are made when
+    the first sound tests want them; ``killed`` counts the tests that fail each.
     """
 
     run: Run
     unit: Unit
     runner: Runner
     problem: CodeProblem
-    mutants: list[Candidate] = field(default_factory=list)
-    scout: Candidate | None = None
+    changed: Candidate
+    scout: Candidate
+    given: Sequence[tuple[str, str]]
+    mutants: list[Candidate] | None = None
     classes: test_generation.OutputClasses = field(default_factory=test_generation.OutputClasses)
     killed: Counter[int] = field(default_factory=Counter)
 
     @property
     def over(self) -> bool:
         """Return whether every mutant fails on enough tests."""
-        return all(self.killed[mutant.index] >= _ENOUGH for mutant in self.mutants)
+        return all(self.killed[mutant.index] >= _ENOUGH for mutant in self.mutants or ())
+
+    def find_mutants(self) -> list[Candidate]:
+        """Return the mutants that pass the given tests, as many as the recipe wants at most."""
+        wanted, lang = self.run.recipe.code.test_generation.mutants, self.changed.submission.lang
+        count = wanted * _DRAWN if lang is CodeLang.PYTHON else wanted
+        seed = f"{self.run.recipe.seed} {self.unit.name}"
+        codes = [one.code for one in test_generation.mutants_of(self.changed.submission.code, lang.value, count, seed)]
+        # numbers below 0 are no solution's
+        drawn = [Candidate(-1 - at, Submission(lang, code), right=False) for at, code in enumerate(codes)]
+        if not drawn or not self.given:
+            return drawn[:wanted]
+        passing = self.runs(drawn, self.given).group_by("solution").agg(pl.col("expected").all(), pl.len())
+        all_passed = pl.col("expected") & (pl.col("len") == len(self.given))
+        passed = set(passing.filter(all_passed)["solution"])
+        return [mutant for mutant in drawn if mutant.index in passed][:wanted]
 
     def runs(self, candidates: Sequence[Candidate], tests: Sequence[tuple[str, str]]) -> pl.DataFrame:
         """Return the runs of mutants on tests: input and right output."""
@@ -66,7 +84,9 @@ class Hunt:
         Running out of time says nothing: the program that was changed may be slow itself.
         """
         fails: list[set[int]] = [set() for _ in tests]
-        if self.mutants and tests:
+        if tests and self.mutants is None:
+            self.mutants = self.find_mutants()
+        if tests and self.mutants:
             runs = self.runs(self.mutants, tests).filter(~pl.col("expected") & pl.col("ended").is_in(["ok", "RTE"]))
             for mutant, test in runs.select("solution", "test").iter_rows():
                 fails[test].add(mutant)
@@ -80,7 +100,7 @@ class Hunt:
 
     def rarest(self, made: Sequence[test_generation.MadeInput], count: int) -> list[test_generation.MadeInput]:
         """Return up to ``count`` inputs whose answers by a voting solution are of the rarest kinds."""
-        if self.scout is None or not made:
+        if not made:
             return []
         settings = self.run.recipe.code.execution_matrix.model_copy(update={"give_up": 1})
         problem = execution_matrix.with_tests(self.problem, [(one.text.encode(), b"") for one in made])
@@ -93,35 +113,15 @@ class Hunt:
 
 
 def begin_hunt(
-    run: Run,
-    unit: Unit,
-    runner: Runner,
-    problem: CodeProblem,
-    voters: Sequence[Candidate],
-    tests: Sequence[tuple[str, str]],
+    run: Run, unit: Unit, runner: Runner, limit: float, voters: Sequence[Candidate], tests: pl.DataFrame
 ) -> Hunt:
-    """Return a hunt by the mutants of the voting solutions that pass the given tests.
+    """Return a hunt by the mutants of a voting solution: of the longest in Python, where nothing is compiled, if any.
 
     Args:
-        tests: inputs and outputs of the given tests that stay.
+        limit: the problem's time limit, in seconds.
+        tests: the given tests that stay, `TEST` rows.
     """
-    hunt = Hunt(run, unit, runner, problem)
-    hunt.scout = min(
-        voters, key=lambda one: (one.submission.lang is not CodeLang.CPP, len(one.submission.code)), default=None
-    )
-    wanted = run.recipe.code.test_generation.mutants
-    longest = {one.submission.lang: one for one in sorted(voters, key=lambda one: len(one.submission.code))}
-    drawn: list[Candidate] = []
-    for lang, one in sorted(longest.items()):
-        share = wanted * _DRAWN // len(longest)
-        for mutant in test_generation.mutants_of(
-            one.submission.code, lang.value, share, f"{run.recipe.seed} {unit.name}"
-        ):
-            # numbers below 0 are no solution's
-            drawn.append(Candidate(-1 - len(drawn), Submission(lang, mutant.code), right=False))
-    if drawn and tests:
-        runs = hunt.runs(drawn, tests).group_by("solution").agg(pl.col("expected").all(), pl.len())
-        passing = set(runs.filter(pl.col("expected") & (pl.col("len") == len(tests)))["solution"])
-        left = [mutant for mutant in drawn if mutant.index in passing]
-        hunt.mutants = random.Random(unit.name).sample(left, min(wanted, len(left)))
-    return hunt
+    ordered = sorted(voters, key=lambda one: (one.submission.lang is CodeLang.CPP, -len(one.submission.code)))
+    compiled = sorted(voters, key=lambda one: (one.submission.lang is not CodeLang.CPP, len(one.submission.code)))
+    given = list(tests.select("input", "output").iter_rows())
+    return Hunt(run, unit, runner, unit.problem(run, limit), ordered[0], compiled[0], given)

@@ -159,10 +159,12 @@ def test_a_slow_program_in_python_does_not_forbid_an_input_within_its_own_limit(
 def test_mutants_of_voting_solutions_that_pass_the_given_tests_are_hunted(runner: Runner) -> None:
     unit, run = problem_of("", 3, "mutants=6")
     voters = [one for one in unit.candidates(run) if one.right]
-    hunt = begin_hunt(run, unit, runner, unit.problem(run, 10.0), voters, SAMPLES)
+    hunt = begin_hunt(run, unit, runner, 10.0, voters, unit.tests)
+    assert hunt.over, "no test has been made"
+    assert hunt.failing(SAMPLES) == [frozenset()] * len(SAMPLES)
+    assert hunt.mutants is not None
     assert 1 <= len(hunt.mutants) <= 6
     assert all(mutant.index < 0 for mutant in hunt.mutants), "a mutant is no solution"
-    assert hunt.failing(SAMPLES) == [frozenset()] * len(SAMPLES)
     assert not hunt.over
     everyone = frozenset(mutant.index for mutant in hunt.mutants)
     assert [hunt.learn(everyone) for _ in range(3)] == [True, True, False]
@@ -171,7 +173,7 @@ def test_mutants_of_voting_solutions_that_pass_the_given_tests_are_hunted(runner
 
 def test_of_many_inputs_those_with_rare_answers_are_chosen(runner: Runner) -> None:
     unit, run = problem_of("", 3)
-    hunt = begin_hunt(run, unit, runner, unit.problem(run, 10.0), unit.candidates(run)[:1], SAMPLES)
+    hunt = begin_hunt(run, unit, runner, 10.0, unit.candidates(run)[:1], unit.tests)
     made_inputs = [MadeInput(f"2\n1000 {n}\n", "x") for n in range(20)] + [MadeInput("2\n0 0\n", "x")]
     assert hunt.rarest(made_inputs, 1)[0].text == "2\n0 0\n"
 
