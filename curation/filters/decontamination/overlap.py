@@ -38,7 +38,7 @@ from curation.filters.decontamination.programs import program_texts
 from curation.filters.decontamination.rarity import Rarity
 from curation.filters.dedup.minhash import TokenizedRows, gram_hashes, text_hash, tokenize, tokenize_rows
 
-VERSION = "contamination@3"
+VERSION = "contamination@4"
 
 METHODS = ("ngram", "words", "embedding")
 
