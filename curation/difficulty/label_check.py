@@ -4,8 +4,9 @@ How well a posterior finds wrong labels depends on the policies: where their err
 answers that are hard to read) it accuses what merely all find hard, and a majority of one policy's votes may do better.
 No run knows its wrong labels, but every run can plant some. A share of the references is replaced by another answer,
 `_GIVEN` of them by one that somebody gave, the others by one that nobody did; what either rule accuses besides counts
-against it, so what was wrong before counts against both alike. The posterior decides where its F1 on the planted ones
-is no less than the votes'; else the votes do, and the posterior still ranks what people review.
+against it, so what was wrong before counts against both alike. Votes decide where they find more planted references
+than they accuse others, and have the larger F1; else the posterior does. It still ranks what people review where votes
+decide.
 
 Pure functions over `curation.difficulty.label_votes.VOTES`. Not here: what is published of it.
 """
@@ -51,8 +52,9 @@ class PlantedCheck:
 
     @property
     def posterior_holds(self) -> bool:
-        """Return whether the posterior may decide."""
-        return self.by_posterior.f1(self.planted) >= self.by_votes.f1(self.planted)
+        """Return whether the posterior may decide: it finds more, or most of what votes accuse is sound."""
+        is_sound = self.by_votes.others > self.by_votes.hits
+        return is_sound or self.by_posterior.f1(self.planted) >= self.by_votes.f1(self.planted)
 
     @property
     def sentence(self) -> str:
