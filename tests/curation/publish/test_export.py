@@ -196,7 +196,7 @@ def test_a_row_says_how_its_attempts_decided() -> None:
         "9 of 9 correct",
         "2 of 5 correct, 1 agree on another answer; foreseen at 0.931",
         None,
-        "2 of 6 correct, 1 agree on another answer; foreseen at 0.950 with weak@1 16, stated by set 4",
+        "2 of 6 correct, 1 agree on another answer; foreseen at 0.950 with old@1 16, stated by set 4",
     ]
     last = decisions(("a", 9, 16), ("b", 9, 9), ("c", 2, 5), ("d", 1, 16), ("e", 2, 6)).with_columns(
         attempts=pl.Series([16, 9, 5, 16, 6], dtype=pl.Int32),
@@ -206,8 +206,8 @@ def test_a_row_says_how_its_attempts_decided() -> None:
     told = ["all attempts", "certain after 9 of 16", "foreseen at 0.931 after 5 of 32", "all attempts"]
     curated = curate(kept, last, None)
     assert curated["decided_by"].to_list() == [*told, "foreseen at 0.950 after 6 of 32"]
-    own = [f"strong@1 {judged}" for judged in (16, 9, 5, 16, 6)]
-    assert curated["informed_by"].to_list() == [*own[:4], "strong@1 6, weak@1 16, stated by set 4"]
+    own = [f"weak@1 {judged}" for judged in (16, 9, 5, 16, 6)]
+    assert curated["informed_by"].to_list() == [*own[:4], "weak@1 6, old@1 16, stated by set 4"]
 
 
 def test_an_empty_set_has_its_columns() -> None:
