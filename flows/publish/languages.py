@@ -52,7 +52,7 @@ MARK = ".published.json"
 _BEGIN, _END = "<!-- translations -->", "<!-- /translations -->"
 _NOT_MEASURED = (
     "policy", "attempts", "judged", "correct", "pass_rate", "pass_rate_low", "pass_rate_high", "decided_by",
-    "first_policy", "first_pass_rate",
+    "informed_by", "first_policy", "first_pass_rate",
 )  # fmt: skip
 _FILES = (".jsonl", ".gz", ".zst", ".parquet", ".csv", ".json", ".ndjson")
 

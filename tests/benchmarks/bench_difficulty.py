@@ -13,7 +13,7 @@ band; *cost*: attempts against those of a full judgement. ``--problems 0`` leave
 Third table: the same where models of like strength that were recorded are a policy; and where each has eight attempts
 or more, pairs of policies by the step from one to the next in logits, four of each: means, in brackets the largest
 share of differing decisions and the pairs above 3 %. *Bound*: the least that any rule costs at 3 %, by hindsight
-(`tests.benchmarks.refresh_bound`). """
+(`tests.benchmarks.refresh_bound`)."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ Problems with the same old counts are one kind. An oracle is told, for each kind
 policy solves 0, 1, … n times in n attempts, and stops each problem where that is best: it minimises attempts plus a
 price of decisions that differ, the price being such that a given share of all decisions differs (between two prices it
 draws lots). No rule that is told less and sees no further policies can be cheaper on these problems; with few problems
-of a kind the oracle knows much that nobody could, so the true bound is higher. """
+of a kind the oracle knows much that nobody could, so the true bound is higher."""
 
 from __future__ import annotations
 
