@@ -10,6 +10,8 @@ WIDTH, HEIGHT = 600.0, 160.0
 BINS = 20
 GAP = 10.0
 """Between the pieces of a column of a flow."""
+LINE = 19.0
+"""The least from one piece of a column to the next, so that their names do not meet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +116,7 @@ def _blocks(moves: Mapping[tuple[str, str], int], side: int, scale: float) -> tu
     blocks, y = [], 0.0
     for name, count in sorted(rows.items(), key=lambda item: -item[1]):
         blocks.append(Block(name, count, y, count * scale))
-        y += count * scale + GAP
+        y += max(count * scale + GAP, LINE)
     return tuple(blocks)
 
 
