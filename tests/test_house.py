@@ -56,6 +56,7 @@ SHARED_ROOMS = {
     "languages.switching",
     "languages.vocabulary",
     "languages.words",
+    "option_letters",
     "options",
     "policies",
     "prompts",
