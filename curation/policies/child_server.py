@@ -39,11 +39,17 @@ def _wait(server: subprocess.Popen[bytes]) -> None:
     """Return once the server has ended, or the parent's end of standard input is gone."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     ended, says_so = os.pipe()
-    threading.Thread(target=lambda: (server.wait(), os.close(says_so)), daemon=True).start()
+    threading.Thread(target=_tell, args=(server, says_so), daemon=True).start()
     while True:
         readable, _, _ = select.select([ended, 0], [], [])
         if ended in readable or not os.read(0, 1):
             return
+
+
+def _tell(server: subprocess.Popen[bytes], says_so: int) -> None:
+    """Close a descriptor when the server has ended."""
+    server.wait()
+    os.close(says_so)
 
 
 def _kill_group(server: subprocess.Popen[bytes]) -> None:

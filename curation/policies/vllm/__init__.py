@@ -62,9 +62,8 @@ class Vllm:
             raise PolicyError(
                 f"model {settings.model}: there is no folder {local}; for a model of the hub, give its `revision`."
             )
-        count = replica_count(
-            settings.replicas, settings.tensor_parallel, visible_gpus() if settings.replicas != 1 else ()
-        )
+        gpus = len(visible_gpus()) if settings.replicas == "auto" else 0
+        count = replica_count(settings.replicas, settings.tensor_parallel, gpus)
         self.in_flight = settings.in_flight * count
         self.key: AttemptKey = key_of(settings, self._name(), prompt)
         self._prompt = prompt or prompt_of(settings)

@@ -81,6 +81,15 @@ def test_gpus_that_are_hidden_from_the_run_are_nobodys() -> None:
     assert visible_names("1,-1,2") == ("1",)
 
 
+def test_a_policy_has_as_many_engines_as_it_says_or_as_there_are_gpus_for(
+    models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2,3")
+    engines = {replicas: Vllm(tiny_settings("first", replicas=replicas), models).engine for replicas in (1, 3, "auto")}
+    assert not isinstance(engines[1], ReplicatedEngine)
+    assert [getattr(engines[replicas], "count", 1) for replicas in (1, 3, "auto")] == [1, 3, 4]
+
+
 def test_a_server_gets_the_arguments_of_an_engine() -> None:
     arguments = engine_arguments(Launch("m", "m", 8, seed=3), EngineSettings(tensor_parallel=2), on_cpu=True)
     words = server_options(arguments, 8123)
