@@ -182,7 +182,14 @@ class Trainer:
             torch.tensor([sample.group for sample in samples]),
             settings,
         )
-        return [replace(one, advantage=value) for one, value in zip(samples, advantages.tolist(), strict=True)]
+        far = [
+            one.max_distance is not None and abs(sums[place]) > one.max_distance * len(one.response_ids)
+            for place, one in enumerate(samples)
+        ]
+        return [
+            replace(one, advantage=value, token_weight=0.0 if too_far else one.token_weight)
+            for one, value, too_far in zip(samples, advantages.tolist(), far, strict=True)
+        ]
 
     def full_state_dict(self) -> dict[str, Tensor]:
         """Return the full state dict under the names of the checkpoint on disk, in the computing type.
@@ -272,6 +279,7 @@ class Trainer:
             self.reference.logprobs(part) if self.reference is not None else None,
             part.old_logprobs,
             part.on_policy,
+            part.drawn,
         )
         loss, own = objective.loss(inputs, settings)
         return loss, joined(policy_statistics(inputs), own)
