@@ -95,7 +95,8 @@ class ObjectiveNeeds:
     ``reference_model`` is the reference's folder, or the name of a shipped model; None for the model that the run
     starts from. ``old_logprobs`` are those of the weights at the start of a batch (`ObjectiveInputs.old_logprobs`).
     ``generator_logprobs`` says that the loss reads those under which tokens were drawn; where it does not, attempts may
-    be trained on of which nobody knows them.
+    be trained on of which nobody knows them. ``reference_ema``: the reference follows the policy, keeping so much of
+    itself after a step; None: it is frozen.
     """
 
     entropy_gradient: bool = False
@@ -103,6 +104,7 @@ class ObjectiveNeeds:
     reference_model: str | None = None
     old_logprobs: bool = False
     generator_logprobs: bool = True
+    reference_ema: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -292,7 +292,6 @@ class TrainingLoop:
         self.scheduler.mark_judged(request, rollout)
 
     def _decide_group(self, rollouts: Sequence[Rollout]) -> GroupDecision:
-        self._groups.add(rollouts)
         judged = [rollout for rollout in rollouts if not rollout.reward.excluded]
         has_reference = self._components.tasks[rollouts[0].problem].reference_answer is not None
         self._curriculum.record_group(
@@ -304,6 +303,7 @@ class TrainingLoop:
         )
         objective = self._recipe.objective
         decision = objective_of(objective).decide([rollout.reward for rollout in rollouts], objective)
+        self._groups.add(rollouts, dropped=decision.drop_reason is not None)
         self._stall_monitor.record_group(rollouts, decision)
         return decision
 

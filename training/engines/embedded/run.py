@@ -99,7 +99,9 @@ def train(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool =
             reference_folder = (
                 folder if needs.reference_model is None else resolve_model(needs.reference_model, recipe_folder)
             )
-            trainer.reference = ReferencePolicy(reference_folder, recipe, context, trainer.model.config.vocab_size)
+            trainer.reference = ReferencePolicy(
+                reference_folder, recipe, context, trainer.model.config.vocab_size, needs.reference_ema
+            )
         if not context.is_rank_zero:
             trainer.follow()
             return out / "model"
