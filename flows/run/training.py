@@ -58,6 +58,28 @@ def _recipe_of(
     return load_train_recipe(recipe, overrides), recipe.parent.absolute()
 
 
+def from_attempts(recipe: Path | None, overrides: Sequence[str] = (), data: str = "attempts") -> list[str]:
+    """Return the overrides with which a recipe starts from the attempts of its sets' runs.
+
+    A table `[stored]` of the recipe stays as it is. An objective that needs the probabilities under which attempts were
+    drawn, which few stores keep, gives way to `soft`.
+
+    Raises:
+        ConfigError: there is no recipe to begin a run by, or ``data`` is something else.
+    """
+    from training.objectives.registry import objective_of
+
+    if data != "attempts":
+        raise ConfigError(f"--data {data} is not known; `--data attempts` starts from stored attempts")
+    if recipe is None:
+        raise ConfigError("--data attempts needs a recipe: a run that is resumed goes on as it began; leave it out")
+    settings = load_train_recipe(recipe, overrides)
+    changes = [*overrides, *(["stored={}"] if settings.stored is None else [])]
+    if objective_of(settings.objective).needs(settings.objective).generator_logprobs:
+        changes.append("objective={ kind = 'soft' }")
+    return changes
+
+
 def load_train_recipe(path: Path, overrides: Sequence[str] = ()) -> TrainRecipe:
     """Read and check a training recipe, with some settings changed (``optim.learning_rate=1e-6``)."""
     return load_settings(TrainRecipe, path, overrides)
