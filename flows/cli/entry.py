@@ -211,7 +211,7 @@ def train(
 ) -> None:
     """Train a model on curated sets by reinforcement, or go on training one."""
     from flows.run.training import check as check_by
-    from flows.run.training import from_attempts
+    from flows.run.training import from_attempts, needs_ranks, train_apart
     from flows.run.training import train as train_by
 
     if data is not None:
@@ -219,7 +219,9 @@ def train(
     if check:
         typer.echo("\n".join(check_by(recipe, resume or out, overrides or [], resume=resume is not None)))
         return
-    typer.echo(train_by(recipe, resume or out, overrides or [], resume=resume is not None))
+    folder, changes, resumes = resume or out, overrides or [], resume is not None
+    apart = needs_ranks(recipe, folder, changes, resume=resumes)
+    typer.echo((train_apart if apart else train_by)(recipe, folder, changes, resume=resumes))
 
 
 @app.command("evaluate", short_help="Evaluate a policy on a benchmark.")
