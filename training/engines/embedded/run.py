@@ -37,6 +37,7 @@ import torch
 
 from curation.policies.chat_templates import folder_stop_tokens
 from curation.policies.checkpoints import folder_revision
+from curation.records import StoreError
 from curation.storage.stages import atomic_write
 from training.checks.results import CheckResult, require_passed
 from training.embedded_model import resolve_model
