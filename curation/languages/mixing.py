@@ -6,7 +6,8 @@ windows, and asks for each window's language; words of another one inside a sent
 answer are stripped and identified one by one (Magistral, section 2.2), and must agree.
 
 Invariants: shares are of letters and add up to 1 unless there are none; a window that is in doubt counts as the
-language of the whole, and so does one that has as many words of it as of another. Not here: what the bonus is worth (the trainer).
+language of the whole, and so does one that has as many words of it as of another. Not here: what the bonus is worth
+(the trainer).
 """
 
 from __future__ import annotations
