@@ -6,7 +6,8 @@ windows, and asks for each window's language; words of another one inside a sent
 answer are stripped and identified one by one (Magistral, section 2.2), and must agree.
 
 Invariants: shares are of letters and add up to 1 unless there are none; a window that is in doubt counts as the
-language of the whole. Not here: what the bonus is worth (the trainer).
+language of the whole, and so does one that has as many words of it as of another. Not here: what the bonus is worth
+(the trainer).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 from curation.config.languages import ConsistencySettings, LanguageSettings
 from curation.languages.identification import LanguageGuess, identify, identify_prose
 from curation.languages.stripping import letters, strip, without_formulas
-from curation.languages.switching import foreign_letters
+from curation.languages.switching import foreign_letters, speaks_for
 
 _DEFAULT = LanguageSettings()
 _CONSISTENT = ConsistencySettings()
@@ -66,6 +67,8 @@ def language_shares(
         sure = guess.lang is not None and guess.confidence >= settings.window_confidence
         enough = guess.letters >= settings.window_letters or _scripted(window)
         lang = guess.lang if guess.lang is not None and sure and enough else whole.lang
+        if lang != whole.lang and speaks_for(window, whole.lang, lang):
+            lang = whole.lang
         counts[lang] = counts.get(lang, 0) + guess.letters
     _add_switches(counts, prose, whole.lang)
     total = sum(counts.values())

@@ -17,7 +17,7 @@ from functools import cache
 from curation.languages.stripping import letters
 from curation.languages.vocabulary import language, languages
 
-_WORD = re.compile(r"[^\W\d_]+(?:['’](?=[^\W\d_]))?")
+_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*(?:['’](?=[^\W\d_]))?")
 _STOP = re.compile(r"[.!?。？！…]")
 _SCRIPTS = re.compile(
     r"(?P<zh>[\u3400-\u9fff]+)|(?P<ru>[\u0400-\u04ff]+)|(?P<other>[\u3040-\u30ff\uac00-\ud7af\u0590-\u0dff\u0e00-\u0eff]+)"
@@ -31,14 +31,17 @@ _NOBODY: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())
 
 @cache
 def _words() -> dict[str, tuple[frozenset[str], frozenset[str]]]:
-    """Return of each known word the languages that it is a small word of, and all that have it."""
+    """Return of each known word the languages that it is a small word of, and all that have it.
+
+    A word that lost its vowel keeps its apostrophe: all' is no English word.
+    """
     small: dict[str, set[str]] = {}
     every: dict[str, set[str]] = {}
     for lang in languages():
         for word in lang.identification.small_words:
-            small.setdefault(word.rstrip("'"), set()).add(lang.code)
+            small.setdefault(word, set()).add(lang.code)
         for word in (*lang.identification.small_words, *lang.identification.common):
-            every.setdefault(word.rstrip("'"), set()).add(lang.code)
+            every.setdefault(word, set()).add(lang.code)
     return {word: (frozenset(small.get(word, ())), frozenset(codes)) for word, codes in every.items()}
 
 
@@ -46,8 +49,28 @@ def _words() -> dict[str, tuple[frozenset[str], frozenset[str]]]:
 def _own(code: str) -> frozenset[str]:
     """Return the words that a language has itself."""
     own = language(code)
-    words = (*own.identification.small_words, *own.identification.common, *own.identification.tasks)
-    return frozenset(word.rstrip("'") for word in words)
+    return frozenset((*own.identification.small_words, *own.identification.common, *own.identification.tasks))
+
+
+def speaks_for(window: str, own: str, other: str) -> bool:
+    """Return whether a window that is taken for another language has as many words of the text's own as of that one.
+
+    Words that both have say nothing; nor does a language without a file.
+
+    >>> speaks_for("Un par de pantalones cuesta y un par de zapatos cuesta", "es", "fr")
+    True
+    """
+    try:
+        mine, others = _own(own), _own(other)
+    except KeyError:
+        return False
+    words = [_word(token) for token in _WORD.findall(window)]
+    kept = sum(word in mine and word not in others for word in words)
+    return kept > 0 and kept >= sum(word in others and word not in mine for word in words)
+
+
+def _word(token: str) -> str:
+    return token.lower().replace("’", "'")
 
 
 def foreign_letters(prose: str, lang: str) -> dict[str, int]:
@@ -103,8 +126,8 @@ def _foreign_words(prose: str, lang: str, shortest: int) -> tuple[str, int]:
         for place, token in enumerate(_WORD.findall(sentence)):
             if place and not token.islower():
                 continue  # a name, or a noun of a language that writes them large
-            word = token.rstrip("'’").lower()
-            if word in own or len(word) < shortest:
+            word = _word(token)
+            if len(word) < shortest or not own.isdisjoint((word, *word.split("-"))):
                 last, between = frozenset(), 0
                 continue
             small, having = known.get(word, _NOBODY)

@@ -209,8 +209,17 @@ def _tied(text: str, lang: str) -> list[_TiedNumber]:
         unit = unit or next((one.unit for one in mentions if _behind(plain, end, one)), None)
         if unit is None and _times(lang).match(plain, end):
             unit = "times"
+        if unit is None and _counts_each(plain, token.start, end, lang):
+            unit = "each"
         tied.append(_TiedNumber(token.text, token.values, unit or ("fraction" if "/" in token.text else None)))
     return tied
+
+
+def _counts_each(text: str, start: int, end: int, lang: str) -> bool:
+    """Return whether a number says of how many each is meant: in each of 16 blocks."""
+    if language(lang).spaced:
+        return bool(re.search(rf"(?:{language(lang).meaning.each_of})\Z", text[:start].lower()))
+    return bool(re.match(language(lang).meaning.each_of, text[end:]))
 
 
 @cache
@@ -333,7 +342,7 @@ def new_units(original: str, translated: str, source: str, target: str) -> list[
     named = {one.unit for one in units_mentioned(prose_of_units(original), source)}
     dated = bool(_CLOCK.search(original)) or bool(months_named(original, source))
     for number in _tied(translated, target):
-        if number.unit is None or number.unit in ("fraction", "percent", "times") or number.unit in named:
+        if number.unit is None or number.unit in ("fraction", "percent", "times", "each") or number.unit in named:
             continue
         kind = DIMENSIONS[number.unit]
         if any(DIMENSIONS[unit] == kind for unit in named) and not (dated and kind == "time"):

@@ -22,6 +22,8 @@ from curation.translation.violations import Violation
 _SLACK = 12
 """Characters that do not matter: short problems vary more."""
 _LEAST_LETTERS, _LEAST_WORDS = 10, 2
+_SHORT_LETTERS = 16
+"""Letters below which a sentence is in the original's language only where a word of it is of no other."""
 """Letters and words from which a sentence in the original's language is noticed."""
 _COPIED_WORDS = 4
 """Words of the original, one after the other, from which a passage is noticed that was copied inside a sentence."""
@@ -103,6 +105,10 @@ def _in_source(prose: str, source: str, target: str) -> bool:
     for piece in pieces:
         if letters(piece) < _LEAST_LETTERS or _only_names(piece.split()):
             continue
+        if letters(piece) < _SHORT_LETTERS and scripts == ("latin", "latin"):
+            if any(_is_word_of(word, source) for word in piece.split()):
+                return True
+            continue  # too short to be told: "Dan a 4 dollars" is French
         guess = identify_prose(piece, (source, target))
         if guess.lang == source and guess.confidence >= _SURE:
             return True

@@ -79,7 +79,7 @@ MSVAMP = {"de": "German", "es": "Spanish", "fr": "French", "ru": "Russian", "zh"
 
 def _as_written(text: str) -> str:
     """Return a text of MSVAMP, which is cut into words in small letters, with its stops and capitals."""
-    joined = re.sub(r" (?=[.,?!;:])", "", text)
+    joined = re.sub(r" (?=[.,?!;:]|n't\b|'s\b)|(?<=[a-z]) (?=- [a-z])|(?<=[a-z] -) (?=[a-z])", "", text)
     return re.sub(r"(?:^|(?<=[.?!] ))[a-z]", lambda match: match[0].upper(), joined)
 
 

@@ -27,7 +27,7 @@ from curation.filters.statements.filtering import (
 )
 from curation.filters.statements.rules import RULES, StatementRule
 
-VERSION = "statements@7"
+VERSION = "statements@8"
 """Changed whenever a decision could change."""
 
 __all__ = [

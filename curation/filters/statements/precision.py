@@ -15,7 +15,7 @@ MEASURED: Mapping[str, tuple[int, int]] = {
     "also_asked": (7, 7),
     "answer_in_statement": (20, 20),
     "broken_answer": (37, 37),
-    "choices": (318, 311),
+    "choices": (383, 374),
     "formal_task": (6, 6),
     "marking_scheme": (23, 23),
     "missing_answer": (2394, 2394),

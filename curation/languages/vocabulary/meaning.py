@@ -32,6 +32,8 @@ class Meaning:
     """Words that deny by themselves, and whose translation mostly does so too: unsold, missing, wrong."""
     times: tuple[str, ...]
     """Expressions right behind a number that multiplies: three times, 3 fois, 3 倍."""
+    each_of: str
+    """What says that a number counts those of whom each is meant: before it where words stand apart, else behind it."""
     owner: tuple[str, ...]
     """Expressions of whose something is, ``{}`` for the name as it is written; none where an ending says it."""
     smaller: tuple[str, ...]

@@ -14,6 +14,7 @@ from curation.translation import INVARIANTS, CheckedText, check_translation
 from curation.translation.formulas import code, formulas, formulas_of, variables
 from curation.translation.invariants import labels
 from curation.translation.numerals import in_digits, in_words, plain_digits
+from curation.translation.prose import leftovers
 from curation.translation.quantities import numbers, units
 from curation.verify import judge_worker
 from curation.verify.math_judge import MathJudge, ReferenceCheck
@@ -222,3 +223,8 @@ def test_the_parallel_problems(judge: MathJudge) -> None:
             if bad is not None and bad != pair.translated
         ]
         assert sum(caught) >= 0.99 * len(caught), kind
+
+
+def test_a_short_sentence_of_words_that_both_languages_have_is_translated() -> None:
+    assert leftovers("Dan has $ 4. He buys a cake.", "Dan a 4 dollars. Il achète un gâteau.", "en", "fr") == []
+    assert leftovers("Tom walks 4 miles. He buys a cake.", "Tom walked four miles. Il achète un gâteau.", "en", "fr")
