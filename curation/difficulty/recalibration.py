@@ -78,7 +78,8 @@ def recalibrate(priors: pl.DataFrame, counts: pl.DataFrame) -> Recalibration:
         return Recalibration()
     mean, size = _means_and_sizes(seen)
     logit = np.log(mean / (1 - mean))
-    correct, judged = seen["seen"].to_numpy().astype(np.int64), seen["made"].to_numpy().astype(np.int64)
+    correct: Array = seen["seen"].to_numpy().astype(np.float64)
+    judged: Array = seen["made"].to_numpy().astype(np.float64)
 
     def value(at: Array) -> float:
         means, sizes = _as_recalibration(at)._of(logit, size)
@@ -105,7 +106,8 @@ def _means_and_sizes(priors: pl.DataFrame) -> tuple[Array, Array]:
 def _log_rising(start: Array, most: Array) -> Array:
     """Return [rows] ``log(start (start + 1) … (start + most - 1))``."""
     steps = np.arange(int(most.max(initial=0)))
-    return np.where(steps < most[:, None], np.log(start[:, None] + steps), 0.0).sum(axis=1)
+    total: Array = np.where(steps < most[:, None], np.log(start[:, None] + steps), 0.0).sum(axis=1)
+    return total
 
 
 def _highest(value: Callable[[Array], float]) -> Array:
