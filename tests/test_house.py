@@ -41,6 +41,7 @@ SHARED_ROOMS = {
     "difficulty.posteriors",
     "difficulty.priors",
     "difficulty.progress",
+    "difficulty.recalibration",
     "difficulty.refresh_forecast",
     "difficulty.refusals",
     "difficulty.sampling",

@@ -4,9 +4,10 @@ How well a posterior finds wrong labels depends on the policies: where their err
 answers that are hard to read) it accuses what merely all find hard, and a majority of one policy's votes may do better.
 No run knows its wrong labels, but every run can plant some. A share of the references is replaced by another answer,
 `_GIVEN` of them by one that somebody gave, the others by one that nobody did; what either rule accuses besides counts
-against it, so what was wrong before counts against both alike. A rule that accuses more others than it finds planted
-ones is not trusted: the other decides; where neither is, the one that accuses fewer others; where both are, the one
-with the larger F1 on the planted ones. Where votes decide, the posterior still ranks what people review.
+against it. Some of that is wrong indeed: as many labels as the posterior expects, found as often as planted ones are,
+are taken off. A rule that accuses more than `MOST_SOUND` of all labels beyond that is not trusted where the other is;
+else votes decide where their F1 is larger by more than `_TIE`. Where votes decide, the posterior still ranks what
+people review; where the posterior does, and accuses hardly anyone, its queue is what finds wrong labels.
 
 Pure functions over `curation.difficulty.label_votes.VOTES`. Not here: what is published of it.
 """
@@ -26,7 +27,14 @@ from curation.difficulty.label_votes import REFERENCE, VOTES
 LEAST_PROBLEMS = 200
 """Fewer problems with votes tell nothing; then the posterior decides."""
 
+MOST_SOUND = 0.01
+"""Share of sound labels that a rule may accuse."""
+
 _SHARE, _LEAST_PLANTED, _GIVEN = 0.05, 20, 0.3
+_DRAWS = 3
+"""How often references are planted: one draw leaves the better rule to chance where problems are few."""
+
+_TIE = 0.02
 _BELOW = 1e-6
 
 
@@ -37,39 +45,47 @@ class RuleFound:
     hits: int
     others: int
 
-    @property
-    def is_trusted(self) -> bool:
-        """Return whether what it accuses is a planted one at least as often as not."""
-        return self.hits >= self.others
-
-    def f1(self, planted: int) -> float:
-        """Return the harmonic mean of precision and recall."""
-        return 2 * self.hits / max(1, self.hits + self.others + planted)
-
 
 @dataclass(frozen=True, slots=True)
 class PlantedCheck:
-    """Both rules on planted references."""
+    """Both rules on planted references, all draws together.
+
+    Args:
+        problems: with votes; ``share`` of their labels is wrong besides the planted ones, by the posterior.
+    """
 
     planted: int
     by_posterior: RuleFound
     by_votes: RuleFound
+    problems: int
+    share: float
+
+    def sound(self, rule: RuleFound) -> float:
+        """Return how many of the others that a rule accuses seem to have a sound label."""
+        return max(0.0, rule.others - self.share * self.problems * rule.hits / max(1, self.planted))
+
+    def is_trusted(self, rule: RuleFound) -> bool:
+        """Return whether a rule accuses few sound labels."""
+        return self.sound(rule) <= MOST_SOUND * self.problems
+
+    def f1(self, rule: RuleFound) -> float:
+        """Return the harmonic mean of precision and recall."""
+        return 2 * rule.hits / max(1.0, rule.hits + self.sound(rule) + self.planted)
 
     @property
     def posterior_holds(self) -> bool:
         """Return whether the posterior may decide."""
-        if self.by_posterior.is_trusted != self.by_votes.is_trusted:
-            return self.by_posterior.is_trusted
-        if not self.by_votes.is_trusted:
-            return self.by_posterior.others <= self.by_votes.others
-        return self.by_posterior.f1(self.planted) >= self.by_votes.f1(self.planted)
+        trusted = self.is_trusted(self.by_posterior)
+        if trusted != self.is_trusted(self.by_votes):
+            return trusted
+        return self.f1(self.by_posterior) >= self.f1(self.by_votes) - _TIE
 
     @property
     def sentence(self) -> str:
         """Return in one sentence what was found, and what follows."""
         post, votes = self.by_posterior, self.by_votes
         told = (
-            f"of {self.planted} wrong references planted here the posterior finds {post.hits} and accuses "
+            f"of {self.planted} wrong references planted here in turn the posterior finds {post.hits} and accuses "
             f"{post.others} others, votes find {votes.hits} and accuse {votes.others}"
         )
         return told if self.posterior_holds else f"{told}; so votes decide, and the posterior ranks the review"
@@ -88,11 +104,18 @@ def check_by_planting(
     names = votes["problem"].unique().sort()
     if len(names) < LEAST_PROBLEMS:
         return None
-    cast, wrong = plant_references(votes, names.filter(~names.is_in(list(settled))), seed)
-    labels = label_posteriors(fit_labels(cast, settled, seed), cast, names, settled)
-    found = [set(labels.filter(pl.col("wrong_label") >= drop_above)["problem"]), accused_by_votes(cast, voters)]
-    by_posterior, by_votes = (RuleFound(len(one & wrong), len(one - wrong)) for one in found)
-    return PlantedCheck(len(wrong), by_posterior, by_votes)
+    drawable, planted, share = names.filter(~names.is_in(list(settled))), 0, 0.0
+    found = np.zeros((2, 2), dtype=int)
+    for draw in range(_DRAWS):
+        cast, wrong = plant_references(votes, drawable, seed + draw)
+        labels = label_posteriors(fit_labels(cast, settled, seed), cast, names, settled)
+        accused = set(labels.filter(pl.col("wrong_label") >= drop_above)["problem"]), accused_by_votes(cast, voters)
+        found += [[len(one & wrong), len(one - wrong)] for one in accused]
+        planted += len(wrong)
+        besides = labels.filter(~pl.col("problem").is_in(list(wrong)))["wrong_label"]
+        share += float(besides.sum()) / len(names) / _DRAWS
+    by_posterior, by_votes = (RuleFound(hits, others) for hits, others in found.tolist())
+    return PlantedCheck(planted, by_posterior, by_votes, _DRAWS * len(names), share)
 
 
 def plant_references(votes: pl.DataFrame, names: pl.Series, seed: int) -> tuple[pl.DataFrame, set[str]]:

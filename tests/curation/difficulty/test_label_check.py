@@ -46,18 +46,26 @@ def test_a_majority_of_the_voters_accuses() -> None:
 
 
 def test_the_better_rule_decides_and_exactly_its_labels_reach_the_threshold() -> None:
-    assert PlantedCheck(20, RuleFound(18, 4), RuleFound(17, 4)).posterior_holds
-    worse = PlantedCheck(20, RuleFound(18, 40), RuleFound(12, 2))
+    assert PlantedCheck(20, RuleFound(18, 4), RuleFound(17, 4), 400, 0.0).posterior_holds
+    worse = PlantedCheck(20, RuleFound(18, 4), RuleFound(19, 2), 400, 0.0)
     assert not worse.posterior_holds
-    assert "finds 18 and accuses 40 others, votes find 12 and accuse 2; so votes decide" in worse.sentence
-    assert PlantedCheck(20, RuleFound(0, 0), RuleFound(15, 16)).posterior_holds  # votes would drop sound labels most
-    assert PlantedCheck(40, RuleFound(0, 2), RuleFound(30, 380)).posterior_holds
-    assert not PlantedCheck(20, RuleFound(15, 34), RuleFound(8, 12)).posterior_holds
+    assert "finds 18 and accuses 4 others, votes find 19 and accuse 2; so votes decide" in worse.sentence
     labels = pl.DataFrame({"problem": ["a", "b", "c"], "wrong_label": [0.1, 0.9, 0.2]})
     decided = decided_by_votes(labels, {"a"}, 0.5)["wrong_label"].to_list()
     assert decided[0] == 0.5
     assert 0.49 < decided[1] < 0.5
     assert decided[2] == 0.2
+
+
+def test_a_rule_that_accuses_too_many_sound_labels_is_not_trusted() -> None:
+    """One policy's majority finds most planted ones and accuses as many sound ones: the posterior accuses nobody."""
+    check = PlantedCheck(40, RuleFound(0, 2), RuleFound(30, 24), 800, 0.0)
+    assert check.is_trusted(check.by_posterior)
+    assert not check.is_trusted(check.by_votes)
+    assert check.posterior_holds
+    # three in a hundred were wrong before, and votes find three of four: 18 of the 24 are these
+    assert not PlantedCheck(40, RuleFound(0, 2), RuleFound(30, 24), 800, 0.03).posterior_holds
+    assert not PlantedCheck(40, RuleFound(30, 60), RuleFound(20, 8), 800, 0.0).posterior_holds
 
 
 @pytest.mark.parametrize("policies", [{"a": 2.0, "b": 2.5, "c": 3.0, "d": 3.5}])
