@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +122,15 @@ def test_everything_that_speaks_of_a_label_is_on_one_screen(planted_copy: Path) 
     assert "Stage 1" in shown
     assert "Stage 2" in shown
     assert name[:8] in shown
+
+
+def test_before_anything_is_published_a_sentence_stands_below_the_tabs(planted_copy: Path) -> None:
+    shutil.rmtree(planted_copy / "curated")
+    for path in ("review", "review/next?reviewer=Ada"):
+        answer = Visitor(planted_copy).get(f"/r/run/{path}")
+        assert answer.status_code == 422
+        assert "holds no finished run yet" in answer.text
+        assert 'href="../../r/run/rows"' in answer.text or 'href="../../../r/run/rows"' in answer.text
 
 
 def test_the_likeliest_wrong_label_comes_first_and_the_unknown_last() -> None:
