@@ -204,15 +204,24 @@ def train(
     check: Annotated[
         bool, typer.Option("--check", help="Only try whether the model can be trained as the recipe says: seconds.")
     ] = False,
+    data: Annotated[
+        str | None,
+        typer.Option("--data", metavar="attempts", help="Start from what the sets' runs sampled already."),
+    ] = None,
 ) -> None:
     """Train a model on curated sets by reinforcement, or go on training one."""
     from flows.run.training import check as check_by
+    from flows.run.training import from_attempts, needs_ranks, train_apart
     from flows.run.training import train as train_by
 
+    if data is not None:
+        overrides = from_attempts(recipe if resume is None else None, overrides or [], data)
     if check:
         typer.echo("\n".join(check_by(recipe, resume or out, overrides or [], resume=resume is not None)))
         return
-    typer.echo(train_by(recipe, resume or out, overrides or [], resume=resume is not None))
+    folder, changes, resumes = resume or out, overrides or [], resume is not None
+    apart = needs_ranks(recipe, folder, changes, resume=resumes)
+    typer.echo((train_apart if apart else train_by)(recipe, folder, changes, resume=resumes))
 
 
 @app.command("evaluate", short_help="Evaluate a policy on a benchmark.")

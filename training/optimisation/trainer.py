@@ -189,7 +189,14 @@ class Trainer:
             torch.tensor([sample.group for sample in samples]),
             settings,
         )
-        return [replace(one, advantage=value) for one, value in zip(samples, advantages.tolist(), strict=True)]
+        far = [
+            one.max_distance is not None and abs(sums[place]) > one.max_distance * len(one.response_ids)
+            for place, one in enumerate(samples)
+        ]
+        return [
+            replace(one, advantage=value, token_weight=0.0 if too_far else one.token_weight)
+            for one, value, too_far in zip(samples, advantages.tolist(), far, strict=True)
+        ]
 
     def full_state_dict(self) -> dict[str, Tensor]:
         """Return the full state dict under the names of the checkpoint on disk, in the computing type.
@@ -246,6 +253,8 @@ class Trainer:
         if not torch.isfinite(norm):
             raise TrainingError(nonfinite_gradient(self.steps_taken, float(norm), total, measured))
         self.optimiser.step()
+        if self.reference is not None:
+            self.reference.follow(self.policy)
         self.steps_taken += 1
         return total, float(norm), measured
 
@@ -281,6 +290,7 @@ class Trainer:
             self.reference.logprobs(part) if self.reference is not None else None,
             part.old_logprobs,
             part.on_policy,
+            part.drawn,
         )
         loss, own = objective.loss(inputs, settings)
         return loss, joined(policy_statistics(inputs), own)
@@ -310,8 +320,9 @@ class Trainer:
         from torch.distributed.checkpoint.state_dict_saver import save
 
         model, optimiser = get_state_dict(self.policy, self.optimiser)
+        state = {"model": model, "optimiser": optimiser, **self._moving_reference()}
         with _without_warning():
-            save({"model": model, "optimiser": optimiser}, checkpoint_id=folder, no_dist=not self.ranks.sharded)
+            save(state, checkpoint_id=folder, no_dist=not self.ranks.sharded)
 
     def _load(self, _: None, value: tuple[str, int]) -> None:
         from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
@@ -319,12 +330,20 @@ class Trainer:
 
         folder, self.steps_taken = value
         model, optimiser = get_state_dict(self.policy, self.optimiser)
-        state: dict[str, Any] = {"model": model, "optimiser": optimiser}
+        state: dict[str, Any] = {"model": model, "optimiser": optimiser, **self._moving_reference()}
         with _without_warning():
             load(state, checkpoint_id=folder, no_dist=not self.ranks.sharded)
         set_state_dict(
             self.policy, self.optimiser, model_state_dict=state["model"], optim_state_dict=state["optimiser"]
         )
+        if self.reference is not None and "reference" in state:
+            self.reference.policy.load_state_dict(state["reference"])
+
+    def _moving_reference(self) -> dict[str, Any]:
+        """Return the weights of a reference that follows the policy, for checkpoints; nothing for one that does not."""
+        if self.reference is None or self.reference.ema is None:
+            return {}
+        return {"reference": self.reference.policy.state_dict()}
 
 
 @contextmanager
