@@ -273,6 +273,16 @@ class StallSettings(Settings):
         return warn, self.stop_after if self.stop_after is not None else 4 * warn
 
 
+class MonitorSettings(Settings):
+    """Where a run's numbers are shown besides its folder and TensorBoard. Not in the paper."""
+
+    wandb: bool = Field(False, description="Show the run in Weights & Biases; its package is yours to install.")
+    trackio: bool = Field(
+        False, description="Show the run in trackio, locally; its package is yours to install."
+    )
+    project: str = Field("goldilocks", min_length=1, description="The project there.")
+
+
 class AttemptStoreSettings(Settings):
     """Which texts a run keeps in RUN/attempts (`training.rollouts.attempt_log` describes the folder)."""
 
