@@ -19,6 +19,7 @@ from training.config import (
     AttemptStoreSettings,
     CollectorSettings,
     ComputeSettings,
+    MonitorSettings,
     ObjectiveSettings,
     OptimSettings,
     PackingSettings,
@@ -185,6 +186,11 @@ class TrainRecipe(Settings):
     evaluation: EvaluationSettings = Field(default_factory=EvaluationSettings, description="Held-out problems.")
     checkpoints: CheckpointSettings = Field(default_factory=CheckpointSettings, description="What is kept on disk.")
     stall: StallSettings = Field(default_factory=StallSettings, description="What happens where nothing is learned.")
+    monitor: MonitorSettings = Field(
+        default_factory=MonitorSettings,
+        description="Where numbers are shown besides.",
+        exclude_if=lambda settings: settings == MonitorSettings(),
+    )
     attempt_store: AttemptStoreSettings = Field(
         default_factory=AttemptStoreSettings, description="The texts that are kept."
     )

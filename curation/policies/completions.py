@@ -129,10 +129,10 @@ def choice_logprobs(choice: Mapping[str, Any]) -> tuple[float, ...] | None:
     return tuple(float(token["logprob"]) for token in logprobs.get("content") or ())
 
 
-def choice_weight_labels(choice: Mapping[str, Any]) -> list[str]:
-    """Return the label of the weights that made each token of a choice, from vLLM's spans.
+def choice_weight_spans(choice: Mapping[str, Any]) -> list[tuple[str, int]]:
+    """Return the labels of the weights that made the tokens of a choice, each with how many tokens, from vLLM's spans.
 
     Raises:
         LookupError: the server names none.
     """
-    return [span["version"] for span in choice["weight_versions"] for _ in range(span["start"], span["end"])]
+    return [(span["version"], span["end"] - span["start"]) for span in choice["weight_versions"]]

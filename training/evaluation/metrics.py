@@ -20,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from training.evaluation.monitors import Monitor
 from training.optimisation.checkpoint import JsonlLog
 from training.rollouts.rollouts import Rollout
 
@@ -131,13 +132,13 @@ class SampledGroupStats:
 
 
 class MetricsLogger:
-    """Where the numbers go. ``start`` is the first step that will be written."""
+    """Where the numbers go. ``start`` is the first step that will be written; ``monitors`` show them elsewhere too."""
 
-    def __init__(self, folder: Path, log: JsonlLog, total: int, start: int) -> None:
+    def __init__(self, folder: Path, log: JsonlLog, total: int, start: int, monitors: Sequence[Monitor] = ()) -> None:
         from torch.utils.tensorboard import SummaryWriter
 
         self._writer: Any = SummaryWriter(str(folder / "tensorboard"), purge_step=start)
-        self._log, self._total = log, total
+        self._log, self._total, self._monitors = log, total, monitors
         self._begun = self.last_line_at = time.monotonic()
 
     def log_step(self, step: int, metrics: Mapping[str, float], texts: Sequence[str] = ()) -> None:
@@ -149,6 +150,8 @@ class MetricsLogger:
         for place, text in enumerate(texts):
             self._writer.add_text(f"attempt/{place}", text, step)
         self._writer.flush()
+        for monitor in self._monitors:
+            monitor.log(step, finite)
         self.log_message(self._line(step, finite))
 
     def log_message(self, text: str) -> None:
@@ -157,8 +160,10 @@ class MetricsLogger:
         self.last_line_at = time.monotonic()
 
     def close(self) -> None:
-        """Close TensorBoard's files."""
+        """Close TensorBoard's files, and end the run elsewhere."""
         self._writer.close()
+        for monitor in self._monitors:
+            monitor.close()
 
     def _line(self, step: int, metrics: Mapping[str, float]) -> str:
         def formatted(name: str, form: str = ".3f") -> str:

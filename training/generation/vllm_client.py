@@ -31,7 +31,7 @@ from curation.policies.completions import (
     TokenCompletion,
     choice_logprobs,
     choice_token_ids,
-    choice_weight_labels,
+    choice_weight_spans,
 )
 from curation.policies.connection import ServerResponse
 from curation.policies.servers import Server, TemporaryFailure
@@ -123,18 +123,18 @@ class TrainingVllmClient(ServerClient):
             self.require_ok(response, server.url)
         try:
             choice = response.json()["choices"][0]
-            labels = choice_weight_labels(choice)
+            spans = choice_weight_spans(choice)
             token_ids, logprobs = choice_token_ids(choice) or (), choice_logprobs(choice) or ()
             finish = str(choice["finish_reason"])
         except (ValueError, LookupError, TypeError) as error:
             raise TemporaryFailure(f"200, but no tokens: {response.text!r:.120}") from error
-        if finish not in FINISHED or not len(token_ids) == len(logprobs) == len(labels):
+        if finish not in FINISHED or not len(token_ids) == len(logprobs) == sum(count for _, count in spans):
             raise TemporaryFailure(f"the generation ended as {finish!r}")
-        foreign = [label for label in labels if label.partition("-")[0] != self._run or label.endswith(_MIXED)]
+        foreign = [label for label, _ in spans if label.partition("-")[0] != self._run or label.endswith(_MIXED)]
         if foreign:
             self.servers.suspect(server, f"it answered with weights {foreign[0]!r}, which are none of this run's")
             raise TemporaryFailure(server.trouble)
-        versions = tuple(int(label.partition("-")[2]) for label in labels)
+        versions = tuple(version for label, count in spans for version in [int(label.partition("-")[2])] * count)
         return TokenCompletion(prompt, token_ids, logprobs, versions, "", finish)
 
     async def _bring_up_to_date(self, url: str) -> None:

@@ -22,6 +22,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from training.config import ComputeSettings
+from training.optimisation.hang_watch import HangWatch
 
 RankTask = Callable[[Any, Any], Any]
 """What all processes do at once: takes this rank's share, and the value that all get."""
@@ -29,7 +30,8 @@ RankTask = Callable[[Any, Any], Any]
 _STOP = "stop"
 
 PROCESS_GROUP_TIMEOUT = timedelta(days=7)
-"""How long the others wait for rank 0, which may have to wait for a slow batch."""
+"""How long the others wait for rank 0, which may have to wait for a slow batch. Within a task it is `HangWatch` that
+ends a wait."""
 
 
 class DistributedContext:
@@ -50,6 +52,7 @@ class DistributedContext:
         else:
             torch.set_num_threads(compute.threads)
         self.sharded = self.world_size > 1 or compute.dtype != "float32"
+        self.watch = HangWatch(self.rank, compute.hang_s if self.world_size > 1 else 0.0)
         self._owner = self.sharded and not dist.is_initialized()
         if self._owner:
             backend = "cpu:gloo,cuda:nccl" if cuda else "gloo"
@@ -76,7 +79,8 @@ class DistributedContext:
         share: list[Any] = [None]
         if shares is not None:
             dist.scatter_object_list(share, list(shares), src=0)
-        return tasks[name](share[0], value)
+        with self.watch.task(name):
+            return tasks[name](share[0], value)
 
     def follow(self, tasks: Mapping[str, RankTask]) -> None:
         """Do what rank 0 announces until it is done; for the other ranks."""
@@ -89,7 +93,8 @@ class DistributedContext:
             share: list[Any] = [None]
             if scattered:
                 dist.scatter_object_list(share, None, src=0)
-            tasks[name](share[0], value)
+            with self.watch.task(name):
+                tasks[name](share[0], value)
 
     def close(self) -> None:
         """Leave the process group; rank 0 first lets the others go."""

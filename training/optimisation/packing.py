@@ -19,15 +19,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from itertools import accumulate
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from curation.records import GoldilocksError
 from training.config import PackingSettings
 from training.rollouts.impossible import impossible_positions
+
+IntArray = NDArray[np.int64]
 
 
 class PackingError(GoldilocksError):
@@ -272,26 +275,28 @@ def collate(samples: Sequence[TrainingSample], sample_indices: tuple[int, ...], 
 
 def _collate_whole(samples: Sequence[TrainingSample], sample_indices: tuple[int, ...]) -> MicroBatch:
     """Return a micro-batch in which whole sequences lie one after another, no prompt shared."""
-    starts = torch.tensor([0, *accumulate(sample.length for sample in samples)])
-    prompt_lengths = torch.tensor([len(sample.prompt_ids) for sample in samples])
-    response_lengths = starts.diff() - prompt_lengths
-    masks = [sample.mask if sample.mask is not None else [True] * len(sample.response_ids) for sample in samples]
+    prompts, responses = ([_ids(part) for part in parts] for parts in zip(*map(_parts, samples), strict=True))
+    prompt_lengths, response_lengths = (torch.tensor([len(part) for part in parts]) for parts in (prompts, responses))
+    lengths = prompt_lengths + response_lengths
+    starts = torch.cat([torch.zeros(1, dtype=torch.int64), lengths.cumsum(0)])
     return MicroBatch(
-        input_ids=torch.tensor(
-            [token for sample in samples for part in (sample.prompt_ids, sample.response_ids) for token in part]
-        ),
-        position_ids=concatenated_ranges(torch.zeros_like(response_lengths), starts.diff()),
+        input_ids=_joined([part for both in zip(prompts, responses, strict=True) for part in both]),
+        position_ids=concatenated_ranges(torch.zeros_like(lengths), lengths),
         cu_seqlens=starts.int(),
         unrolled=None,
         packed=None,
         logit_positions=concatenated_ranges(starts[:-1] + prompt_lengths - 1, response_lengths),
-        targets=torch.tensor([token for sample in samples for token in sample.response_ids]),
+        targets=_joined(responses),
         sequence_index=torch.repeat_interleave(torch.arange(len(samples)), response_lengths),
-        generator_logprobs=torch.tensor(
-            [value for sample in samples for value in (sample.generator_logprobs or [0.0] * len(sample.response_ids))],
-            dtype=torch.float32,
+        generator_logprobs=_joined(
+            [_values(sample.generator_logprobs or [0.0] * len(sample.response_ids)) for sample in samples]
         ),
-        mask=torch.tensor([mark for marks in masks for mark in marks], dtype=torch.bool),
+        mask=_joined(
+            [
+                np.ones(len(part), np.bool_) if sample.mask is None else np.asarray(sample.mask, np.bool_)
+                for sample, part in zip(samples, responses, strict=True)
+            ]
+        ),
         advantages=torch.tensor([sample.advantage for sample in samples], dtype=torch.float32),
         weights=torch.tensor([sample.token_weight for sample in samples], dtype=torch.float32),
         old_logprobs=_old_logprobs(samples),
@@ -302,10 +307,28 @@ def _collate_whole(samples: Sequence[TrainingSample], sample_indices: tuple[int,
     )
 
 
+def _parts(sample: TrainingSample) -> tuple[Sequence[int], Sequence[int]]:
+    return sample.prompt_ids, sample.response_ids
+
+
+def _ids(tokens: Sequence[int]) -> IntArray:
+    """Return tokens as an array; that takes a third of the time that a tensor made of them does."""
+    return np.asarray(tokens, np.int64)
+
+
+def _values(logprobs: Sequence[float]) -> NDArray[np.float32]:
+    with np.errstate(over="ignore"):  # impossible ones, which are masked
+        return np.asarray(logprobs, np.float32)
+
+
+def _joined(parts: Sequence[NDArray[Any]]) -> Tensor:
+    return torch.from_numpy(np.concatenate(parts))
+
+
 def _old_logprobs(samples: Sequence[TrainingSample]) -> Tensor | None:
     parts = [sample.old_logprobs for sample in samples if sample.old_logprobs is not None]
     _require_all_or_none(len(parts), len(samples), "old_logprobs")
-    return torch.tensor([value for part in parts for value in part], dtype=torch.float32) if parts else None
+    return _joined([_values(part) for part in parts]) if parts else None
 
 
 def _on_policy(samples: Sequence[TrainingSample], lengths: Tensor) -> Tensor | None:

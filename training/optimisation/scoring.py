@@ -84,6 +84,7 @@ class PolicyScorer:
                 values = self._policy(part.to(self._ranks.device), plain=plain).logprobs.cpu()
                 for place, index in enumerate(part.sample_indices):
                     logprobs[index] = values[part.sequence_index == place]
+                self._ranks.watch.moved_on()
         finally:
             self._policy.temperature = before
             if isinstance(self._policy, FSDPModule):  # it keeps what it gathered for a backward pass, which never comes

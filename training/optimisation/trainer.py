@@ -244,6 +244,7 @@ class Trainer:
             part_loss, part_statistics = self._scored(part.to(self.ranks.device), objective)
             torch.autograd.backward(part_loss * self.ranks.world_size)  # sharding averages over ranks
             loss += part_loss.detach()
+            self.ranks.watch.moved_on()
             statistics = part_statistics if statistics is None else added(statistics, part_statistics)
         assert statistics is not None
         norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self._recipe.optim.max_grad_norm)
@@ -269,6 +270,7 @@ class Trainer:
             zeros = torch.zeros(len(part.advantages), dtype=torch.float64, device=excess.device)
             own = zeros.index_add(0, part.sequence_index, excess).tolist()
             sums |= dict(zip(part.sample_indices, own, strict=True))
+            self.ranks.watch.moved_on()
         if isinstance(self.policy, FSDPModule):  # it keeps what it gathered for a backward pass, which never comes
             self.policy.reshard()
         return {index: value for share in self.ranks.gather(sums) for index, value in share.items()}

@@ -12,7 +12,7 @@ from curation.policies.completions import (
     choice_logprobs,
     choice_text,
     choice_token_ids,
-    choice_weight_labels,
+    choice_weight_spans,
     cut_at_stop,
 )
 from curation.thinking import THINK, ThinkingTags
@@ -104,6 +104,6 @@ def test_what_a_server_does_not_give_is_none() -> None:
 
 
 def test_each_token_knows_its_weights() -> None:
-    assert choice_weight_labels(TOKENS) == ["run-3", "run-4"]
+    assert choice_weight_spans(TOKENS) == [("run-3", 1), ("run-4", 1)]
     with pytest.raises(LookupError):
-        choice_weight_labels(CHAT)
+        choice_weight_spans(CHAT)

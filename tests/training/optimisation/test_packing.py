@@ -177,3 +177,24 @@ def test_prompts_need_not_be_shared_and_nothing_need_be_packed() -> None:
     alone = pack_samples(samples, PackingSettings(micro_batch_tokens=20, single=True))
     assert [batch.sample_indices for batch in alone] == [(0,), (2,), (1,)]
     assert all(batch.unrolled is None for batch in alone)
+
+
+def test_a_micro_batch_has_the_very_numbers_of_its_samples() -> None:
+    """Whatever sequences they come in: as torch itself would make tensors of them."""
+    logprobs = (-0.1, -1e-9, -103.2, -9999.0, 1e300)
+    mask = [True, True, True, False, False]
+    samples = [
+        TrainingSample((5, 6, 7), (1, 2, 3, 4, 151_935), logprobs, 1.0, 0.5, mask),
+        TrainingSample([8], [9, 10], [-0.3, -0.7], -1.0, 0.25),
+    ]
+    packed = collate(samples, (0, 1), shared=False)
+    assert packed.input_ids.tolist() == [5, 6, 7, 1, 2, 3, 4, 151_935, 8, 9, 10]
+    assert packed.input_ids.dtype == packed.targets.dtype == torch.int64
+    assert packed.targets.tolist() == [1, 2, 3, 4, 151_935, 9, 10]
+    values = [value for sample in samples for value in sample.generator_logprobs]
+    assert torch.equal(packed.generator_logprobs, torch.tensor(values, dtype=torch.float32))
+    assert packed.mask.tolist() == [*mask, True, True]
+    assert packed.mask.dtype == torch.bool
+    assert packed.logit_positions.tolist() == [2, 3, 4, 5, 6, 8, 9]
+    assert packed.cu_seqlens.tolist() == [0, 8, 11]
+    packed.input_ids[0] = 4  # its own memory, which may be written to

@@ -48,6 +48,7 @@ from training.engines.embedded.heartbeat import CHECKING, Heartbeat
 from training.engines.embedded.loop import TrainingLoop
 from training.engines.embedded.preflight import Preflight
 from training.evaluation.metrics import MetricsLogger, read_metrics
+from training.evaluation.monitors import open_monitors
 from training.evaluation.plots import draw_plots
 from training.generation.generators import Generator, GeneratorPool, TorchGenerator
 from training.generation.weight_sync import WeightPublisher, WeightSync
@@ -185,7 +186,11 @@ def _run_rank_zero(recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: 
             recipe.tags,
         )
         metrics_logger = MetricsLogger(
-            out, logs["metrics"], recipe.steps, checkpoint.step + 1 if checkpoint is not None else 0
+            out,
+            logs["metrics"],
+            recipe.steps,
+            checkpoint.step + 1 if checkpoint is not None else 0,
+            open_monitors(recipe.monitor, recipe.name, out, recipe.model_dump(mode="json")),
         )
         stack.callback(metrics_logger.close)
         for warning in recipe.collector.warnings():

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from training.engines.verl.configuration import NAME
 from training.evaluation.metrics import MetricsLogger
+from training.evaluation.monitors import Monitor
 from training.optimisation.checkpoint import JsonlLog
 
 NAMES: Mapping[str, str] = {
@@ -61,14 +62,15 @@ class MetricsFollower:
     Args:
         source: verl's file; it need not be there yet.
         begun_at: steps up to this one are in the log already.
+        monitors: show the numbers elsewhere too.
     """
 
-    def __init__(self, out: Path, source: Path, steps: int, begun_at: int) -> None:
+    def __init__(self, out: Path, source: Path, steps: int, begun_at: int, monitors: Sequence[Monitor] = ()) -> None:
         self.step = begun_at
         self._source, self._read = source, 0
         _cut_rows(out / "metrics.jsonl", begun_at)
         self._log = JsonlLog(out / "metrics.jsonl")
-        self._logger = MetricsLogger(out, self._log, steps, begun_at + 1 if begun_at else 0)
+        self._logger = MetricsLogger(out, self._log, steps, begun_at + 1 if begun_at else 0, monitors)
 
     def follow(self) -> None:
         """Take over the whole lines that were added since the last call."""

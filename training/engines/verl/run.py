@@ -41,6 +41,7 @@ from training.engines.verl.differences import refuse_what_differs, replacements
 from training.engines.verl.environment import process_environment, require_interpreter
 from training.engines.verl.following import MetricsFollower
 from training.evaluation.metrics import read_metrics
+from training.evaluation.monitors import open_monitors
 from training.evaluation.plots import draw_plots
 from training.optimisation.model import MARK, require_model
 from training.recipe import TrainRecipe
@@ -73,7 +74,8 @@ def train(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool =
     check_configuration(out, interpreter)
     steps = out / "verl" / f"steps-{begun_at}.jsonl"
     steps.unlink(missing_ok=True)
-    follower = MetricsFollower(out, steps, recipe.steps, begun_at)
+    shown = open_monitors(recipe.monitor, recipe.name, out, recipe.model_dump(mode="json"))
+    follower = MetricsFollower(out, steps, recipe.steps, begun_at, shown)
     environment = process_environment({**job.environment, "VERL_FILE_LOGGER_PATH": str(steps)})
     log = out / "verl" / "log.txt"
     command = [str(interpreter), "-m", INSIDE, str(out / "verl" / "job.json")]

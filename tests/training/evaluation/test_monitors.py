@@ -1,0 +1,67 @@
+"""Numbers shown elsewhere: what a package is told, with one of its name that notes its calls."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from curation.records import ConfigError
+from training.config import MonitorSettings
+from training.evaluation.metrics import MetricsLogger
+from training.evaluation.monitors import open_monitors
+from training.optimisation.checkpoint import JsonlLog
+
+
+class Noted(ModuleType):
+    """A package that notes what it is told."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.calls: list[tuple[str, Any]] = []
+
+    def init(self, **options: Any) -> None:
+        self.calls.append(("init", options))
+
+    def log(self, numbers: dict[str, float], *, step: int) -> None:
+        self.calls.append(("log", (step, numbers)))
+
+    def finish(self) -> None:
+        self.calls.append(("finish", None))
+
+
+@pytest.mark.parametrize("package", ["wandb", "trackio"])
+def test_every_step_is_shown_and_a_run_that_goes_on_is_the_same_run(
+    package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noted = Noted(package)
+    monkeypatch.setitem(sys.modules, package, noted)
+    settings = MonitorSettings(**{package: True, "project": "sums"})
+    for step in (1, 2):
+        log = JsonlLog(tmp_path / "metrics.jsonl")
+        monitors = open_monitors(settings, "my-run", tmp_path, {"seed": 3})
+        logger = MetricsLogger(tmp_path, log, 2, step, monitors)
+        logger.log_step(step, {"policy/loss": 0.5 * step, "speed/nan": float("nan")})
+        logger.close()
+        log.close()
+    assert [name for name, _ in noted.calls] == ["init", "log", "finish"] * 2
+    first, again = (options for name, options in noted.calls if name == "init")
+    assert first == again
+    assert (first["project"], first["name"], first["config"]) == ("sums", "my-run", {"seed": 3})
+    assert ("id" in first) is (package == "wandb")
+    rows = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    shown = [{"step": step, **numbers} for name, (step, numbers) in noted.calls[1:5:3]]
+    assert shown == rows == [{"step": 1, "policy/loss": 0.5}, {"step": 2, "policy/loss": 1.0}]
+
+
+def test_nothing_is_shown_unless_asked_for_and_a_missing_package_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert open_monitors(MonitorSettings(), "a", tmp_path, {}) == []
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    with pytest.raises(ConfigError, match=r"monitor.wandb = true needs the package wandb"):
+        open_monitors(MonitorSettings(wandb=True), "a", tmp_path, {})

@@ -1,0 +1,95 @@
+"""A rank that hangs ends its run within minutes, and says where it was.
+
+Ranks wait for one another in collectives, for days where they must: rank 0 may wait for a slow batch before it
+announces the next task. Within a task nobody has a reason to wait that long. So each rank watches itself there: where
+it has not moved on for ``limit_s`` (a micro-batch done, a task ended), it prints its rank, the task, how far it came
+and the stack of every thread, and ends with `HUNG`. torchrun then ends the others. All ranks that waited for it say the
+same at about that time; the one that hangs is the one that came least far, and whose stack is in no collective.
+
+Not here: waiting between tasks, which has no limit.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+HUNG = 70
+"""Exit status of a rank that hung."""
+
+
+class HangWatch:
+    """Watches one rank's tasks; ``limit_s`` = 0 watches nothing.
+
+    Args:
+        rank: its number.
+        limit_s: seconds within a task without moving on.
+        end: what ends the process; it gets the sentence.
+        clock: seconds.
+    """
+
+    def __init__(
+        self,
+        rank: int,
+        limit_s: float,
+        end: Callable[[str], None] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._rank, self._limit_s, self._end, self._clock = rank, limit_s, end or _end_hung, clock
+        self._task, self._moved, self._count = "", 0.0, 0
+        self._change = threading.Condition()
+        self._thread: threading.Thread | None = None
+
+    @contextmanager
+    def task(self, name: str) -> Iterator[None]:
+        """Watch for the length of the block."""
+        if not self._limit_s:
+            yield
+            return
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._watch, name="hang-watch", daemon=True)
+            self._thread.start()
+        self._note(name, 0)
+        try:
+            yield
+        finally:
+            self._note("", 0)
+
+    def moved_on(self) -> None:
+        """Say that a part of the task is done."""
+        if self._task:
+            self._note(self._task, self._count + 1)
+
+    @property
+    def left_s(self) -> float | None:
+        """Return the seconds that are left to move on in; None between tasks."""
+        return self._moved + self._limit_s - self._clock() if self._task else None
+
+    def _note(self, task: str, count: int) -> None:
+        with self._change:
+            self._task, self._count, self._moved = task, count, self._clock()
+            self._change.notify()
+
+    def _watch(self) -> None:
+        with self._change:
+            while True:
+                left = self.left_s
+                if left is not None and left <= 0:
+                    break
+                self._change.wait(left)
+            sentence = (
+                f"rank {self._rank} has not moved on for {self._limit_s:g} s in task `{self._task}`, of which it has "
+                f"done {self._count} parts; if no other rank did less, this one hangs. compute.hang_s is the limit."
+            )
+        self._end(sentence)
+
+
+def _end_hung(sentence: str) -> None:
+    print(sentence, file=sys.stderr, flush=True)
+    faulthandler.dump_traceback(file=sys.stderr)
+    os._exit(HUNG)
