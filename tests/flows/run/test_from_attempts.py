@@ -25,7 +25,7 @@ def test_a_recipe_without_stored_attempts_starts_from_them_by_an_objective_that_
 def test_a_recipe_that_says_how_keeps_its_word() -> None:
     recipe = RECIPES / "train_cold_start.toml"
     assert from_attempts(recipe) == []
-    for name in ("train_cold_start", "train_after_cold_start", "train_from_attempts"):
+    for name in ("train_cold_start", "train_after_cold_start", "train_from_attempts", "train_latent"):
         load_train_recipe(RECIPES / f"{name}.toml")
 
 
