@@ -25,6 +25,7 @@ from training.config import (
     RewardSettings,
     StallSettings,
 )
+from training.engines.verl.settings import VerlSettings
 from training.generation.vllm_settings import EndpointGeneratorSettings, VllmGeneratorSettings
 from training.old_keys import TRAIN_RECIPE
 from training.rollouts.curriculum.settings import CurriculumSettings
@@ -163,6 +164,17 @@ class TrainRecipe(Settings):
     temperature: float = Field(1.0, gt=0, description="Sampling temperature. 1.0 for Small in the paper.")
     max_tokens: int | None = Field(
         None, ge=1, description="Generated tokens at most; the rewards' `max_length` where absent."
+    )
+    engine: Literal["embedded", "verl"] = Field(
+        "embedded",
+        description="What trains: `embedded`, the exact reference, on one machine; `verl`, on a cluster "
+        "(docs/engines.md).",
+        exclude_if=lambda engine: engine == "embedded",
+    )
+    verl: VerlSettings = Field(
+        default_factory=VerlSettings,
+        description="How verl runs the recipe.",
+        exclude_if=lambda settings: settings == VerlSettings(),
     )
     data: DataSettings = Field(description="The problems to train on.")
     generator: GeneratorSettings = Field(

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -55,6 +55,9 @@ from training.optimisation.sharding import shard
 from training.optimisation.text_part import active_parameters
 from training.recipe import TrainRecipe
 
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
 
 class TrainingError(GoldilocksError):
     """A training run that cannot go on."""
@@ -86,21 +89,25 @@ class Trainer:
     """The policy in training with its optimiser. Every rank has one; rank 0 calls, the others are in `follow`.
 
     Args:
-        folder: the model to start from.
+        folder: the model to start from; None where ``model`` is given.
         recipe: temperature, packing, optimiser, precision.
         ranks: the processes.
+        model: a model that is there already, in fp32.
 
     ``packing`` is how sequences are packed; ``packing_note`` says why, where that is not as the recipe has it.
     """
 
-    def __init__(self, folder: Path, recipe: TrainRecipe, ranks: DistributedContext) -> None:
+    def __init__(
+        self, folder: Path | None, recipe: TrainRecipe, ranks: DistributedContext, model: PreTrainedModel | None = None
+    ) -> None:
         self.ranks, self._recipe = ranks, recipe
         self.steps_taken = 0  # optimiser steps
         self.reference: ReferencePolicy | None = None  # set where the objective needs one
         bf16 = recipe.compute.dtype == "bfloat16"
-        model = load_model(
-            folder, dtype="float32", device="cpu" if ranks.world_size > 1 else str(ranks.device), training=True
-        )
+        if model is None:
+            assert folder is not None
+            place = "cpu" if ranks.world_size > 1 else str(ranks.device)
+            model = load_model(folder, dtype="float32", device=place, training=True)
         self.model: Any = model
         if recipe.compute.activation_checkpointing:
             self.model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})

@@ -42,6 +42,7 @@ from curation.storage.stages import atomic_write
 from training.checks.results import CheckResult, require_passed
 from training.embedded_model import resolve_model
 from training.embedded_model.problems import Split
+from training.engines.claim import claim_folder
 from training.engines.embedded.components import LoopComponents
 from training.engines.embedded.heartbeat import CHECKING, Heartbeat
 from training.engines.embedded.loop import TrainingLoop
@@ -51,7 +52,7 @@ from training.evaluation.plots import draw_plots
 from training.generation.generators import Generator, GeneratorPool, TorchGenerator
 from training.generation.weight_sync import WeightPublisher, WeightSync
 from training.objectives.registry import objective_of
-from training.optimisation.checkpoint import Checkpoint, JsonlLog, last_checkpoint, write_run_file
+from training.optimisation.checkpoint import Checkpoint, JsonlLog, last_checkpoint
 from training.optimisation.distributed import DistributedContext
 from training.optimisation.memory import kv_bytes_per_token
 from training.optimisation.model import load_tokenizer, require_model, save_model
@@ -64,7 +65,6 @@ from training.rollouts.curriculum.controller import CurriculumController
 from training.rollouts.curriculum.pools import PassCounts
 from training.rollouts.curriculum.triggers import KVCacheModel
 from training.rollouts.rollouts import RolloutRunner
-from training.rollouts.stall_monitor import STALLED
 from training.rollouts.tasks import TrainingTask, load_tasks
 from training.rollouts.verifiers import Verifiers
 from training.stored.opening import open_stored
@@ -92,7 +92,7 @@ def train(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool =
     context = DistributedContext(recipe.compute)
     try:
         if context.is_rank_zero:
-            _claim_folder(recipe, recipe_folder, out, resume=resume)
+            claim_folder(recipe, recipe_folder, out, resume=resume)
         trainer = Trainer(folder, recipe, context)
         needs = objective_of(recipe.objective).needs(recipe.objective)
         if needs.uses_reference:
@@ -320,26 +320,6 @@ def build_generators(recipe: TrainRecipe, folder: Path) -> list[Generator]:
         )
         for _ in range(settings.engines)
     ]
-
-
-def _claim_folder(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool) -> None:
-    """Claim the folder for this run by writing ``run.json``.
-
-    Raises:
-        StoreError: it holds another run, one that is not to be resumed, or none to resume.
-    """
-    run_file = out / "run.json"
-    if run_file.exists():
-        name = json.loads(run_file.read_text(encoding="utf-8"))["recipe"]["name"]
-        if name != recipe.name:
-            raise StoreError(f"{out} holds a run of recipe `{name}`, not `{recipe.name}`; give another folder")
-        if not resume:
-            raise StoreError(f"{out} holds a run already; resume it, or give another folder")
-    elif resume:
-        raise StoreError(f"{out} holds no run to resume (no run.json); start one with its recipe")
-    (out / STALLED).unlink(missing_ok=True)
-    table = {"recipe_folder": str(recipe_folder.absolute()), "recipe": recipe.model_dump(mode="json")}
-    write_run_file(out, {"kind": "training", **table})
 
 
 @contextmanager
