@@ -90,7 +90,7 @@ def test_a_registered_objective_stands_among_the_settings(registered: None) -> N
     keys = {row.key for row in settings_of(TrainRecipe)}
     assert {"objective", "objective(grpo).kl_coef", "objective(reinforce).baseline"} <= keys
     schema = TrainRecipe.model_json_schema()
-    assert schema["properties"]["objective"]["discriminator"]["mapping"].keys() == {"aipo", "grpo", "soft", "reinforce"}
+    assert schema["properties"]["objective"]["discriminator"]["mapping"].keys() == {*OBJECTIVES}
     assert "baseline" in schema["$defs"]["ReinforceSettings"]["properties"]
 
 
