@@ -277,9 +277,7 @@ class MonitorSettings(Settings):
     """Where a run's numbers are shown besides its folder and TensorBoard. Not in the paper."""
 
     wandb: bool = Field(False, description="Show the run in Weights & Biases; its package is yours to install.")
-    trackio: bool = Field(
-        False, description="Show the run in trackio, locally; its package is yours to install."
-    )
+    trackio: bool = Field(False, description="Show the run in trackio, locally; its package is yours to install.")
     project: str = Field("goldilocks", min_length=1, description="The project there.")
 
 

@@ -60,7 +60,22 @@ class CuratedData(Settings):
     )
 
 
-DataSettings = Annotated[EmbeddedData | CuratedData, Field(discriminator="kind")]
+class LatentData(Settings):
+    """Problems that no rule can judge, as the format filter and the reference check dropped them, for `jepo`."""
+
+    kind: Literal["latent"] = Field(description="`latent`: dropped problems with a reference text.")
+    folders: tuple[str, ...] = Field(
+        min_length=1, description="Folders of curated sets (RUN/curated), whose dropped/ is read."
+    )
+    reasons: tuple[str, ...] = Field(
+        ("proof", "textual_answer", "unverifiable_answer"),
+        min_length=1,
+        description="Those that were dropped for these reasons. They left before duplicates and contamination were "
+        "looked for.",
+    )
+
+
+DataSettings = Annotated[EmbeddedData | CuratedData | LatentData, Field(discriminator="kind")]
 
 
 class TorchGeneratorSettings(Settings):
@@ -230,6 +245,14 @@ class TrainRecipe(Settings):
                 changes = {"n_batch": n_batch, "n_async": n_async}
                 present = self.collector.model_dump() | {name: size for name, size in changes.items() if size}
                 CollectorSettings.model_validate(present | ({"n_minibatch": None} if n_batch else {}))
+        latent = isinstance(self.data, LatentData)
+        if latent != (self.objective.kind == "jepo"):
+            raise ValueError(
+                f"objective.kind = {self.objective.kind} and data.kind = {self.data.kind} do not go together; jepo "
+                "trains on latent data, and nothing else does"
+            )
+        if isinstance(self.evaluation.data, LatentData) or (latent and self.stored is not None):
+            raise ValueError("problems without a verifier are neither evaluated nor stored ones; leave that table out")
         if self.stored is not None and (fault := _unsuited(self.stored, self.objective)) is not None:
             raise ValueError(fault)
         if self.evaluation.keep_best and self.evaluation.data is None:

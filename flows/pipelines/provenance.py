@@ -24,6 +24,7 @@ from training.embedded_model import EMBEDDED
 from training.embedded_model.problems import Split
 from training.recipe import CuratedData, EmbeddedData
 from training.rollouts.tasks import load_tasks
+from training.stored.general import read_chats
 
 PARENTS = 3
 """A model lies in RUN/model or RUN/checkpoints/N/hf, so many folders below its run at most."""
@@ -118,10 +119,15 @@ def _of_run(folder: Path) -> Iterator[TrainedSet]:
     if isinstance(recipe.data, CuratedData):
         for name in recipe.data.folders:
             yield _curated((home / Path(name).expanduser()).absolute())
-    elif isinstance(recipe.data, EmbeddedData):
+    drawn = isinstance(recipe.data, EmbeddedData)
+    if not isinstance(recipe.data, CuratedData) or recipe.data.hard:
         tasks = load_tasks(recipe.data, Split.TRAIN, home)
         rows = [(task.id, task.request.statement) for task in tasks.values()]
-        yield TrainedSet(f"the embedded problems of {folder.name}", _frame(rows), drawn=True)
+        yield TrainedSet(f"the {recipe.data.kind} problems of {folder.name}", _frame(rows), drawn=drawn)
+    if recipe.stored is not None and recipe.stored.general is not None:
+        path = home / Path(recipe.stored.general.path).expanduser()
+        said = [" ".join(one["content"] for one in chat[:-1]) for chat in read_chats(path)]
+        yield TrainedSet(f"the instruction data of {folder.name}", _frame([(text, text) for text in said]))
     if recipe.model != EMBEDDED and (before := home / Path(recipe.model).expanduser()).is_dir():
         yield from _of_model(before.resolve())
 

@@ -65,6 +65,10 @@ class ObjectiveInputs:
     """[tokens] bool: drawn in a rollout that was made with the trainer's present weights alone; None: not known."""
     drawn: Tensor | None = None
     """[tokens] bool: whether `generator_logprobs` is known; None: of all. Where it is not, it stands at 0."""
+    answer: Tensor | None = None
+    """[tokens] bool: those of a reference text that was put behind what was drawn; None: there is none."""
+    answer_weights: Tensor | None = None
+    """[sequences] of the reference text's tokens, from a second pass."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +100,8 @@ class ObjectiveNeeds:
     starts from. ``old_logprobs`` are those of the weights at the start of a batch (`ObjectiveInputs.old_logprobs`).
     ``generator_logprobs`` says that the loss reads those under which tokens were drawn; where it does not, attempts may
     be trained on of which nobody knows them. ``reference_ema``: the reference follows the policy, keeping so much of
-    itself after a step; None: it is frozen.
+    itself after a step; None: it is frozen. ``scores_answers``: the second pass is given the log-probability of each
+    sequence's reference text in place of its log-ratio to a reference.
     """
 
     entropy_gradient: bool = False
@@ -105,6 +110,7 @@ class ObjectiveNeeds:
     old_logprobs: bool = False
     generator_logprobs: bool = True
     reference_ema: float | None = None
+    scores_answers: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +151,8 @@ class Objective(Generic[S]):
     second_pass: Callable[[Tensor, Tensor, Tensor, S], Tensor] | None = None
     """(advantages, log-ratios to the reference under the present policy, groups), [sequences] each → advantages anew.
 
-    Where it is set, and it needs a reference, every step scores its whole minibatch without gradient first."""
+    Where it is set, every step scores its whole minibatch without gradient first. With `ObjectiveNeeds.scores_answers`
+    it is given log-probabilities of reference texts, and gives [sequences, 2] advantages and weights of these texts."""
 
     @property
     def kind(self) -> str:

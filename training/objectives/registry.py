@@ -6,6 +6,7 @@ from training.config import ObjectiveSettings
 from training.objectives.aipo import AIPO
 from training.objectives.base import AnyObjective
 from training.objectives.grpo import GRPO
+from training.objectives.jepo import JEPO
 from training.objectives.sft import SFT
 from training.objectives.soft import SOFT
 
@@ -14,6 +15,7 @@ OBJECTIVES: dict[str, AnyObjective] = {
     for objective in (
         AIPO,
         GRPO,  # one line per objective
+        JEPO,
         SFT,
         SOFT,
     )

@@ -49,6 +49,8 @@ class TrainingSample:
     whether all tokens were drawn with the trainer's present weights, None where that is not known. ``group`` is the
     number of its group. With ``max_distance`` it weighs nothing where the policy's and the reference's
     log-probabilities differ by more than so many nats a token; an objective's second pass finds that.
+    The last ``answer_tokens`` of the response are a reference text that nobody drew: they have no
+    ``generator_logprobs``, and weigh ``answer_weight``.
 
     Raises:
         PackingError: the parts do not fit together, or no token can be drawn with a log-probability that counts.
@@ -66,6 +68,8 @@ class TrainingSample:
     on_policy: bool | None = None
     group: int = 0
     max_distance: float | None = None
+    answer_tokens: int = 0
+    answer_weight: float = 0.0
 
     def __post_init__(self) -> None:
         if not self.prompt_ids or not self.response_ids:
@@ -74,7 +78,9 @@ class TrainingSample:
                 "it needs one of each"
             )
         marks = len(self.response_ids) if self.mask is None else len(self.mask)
-        known = len(self.response_ids) if self.generator_logprobs is None else len(self.generator_logprobs)
+        drawn = len(self.response_ids) - self.answer_tokens
+        known = drawn if self.generator_logprobs is None else len(self.generator_logprobs)
+        known += self.answer_tokens
         if known != len(self.response_ids) or marks != len(self.response_ids):
             raise PackingError(
                 f"a response of {len(self.response_ids)} tokens has {known} log-probabilities and {marks} marks"
@@ -120,6 +126,8 @@ class MicroBatch:
     old_logprobs: Tensor | None  # [targets] fp32; None where the samples have none
     on_policy: Tensor | None  # [targets] bool; None where the samples do not say
     drawn: Tensor | None  # [targets] bool, False where no generator_logprobs are known; None where all are
+    answer: Tensor | None  # [targets] bool, True for reference texts; None where there is none
+    answer_weights: Tensor  # [sequences] fp32
     sample_indices: tuple[int, ...]
     max_seqlen: int
 
@@ -288,9 +296,7 @@ def _collate_whole(samples: Sequence[TrainingSample], sample_indices: tuple[int,
         logit_positions=concatenated_ranges(starts[:-1] + prompt_lengths - 1, response_lengths),
         targets=_joined(responses),
         sequence_index=torch.repeat_interleave(torch.arange(len(samples)), response_lengths),
-        generator_logprobs=_joined(
-            [_values(sample.generator_logprobs or [0.0] * len(sample.response_ids)) for sample in samples]
-        ),
+        generator_logprobs=_joined([_values(_padded(sample)) for sample in samples]),
         mask=_joined(
             [
                 np.ones(len(part), np.bool_) if sample.mask is None else np.asarray(sample.mask, np.bool_)
@@ -301,7 +307,9 @@ def _collate_whole(samples: Sequence[TrainingSample], sample_indices: tuple[int,
         weights=torch.tensor([sample.token_weight for sample in samples], dtype=torch.float32),
         old_logprobs=_old_logprobs(samples),
         on_policy=_on_policy(samples, response_lengths),
-        drawn=_drawn(samples, response_lengths),
+        drawn=_drawn(samples),
+        answer=_answer(samples),
+        answer_weights=torch.tensor([sample.answer_weight for sample in samples], dtype=torch.float32),
         sample_indices=sample_indices,
         max_seqlen=max(sample.length for sample in samples),
     )
@@ -337,9 +345,32 @@ def _on_policy(samples: Sequence[TrainingSample], lengths: Tensor) -> Tensor | N
     return torch.tensor(marks).repeat_interleave(lengths) if marks else None
 
 
-def _drawn(samples: Sequence[TrainingSample], lengths: Tensor) -> Tensor | None:
-    marks = [sample.generator_logprobs is not None for sample in samples]
-    return None if all(marks) else torch.tensor(marks).repeat_interleave(lengths)
+def _padded(sample: TrainingSample) -> Sequence[float]:
+    """Return a log-probability for each response token, 0 where nobody knows one."""
+    if sample.generator_logprobs is None:
+        return [0.0] * len(sample.response_ids)
+    if not sample.answer_tokens:
+        return sample.generator_logprobs
+    return [*sample.generator_logprobs, *[0.0] * sample.answer_tokens]
+
+
+def _drawn(samples: Sequence[TrainingSample]) -> Tensor | None:
+    if all(sample.generator_logprobs is not None and not sample.answer_tokens for sample in samples):
+        return None
+    marks: list[bool] = []
+    for sample in samples:
+        drawn = len(sample.response_ids) - sample.answer_tokens
+        marks += [sample.generator_logprobs is not None] * drawn + [False] * sample.answer_tokens
+    return torch.tensor(marks)
+
+
+def _answer(samples: Sequence[TrainingSample]) -> Tensor | None:
+    if not any(sample.answer_tokens for sample in samples):
+        return None
+    marks: list[bool] = []
+    for sample in samples:
+        marks += [False] * (len(sample.response_ids) - sample.answer_tokens) + [True] * sample.answer_tokens
+    return torch.tensor(marks)
 
 
 def _require_all_or_none(count: int, samples: int, name: str) -> None:

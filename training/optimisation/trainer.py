@@ -130,7 +130,7 @@ class Trainer:
             "weights": self._weights,
             "save": self._save,
             "load": self._load,
-            "log_ratios": self._log_ratios,
+            "sequence_sums": self._sequence_sums,
             **self.scorer.tasks,
         }
 
@@ -182,20 +182,23 @@ class Trainer:
         if second_pass is None:
             return samples
         shares = collate_shares(samples, plan_micro_batches(samples, self.packing), self.ranks.world_size, self.packing)
-        sums: dict[int, float] = self.ranks.run_on_all_ranks("log_ratios", self._work, shares, None)
-        advantages = second_pass(
+        of_answers = objective_of(settings).needs(settings).scores_answers
+        sums: dict[int, float] = self.ranks.run_on_all_ranks("sequence_sums", self._work, shares, of_answers)
+        values = second_pass(
             torch.tensor([sample.advantage for sample in samples], dtype=torch.float64),
             torch.tensor([sums[index] for index in range(len(samples))], dtype=torch.float64),
             torch.tensor([sample.group for sample in samples]),
             settings,
         )
+        advantages = values[:, 0] if of_answers else values
+        texts = values[:, 1].tolist() if of_answers else [0.0] * len(samples)
         far = [
             one.max_distance is not None and abs(sums[place]) > one.max_distance * len(one.response_ids)
             for place, one in enumerate(samples)
         ]
         return [
-            replace(one, advantage=value, token_weight=0.0 if too_far else one.token_weight)
-            for one, value, too_far in zip(samples, advantages.tolist(), far, strict=True)
+            replace(one, advantage=value, answer_weight=text, token_weight=0.0 if too_far else one.token_weight)
+            for one, value, text, too_far in zip(samples, advantages.tolist(), texts, far, strict=True)
         ]
 
     def full_state_dict(self) -> dict[str, Tensor]:
@@ -259,14 +262,21 @@ class Trainer:
         return total, float(norm), measured
 
     @torch.no_grad()
-    def _log_ratios(self, parts: list[MicroBatch], _: None) -> dict[int, float]:
-        """Return, on rank 0, each sample's log-ratio to the reference over its counted tokens, of all ranks."""
-        if self.reference is None:
+    def _sequence_sums(self, parts: list[MicroBatch], of_answers: bool) -> dict[int, float]:
+        """Return, on rank 0, a sum for each sample of all ranks: of its log-ratio to the reference over its counted
+        tokens, or of the log-probabilities of its reference text.
+        """
+        if self.reference is None and not of_answers:
             raise ValueError("the objective's second pass needs a reference policy, and the trainer has none")
         sums: dict[int, float] = {}
         for part in (part.to(self.ranks.device) for part in parts):
             logprobs: Tensor = self.policy(part).logprobs
-            excess = torch.where(part.mask, logprobs - self.reference.logprobs(part), 0.0).double()
+            if of_answers:
+                counts = part.mask & part.answer if part.answer is not None else torch.zeros_like(part.mask)
+                excess = torch.where(counts, logprobs, 0.0).double()
+            else:
+                assert self.reference is not None
+                excess = torch.where(part.mask, logprobs - self.reference.logprobs(part), 0.0).double()
             zeros = torch.zeros(len(part.advantages), dtype=torch.float64, device=excess.device)
             own = zeros.index_add(0, part.sequence_index, excess).tolist()
             sums |= dict(zip(part.sample_indices, own, strict=True))
@@ -291,6 +301,8 @@ class Trainer:
             part.old_logprobs,
             part.on_policy,
             part.drawn,
+            part.answer,
+            part.answer_weights if part.answer is not None else None,
         )
         loss, own = objective.loss(inputs, settings)
         return loss, joined(policy_statistics(inputs), own)

@@ -54,16 +54,17 @@ def build_samples(
     return [
         TrainingSample(
             completion.prompt_ids,
-            completion.token_ids,
+            (*completion.token_ids, *rollout.reference_ids),
             completion.logprobs or None,
             advantage,
             weight,
-            mask,
+            mask if mask is None else [*mask, *[True] * len(rollout.reference_ids)],
             on_policy=set(completion.versions) == {version},
             group=number,
             max_distance=None if completion.versions else max_distance,
+            answer_tokens=len(rollout.reference_ids),
         )
-        for (number, _), completion, advantage, weight, mask in zip(
+        for (number, rollout), completion, advantage, weight, mask in zip(
             numbered, completions, advantages, weights, masks, strict=True
         )
     ]

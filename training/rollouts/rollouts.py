@@ -46,7 +46,8 @@ class RolloutGenerator(Protocol):
 class Rollout:
     """A judged rollout. ``outcome`` is None where the format was broken and the verifier was not asked.
 
-    ``answer`` is the final answer that was judged, None where there is none.
+    ``answer`` is the final answer that was judged, None where there is none. Of a problem that has a reference text and
+    no verifier, the completion ends with its thoughts, and ``reference_ids`` are the text's tokens behind them.
     """
 
     problem: str
@@ -55,6 +56,7 @@ class Rollout:
     outcome: Outcome | None
     method: str
     answer: str | None = None
+    reference_ids: tuple[int, ...] = ()
 
     @property
     def tokens(self) -> int:
@@ -87,6 +89,7 @@ def encode_rollout(rollout: Rollout) -> dict[str, Any]:
         "outcome": rollout.outcome.value if rollout.outcome is not None else None,
         "method": rollout.method,
         "answer": rollout.answer,
+        "reference_ids": rollout.reference_ids,
     }
 
 
@@ -96,7 +99,8 @@ def decode_rollout(row: dict[str, Any]) -> Rollout:
     values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in fields}
     outcome = Outcome(row["outcome"]) if row["outcome"] is not None else None
     reward, answer = Reward(**row["reward"]), row.get("answer")  # checkpoints of before have no answer
-    return Rollout(row["problem"], TokenCompletion(**values), reward, outcome, row["method"], answer)
+    text = tuple(row.get("reference_ids", ()))
+    return Rollout(row["problem"], TokenCompletion(**values), reward, outcome, row["method"], answer, text)
 
 
 class RolloutRunner:
@@ -157,6 +161,8 @@ class RolloutRunner:
 
     async def verify(self, task: TrainingTask, completion: TokenCompletion, group: int) -> Rollout:
         """Check the format, ask the verifier unless the format is broken, and return the rollout with its reward."""
+        if task.reference_text is not None:
+            return self._before_reference(task, task.reference_text, completion)
         seed, text = derive_seed(self._seed, f"tests:{group}"), completion.text
         failure, verdict = await judge_response(self._verifiers, task, text, seed, self.tags, completion.finish)
         inputs = RewardInputs(
@@ -176,6 +182,39 @@ class RolloutRunner:
         if verdict is None:
             return Rollout(task.id, completion, reward, None, str(failure))
         return Rollout(task.id, completion, reward, verdict.outcome, verdict.method, verdict.answer)
+
+    def _before_reference(self, task: TrainingTask, reference: str, completion: TokenCompletion) -> Rollout:
+        """Return the thoughts of a completion with the reference text behind them; no verifier is asked.
+
+        Thoughts that never end have no text behind them, and break the form.
+        """
+        count = self._thought_tokens(completion)
+        if count is None:
+            failure = f"no {self.tags.close}" if self.tags.are_used else "no thoughts"
+            return Rollout(task.id, completion, Reward(format_error=failure), None, failure)
+        chain = replace(
+            completion,
+            token_ids=completion.token_ids[:count],
+            logprobs=completion.logprobs[:count],
+            versions=completion.versions[:count],
+            text=completion.text.partition(self.tags.close)[0] + self.tags.close,
+        )
+        ids = self._tokenizer("\n" + reference, add_special_tokens=False)["input_ids"]
+        end = () if self._tokenizer.eos_token_id is None else (int(self._tokenizer.eos_token_id),)
+        return Rollout(task.id, chain, Reward(format=self.rewards.format), None, "reference", None, (*ids, *end))
+
+    def _thought_tokens(self, completion: TokenCompletion) -> int | None:
+        """Return how many tokens it takes until the thoughts have ended; None where they do not."""
+        if not self.tags.are_used or self.tags.close not in completion.text:
+            return None
+        low, high = 1, len(completion.token_ids)
+        while low < high:
+            middle = (low + high) // 2
+            token_ids = completion.token_ids[:middle]
+            decoded = str(self._tokenizer.decode(list(token_ids), skip_special_tokens=True))
+            ended = self.tags.close in self._reader.text(completion.prompt_ids, token_ids, decoded)
+            low, high = (low, middle) if ended else (middle + 1, high)
+        return low
 
 
 async def judge_response(

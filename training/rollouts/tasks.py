@@ -20,7 +20,7 @@ import polars as pl
 from curation.prompts.solving import FENCE
 from curation.records import Domain, DropReason, PromptRequest, SourceError
 from training.embedded_model.problems import Split, generate_exercises
-from training.recipe import CuratedData, DataSettings, EmbeddedData
+from training.recipe import CuratedData, DataSettings, EmbeddedData, LatentData
 
 if TYPE_CHECKING:
     from curation.verify.programs.problem import CodeProblem
@@ -34,6 +34,7 @@ class TrainingTask:
     """A problem to train on: its statement, and the reference answer or the program's tests.
 
     ``correct`` of ``judged`` attempts are what its set measured; ``deferred`` says that its set dropped it as too hard.
+    A problem that no rule can judge has a ``reference_text``, a proof or an answer in words, and no verifier.
 
     Example: ``TrainingTask(PromptRequest("5f0c…", "What is 2 + 2?", Domain.MATH, "en"), "4")``
     """
@@ -44,6 +45,7 @@ class TrainingTask:
     judged: int = 0
     correct: int = 0
     deferred: bool = False
+    reference_text: str | None = None
 
     @property
     def id(self) -> str:
@@ -62,7 +64,10 @@ def load_tasks(data: DataSettings, split: Split, folder: Path) -> dict[str, Trai
     Raises:
         SourceError: there is no such set, it is empty, or a row has no reference to judge by.
     """
-    source = _embedded_tasks(data, split) if isinstance(data, EmbeddedData) else _curated_tasks(data, folder)
+    if isinstance(data, EmbeddedData):
+        source = _embedded_tasks(data, split)
+    else:
+        source = _latent_tasks(data, folder) if isinstance(data, LatentData) else _curated_tasks(data, folder)
     tasks: dict[str, TrainingTask] = {}
     for task in source:
         if task.id in tasks:
@@ -105,6 +110,26 @@ def _hard_tasks(curated: Path) -> Iterator[TrainingTask]:
         hard = (pl.col("reason") == DropReason.NEVER_SOLVED.value) & (pl.col("domain") == Domain.MATH.value)
         for row in frame.filter(hard & pl.col("answer").is_not_null()).iter_rows(named=True):
             yield replace(_task_from_row(row, None, file), deferred=True)
+
+
+def _latent_tasks(data: LatentData, folder: Path) -> Iterator[TrainingTask]:
+    """Yield the problems dropped for these reasons, with their solutions, else their answers; each id once."""
+    seen: set[str] = set()
+    for name in data.folders:
+        curated = folder / Path(name).expanduser()
+        files = sorted((curated / "dropped").glob("*.parquet"))
+        if not files:
+            raise SourceError(
+                f"{curated}: no dropped/*.parquet; give the folder of a curated set, such as RUN/curated."
+            )
+        for file in files:
+            frame = _read(file, (*_DROPPED, "solution", "reason")).filter(pl.col("reason").is_in(data.reasons))
+            for row in frame.iter_rows(named=True):
+                text = row["solution"] or row["answer"]
+                if text and row["id"] not in seen:
+                    seen.add(row["id"])
+                    request = PromptRequest(row["id"], row["statement"], Domain(row["domain"]), row["lang"] or "en", {})
+                    yield TrainingTask(request, None, reference_text=text)
 
 
 def _code_problems(curated: Path, rows: Sequence[tuple[Path, Mapping[str, Any]]]) -> dict[str, CodeProblem]:

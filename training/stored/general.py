@@ -37,9 +37,7 @@ class GeneralRows:
 
     def __init__(self, path: Path, writer: TokenWriter, seed: int) -> None:
         self._writer, self._seed = writer, seed
-        self._chats = [_chat(row, f"{path}, row {place + 1}") for place, row in enumerate(_rows(path))]
-        if not self._chats:
-            raise SourceError(f"{path} holds no row; give another stored.general.path")
+        self._chats = read_chats(path)
 
     def __len__(self) -> int:
         return len(self._chats)
@@ -65,6 +63,18 @@ class GeneralRows:
         token_ids = self._writer.response_ids(text, ended=True)
         completion = TokenCompletion(prompt_ids, token_ids, (), (), text, "stop")
         return Rollout(GENERAL, completion, Reward(correct=True), Outcome.CORRECT, GENERAL)
+
+
+def read_chats(path: Path) -> list[list[Message]]:
+    """Return the chats of a file of instruction data; each ends with the answer.
+
+    Raises:
+        SourceError: it cannot be read, holds no row, or a row has no chat.
+    """
+    chats = [_chat(row, f"{path}, row {place + 1}") for place, row in enumerate(_rows(path))]
+    if not chats:
+        raise SourceError(f"{path} holds no row; give another stored.general.path")
+    return chats
 
 
 def _rows(path: Path) -> list[Mapping[str, Any]]:

@@ -70,7 +70,7 @@ def test_a_run_keeps_the_whole_table_and_reads_it_again(registered: None) -> Non
 @pytest.mark.parametrize(
     ("table", "place", "said"),
     [
-        ({"kind": "nonsense"}, ("objective",), "expected tags: 'aipo', 'grpo', 'soft', 'reinforce'"),
+        ({"kind": "nonsense"}, ("objective",), "expected tags: 'aipo', 'grpo', 'jepo', 'sft', 'soft', 'reinforce'"),
         ({"kind": "reinforce", "eps_high": 0.3}, ("objective", "reinforce", "eps_high"), "not permitted"),
         ({"baseline": 0.1}, ("objective", "grpo", "baseline"), "not permitted"),
         ({"kind": "reinforce", "confidence": -1.0}, ("objective", "reinforce", "confidence"), "greater than"),
@@ -90,7 +90,7 @@ def test_a_registered_objective_stands_among_the_settings(registered: None) -> N
     keys = {row.key for row in settings_of(TrainRecipe)}
     assert {"objective", "objective(grpo).kl_coef", "objective(reinforce).baseline"} <= keys
     schema = TrainRecipe.model_json_schema()
-    assert schema["properties"]["objective"]["discriminator"]["mapping"].keys() == {"aipo", "grpo", "soft", "reinforce"}
+    assert schema["properties"]["objective"]["discriminator"]["mapping"].keys() == {*OBJECTIVES}
     assert "baseline" in schema["$defs"]["ReinforceSettings"]["properties"]
 
 

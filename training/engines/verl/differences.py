@@ -61,10 +61,13 @@ def replacements(recipe: TrainRecipe) -> list[str]:
     return told
 
 
+_OWN_CURRICULUM = frozenset({"stages", "carry", "from_set", "draw", "kv_cache_mb"})
+
+
 def _refusals(recipe: TrainRecipe) -> list[str]:
     objective, reasons = recipe.objective, []
     if objective.kind not in KINDS:
-        reasons.append(f"objective.kind = {objective.kind!r} needs a second pass over the minibatch")
+        reasons.append(f"objective.kind = {objective.kind!r} is the embedded engine's: a second pass, or no group")
     if getattr(objective, "kl_coef", 0):
         reasons.append("objective.kl_coef > 0 needs our KL term, and verl's per-token ones have other gradients; set 0")
     if getattr(objective, "credit", "reward") == "majority":
@@ -83,6 +86,14 @@ def _refusals(recipe: TrainRecipe) -> list[str]:
         reasons.append(f'generator.kind = "{recipe.generator.kind}": verl starts vLLM itself; leave the table out')
     if recipe.curriculum is not None and recipe.curriculum.adapt_eps_high:
         reasons.append("curriculum.adapt_eps_high = true needs each step's entropy before the next; set false")
+    if recipe.stored is not None:
+        reasons.append("stored attempts are trained on by the embedded engine alone; leave [stored] out")
+    if recipe.curriculum is not None and (own := sorted(_OWN_CURRICULUM & recipe.curriculum.model_fields_set)):
+        reasons.append(
+            f"curriculum.{', '.join(own)} changes sizes or pools as only the embedded engine can; leave it out"
+        )
+    if getattr(recipe.data, "hard", False) or recipe.evaluation.keep_best:
+        reasons.append("data.hard and evaluation.keep_best are the embedded engine's; leave them out")
     if recipe.compute.head_dtype != "model":
         reasons.append('compute.head_dtype = "float32" is not verl\'s; set "model"')
     if recipe.checkpoints.publish is not None or recipe.checkpoints.trajectory is not None:

@@ -1,0 +1,135 @@
+"""Stored texts as tokens again: there and back, tags of the house and of the model, what the prompt ended in."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from curation.policies.chat_templates import StopTokens, folder_stop_tokens
+from curation.records import SourceError
+from curation.thinking import THINK, ThinkingTags
+from tests.training.engines.embedded.test_run import lines, small
+from tests.training.stored.conftest import NO_CHECKS
+from training.embedded_model import WEIGHTS
+from training.engines.embedded.run import train
+from training.optimisation.model import load_tokenizer
+from training.rollouts.attempt_log import read_attempts
+from training.stored.general import GENERAL, GeneralRows
+from training.stored.tokens import EMPTY, OTHER_BEGINNING, OTHER_TEXT, TokenWriter
+
+
+def writer(tags: ThinkingTags = THINK) -> TokenWriter:
+    tokenizer = load_tokenizer(WEIGHTS)
+    return TokenWriter(tokenizer, folder_stop_tokens(WEIGHTS, tokenizer), tags)
+
+
+@pytest.fixture(scope="module")
+def with_tokens(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of one step that keeps texts, tokens and log-probabilities."""
+    out = tmp_path_factory.mktemp("tokens") / "run"
+    sizes = {"max_staleness": 0, "group_size": 4}
+    made = small(steps=1, collector=sizes, evaluation={"data": None}, attempt_store={"tokens": True}, **NO_CHECKS)
+    train(made, Path(), out)
+    return out
+
+
+def test_the_models_own_texts_become_the_tokens_that_were_drawn(with_tokens: Path) -> None:
+    rows = read_attempts(with_tokens, ["problem", "index", "text", "finish", "token_ids", "logprobs"])
+    made = writer()
+    prompt = made.prompt_ids([{"role": "user", "content": "What is 1 + 1?"}])
+    same = 0
+    for row in rows.iter_rows(named=True):
+        known = made.completion(prompt, row)
+        assert not isinstance(known, str)
+        assert (list(known.token_ids), len(known.logprobs)) == (row["token_ids"], len(row["token_ids"]))
+        written = made.completion(prompt, row | {"token_ids": None, "logprobs": None})
+        if isinstance(written, str):
+            assert written == OTHER_TEXT
+            continue
+        assert (written.text, written.logprobs) == (row["text"], ())
+        same += written.token_ids == known.token_ids
+    assert same >= 0.8 * rows.height  # letters may be cut into tokens in several ways
+
+
+def test_grpo_goes_on_from_attempts_whose_probabilities_are_kept(with_tokens: Path, tmp_path: Path) -> None:
+    sizes = {"max_staleness": 0, "group_size": 4, "n_async": 8, "n_batch": 8}
+    stored = {"runs": (str(with_tokens),), "only": True}
+    made = small(steps=1, collector=sizes, evaluation={"data": None}, stored=stored, **NO_CHECKS)
+    train(made, Path(), tmp_path / "run")
+    (row,) = lines(tmp_path / "run" / "metrics.jsonl")
+    assert row["policy/ratio_mean"] == pytest.approx(1, abs=1e-3)  # of the same weights as drew them
+
+
+class Letters:
+    """A tokenizer of one token a letter; 0 ends a response."""
+
+    chat_template = None
+    all_special_ids: tuple[int, ...] = (0,)
+
+    def __call__(self, text: str, **_: object) -> dict[str, list[int]]:
+        return {"input_ids": [ord(letter) for letter in text.replace("#", "")]}
+
+    def decode(self, token_ids: list[int], **_: object) -> str:
+        return "".join(chr(token) for token in token_ids if token)
+
+
+@pytest.mark.parametrize(
+    ("tags", "prompt", "text", "finish", "written"),
+    [
+        ("<think>", "Q\n", "<think>a</think>b", "stop", "<think>a</think>b\0"),
+        ("<think>", "Q\n", "<think>a", "length", "<think>a"),
+        ("<think>", "Q\n", "<think>a</think>b", None, "<think>a</think>b\0"),
+        ("[THINK]", "Q\n", "<think>a</think>b", "stop", "[THINK]a[/THINK]b\0"),
+        ("<think>", "Q\n<think>\n", "<think>\na</think>b", "stop", "a</think>b\0"),
+        ("<think>", "Q\n<think>\n", "a b", "stop", OTHER_BEGINNING),
+        ("<think>", "Q\n", "<think>a # b</think>", "stop", OTHER_TEXT),
+        ("<think>", "Q\n", "", "length", EMPTY),
+        ("none", "Q\n", "a <think> b", "stop", "a <think> b\0"),
+    ],
+)
+def test_a_text_is_written_as_the_model_would_have(
+    tags: str, prompt: str, text: str, finish: str | None, written: str
+) -> None:
+    letters: object = Letters()
+    made = TokenWriter(letters, StopTokens((0,), 0, added=False), ThinkingTags.of(tags))  # type: ignore[arg-type]
+    found = made.completion(tuple(map(ord, prompt)), {"text": text, "finish": finish})
+    assert (found if isinstance(found, str) else "".join(map(chr, found.token_ids))) == written
+
+
+def test_instruction_data_walks_through_all_rows_in_an_order_of_each_pass(tmp_path: Path) -> None:
+    path = tmp_path / "chat.jsonl"
+    chats = [{"prompt": f"What is {n} + 1?", "response": f"It is {n + 1}."} for n in range(5)]
+    last = chats.pop()
+    messages = [{"role": "user", "content": last["prompt"]}, {"role": "assistant", "content": last["response"]}]
+    path.write_text("\n".join(json.dumps(row) for row in [*chats, {"messages": messages}]), encoding="utf-8")
+    rows = GeneralRows(path, writer(), seed=1)
+    texts = [one.completion.text for one in rows.rollouts(0, 10)]
+    assert len(rows) == 5
+    assert sorted(texts[:5]) == sorted(texts[5:])
+    assert texts[:5] != texts[5:]
+    assert [one.completion.text for one in rows.rollouts(7, 3)] == texts[7:]
+    assert all(one.problem == GENERAL and one.completion.prompt_ids for one in rows.rollouts(0, 5))
+
+
+@pytest.mark.parametrize("content", ["", '{"messages": [{"role": "user", "content": "x"}]}', "no json"])
+def test_instruction_data_that_cannot_be_read_are_refused(content: str, tmp_path: Path) -> None:
+    (tmp_path / "chat.jsonl").write_text(content, encoding="utf-8")
+    with pytest.raises(SourceError, match=r"chat\.jsonl"):
+        GeneralRows(tmp_path / "chat.jsonl", writer(), seed=1)
+
+
+def test_a_cold_start_has_its_share_of_instruction_data(teacher: Path, tmp_path: Path) -> None:
+    rows = [json.dumps({"prompt": f"{n}?", "response": f"{n}."}) for n in range(4)]
+    (tmp_path / "chat.jsonl").write_text("\n".join(rows), encoding="utf-8")
+    sizes = {"max_staleness": 0, "group_size": 4, "n_async": 16, "n_batch": 16}
+    general = {"path": "chat.jsonl", "share": 0.25}
+    stored = {"runs": (str(teacher),), "only": True, "general": general}
+    changes = {"objective": {"kind": "sft"}, "evaluation": {"data": None}, "optim": {"learning_rate": 1e-4}}
+    made = small(steps=2, collector=sizes, stored=stored, **changes, **NO_CHECKS)
+    train(made, tmp_path, tmp_path / "run")
+    for row in lines(tmp_path / "run" / "batches.jsonl"):
+        chats = sum(problem == GENERAL for problem, _ in row["stored"])
+        traces = len(row["stored"]) - chats
+        assert chats == max(round(traces / 3), 1)
