@@ -119,8 +119,8 @@ def place_verl(settings: VerlSettings, gpus_per_node: int, *, synchronous: bool,
         training = (gpus_per_node - generating) // trainer_unit * trainer_unit
         if not training or not generating:
             raise ConfigError(
-                f"{gpus_per_node} GPUs cannot hold a copy of the model that is cut over {trainer_unit} for training and "
-                f"one that is cut over {rollout_unit} for generating; lower verl.sequence_parallel or "
+                f"{gpus_per_node} GPUs cannot hold a copy of the model that is cut over {trainer_unit} for training "
+                f"and one that is cut over {rollout_unit} for generating; lower verl.sequence_parallel or "
                 "verl.rollout_tensor_parallel, or set collector.max_staleness=0."
             )
         placed = VerlPlacement(1, training, 1, gpus_per_node - training)

@@ -161,6 +161,11 @@ class GroupLedger:
         for name, log in self._logs.items():
             log.truncate(state["logs"].get(name, 0))
 
+    def close(self) -> None:
+        """Close the logs."""
+        for log in self._logs.values():
+            log.close()
+
     def _metrics(self) -> dict[str, float]:
         sampled, judged = self._sampled, [one for one in self._sampled.rollouts if not one.reward.excluded]
         if not judged:
