@@ -90,6 +90,7 @@ def inside(folder: Path, *parts: str) -> dict[str, Any]:
     ]
     quiet = {"HF_HUB_OFFLINE": "1", "RAY_USAGE_STATS_ENABLED": "0", "PYTHONWARNINGS": "ignore"}
     quiet |= {"RAY_raylet_start_wait_time_s": str(int(PATIENCE_S)), "RAY_TMPDIR": tempfile.gettempdir()}
+    quiet |= {"RAY_agent_register_timeout_ms": str(1000 * int(PATIENCE_S))}  # a busy machine takes long
     done = subprocess.run(
         command, env=process_environment(quiet), cwd=folder, capture_output=True, text=True, timeout=4 * PATIENCE_S
     )
