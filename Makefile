@@ -10,7 +10,7 @@ PYTEST_FLAGS ?=
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: ## make .venv with all that the project needs (a few minutes the first time)
+setup: ## make .venv with all that the project needs (a minute or a few the first time)
 	@$(PYTHON) .ci/setup
 
 setup-verl: setup ## make verl's own environment, for engine = "verl" (a minute or two; GPUs: some GB)

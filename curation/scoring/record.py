@@ -3,7 +3,9 @@
     {"goldilocks": 1, "id": "5f…", "domain": "math", "lang": "en", "statement": "What is …?", "answer": "42"}
     {"goldilocks": 1, "id": "9c…", "domain": "code", "lang": "en", "statement": "…", "program": {"tests": […], …}}
 
-``program`` is a problem of `curation.verify.programs.files`: tests, limits, checker, function, language.
+``program`` is a problem of `curation.verify.programs.files`: tests, limits, checker, function, language. ``letter`` is
+the right option's, where a multiple choice was opened; ``thinking`` and ``response_format`` are how responses were read
+as the problem was measured, where that is not the default.
 """
 
 from __future__ import annotations
@@ -12,9 +14,13 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from curation.option_letters import option_letter
 from curation.records import Domain, SourceError
+from curation.response_formats import ANY
+from curation.thinking import OPEN
 
 if TYPE_CHECKING:
+    from curation.prompts.asked import Asked
     from curation.verify.programs.problem import CodeProblem
 
 VERSION = 1
@@ -23,17 +29,24 @@ VERSION = 1
 MARK = "goldilocks"
 
 
-def record_of(row: Mapping[str, Any], program: CodeProblem | None) -> str:
+def record_of(row: Mapping[str, Any], program: CodeProblem | None, asked: Asked | None = None) -> str:
     """Return the record of a row of a curated set.
 
     Args:
         row: in the `CURATED` schema.
         program: what a problem of code is judged by; None for math.
+        asked: how the set was asked; None: by the defaults.
     """
     from curation.verify.programs.files import row_of_problem
 
     told = {name: row[name] for name in ("id", "domain", "lang", "statement")}
-    how = {"answer": row["answer"]} if program is None else {"program": row_of_problem(program)}
+    how: dict[str, Any] = {"program": row_of_problem(program)} if program is not None else {"answer": row["answer"]}
+    if program is None and (letter := option_letter(row.get("raw_answer"), row["answer"] or "")) is not None:
+        how["letter"] = letter
+    if asked is not None and asked.thinking != OPEN:
+        how["thinking"] = asked.thinking
+    if asked is not None and asked.response_format != ANY:
+        how["response_format"] = asked.response_format
     return json.dumps({MARK: VERSION, **told, **how}, ensure_ascii=False)
 
 

@@ -22,7 +22,7 @@ from curation.records import Domain, Outcome
 from curation.response_formats import ANY
 from curation.scoring.record import read_record
 from curation.thinking import OPEN, ThinkingTags
-from curation.verify.math_judge import JudgeTask, MathJudge, Response, Verdict
+from curation.verify.math_judge import JudgeTask, MathJudge, Response, Verdict, final_answer
 from curation.verify.programs.files import problem_of_row
 from curation.verify.programs.judge import ProgramJudge
 from curation.verify.programs.problem import CodeProblem
@@ -36,16 +36,18 @@ class ScoringSettings:
     """How responses are read and judged.
 
     Args:
-        thinking: the tag that the model thinks in, as `<think>` or `[THINK]`; `none` for a model that does not.
-        response_format: how responses of math give their answers, as a recipe's `verify.response_format`.
+        thinking: the tag that the model thinks in, as `<think>` or `[THINK]`; `none` for a model that does not; None:
+            as a row's record says, `<think>` where it says nothing.
+        response_format: how responses of math give their answers, as a recipe's `verify.response_format`; None: as a
+            row's record says.
         workers: verifier processes, of math and of programs each; None: one a core.
         tests_run: of a program, how many of its tests are run; None: all, as it was measured.
         limit_s: CPU seconds of one comparison of answers.
         all_tests: those tests are run to the last, also after a failure, so that the share passed is known.
     """
 
-    thinking: str | tuple[str, str] = OPEN
-    response_format: str = ANY
+    thinking: str | tuple[str, str] | None = None
+    response_format: str | None = None
     workers: int | None = None
     tests_run: int | None = None
     limit_s: float = 2.0
@@ -70,11 +72,10 @@ class Scorer:
 
     def __init__(self, settings: ScoringSettings | None = None) -> None:
         self.settings = settings or ScoringSettings()
-        self._tags = ThinkingTags.of(self.settings.thinking)
+        if self.settings.thinking is not None:
+            ThinkingTags.of(self.settings.thinking)  # a mistake is told before anything is judged
         self._programs: dict[str, CodeProblem] = {}
-        self._math = MathJudge(
-            self.settings.workers, self.settings.limit_s, response_format=self.settings.response_format
-        )
+        self._math = MathJudge(self.settings.workers, self.settings.limit_s)
         self._code = ProgramJudge(
             self._programs.__getitem__,
             0,
@@ -120,15 +121,16 @@ class Scorer:
             finish: how the response ended, as of a `TokenCompletion`; None where unknown.
         """
         table = read_record(record)
-        text = self._tags.house_form(self._tags.without_prompt(response))
-        answers = (Response(text, None, finish),)
+        tags = ThinkingTags.of(self.settings.thinking or table.get("thinking", OPEN))
+        answers = (Response(tags.house_form(tags.without_prompt(response)), None, finish),)
         name, statement = str(table["id"]), table.get("statement")
+        lang = table["lang"] or "en"
         if Domain(table["domain"]) is Domain.CODE:
             held = self._hold(name, table["program"])
-            lang = table["lang"] or "en"
             return self._code.submit(JudgeTask(held, "", lang, answers, seed=seed, statement=statement))
-        task = JudgeTask(name, table["answer"], table["lang"] or "en", answers, statement=statement)
-        return self._math.submit(task)
+        form = self.settings.response_format or table.get("response_format", ANY)
+        task = JudgeTask(name, table["answer"], lang, (), table.get("letter"), statement=statement)
+        return self._math.submit(task, [final_answer(answers[0], form)])
 
     def _hold(self, name: str, program: Mapping[str, Any]) -> str:
         """Keep what a problem's programs are judged by, and open the sandbox for the first; return its name here.

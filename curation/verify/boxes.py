@@ -21,9 +21,10 @@ MAX_GAP_CHARS = 60
 MAX_NESTED_CHARS = 4000
 """Characters of a box in which further boxes are looked for."""
 
-_BOX = re.compile(r"\\+(?:boxed|fbox|framebox)(?![A-Za-z])\s*")
-_BOX_OR_BRACE = re.compile(r"\\+(?:boxed|fbox|framebox)\s*\{|\\[\\{}]|[{}]")
-_BARE_BOX = re.compile(r"\\+(?:boxed|fbox)\s*(?:(\\?[A-Za-z0-9][\w.]*)|\$([^$]{1,80})\$)")
+# each alternative begins with one character, by which `re` finds it quickly: these pass over whole responses
+_BOX = re.compile(r"\\\\*(?:boxed|fbox|framebox)(?![A-Za-z])\s*")
+_BOX_OR_BRACE = re.compile(r"\\(?:\\*(?:boxed|fbox|framebox)\s*\{|[\\{}])|\{|\}")
+_BARE_BOX = re.compile(r"\\\\*(?:boxed|fbox)\s*(?:(\\?[A-Za-z0-9][\w.]*)|\$([^$]{1,80})\$)")
 _SPACED_JOINERS = one_of(lambda vocab: vocab.answers.box_joiners, spaced=True)
 _HAN_JOINERS = one_of(lambda vocab: vocab.answers.box_joiners, spaced=False)
 _JOINER = re.compile(
@@ -108,9 +109,13 @@ def _joins(gap: str) -> bool:
 
 def _top_level_boxes(text: str) -> tuple[list[Span], int | None]:
     """Return each outermost box, and where the content of an unfinished one starts; None where there is none."""
+    first = _BOX.search(text)
+    if first is None:
+        return [], None
     spans: list[Span] = []
     stack: list[tuple[int, int] | None] = []
-    for match in _BOX_OR_BRACE.finditer(text):
+    # braces that open before the first box neither hold nor end one
+    for match in _BOX_OR_BRACE.finditer(text, first.start()):
         token = match.group()
         if len(token) > 2:
             stack.append((match.start(), match.end()))

@@ -17,7 +17,9 @@ from typing import Any
 
 import polars as pl
 
-from curation.config import Recipe
+from curation.config import LivePolicy, Recipe
+from curation.prompts.asked import FILE as ASKED
+from curation.prompts.asked import asked_by
 from curation.publish import cards, review
 from curation.storage.stages import atomic_write, read_shard, write_parquet
 from flows.publish import code_publish, disputes, versions
@@ -25,7 +27,7 @@ from flows.publish.card_facts import card_facts
 from flows.run import retries
 from flows.run.pipeline import run_stage
 from flows.run.recipe import as_printed
-from flows.run.run_folder import PARTS, Run, as_written
+from flows.run.run_folder import PARTS, Run, as_written, difficulty_stage
 from flows.run.stage import Results, StageResult, shard_counts
 from flows.stages.attempts import measured_on
 from flows.stages.export import EXPORT
@@ -39,9 +41,10 @@ FILE_ROWS = 50_000
 
 
 def publish(run: Run, results: Results) -> Path:
-    """Write `DIR/curated`: data/, dropped/, plots/, README.md and CHANGELOG.md. An unchanged set is left as it is.
+    """Write `DIR/curated`: data/, dropped/, plots/, README.md, CHANGELOG.md, croissant.json.
 
-    Where the pipeline decides what it did before its set was refreshed, the refreshed version is published. What the
+    An unchanged set stays as it is. Where the pipeline decides what it did before its set was refreshed, the refreshed
+    version is published. What the
     verifier failed on is left to the next run (`flows.run.retries`).
     """
     last = results.decisions[-1]
@@ -69,6 +72,7 @@ def _publish(run: Run, version: versions.Version, results: Results) -> Path:
     filters, decided, exported = results.filters, results.decisions, results[EXPORT]
     target = run.folder / "curated"
     restore(run.folder)
+    asked = how_asked(run)
     made_from = {
         EXPORT.name: exported.manifest.digest,
         "dropped": [result.manifest.digest for result in (*filters, *decided)],
@@ -79,6 +83,7 @@ def _publish(run: Run, version: versions.Version, results: Results) -> Path:
         "disputed": dict(disputes.made_from(run, results)),
         "goldilocks": package_version("goldilocks-rl"),
         "version": version.number,
+        "asked": None if asked is None else hashlib.blake2b(asked.encode(), digest_size=8).hexdigest(),
         "decisions": version.digest,
     }
     if _published(target) == {**made_from, "files": _sizes(target)}:
@@ -91,7 +96,11 @@ def _publish(run: Run, version: versions.Version, results: Results) -> Path:
         code_publish.write_beside(run, exported, staging)
     queue = disputes.find_disputes(run, results)
     disputes.write_disputes(queue, staging / "disputed")
-    cards.write_card(card_facts(run, version, results, review.dispute_counts(queue), recipe_text(run)), staging)
+    facts = card_facts(run, version, results, review.dispute_counts(queue), recipe_text(run))
+    cards.write_card(facts, staging)
+    cards.write_croissant(facts, version.made_on, staging)
+    if asked is not None:
+        atomic_write(staging / ASKED, asked)
     atomic_write(staging / versions.CHANGELOG, versions.changelog(run.folder))
     atomic_write(staging / MARK, json.dumps({**made_from, "files": _sizes(staging)}, indent=1) + "\n")
     if target.exists():
@@ -125,6 +134,17 @@ def settled_digest(recipe: Recipe) -> str:
 def recipe_text(run: Run) -> str:
     """Return the recipe's text as the card prints it: the same in every run folder."""
     return as_printed(as_written(run.recipe), run.recipe_folder, run.folder)
+
+
+def published_folder(place: Path) -> Path:
+    """Return the folder of a set: that of a run's set where the folder of a run is named."""
+    return place / "curated" if (place / "curated" / "data").is_dir() else place
+
+
+def how_asked(run: Run) -> str | None:
+    """Return how the problems' last policy was asked, as the set keeps it; None where its attempts were recorded."""
+    policy = difficulty_stage(run.recipe, run.parts[-1]).policy
+    return asked_by(policy, run.recipe.verify.response_format) if isinstance(policy, LivePolicy) else None
 
 
 def is_published(run: Run) -> bool:

@@ -26,7 +26,7 @@ from curation.difficulty.progress import SamplingProgress
 from curation.difficulty.sampling import Sampler
 from curation.difficulty.sampling_tables import refusal_frame, stored_answers, verdict_frame
 from curation.difficulty.unanswered import CUT_OFF, UselessResponses
-from curation.filters.multiple_choice.resolving import named_letter
+from curation.option_letters import option_letter
 from curation.policies.failure_budget import FailureBudget
 from curation.prompts.solving import FENCE
 from curation.records import Domain, PromptRequest
@@ -290,17 +290,6 @@ def sampling_requests(
 def request_details(domain: str, meta: str | None) -> dict[str, str]:
     """Return the details of a prompt: for code, the language that the problem is asked for in."""
     return {FENCE: str(json.loads(meta or "{}").get(FENCE, "python"))} if domain == Domain.CODE else {}
-
-
-def option_letter(raw_answer: str | None, answer: str) -> str | None:
-    """Return the right option's letter where the format filter opened a multiple-choice problem, else None.
-
-    Attempts may still answer with the letter.
-    """
-    if raw_answer is None:
-        return None
-    letter = named_letter(raw_answer.partition("\\\\")[0])  # up to a LaTeX line break, behind which debris stands
-    return letter if letter != answer else None
 
 
 def progress_phrase(progress: SamplingProgress) -> str:

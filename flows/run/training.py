@@ -51,14 +51,15 @@ def train_apart(
         ConfigError, StoreError: as `train`.
         EngineError: a process failed; the text names it and its last lines.
     """
+    from curation.policies.vllm.placement import visible_gpus
     from training.engines.embedded.ranks import train_in_ranks
-    from training.engines.placement import gpus_here, place_embedded
+    from training.engines.placement import place_embedded
 
     settings, _ = _recipe_of(recipe, out, overrides, resume=resume)
     folder = (out or Path("runs") / settings.name).absolute()
     if settings.engine == "verl":
         return train(recipe, folder, overrides, resume=resume)
-    placement = place_embedded(settings, gpus_here())
+    placement = place_embedded(settings, visible_gpus())
     arguments = ["--resume", str(folder)] if resume else [str(recipe), "--out", str(folder)]
     changes = [part for override in overrides for part in ("--set", override)]
     folder.mkdir(parents=True, exist_ok=True)
@@ -69,12 +70,13 @@ def train_apart(
 def needs_ranks(recipe: Path | None, out: Path | None, overrides: Sequence[str], *, resume: bool) -> bool:
     """Return whether the recipe trains on several GPUs of this machine, and this process is none of torchrun's."""
 
-    from training.engines.placement import gpus_here, place_embedded
+    from curation.policies.vllm.placement import visible_gpus
+    from training.engines.placement import place_embedded
 
     settings, _ = _recipe_of(recipe, out, overrides, resume=resume)
     if settings.engine != "embedded" or "WORLD_SIZE" in os.environ or not settings.compute.device.startswith("cuda"):
         return False
-    return place_embedded(settings, gpus_here()).processes > 1
+    return place_embedded(settings, visible_gpus()).processes > 1
 
 
 def check(recipe: Path | None, out: Path | None, overrides: Sequence[str] = (), *, resume: bool = False) -> list[str]:
@@ -131,6 +133,28 @@ def _recipe_of(
     if recipe is None:
         raise ConfigError("give a recipe to train by, or a run's folder to resume")
     return load_train_recipe(recipe, overrides), recipe.parent.absolute()
+
+
+def from_attempts(recipe: Path | None, overrides: Sequence[str] = (), data: str = "attempts") -> list[str]:
+    """Return the overrides with which a recipe starts from the attempts of its sets' runs.
+
+    A table `[stored]` of the recipe stays as it is. An objective that needs the probabilities under which attempts were
+    drawn, which few stores keep, gives way to `soft`.
+
+    Raises:
+        ConfigError: there is no recipe to begin a run by, or ``data`` is something else.
+    """
+    from training.objectives.registry import objective_of
+
+    if data != "attempts":
+        raise ConfigError(f"--data {data} is not known; `--data attempts` starts from stored attempts")
+    if recipe is None:
+        raise ConfigError("--data attempts needs a recipe: a run that is resumed goes on as it began; leave it out")
+    settings = load_train_recipe(recipe, overrides)
+    changes = [*overrides, *(["stored={}"] if settings.stored is None else [])]
+    if objective_of(settings.objective).needs(settings.objective).generator_logprobs:
+        changes.append("objective={ kind = 'soft' }")
+    return changes
 
 
 def load_train_recipe(path: Path, overrides: Sequence[str] = ()) -> TrainRecipe:

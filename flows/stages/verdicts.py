@@ -16,13 +16,13 @@ import polars as pl
 
 from curation.difficulty import pass_rates
 from curation.difficulty.failed_verdicts import has_failed, replace_failed
+from curation.option_letters import option_letter
 from curation.records import ATTEMPT, VERDICT
 from curation.storage.attempts import AttemptStore
 from curation.storage.stages import Shard, read_shard
 from curation.verify.math_judge import Judge, JudgeTask, Response
 from flows.run import retries
 from flows.run.run_folder import Run, difficulty_stage
-from flows.run.sampling_session import option_letter
 from flows.run.stage import Kind, Stage, StageResult, StageRun
 from flows.stages.attempts import JUDGED_BY, attempt_store, attempts_of, judged_by, part_title
 from flows.stages.judging import open_judge

@@ -50,7 +50,7 @@ SHARED = (
     "langdetect nltk jsonlines msgpack flask itsdangerous blinker immutabledict fastuuid distro devtools asttokens "
     "executing mlflow-skinny pandas python-dateutil accelerate wandb pyvers aiofiles more_itertools beaker-py==1.36.0 "
     "yappi pytz six litellm loguru importlib_metadata zipp cachetools platformdirs pydot pyparsing TransferQueue peft "
-    "modelscope func-timeout"
+    "modelscope modelscope_hub func-timeout soundfile imageio scipy"
 ).split()
 
 TRAINERS: Mapping[str, Environment] = {
@@ -60,7 +60,8 @@ TRAINERS: Mapping[str, Environment] = {
         "verifiers",
         (
             *("verifiers==0.4.0 prime-pydantic-config prime-runs prime-sandboxes prime-tunnel renderers".split()),
-            *("httpx2 httpcore2 pyzmq gepa mcp dirhash tenacity loguru uvloop connectrpc protobuf-py pyqwest".split()),
+            *("httpx2 httpcore2 pyzmq gepa mcp dirhash tenacity loguru uvloop pyqwest aiofiles".split()),
+            *("connectrpc>=0.11.1,<0.12 protobuf-py==0.1.1 protobuf-py-ext==0.1.1".split()),
         ),
     ),
     "openrlhf": Environment("openrlhf", ("openrlhf==0.11.2",), shared=True),
@@ -88,8 +89,13 @@ TRAINERS: Mapping[str, Environment] = {
         "src/open-instruct", (), "allenai/open-instruct", "e6c3044aa6201c8bfa4573c1b03142af599e730d", shared=True
     ),
     "roll": Environment("src/ROLL", (), "alibaba/ROLL", "8eb27cc2dc34c4d1310b169d9b86d339004d811a", shared=True),
+    "croissant": Environment(
+        "mlcroissant",
+        ("mlcroissant==1.1.1", *"absl-py etils jsonpath-rw ply rdflib pandas python-dateutil six".split()),
+    ),
 }
-"""By the format's name; skyrl-gym is a part of SkyRL. verl has the environment that its engine runs in."""
+"""By the format's name; skyrl-gym is a part of SkyRL, and croissant reads the set itself. verl has the environment that its
+engine runs in."""
 
 PRIME_RL_CHECK = """
 import sys

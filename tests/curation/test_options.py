@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from curation.filters.multiple_choice import OpenQuestion, Refusal, open_one
-from curation.filters.multiple_choice.resolving import named_letter, names_several, resolve_option
+from curation.filters.multiple_choice.resolving import names_several, resolve_option
+from curation.option_letters import named_letter
 from curation.options import split_options, strip_label
 from curation.records import DropReason
 

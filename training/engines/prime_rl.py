@@ -99,6 +99,8 @@ def differences(recipe: TrainRecipe) -> list[str]:
     ]
     if recipe.curriculum is not None:
         told.append("The curriculum does not act.")
+    if recipe.stored is not None:
+        told.append("Stored attempts are not trained on.")
     if recipe.evaluation.data is not None:
         told.append("Held-out problems are not evaluated; add an [orchestrator.eval] table.")
     return told

@@ -21,8 +21,9 @@ from dataclasses import dataclass
 import polars as pl
 
 from curation.filters.multiple_choice.opening import OpenQuestion, Refusal, open_question, sound_option
-from curation.filters.multiple_choice.resolving import is_only_letter, named_letter, names_several, resolve_option
+from curation.filters.multiple_choice.resolving import names_several, resolve_option
 from curation.languages.vocabulary import one_of
+from curation.option_letters import is_only_letter, named_letter
 from curation.options import OptionSplit, split_options, strip_label, tidy_option
 from curation.records import DropReason
 

@@ -11,15 +11,9 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from curation.languages.vocabulary import one_of
+from curation.option_letters import is_only_letter, named_letter, without_lead
 
 _MARKUP = re.compile(r"\\(?:text|textbf|textrm|mathrm|mathbf|boxed|bf|rm)\b\s*|[{}$*\s]|\\[ ,;:!]|\\\\")
-_LEAD = re.compile(
-    rf"(?i)^\W*(?:the\s+)?(?:(?:{one_of(lambda lang: lang.choices.answer_adjectives)})\s+)?"
-    rf"(?:{one_of(lambda lang: lang.choices.answer_leads)})\s*"
-    rf"(?:{one_of(lambda lang: lang.choices.copulas)})?\s*[:：]?\s*"
-)
-_LETTER = re.compile(r"^[(（\[]?([A-Ja-j])(?:[)）\].．:：、,，;]|$)")
-_ONLY_LETTER = re.compile(r"^[(（\[]?([A-Ja-j])[)）\].．:：、]*$")
 _JOINERS = one_of(lambda lang: lang.choices.letter_joiners)
 _LETTERS = re.compile(rf"^[(（]?[A-J](?:(?:[)）,，、;/&\s]|{_JOINERS})*[(（]?[A-J])+[)）.]?$")
 _NUMBER = re.compile(r"^[(（\[]?([0-9])[)）\].、]?$")
@@ -37,33 +31,12 @@ def strip_markup(text: str) -> str:
 @lru_cache(maxsize=4096)
 def names_several(answer: str, count: int) -> bool:
     """Return whether the answer names more than one of ``count`` lettered options ("A, C", "ABD")."""
-    plain = _LEAD.sub("", answer.strip()).strip("$ .。").upper()
+    plain = without_lead(answer).strip("$ .。").upper()
     plain = re.sub(r"\\(?:TEXT|MATHRM|TEXTBF|BOXED)\{([^{}]*)\}", r"\1", plain)
     if not _LETTERS.match(plain):
         return False
     letters = re.findall(r"[A-J]", plain.replace("AND", " "))
     return len(letters) > 1 and letters == sorted(set(letters)) and all(ord(letter) - 65 < count for letter in letters)
-
-
-@lru_cache(maxsize=4096)
-def named_letter(answer: str) -> str | None:
-    """Return the letter that the answer is, or begins with as a label ("B", "(B)", "B. 12", "\\text{B}"), in upper
-    case.
-    """
-    plain = _LEAD.sub("", answer.strip())
-    plain = re.sub(r"\\(?:text|textbf|textrm|mathrm|mathbf|boxed|bf|rm)\s*\{([^{}]*)\}", r"\1", plain)
-    plain = plain.strip("$* \n\\")
-    match = _ONLY_LETTER.match(plain) or _LETTER.match(plain)
-    return match.group(1).upper() if match else None
-
-
-@lru_cache(maxsize=4096)
-def is_only_letter(answer: str) -> bool:
-    """Return whether the answer is a label and nothing else."""
-    plain = re.sub(
-        r"\\(?:text|textbf|textrm|mathrm|mathbf|boxed|bf|rm)\s*\{([^{}]*)\}", r"\1", _LEAD.sub("", answer.strip())
-    )
-    return _ONLY_LETTER.match(plain.strip("$* \n\\")) is not None
 
 
 def resolve_option(answer: str, options: Sequence[str], kind: str = "upper", first: int | None = None) -> int | None:
@@ -84,7 +57,7 @@ def resolve_option(answer: str, options: Sequence[str], kind: str = "upper", fir
     ):
         return _within(ord(lone) - 65, options)
     texts = [strip_markup(option) for option in options]
-    bare_answer = strip_markup(_LEAD.sub("", answer.strip()))
+    bare_answer = strip_markup(without_lead(answer))
     same = [index for index, text in enumerate(texts) if text == bare_answer]
     circled = _CIRCLED.find(answer.strip()) if len(answer.strip()) == 1 else -1
     if kind == "circled" and 0 <= circled < len(options):
@@ -120,7 +93,7 @@ def _agrees(answer: str, letter: str, texts: Sequence[str]) -> bool:
     index = ord(letter) - 65
     if index >= len(texts):
         return False
-    rest = re.sub(r"^[(（\[]?[a-j][)）\].:、,;]*", "", strip_markup(_LEAD.sub("", answer.strip())))
+    rest = re.sub(r"^[(（\[]?[a-j][)）\].:、,;]*", "", strip_markup(without_lead(answer)))
     return rest == texts[index] or (bool(rest) and (texts[index].startswith(rest) or rest.startswith(texts[index])))
 
 

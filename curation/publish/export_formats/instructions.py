@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+
+from curation.prompts.asked import Asked
+from curation.publish.export_formats.modules import nemo_gym_license
+from curation.response_formats import ANY
+from curation.thinking import OPEN
 
 _ASK = """Start the judge where programs may be run, and let the trainer ask it:
 
@@ -79,7 +85,7 @@ script through the one beside the set, which registers the environment `goldiloc
         system_prompt_file: {folder}/system_prompt.txt
         processor: math_hf_data_processor
         env_name: goldilocks
-    env: {goldilocks: {thinking: "<think>"}}
+    env: {goldilocks: {}}                           # or how responses are read: {thinking: "[THINK]"}
 """,
     "nemo-gym": """Rows are tasks of the resources server beside them. Copy it into NeMo Gym, with the rows:
 
@@ -144,13 +150,34 @@ torch and without vLLM.
 """
 
 
-def instructions(form: str, name: str, folder: str) -> str:
-    """Return the README of an exported set.
+@dataclass(frozen=True, slots=True)
+class SetFacts:
+    """What the README of an exported set tells of it: its name, where it lies, its licence, and how it was asked."""
 
-    Args:
-        form: the format.
-        name: of the set.
-        folder: where it lies.
-    """
-    text = _INSTRUCTIONS[form].replace("{folder}", folder)
-    return f"# {name}, for {form}\n\n{text}{_INSTALL}"
+    name: str
+    folder: str
+    license: str
+    domains: frozenset[str]
+    asked: Asked
+
+
+def instructions(form: str, facts: SetFacts) -> str:
+    """Return the README of an exported set in a format."""
+    text = _INSTRUCTIONS[form].replace("{folder}", facts.folder)
+    if not facts.asked.prompt.system:
+        text = text.replace(f"        system_prompt_file: {facts.folder}/system_prompt.txt\n", "")
+    if form == "nemo-gym":
+        text += (
+            f"\nThe set's licence is `{facts.license}`; its configuration says `{nemo_gym_license(facts.license)}`, in "
+            "NeMo Gym's own words, or TBD where it has none for it.\n"
+        )
+    return f"# {facts.name}, for {form}\n\n{text}{_how_asked(facts.asked)}{_INSTALL}"
+
+
+def _how_asked(asked: Asked) -> str:
+    """Return how problems were asked, and how the records have responses read."""
+    examples = f", with {len(asked.prompt.examples)} worked examples before it" if asked.prompt.examples else ""
+    said = f"\nRows ask as the problems were measured: by the prompt `{asked.prompt.version}`{examples}."
+    read = {"thinking": (asked.thinking, OPEN), "response_format": (asked.response_format, ANY)}
+    other = [f"`{name} = {value!r}`" for name, (value, usual) in read.items() if value != usual]
+    return f"{said} Their records have responses read by {' and '.join(other)}.\n" if other else f"{said}\n"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 
 _VERL = '''"""The judge of this set, as verl calls it."""
 
@@ -76,7 +76,7 @@ _NEMO_GYM_CONFIG = """goldilocks:
   resources_servers:
     goldilocks:
       entrypoint: app.py
-      domain: math
+      domain: {domain}
       verified: false
 goldilocks_simple_agent:
   responses_api_agents:
@@ -91,7 +91,7 @@ goldilocks_simple_agent:
       datasets:
       - name: train
         type: train
-        license: Apache 2.0
+        license: {license}
         jsonl_fpath: resources_servers/goldilocks/data/train.jsonl
 """
 
@@ -107,6 +107,17 @@ if __name__ == "__main__":
     runpy.run_path(sys.argv[0], run_name="__main__")
 '''
 
+_NEMO_GYM_LICENSES = {
+    "apache-2.0": "Apache 2.0",
+    "mit": "MIT",
+    "cc-by-4.0": "Creative Commons Attribution 4.0 International",
+    "cc-by-sa-4.0": "Creative Commons Attribution-ShareAlike 4.0 International",
+    "cc-by-nc-3.0": "CC BY-NC 3.0",
+    "gpl-3.0": "GNU General Public License v3.0",
+    "gpl-3.0-only": "GNU General Public License v3.0",
+}
+"""The licences that its configuration takes (`DatasetConfig.license`), by their SPDX names."""
+
 _MODULES: Mapping[str, Mapping[str, str]] = {
     "verl": {"goldilocks_reward.py": _VERL},
     "verifiers": {"goldilocks_taskset.py": _VERIFIERS},
@@ -121,6 +132,24 @@ _MODULES: Mapping[str, Mapping[str, str]] = {
 }
 
 
-def modules_beside(form: str) -> Mapping[str, str]:
-    """Return the files that stand beside a set in a format, by their paths in its folder; none where none is needed."""
-    return _MODULES.get(form, {})
+def nemo_gym_license(license: str) -> str:
+    """Return what NeMo Gym's configuration calls a licence, as in `apache-2.0`; `TBD` for one that it does not know."""
+    return _NEMO_GYM_LICENSES.get(license.lower(), "TBD")
+
+
+def modules_beside(form: str, domains: Set[str] = frozenset({"math"}), license: str = "unknown") -> Mapping[str, str]:
+    """Return the files that stand beside a set in a format, by their paths in its folder; none where none is needed.
+
+    Args:
+        domains: of the set's problems.
+        license: of the set, as its card's header names it.
+    """
+    domain = {"math": "math", "code": "coding"}[next(iter(domains))] if len(domains) == 1 else "other"
+    filled = {"{domain}": domain, "{license}": nemo_gym_license(license)}
+    return {name: _filled(text, filled) for name, text in _MODULES.get(form, {}).items()}
+
+
+def _filled(text: str, values: Mapping[str, str]) -> str:
+    for blank, value in values.items():
+        text = text.replace(blank, value)
+    return text

@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from curation.prompts.asked import Asked
 from curation.scoring.record import MARK, record_of
 from curation.verify.programs.checkers import as_script
 from curation.verify.programs.files import row_of_problem
@@ -26,6 +27,7 @@ class ExportedProblem:
     messages: list[dict[str, str]]
     program: CodeProblem | None
     tests: list[dict[str, str]] | None
+    asked: Asked
 
     @property
     def statement(self) -> str:
@@ -50,7 +52,7 @@ class ExportedProblem:
     @property
     def record(self) -> str:
         """Return what the problem is judged by, for `curation.scoring`, as JSON."""
-        return record_of(self.row, self.program)
+        return record_of(self.row, self.program, self.asked)
 
     @property
     def judging(self) -> Row | None:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import shutil
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import polars as pl
+import yaml
 
-from curation.prompts import SOLVE
+from curation.prompts.asked import Asked, read_asked
 from curation.prompts.solving import FENCE
-from curation.publish.export_formats.instructions import instructions
+from curation.publish.export_formats.instructions import SetFacts, instructions
 from curation.publish.export_formats.modules import modules_beside
 from curation.publish.export_formats.needs import CARRIES, Need, needs_of
 from curation.publish.export_formats.rows import FORMATS, TYPES, ExportedProblem, Row, as_json, tests_of
@@ -58,6 +59,12 @@ def export_set(curated: Path, form: str, out: Path) -> ExportResult:
     if form not in FORMATS:
         raise SourceError(f"format {form!r} is not known; known are {', '.join(FORMATS)}.")
     left_out: Counter[str] = Counter()
+    asked = read_asked(curated)
+    if form == "nemo-rl" and asked.prompt.examples:
+        raise SourceError(
+            f"{curated}: its problems were asked with {len(asked.prompt.examples)} worked examples before them, and a "
+            "row of nemo-rl holds one message; take another format."
+        )
     rows, problems = [], _problems(curated)
     for problem in problems:
         unmet_needs = needs_of(problem.program) - CARRIES[form] if problem.program is not None else set()
@@ -69,13 +76,14 @@ def export_set(curated: Path, form: str, out: Path) -> ExportResult:
         why = ", ".join(f"{reason} ({count})" for reason, count in left_out.items())
         raise SourceError(f"{curated}: {form} knows the judging of none of its {len(problems)} problems: {why}.")
     file = _write(rows, form, out)
-    atomic_write(out / "README.md", instructions(form, curated.absolute().parent.name, str(out)))
-    for name, text in modules_beside(form).items():
+    facts = SetFacts(curated.absolute().parent.name, str(out), card_license(curated), _domains(problems), asked)
+    atomic_write(out / "README.md", instructions(form, facts))
+    for name, text in modules_beside(form, facts.domains, facts.license).items():
         (out / name).parent.mkdir(parents=True, exist_ok=True)
         atomic_write(out / name, text)
-    prompt = out / "system_prompt.txt" if form == "nemo-rl" else None
+    prompt = out / "system_prompt.txt" if form == "nemo-rl" and asked.prompt.system else None
     if prompt is not None:
-        atomic_write(prompt, SOLVE.system)
+        atomic_write(prompt, asked.prompt.system)
     return ExportResult(file, len(rows), prompt, left_out=left_out)
 
 
@@ -95,8 +103,25 @@ def _problems(curated: Path) -> list[ExportedProblem]:
     frame = pl.concat([_read(file) for file in files])
     if frame.is_empty():
         raise SourceError(f"{curated}: the set holds no problems; there is nothing to export.")
-    programs = set_problems(curated, _languages(frame, curated))
-    return [_problem(row, number, programs, curated) for number, row in enumerate(frame.iter_rows(named=True))]
+    programs, asked = set_problems(curated, _languages(frame, curated)), read_asked(curated)
+    rows = frame.iter_rows(named=True)
+    return [_problem(row, number, programs, curated, asked) for number, row in enumerate(rows)]
+
+
+def _domains(problems: Sequence[ExportedProblem]) -> frozenset[str]:
+    return frozenset(str(problem.row["domain"]) for problem in problems)
+
+
+def card_license(curated: Path) -> str:
+    """Return the licence that the header of a set's card names; `unknown` where there is no card, or it names none."""
+    try:
+        text = (curated / "README.md").read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return "unknown"
+    header = text.partition("---\n")[2].partition("\n---")[0] if text.startswith("---\n") else ""
+    table = yaml.safe_load(header)
+    named = table.get("license") if isinstance(table, dict) else None
+    return str(named) if named else "unknown"
 
 
 def _write(rows: list[Row], form: str, out: Path) -> Path:
@@ -121,7 +146,7 @@ def _write(rows: list[Row], form: str, out: Path) -> Path:
 
 def _read(file: Path) -> pl.DataFrame:
     try:
-        return pl.read_parquet(file, columns=[*NEEDED, "meta"], glob=False)
+        return pl.read_parquet(file, columns=[*NEEDED, "raw_answer", "meta"], glob=False)
     except (pl.exceptions.ColumnNotFoundError, pl.exceptions.ComputeError) as error:
         raise SourceError(f"{file}: no table of a curated set ({error}); publish the set again.") from error
 
@@ -138,7 +163,9 @@ def _languages(frame: pl.DataFrame, curated: Path) -> dict[str, tuple[str, CodeL
     return languages
 
 
-def _problem(row: Row, number: int, programs: Mapping[str, CodeProblem], curated: Path) -> ExportedProblem:
+def _problem(
+    row: Row, number: int, programs: Mapping[str, CodeProblem], curated: Path, asked: Asked
+) -> ExportedProblem:
     code = row["domain"] == Domain.CODE
     where = f"{curated}, row {number}, problem {row['id']}"
     if row["statement"] is None:
@@ -152,5 +179,6 @@ def _problem(row: Row, number: int, programs: Mapping[str, CodeProblem], curated
     program = programs[row["id"]] if code else None
     details = {FENCE: str(program.lang)} if program is not None else {}
     request = PromptRequest(row["id"], row["statement"], Domain(row["domain"]), row["lang"] or "en", details)
-    messages = [{"role": message["role"], "content": message["content"]} for message in SOLVE.messages(request)]
-    return ExportedProblem(row, number, messages, program, tests_of(program) if program is not None else None)
+    messages = [{"role": message["role"], "content": message["content"]} for message in asked.prompt.messages(request)]
+    tests = tests_of(program) if program is not None else None
+    return ExportedProblem(row, number, messages, program, tests, asked)

@@ -16,9 +16,9 @@ from curation.scoring.scorer import ScoringSettings, shared_scorer
 
 
 class GoldilocksConfig(BaseResourcesServerConfig):
-    """Settings of the server, beside NeMo Gym's own: the tag that the model thinks in."""
+    """Settings of the server, beside NeMo Gym's own: the tag that the model thinks in, where the rows do not say."""
 
-    thinking: str | tuple[str, str] = ScoringSettings().thinking
+    thinking: str | tuple[str, str] | None = None
 
 
 class GoldilocksRunRequest(BaseRunRequest):

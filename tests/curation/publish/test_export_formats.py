@@ -10,8 +10,11 @@ from typing import Any
 
 import polars as pl
 import pytest
+import yaml
 
+from curation.config import EndpointPolicy
 from curation.prompts import SOLVE
+from curation.prompts.asked import asked_by
 from curation.publish.export import CURATED
 from curation.publish.export_formats import FORMATS, ExportResult, export_set
 from curation.records import JUDGING, TEST, Domain, PromptRequest, SourceError
@@ -165,6 +168,79 @@ def test_skyrl_roll_and_nemo_gym_name_what_judges_their_rows(mixed: Path, tmp_pa
         "goldilocks_simple_agent",
     )
     assert json.loads(math["goldilocks"])["id"] == "m1"
+
+
+POLICY = {"kind": "endpoint", "model": "m", "revision": "1", "urls": ("http://localhost:1/v1",), "thinking": "[THINK]"}
+
+
+def asked(folder: Path, **settings: Any) -> Path:
+    """A set that says how it was asked."""
+    policy = EndpointPolicy.model_validate({**POLICY, **settings})
+    (folder / "asked.json").write_text(asked_by(policy, "boxed"))
+    return folder
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_rows_ask_as_the_set_was_measured(form: str, mixed: Path, tmp_path: Path) -> None:
+    asked(mixed, prompt={"file": "p.txt", "text": "Solve it, in [THINK] and [/THINK]."})
+    exported = export_set(mixed, form, tmp_path / "out")
+    row = loaded(exported)[0]
+    if form == "nemo-rl":
+        assert exported.system_prompt is not None
+        assert exported.system_prompt.read_text() == "Solve it, in [THINK] and [/THINK]."
+    else:
+        named = row.get("prompt") or row.get("messages") or row.get("input") or row["responses_create_params"]["input"]
+        messages = json.loads(named) if isinstance(named, str) else named
+        assert messages[0] == {"role": "system", "content": "Solve it, in [THINK] and [/THINK]."}
+    readme = (tmp_path / "out" / "README.md").read_text()
+    assert "`file@" in readme
+    assert "`thinking = '[THINK]'` and `response_format = 'boxed'`" in readme
+
+
+def test_worked_examples_are_earlier_turns_where_a_row_holds_a_chat(mixed: Path, tmp_path: Path) -> None:
+    asked(mixed, prompt="plain", examples=({"statement": "1 + 1?", "response": "\\boxed{2}"},))
+    math, _, _ = loaded(export_set(mixed, "verl", tmp_path / "verl"))
+    assert [(one["role"], one["content"]) for one in math["prompt"]] == [
+        ("user", "1 + 1?"),
+        ("assistant", "\\boxed{2}"),
+        ("user", MATH["statement"]),
+    ]
+    with pytest.raises(SourceError, match="1 worked examples before them, and a row of nemo-rl holds one message"):
+        export_set(mixed, "nemo-rl", tmp_path / "nemo")
+
+
+def test_a_prompt_without_a_system_message_needs_no_file_of_it(mixed: Path, tmp_path: Path) -> None:
+    exported = export_set(asked(mixed, prompt="plain"), "nemo-rl", tmp_path / "out")
+    assert exported.system_prompt is None
+    assert "system_prompt" not in (tmp_path / "out" / "README.md").read_text()
+
+
+def test_a_set_that_does_not_say_how_it_was_asked_is_named(mixed: Path, tmp_path: Path) -> None:
+    (mixed / "asked.json").write_text('{"prompt": "solve"}')
+    with pytest.raises(SourceError, match=r"asked\.json does not say how problems were asked"):
+        export_set(mixed, "verl", tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("license", "rows", "said"),
+    [
+        ("cc-by-4.0", [MATH], ("math", "Creative Commons Attribution 4.0 International")),
+        ("cc-by-nc-4.0", [PROGRAM], ("coding", "TBD")),
+        (None, [MATH, PROGRAM], ("other", "TBD")),
+    ],
+)
+def test_nemo_gym_is_told_the_sets_licence_and_domain(
+    license: str | None, rows: list[dict[str, Any]], said: tuple[str, str], tmp_path: Path
+) -> None:
+    folder = curated(tmp_path / "curated", *rows)
+    if license is not None:
+        (folder / "README.md").write_text(f"---\npretty_name: x\nlicense: {license}\n---\n# x\n")
+    export_set(folder, "nemo-gym", tmp_path / "out")
+    place = tmp_path / "out" / "resources_servers" / "goldilocks" / "configs" / "goldilocks.yaml"
+    config = yaml.safe_load(place.read_text())
+    (data,) = config["goldilocks_simple_agent"]["responses_api_agents"]["simple_agent"]["datasets"]
+    assert (config["goldilocks"]["resources_servers"]["goldilocks"]["domain"], data["license"]) == said
+    assert f"The set's licence is `{license or 'unknown'}`" in (tmp_path / "out" / "README.md").read_text()
 
 
 @pytest.mark.parametrize("form", FORMATS)

@@ -19,7 +19,7 @@ import pytest
 from curation.publish.export_formats import export_set, set_records
 from curation.records import SourceError
 from curation.scoring import Scorer, ScoringSettings
-from curation.scoring.record import read_record
+from curation.scoring.record import read_record, record_of
 from curation.scoring.service import RewardServer
 from curation.scoring.trainers import areal_reward, slime_reward, trl_reward, verifiers_reward, verl_score
 from tests.curation.publish.test_export_formats import MATH, PROGRAM, curated, loaded
@@ -99,6 +99,26 @@ def test_the_files_beside_a_set_for_verl_are_what_its_readme_says(tmp_path: Path
 )
 def test_thoughts_are_left_aside(thinking: str, text: str, worth: float) -> None:
     assert trl_reward([text], goldilocks=[json.dumps(math_record())], thinking=thinking, workers=1) == [worth]
+
+
+def test_a_record_says_how_responses_to_its_problem_are_read() -> None:
+    record = math_record()
+    thought = "[THINK]\\boxed{1}, no[/THINK] so \\boxed{42}"
+    cut = "[THINK] it may be \\boxed{42}"
+    for text, worth in ((thought, 1.0), (cut, 0.0)):
+        assert trl_reward([text], goldilocks=[json.dumps({**record, "thinking": "[THINK]"})], workers=1) == [worth]
+    tagged = {**record, "response_format": "<answer>"}
+    said = "<answer>42</answer>, not \\boxed{7}"
+    assert trl_reward([said], goldilocks=[json.dumps(tagged)], workers=1) == [1.0]
+    assert trl_reward([said], goldilocks=[json.dumps(tagged)], workers=1, response_format="boxed") == [0.0]
+
+
+def test_an_opened_choice_may_be_answered_by_its_letter() -> None:
+    row = {"id": "m", "domain": "math", "lang": "en", "statement": "What is 40 + 2?", "answer": "42"}
+    record = record_of({**row, "raw_answer": "B"}, None)
+    assert json.loads(record)["letter"] == "B"
+    assert trl_reward(["\\boxed{B}", "\\boxed{C}"], goldilocks=[record] * 2, workers=1) == [1.0, 0.0]
+    assert "letter" not in json.loads(record_of({**row, "raw_answer": "42"}, None))
 
 
 def test_a_problem_exported_again_with_other_tests_is_judged_by_those(scorer: Scorer) -> None:

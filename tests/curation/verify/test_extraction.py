@@ -20,6 +20,8 @@ from curation.verify.extraction import clean_recorded_answer, extract_answer, re
         (r"so $x = \boxed{1}$ or $x = \boxed{2}$", "1, 2", "boxed"),
         (r"\boxed{1} was wrong. Now \boxed{2}", "2", "boxed"),
         (r"\boxed 5", "5", "boxed"),
+        (r"as \frac{1}{2 is cut and } is left, {so \boxed{\frac{3}{4}}", r"\frac{3}{4}", "boxed"),
+        (r"\\} a line \\\fbox{8} }", "8", "boxed"),
         ("16 - 3 = 13\nA: 26", "26", "cue"),
         ("some steps\n#### 18", "18", "hashes"),
         ("We add. The answer is 12.", "12", "cue"),

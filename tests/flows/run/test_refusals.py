@@ -85,6 +85,8 @@ def test_one_poisoned_prompt_is_set_aside_and_asked_again(poisoned: Tiny, tmp_pa
     (noted,) = (poisoned.folder / "attempts").glob("*/refused.jsonl")
     assert json.loads(noted.read_text().splitlines()[0])[:3] == [problem_id(POISONED), 0, str(status)]
 
+    assert json.loads((poisoned.folder / "curated" / "asked.json").read_text())["prompt"] == "plain"
+
     kept = stamps(poisoned.folder / "stages")
     says(tmp_path, {})
     second = poisoned.run()

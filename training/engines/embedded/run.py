@@ -11,6 +11,8 @@
     OUT/disputed.jsonl     problems that left because their labels seem wrong, where `curriculum.disputes` is on
     OUT/checkpoints/       to go on from (`training.optimisation.checkpoint`)
     OUT/model/             the trained model in Hugging Face format, with its mark
+    OUT/best/              that of the best evaluation, where `evaluation.keep_best` is on
+    OUT/traces/            of a cold start, what it was trained on, with a card (`training.stored.traces`)
     OUT/plots/, summary.json
     OUT/stalled.json       why the run ended where there was nothing to learn from
 
@@ -35,6 +37,7 @@ import torch
 
 from curation.policies.chat_templates import folder_stop_tokens
 from curation.policies.checkpoints import folder_revision
+from curation.records import StoreError
 from curation.storage.stages import atomic_write
 from training.checks.results import CheckResult, require_passed
 from training.embedded_model import resolve_model
@@ -51,6 +54,7 @@ from training.generation.weight_sync import WeightPublisher, WeightSync
 from training.objectives.registry import objective_of
 from training.optimisation.checkpoint import Checkpoint, JsonlLog, last_checkpoint
 from training.optimisation.distributed import DistributedContext
+from training.optimisation.memory import kv_bytes_per_token
 from training.optimisation.model import load_tokenizer, require_model, save_model
 from training.optimisation.reference import ReferencePolicy
 from training.optimisation.trainer import Trainer
@@ -58,9 +62,13 @@ from training.recipe import TrainRecipe
 from training.rewards import LanguageChecker
 from training.rollouts.attempt_log import EVALUATION_ATTEMPTS, TRAINING_ATTEMPTS, AttemptLog, AttemptPurpose
 from training.rollouts.curriculum.controller import CurriculumController
+from training.rollouts.curriculum.pools import PassCounts
+from training.rollouts.curriculum.triggers import KVCacheModel
 from training.rollouts.rollouts import RolloutRunner
 from training.rollouts.tasks import TrainingTask, load_tasks
 from training.rollouts.verifiers import Verifiers
+from training.stored.opening import open_stored
+from training.stored.tokens import TokenWriter
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -91,7 +99,9 @@ def train(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool =
             reference_folder = (
                 folder if needs.reference_model is None else resolve_model(needs.reference_model, recipe_folder)
             )
-            trainer.reference = ReferencePolicy(reference_folder, recipe, context, trainer.model.config.vocab_size)
+            trainer.reference = ReferencePolicy(
+                reference_folder, recipe, context, trainer.model.config.vocab_size, needs.reference_ema
+            )
         if not context.is_rank_zero:
             trainer.follow()
             return out / "model"
@@ -156,7 +166,7 @@ def _run_rank_zero(recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: 
     preflight = Preflight(recipe, folder, trainer, tokenizer, tasks) if recipe.checks else None
     if preflight is not None:
         require_passed(preflight.before_generation(), recipe.model)
-    curriculum = CurriculumController(tasks, recipe.curriculum, recipe.rewards, recipe.objective, recipe.seed)
+    curriculum = _curriculum(recipe, recipe_folder, tasks, trainer)
     if checkpoint is not None:
         curriculum.restore(checkpoint.state["curriculum"])
     with ExitStack() as stack:
@@ -184,8 +194,12 @@ def _run_rank_zero(recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: 
             metrics_logger.log_message(stops.phrase(tokenizer))
         if trainer.packing_note is not None:
             metrics_logger.log_message(trainer.packing_note)
+        writer = TokenWriter(tokenizer, stops, recipe.tags)
+        stored = asyncio.run(
+            open_stored(recipe, recipe_folder, out, tasks, rollouts, writer, metrics_logger.log_message)
+        )
         attempt_log = stack.enter_context(_attempt_log(recipe, out, folder, verifiers, checkpoint))
-        pool = GeneratorPool(build_generators(recipe, folder))
+        pool = GeneratorPool(build_generators(recipe, folder) if recipe.generates else [])
         weight_sync = stack.enter_context(WeightSync(pool))
         components = LoopComponents(
             recipe,
@@ -202,6 +216,7 @@ def _run_rank_zero(recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: 
             metrics_logger,
             attempt_log,
             Heartbeat(metrics_logger, rollouts, recipe.stall.progress_s, recipe.collector.n_batch),
+            stored,
             _publishers(recipe, out, trainer, tokenizer),
         )
         summary = asyncio.run(_run(components, checkpoint, preflight))
@@ -212,13 +227,46 @@ def _run_rank_zero(recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: 
     return out / "model"
 
 
+def _curriculum(
+    recipe: TrainRecipe, recipe_folder: Path, tasks: Mapping[str, TrainingTask], trainer: Trainer
+) -> CurriculumController:
+    """Return the run's curriculum as it begins: with what its sets measured, and what an earlier run left.
+
+    Raises:
+        StoreError: the earlier run has no checkpoint.
+    """
+    settings, memory = recipe.curriculum, None
+    if settings is not None and settings.kv_cache_mb is not None:
+        memory = KVCacheModel(settings.kv_cache_mb * 2**20, kv_bytes_per_token(trainer.model.config, 2))
+    curriculum = CurriculumController(
+        tasks,
+        settings,
+        recipe.rewards,
+        recipe.objective,
+        recipe.seed,
+        recipe.collector,
+        recipe.steps,
+        {task.id: PassCounts(0, task.correct, task.judged) for task in tasks.values() if task.judged},
+        [task.id for task in tasks.values() if task.deferred],
+        memory,
+    )
+    if settings is not None and settings.carry is not None:
+        earlier = recipe_folder / Path(settings.carry).expanduser()
+        last = last_checkpoint(earlier)
+        if last is None:
+            raise StoreError(f"{earlier} has no checkpoint for curriculum.carry to go on from; name a training run")
+        curriculum.carry(last.state["curriculum"], last.step)
+    return curriculum
+
+
 async def _run(
     components: LoopComponents, checkpoint: Checkpoint | None, preflight: Preflight | None
 ) -> dict[str, Any]:
     async with components.heartbeat as heartbeat, components.generators:
         if preflight is not None:
             heartbeat.begin(0, CHECKING)
-            require_passed(await preflight.of_generators(components.generators), components.recipe.model)
+            if components.generators.members:
+                require_passed(await preflight.of_generators(components.generators), components.recipe.model)
             for line in preflight.lines():
                 components.metrics_logger.log_message(line)
         loop = TrainingLoop(components, checkpoint)

@@ -11,6 +11,7 @@ from pathlib import Path
 import polars as pl
 
 from curation.prompts import Prompt
+from curation.prompts.asked import Asked
 from curation.publish.export_formats.rows import FORMATS, TYPES, ExportedProblem
 from curation.storage.stages import write_parquet
 from training.rollouts.tasks import TrainingTask
@@ -42,4 +43,4 @@ def _exported(task: TrainingTask, prompt: Prompt, number: int) -> ExportedProble
     # verl's own scorers would read the tests there; ours has the record
     tests: list[dict[str, str]] | None = None if task.code_problem is None else []
     messages = [{"role": one["role"], "content": one["content"]} for one in prompt.messages(request)]
-    return ExportedProblem(row, number, messages, task.code_problem, tests)
+    return ExportedProblem(row, number, messages, task.code_problem, tests, Asked(prompt))

@@ -111,6 +111,9 @@ def test_the_recipe_reaches_verls_processes_as_it_is(monkeypatch: pytest.MonkeyP
         ({"curriculum": {"adapt_eps_high": True}}, "curriculum.adapt_eps_high"),
         ({"compute": {"head_dtype": "float32"}}, "compute.head_dtype"),
         ({"checkpoints": {"publish": 2}}, "checkpoints.publish"),
+        ({"curriculum": {"stages": [{"steps": 3}, {"hard": True}]}}, "curriculum.stages"),
+        ({"curriculum": {"from_set": True}}, "curriculum.from_set"),
+        ({"data": {"kind": "curated", "folders": ("s",), "hard": True}}, "data.hard"),
     ],
 )
 def test_what_would_be_another_recipe_is_refused(changes: dict[str, Any], said: str) -> None:

@@ -1,0 +1,67 @@
+"""How the problems of a published set were asked, so that whoever trains on it elsewhere asks the same way.
+
+A set holds it as `asked.json`: a live policy's prompt, worked examples and thinking tags, and the form in which answers
+were read. A set of recorded attempts, of which nobody here knows how they were asked, has no such file: its problems
+are asked by `SOLVE`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from curation.config.policies import LivePolicy, PromptFile
+from curation.prompts.base import Prompt
+from curation.prompts.solving import SOLVE, solving_prompt
+from curation.records import SourceError
+from curation.response_formats import ANY, checked_format
+from curation.thinking import OPEN, ThinkingTags
+
+FILE = "asked.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The prompt of a set, the tags that its policy thinks in, and the form in which its answers are read.
+
+    Example: ``Asked(SOLVE, "<think>", "any")``
+    """
+
+    prompt: Prompt = SOLVE
+    thinking: str | tuple[str, str] = OPEN
+    response_format: str = ANY
+
+
+def asked_by(policy: LivePolicy, response_format: str) -> str:
+    """Return what `FILE` holds, as JSON: which prompt a live policy was given."""
+    named = {"text": policy.prompt.text} if isinstance(policy.prompt, PromptFile) else policy.prompt
+    examples = [[one.statement, one.response] for one in policy.examples]
+    told = {"prompt": named, "thinking": policy.thinking, "examples": examples, "response_format": response_format}
+    return json.dumps(told, indent=1, ensure_ascii=False) + "\n"
+
+
+def read_asked(folder: Path) -> Asked:
+    """Return how the problems of a published set were asked; the defaults where it does not say.
+
+    Raises:
+        SourceError: the file is damaged.
+    """
+    path = folder / FILE
+    try:
+        return _asked(json.loads(path.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return Asked()
+    except (KeyError, TypeError, ValueError) as error:
+        raise SourceError(f"{path} does not say how problems were asked ({error}); publish the set again.") from error
+
+
+def _asked(told: Mapping[str, Any]) -> Asked:
+    named, tags = told["prompt"], told["thinking"]
+    prompt = PromptFile(file=FILE, text=named["text"]) if isinstance(named, dict) else named
+    thinking = tags if isinstance(tags, str) else (str(tags[0]), str(tags[1]))
+    examples = [(str(statement), str(response)) for statement, response in told["examples"]]
+    chosen = solving_prompt(prompt, ThinkingTags.of(thinking), examples)
+    return Asked(chosen, thinking, checked_format(told["response_format"]))
