@@ -18,7 +18,7 @@ from pathlib import Path
 
 from curation.publish.export_formats import export_set
 from tests.benchmarks.bench_exports import Sampled, agreement, read, verdicts, write_set
-from tests.consumers.environments import TRAINERS, environment_of, missing
+from tests.consumers.environments import TRAINERS, environment_of, missing, python_of
 
 LIMIT_S = 1200
 """Of one trainer."""
@@ -32,7 +32,7 @@ def rewards_inside(name: str, export: Path, responses: Sequence[tuple[str, str]]
     """
     asked, told = scratch / f"{name}.jsonl", scratch / f"{name}.json"
     asked.write_text("\n".join(json.dumps({"id": problem, "text": text}) for problem, text in responses))
-    command = [sys.executable, "-m", "tests.consumers.inside", name, str(export), str(asked), str(told)]
+    command = [python_of(name), "-m", "tests.consumers.inside", name, str(export), str(asked), str(told)]
     done = subprocess.run(
         command, env=environment_of(name), cwd=scratch, capture_output=True, text=True, timeout=LIMIT_S
     )

@@ -7,7 +7,7 @@ Nothing of this is laid by `make setup`, tests or CI: where a trainer is not the
 are installed without what they depend on (torch, transformers and datasets are this project's own) into
 `GOLDILOCKS_CONSUMERS`, or ~/.cache/goldilocks/consumers; what their loaders and scorers import besides is named below.
 Trainers that no registry has are read from a clone that you make: `git clone` of the repository to
-FOLDER/src/NAME, at the commit that stands here.
+FOLDER/src/NAME, at the commit that stands here. verl has a whole environment, the one that its engine runs in.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from training.engines.verl import environment as verl_environment
 
 FOLDER = Path(os.environ.get("GOLDILOCKS_CONSUMERS", "~/.cache/goldilocks/consumers")).expanduser()
 
@@ -52,7 +54,7 @@ SHARED = (
 ).split()
 
 TRAINERS: Mapping[str, Environment] = {
-    "verl": Environment("verl", ("verl==0.9.1",), shared=True),
+    "verl": Environment(""),
     "trl": Environment("trl", ("trl==1.16.0",)),
     "verifiers": Environment(
         "verifiers",
@@ -92,22 +94,58 @@ TRAINERS: Mapping[str, Environment] = {
         ("mlcroissant==1.1.1", *"absl-py etils jsonpath-rw ply rdflib pandas python-dateutil six".split()),
     ),
 }
-"""By the format's name; skyrl-gym is a part of SkyRL, and croissant reads the set itself."""
+"""By the format's name; skyrl-gym is a part of SkyRL, and croissant reads the set itself. verl has the environment that
+its engine runs in."""
+
+PRIME_RL_CHECK = """
+import sys
+from pydantic_config import cli
+from prime_rl.configs.rl import RLConfig
+
+config = cli(RLConfig, args=["@", sys.argv[1]])
+print(config.max_steps, config.orchestrator.batch_size, config.orchestrator.train.source[0].env.taskset.id)
+"""
+"""prime-rl's own schema reads a configuration file."""
+
+
+def prime_rl_python() -> Path:
+    """The interpreter of prime-rl's schema: Python 3.12 with `packages/prime-rl-configs` of a clone, and this project.
+
+    Its trainer is not needed. From a clone of PrimeIntellect-ai/prime-rl at 559b447::
+
+        python3.12 -m venv FOLDER/prime-rl
+        FOLDER/prime-rl/bin/pip install CLONE/packages/prime-rl-configs --editable .
+    """
+    return FOLDER / "prime-rl" / "bin" / "python"
+
+
+def missing_prime_rl() -> str:
+    """Why prime-rl's schema cannot be asked here; empty where it can."""
+    return "" if prime_rl_python().exists() else f"{prime_rl_python()} is not there; its docstring says how to lay it"
 
 
 def folders_of(name: str) -> list[Path]:
     """The folders that a trainer's process puts before this project's packages."""
     environment = TRAINERS[name]
+    if not environment.folder:
+        return []
     names = [environment.folder, *environment.also, *(["shared"] if environment.shared else [])]
     return [FOLDER / folder for folder in names]
 
 
 def missing(name: str) -> str:
     """Why a trainer cannot be tried here; empty where it can."""
+    if name == "verl":
+        return verl_environment.missing()
     absent = [str(folder) for folder in folders_of(name) if not folder.is_dir()]
     if not absent:
         return ""
     return f"{', '.join(absent)} is not there; python -m tests.consumers.environments {name} says how to lay it"
+
+
+def python_of(name: str) -> str:
+    """The interpreter that a trainer runs under."""
+    return str(verl_environment.require_interpreter()) if name == "verl" else sys.executable
 
 
 def environment_of(name: str) -> dict[str, str]:
@@ -134,7 +172,9 @@ def main() -> None:
     options = parser.parse_args()
     for name in options.trainers or TRAINERS:
         environment = TRAINERS[name]
-        places = {FOLDER / environment.folder: environment.packages}
+        if name == "verl" and missing(name) and not options.list:
+            verl_environment.make(verl_environment.verl_folder(), gpu=False)
+        places = {FOLDER / environment.folder: environment.packages} if environment.folder else {}
         places |= {FOLDER / other: TRAINERS[other].packages for other in environment.also}
         places |= {FOLDER / "shared": SHARED} if environment.shared else {}
         for folder, packages in places.items():

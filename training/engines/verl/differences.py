@@ -61,9 +61,6 @@ def replacements(recipe: TrainRecipe) -> list[str]:
     return told
 
 
-_OWN_CURRICULUM = frozenset({"stages", "carry", "from_set", "draw", "kv_cache_mb"})
-
-
 def _refusals(recipe: TrainRecipe) -> list[str]:
     objective, reasons = recipe.objective, []
     if objective.kind not in KINDS:
@@ -86,16 +83,23 @@ def _refusals(recipe: TrainRecipe) -> list[str]:
         reasons.append(f'generator.kind = "{recipe.generator.kind}": verl starts vLLM itself; leave the table out')
     if recipe.curriculum is not None and recipe.curriculum.adapt_eps_high:
         reasons.append("curriculum.adapt_eps_high = true needs each step's entropy before the next; set false")
-    if recipe.stored is not None:
-        reasons.append("stored attempts are trained on by the embedded engine alone; leave [stored] out")
-    if recipe.curriculum is not None and (own := sorted(_OWN_CURRICULUM & recipe.curriculum.model_fields_set)):
-        reasons.append(
-            f"curriculum.{', '.join(own)} changes sizes or pools as only the embedded engine can; leave it out"
-        )
-    if getattr(recipe.data, "hard", False) or recipe.evaluation.keep_best:
-        reasons.append("data.hard and evaluation.keep_best are the embedded engine's; leave them out")
+    reasons += [f"{name} is the embedded engine's; leave it out" for name in _embedded_only(recipe)]
     if recipe.compute.head_dtype != "model":
         reasons.append('compute.head_dtype = "float32" is not verl\'s; set "model"')
     if recipe.checkpoints.publish is not None or recipe.checkpoints.trajectory is not None:
         reasons.append("checkpoints.publish and checkpoints.trajectory are the embedded engine's; leave them out")
     return reasons
+
+
+def _embedded_only(recipe: TrainRecipe) -> list[str]:
+    """Return the keys of a recipe that set what only the embedded loop does."""
+    curriculum, asked = recipe.curriculum, {"stored": recipe.stored is not None}
+    asked["evaluation.keep_best"] = recipe.evaluation.keep_best
+    asked["data.hard"] = bool(getattr(recipe.data, "hard", False))
+    if curriculum is not None:
+        asked["curriculum.stages"] = bool(curriculum.stages)
+        asked["curriculum.carry"] = curriculum.carry is not None
+        asked["curriculum.from_set"] = curriculum.from_set
+        asked["curriculum.draw"] = "draw" in curriculum.model_fields_set
+        asked["curriculum.kv_cache_mb"] = curriculum.kv_cache_mb is not None
+    return [name for name, is_set in asked.items() if is_set]

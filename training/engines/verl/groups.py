@@ -86,7 +86,9 @@ class GroupLedger:
         if settings is not None:  # lengths stay: the reward workers have theirs
             settings = settings.model_copy(update={"length_schedule": (1,)})
         self._recipe, self._tasks = recipe, tasks
-        self.curriculum = CurriculumController(tasks, settings, recipe.rewards, recipe.objective, recipe.seed)
+        self.curriculum = CurriculumController(
+            tasks, settings, recipe.rewards, recipe.objective, recipe.seed, recipe.collector, recipe.steps
+        )
         self._places = {problem: place for place, problem in enumerate(tasks)}
         mends = settings is not None and settings.disputes.enabled
         names = ("attempts", "changes", *(["disputed"] if mends else []))
@@ -160,6 +162,11 @@ class GroupLedger:
         self._step, self._groups = state["step"], state["groups"]
         for name, log in self._logs.items():
             log.truncate(state["logs"].get(name, 0))
+
+    def close(self) -> None:
+        """Close the logs."""
+        for log in self._logs.values():
+            log.close()
 
     def _metrics(self) -> dict[str, float]:
         sampled, judged = self._sampled, [one for one in self._sampled.rollouts if not one.reward.excluded]

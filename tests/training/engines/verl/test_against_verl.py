@@ -79,9 +79,18 @@ def prepared(folder: Path, made: TrainRecipe, tasks: list[TrainingTask], gpus: i
 
 def inside(folder: Path, *parts: str) -> dict[str, Any]:
     """What the parts told, run in verl's environment."""
-    command = [str(require_interpreter()), "-m", "tests.training.engines.verl.inside", str(folder), *parts]
+    command = [
+        str(require_interpreter()),
+        "-X",
+        "faulthandler",
+        "-m",
+        "tests.training.engines.verl.inside",
+        str(folder),
+        *parts,
+    ]
     quiet = {"HF_HUB_OFFLINE": "1", "RAY_USAGE_STATS_ENABLED": "0", "PYTHONWARNINGS": "ignore"}
-    quiet |= {"RAY_raylet_start_wait_time_s": str(PATIENCE_S), "RAY_TMPDIR": tempfile.gettempdir()}
+    quiet |= {"RAY_raylet_start_wait_time_s": str(int(PATIENCE_S)), "RAY_TMPDIR": tempfile.gettempdir()}
+    quiet |= {"RAY_agent_register_timeout_ms": str(1000 * int(PATIENCE_S))}  # a busy machine takes long
     done = subprocess.run(
         command, env=process_environment(quiet), cwd=folder, capture_output=True, text=True, timeout=4 * PATIENCE_S
     )

@@ -1,0 +1,133 @@
+"""A recipe compiled for verl: what each key becomes, what is refused, and what is told to be otherwise."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from curation.records import ConfigError
+from training.engines.placement import VerlPlacement
+from training.engines.verl.configuration import RECIPE_VARIABLE, VerlConfiguration, VerlFiles, compile_recipe
+from training.engines.verl.differences import refuse_what_differs, replacements
+from training.engines.verl.run_facts import run_facts
+from training.recipe import TrainRecipe
+
+APART, TOGETHER = VerlPlacement(2, 8, 2, 8), VerlPlacement(4, 8)
+
+
+def recipe(**changes: Any) -> TrainRecipe:
+    table = {"name": "t", "steps": 7, "model": "embedded", "engine": "verl", "data": {"kind": "embedded"}, **changes}
+    return TrainRecipe.model_validate(table)
+
+
+def compiled(made: TrainRecipe, placement: VerlPlacement = APART, *, experts: bool = False) -> VerlConfiguration:
+    files = VerlFiles(Path("/m"), Path("/out"), Path("/out/train.parquet"))
+    return compile_recipe(made, files, placement, experts=experts, gpus_per_node=8)
+
+
+def at(configuration: VerlConfiguration, key: str, part: str = "values") -> Any:
+    value: Any = getattr(configuration, part)
+    for name in key.split("."):
+        value = value[name]
+    return value
+
+
+def test_batches_and_staleness_are_the_papers() -> None:
+    sizes = {"group_size": 16, "n_async": 4096, "n_batch": 2048, "n_minibatch": 512, "max_staleness": 3}
+    made = compiled(recipe(collector=sizes))
+    assert at(made, "data.train_batch_size") == 128  # verl counts groups
+    assert at(made, "actor_rollout_ref.actor.ppo_mini_batch_size") == 32
+    assert at(made, "trainer.v1.separate_async.parameter_sync_step") == 4
+    assert at(made, "trainer.v1.separate_async.num_warmup_batches") == 2.0
+    assert at(made, "trainer.v1.sampler.max_off_policy_threshold") == 4
+    assert at(made, "trainer.v1.sampler.max_off_policy_strategy") == "wait"
+    assert at(made, "algorithm.rollout_correction.bypass_mode") is True
+    assert at(made, "trainer.v1.trainer_mode") == "separate_async"
+    assert at(made, "actor_rollout_ref.rollout.max_num_seqs") == 256  # 4,096 over 16 engines
+
+
+def test_lengths_decoding_and_rates_are_the_recipes() -> None:
+    made = compiled(
+        recipe(
+            temperature=0.8,
+            max_tokens=900,
+            thinking="none",
+            optim={"learning_rate": 3e-6, "betas": (0.8, 0.9), "warmup_steps": 4, "eps": 1e-7},
+            packing={"micro_batch_tokens": 9000},
+        )
+    )
+    rollout, actor = at(made, "actor_rollout_ref.rollout"), at(made, "actor_rollout_ref.actor")
+    assert (rollout["temperature"], rollout["top_p"], rollout["top_k"]) == (0.8, 1.0, -1)
+    assert (rollout["response_length"], rollout["max_model_len"]) == (900, 900 + 4096)
+    assert at(made, "data.max_response_length") == 900
+    assert (actor["optim"]["lr"], actor["optim"]["betas"], actor["optim"]["lr_warmup_steps"]) == (3e-6, [0.8, 0.9], 4)
+    assert actor["ppo_max_token_len_per_gpu"] == 9000
+    assert at(made, "actor_rollout_ref.actor.optim.override_optimizer_config", "added") == {"eps": 1e-7}
+    assert at(made, "data.apply_chat_template_kwargs", "added") == {"enable_thinking": False, "thinking": False}
+
+
+def test_waiting_generators_share_the_gpus_and_experts_go_to_megatron() -> None:
+    waiting = compiled(recipe(collector={"max_staleness": 0}), TOGETHER)
+    assert at(waiting, "trainer.v1.trainer_mode") == "sync"
+    assert at(waiting, "actor_rollout_ref.hybrid_engine") is True
+    assert "nnodes" not in at(waiting, "actor_rollout_ref.rollout")
+    experts = compiled(recipe(), experts=True)
+    assert experts.groups == ("model_engine=megatron",)
+    assert at(experts, "actor_rollout_ref.actor.megatron.expert_model_parallel_size") == 4  # half of a node
+    more = compiled(recipe(verl={"nodes": 4, "sequence_parallel": 2}), experts=True)
+    assert at(more, "actor_rollout_ref.actor.megatron.expert_model_parallel_size") == 8
+    assert at(more, "actor_rollout_ref.actor.megatron.context_parallel_size") == 2
+
+
+def test_the_recipe_reaches_verls_processes_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = recipe(objective={"kind": "grpo", "eps_high": 0.3}, rewards={"max_length": 100})
+    job = json.loads(compiled(made).as_json())
+    monkeypatch.setenv(RECIPE_VARIABLE, job["environment"][RECIPE_VARIABLE])
+    run_facts.cache_clear()
+    facts = run_facts()
+    run_facts.cache_clear()
+    assert facts.recipe == made
+    assert (facts.out, facts.max_tokens) == (Path("/out"), 100)
+    monkeypatch.delenv(RECIPE_VARIABLE)
+    with pytest.raises(ConfigError, match="is not set"):
+        run_facts()
+    assert job["added"]["ray_kwargs"]["ray_init"]["runtime_env"]["env_vars"] == job["environment"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"objective": {"kind": "soft"}}, "needs a second pass"),
+        ({"objective": {"kind": "grpo", "kl_coef": 0.1}}, "objective.kl_coef > 0"),
+        ({"objective": {"kind": "grpo", "credit": "majority", "k": 2}}, "needs the answers"),
+        (
+            {"objective": {"kind": "grpo", "correction": {"kind": "truncate"}}, "collector": {"n_minibatch": 512}},
+            "set collector.n_minibatch = n_batch",
+        ),
+        ({"generator": {"kind": "torch"}}, 'generator.kind = "torch"'),
+        ({"curriculum": {"adapt_eps_high": True}}, "curriculum.adapt_eps_high"),
+        ({"compute": {"head_dtype": "float32"}}, "compute.head_dtype"),
+        ({"checkpoints": {"publish": 2}}, "checkpoints.publish"),
+        ({"curriculum": {"stages": [{"steps": 3}, {"hard": True}]}}, "curriculum.stages"),
+        ({"curriculum": {"from_set": True}}, "curriculum.from_set"),
+        ({"data": {"kind": "curated", "folders": ("s",), "hard": True}}, "data.hard"),
+    ],
+)
+def test_what_would_be_another_recipe_is_refused(changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError, match=r'(?s)not with engine = "verl".*') as refusal:
+        refuse_what_differs(recipe(**changes))
+    assert said in str(refusal.value)
+
+
+def test_a_plain_recipe_is_taken_and_told_what_is_otherwise() -> None:
+    plain = recipe()
+    refuse_what_differs(plain)
+    refuse_what_differs(recipe(generator={"kind": "vllm"}))
+    told = replacements(plain)
+    assert any("n_async" in line for line in told)
+    bonus = recipe(objective={"kind": "grpo", "entropy_coef": 7e-4})
+    assert any("entropy bonus" in line for line in set(replacements(bonus)) - set(told))
+    assert any("lengths stay" in line for line in set(replacements(recipe(curriculum={}))) - set(told))

@@ -1,0 +1,46 @@
+"""verl's metrics under our names, while they are written, and after a run was cut off."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from training.engines.verl.following import MetricsFollower, our_metrics
+from training.evaluation.metrics import read_metrics
+
+
+def test_names_are_ours_and_all_of_verls_stay() -> None:
+    row = our_metrics(
+        {
+            "critic/score/mean": 0.5,
+            "actor/goldilocks/policy/clip_low": 0.1,
+            "goldilocks/sampled/pass_rate": 0.25,
+            "val-core/goldilocks/acc/mean@4": 0.75,
+            "timing_s/step": 2,
+            "note": "text",
+            "perf/mfu/actor": float("nan"),
+        }
+    )
+    assert row["reward/total"] == 0.5
+    assert (row["policy/clip_low"], row["sampled/pass_rate"], row["evaluation/pass_rate"]) == (0.1, 0.25, 0.75)
+    assert (row["speed/step_s"], row["verl/timing_s/step"]) == (2.0, 2.0)
+    assert "speed/peak_share" not in row
+
+
+def test_rows_are_taken_whole_and_each_step_once(tmp_path: Path) -> None:
+    source = tmp_path / "verl.jsonl"
+    follower = MetricsFollower(tmp_path, source, 5, 0)
+    follower.follow()
+    line = json.dumps({"step": 1, "data": {"critic/score/mean": 0.5}}) + "\n"
+    source.write_text(line + '{"step": 2, "da')
+    follower.follow()
+    assert [row["step"] for row in read_metrics(tmp_path)] == [1]
+    source.write_text(line + '{"step": 2, "data": {}}\n{"step": 3, "data": {}}\n')
+    follower.close()
+    assert [row["step"] for row in read_metrics(tmp_path)] == [1, 2, 3]
+    resumed = MetricsFollower(tmp_path, tmp_path / "again.jsonl", 5, 2)  # the checkpoint is of step 2
+    (tmp_path / "again.jsonl").write_text('{"step": 3, "data": {"critic/score/mean": 1}}\n')
+    resumed.close()
+    rows = read_metrics(tmp_path)
+    assert [row["step"] for row in rows] == [1, 2, 3]
+    assert rows[-1]["reward/total"] == 1.0

@@ -1,0 +1,89 @@
+"""Groups of verl's rollouts: decided once, logged as the embedded engine does, shown to the curriculum, resumed."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from curation.records import Domain, PromptRequest
+from training.engines.verl.groups import GroupLedger, JudgedRollout, told_of
+from training.recipe import TrainRecipe
+from training.rewards import Reward
+from training.rollouts.curriculum.controller import CurriculumController
+from training.rollouts.tasks import TrainingTask
+
+RIGHT, WRONG, BROKEN = Reward(0.1, 0.9, correct=True), Reward(0.1), Reward(format_error="no box")
+FAILED = Reward(excluded_by="timeout")
+TASKS = {name: TrainingTask(PromptRequest(name, f"What is {name}?", Domain.MATH, "en"), "1") for name in "abcdefgh"}
+
+
+def recipe(**changes: Any) -> TrainRecipe:
+    table = {"name": "t", "steps": 7, "model": "embedded", "engine": "verl", "data": {"kind": "embedded"}, **changes}
+    return TrainRecipe.model_validate(table)
+
+
+def rollout(reward: Reward, answer: str = "1") -> JudgedRollout:
+    told = told_of(reward, {"outcome": None, "method": "m", "answer": answer, "finish": "stop", "tokens": 5})
+    return JudgedRollout.of(json.loads(json.dumps(told)), oldest=2, newest=3)  # it travels between processes
+
+
+def test_rewards_travel_and_come_back_as_they_are() -> None:
+    assert [rollout(reward).reward for reward in (RIGHT, WRONG, BROKEN, FAILED)] == [RIGHT, WRONG, BROKEN, FAILED]
+    told = told_of(FAILED, {"outcome": None})
+    assert (told["excluded"], told["acc"], told["outcome"]) == (1.0, 0.0, "")
+
+
+def test_a_group_is_decided_and_logged_once(tmp_path: Path) -> None:
+    with closing(GroupLedger(recipe(), TASKS, tmp_path)) as ledger:
+        _decide_twice(ledger)
+    rows = [json.loads(line) for line in (tmp_path / "attempts.jsonl").read_text().splitlines()]
+    assert [(row["group"], row["index"], row["problem"]) for row in rows[:4]] == [
+        (0, 0, "a"),
+        (0, 1, "a"),
+        (0, 2, "a"),
+        (1, 0, "b"),
+    ]
+    assert (rows[0]["step"], rows[0]["oldest"], rows[0]["newest"], rows[2]["excluded"]) == (3, 2, 3, "timeout")
+    assert rows[0]["reward"]["total"] == 1.0
+
+
+def _decide_twice(ledger: GroupLedger) -> None:
+    mixed = [rollout(reward) for reward in (RIGHT, WRONG, FAILED)]
+    assert ledger.decide("x", "a", mixed, 4).drop_reason is None
+    assert ledger.decide("x", "a", mixed, 4).exclusion_reasons == (None, None, "timeout")
+    assert ledger.decide("y", "b", [rollout(RIGHT)] * 3, 4).drop_reason == "all_correct"
+    metrics = ledger.after_step(4)
+    assert (metrics["sampled/attempts"], metrics["sampled/excluded"], metrics["dropped/all_correct"]) == (6.0, 1.0, 3.0)
+    assert metrics["sampled/pass_rate"] == 4 / 5
+    assert (metrics["sampled/some"], metrics["sampled/all"], metrics["length/sampled_mean"]) == (0.5, 0.5, 5.0)
+    assert ledger.after_step(4) == {}
+
+
+def test_problems_come_in_the_curriculums_order_and_easy_ones_retire(tmp_path: Path) -> None:
+    made = recipe(curriculum={})
+    with closing(GroupLedger(made, TASKS, tmp_path)) as ledger:
+        alone = CurriculumController(TASKS, made.curriculum, made.rewards, made.objective, made.seed)
+        names = list(TASKS)
+        assert [names[ledger.draw()] for _ in range(8)] == [alone.draw_problem() for _ in range(8)]
+        for number in range(8):
+            ledger.decide(str(number), "a", [rollout(RIGHT)] * 16, 1)
+        ledger.after_step(1)
+        assert ledger.curriculum.pool_sizes()["retired"] == 1
+    assert "retired" in (tmp_path / "changes.jsonl").read_text()
+
+
+def test_a_run_that_goes_on_draws_and_logs_as_an_undisturbed_one(tmp_path: Path) -> None:
+    made = recipe(curriculum={})
+    with closing(GroupLedger(made, TASKS, tmp_path)) as first:
+        for number in range(5):
+            first.decide(str(number), list(TASKS)[first.draw()], [rollout(RIGHT), rollout(WRONG)], 1)
+        first.after_step(1)
+        state = json.loads(json.dumps(first.state()))
+        expected = [first.draw() for _ in range(9)]
+        first.decide("lost", "a", [rollout(RIGHT), rollout(WRONG)], 2)
+    with closing(GroupLedger(made, TASKS, tmp_path)) as again:
+        again.restore(state)
+        assert [again.draw() for _ in range(9)] == expected
+    assert len((tmp_path / "attempts.jsonl").read_text().splitlines()) == 10  # what came after the checkpoint is gone
