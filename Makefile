@@ -5,13 +5,16 @@ BIN := .venv/bin
 PYTEST_FLAGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all check format clean
+.PHONY: help setup setup-verl demo test test-all check format clean
 
 help: ## list the commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## make .venv with all that the project needs (a minute or a few the first time)
 	@$(PYTHON) .ci/setup
+
+setup-verl: setup ## make verl's own environment, for engine = "verl" (a minute or two; GPUs: some GB)
+	@$(BIN)/python -m training.engines.verl.environment
 
 demo: setup ## curate and train on the small set that comes along
 	@$(BIN)/python -m flows.demo

@@ -60,6 +60,7 @@ SHARED_ROOMS = {
     "options",
     "policies",
     "prompts",
+    "publish.set_diff",
     "records",
     "response_formats",
     "scoring",
@@ -76,6 +77,7 @@ BROAD_EXCEPTS: dict[str, str] = {
     "flows/cli/errors.py::ended": "a command ends with a sentence, whatever happens; the trace goes to the log",
     "curation/verify/sandbox/inside/functions/callee.py::_answer": "whatever the judged function raises is its result",
     "curation/verify/sandbox/inside/functions/caller.py::main_caller": "whatever a test program raises is its verdict",
+    "training/engines/verl/inside.py::main": "whatever verl says of a configuration is for the user, in a line",
 }
 """`file::function` of a boundary that may catch everything, and why it must."""
 FILE_LINES, FUNCTION_LINES = 400, 80

@@ -25,9 +25,11 @@ from training.config import (
     RewardSettings,
     StallSettings,
 )
+from training.engines.verl.settings import VerlSettings
 from training.generation.vllm_settings import EndpointGeneratorSettings, VllmGeneratorSettings
 from training.old_keys import TRAIN_RECIPE
 from training.rollouts.curriculum.settings import CurriculumSettings
+from training.stored.settings import StoredSettings
 
 DEFAULT_OBJECTIVE = "grpo"
 """The `kind` of an `[objective]` that names none."""
@@ -48,6 +50,12 @@ class CuratedData(Settings):
     kind: Literal["curated"] = Field(description="`curated`: published sets.")
     folders: tuple[str, ...] = Field(
         min_length=1, description="Folders of curated sets (RUN/curated), relative to the recipe's."
+    )
+    hard: bool = Field(
+        False,
+        description="Problems of math that were dropped as never solved come in too, as deferred ones of the "
+        "curriculum: the paper's data that were filtered out earlier.",
+        exclude_if=lambda hard: not hard,
     )
 
 
@@ -93,6 +101,11 @@ class EvaluationSettings(Settings):
     every: int = Field(20, ge=1, description="Steps between two evaluations; there is one before and one at the end.")
     attempts: int = Field(4, ge=1, description="Rollouts a problem. 64 for AIME and 16 for LiveCodeBench in the paper.")
     problems: int | None = Field(None, ge=1, description="At most so many problems, the first of them; all if absent.")
+    keep_best: bool = Field(
+        False,
+        description="RUN/best is the model of the step with the best pass@1, as the paper chooses its cold start's.",
+        exclude_if=lambda keep: not keep,
+    )
 
 
 class CheckpointSettings(Settings):
@@ -137,6 +150,17 @@ class TrainRecipe(Settings):
     max_tokens: int | None = Field(
         None, ge=1, description="Generated tokens at most; the rewards' `max_length` where absent."
     )
+    engine: Literal["embedded", "verl"] = Field(
+        "embedded",
+        description="What trains: `embedded`, the exact reference, on one machine; `verl`, on a cluster "
+        "(docs/engines.md).",
+        exclude_if=lambda engine: engine == "embedded",
+    )
+    verl: VerlSettings = Field(
+        default_factory=VerlSettings,
+        description="How verl runs the recipe.",
+        exclude_if=lambda settings: settings == VerlSettings(),
+    )
     data: DataSettings = Field(description="The problems to train on.")
     generator: GeneratorSettings = Field(
         default_factory=TorchGeneratorSettings, description="What generates the rollouts."
@@ -149,6 +173,12 @@ class TrainRecipe(Settings):
     packing: PackingSettings = Field(default_factory=PackingSettings, description="Micro-batches.")
     optim: OptimSettings = Field(default_factory=OptimSettings, description="The optimiser.")
     compute: ComputeSettings = Field(default_factory=ComputeSettings, description="Where and how it is computed.")
+    stored: StoredSettings | None = Field(
+        None,
+        description="Attempts that lie in stores, to start from and to go on with; without it the run trains on what "
+        "it samples alone.",
+        exclude_if=lambda stored: stored is None,
+    )
     curriculum: CurriculumSettings | None = Field(
         None, description="Pools and triggers; without it all problems are drawn alike and nothing changes."
     )
@@ -184,10 +214,29 @@ class TrainRecipe(Settings):
             raise ValueError(
                 f"curriculum.adapt_eps_high = true needs an objective with `eps_high`; {self.objective.kind} has none"
             )
+        if self.curriculum is not None:
+            sizes = [(stage.n_batch, stage.n_async) for stage in self.curriculum.stages]
+            if self.stored is not None and (
+                any(batch for batch, _ in sizes) or self.curriculum.kv_cache_mb is not None
+            ):
+                raise ValueError("batches with stored groups keep their size; leave n_batch and kv_cache_mb out")
+            for n_batch, n_async in sizes:
+                changes = {"n_batch": n_batch, "n_async": n_async}
+                present = self.collector.model_dump() | {name: size for name, size in changes.items() if size}
+                CollectorSettings.model_validate(present | ({"n_minibatch": None} if n_batch else {}))
+        if self.stored is not None and (fault := _unsuited(self.stored, self.objective)) is not None:
+            raise ValueError(fault)
+        if self.evaluation.keep_best and self.evaluation.data is None:
+            raise ValueError("evaluation.keep_best = true needs held-out problems; give evaluation.data")
         unsuited = self.objective.unsuited(self.collector.group_size)
         if unsuited is not None:
             raise ValueError(unsuited)
         return self
+
+    @property
+    def generates(self) -> bool:
+        """Return whether anything is sampled, for training or for an evaluation."""
+        return self.stored is None or not self.stored.only or self.evaluation.data is not None
 
     @property
     def synchronous(self) -> bool:
@@ -196,3 +245,14 @@ class TrainRecipe(Settings):
         Then nothing is ever stale, and a run can be repeated bit by bit.
         """
         return self.collector.max_staleness == 0
+
+
+def _unsuited(stored: StoredSettings, objective: ObjectiveSettings) -> str | None:
+    """Return why an objective does not go with what is said of stored attempts, and what to change."""
+    from training.objectives.registry import objective_of
+
+    if stored.general is not None and objective.kind != "sft":
+        return f"stored.general has no reward, so it needs objective.kind = sft, not {objective.kind}; leave it out"
+    if stored.max_distance is not None and objective_of(objective).second_pass is None:
+        return f"stored.max_distance needs an objective with a second pass (soft); {objective.kind} has none"
+    return None

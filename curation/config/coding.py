@@ -221,6 +221,18 @@ class TestGenerationSettings(Settings):
         description="With enough tests, stop after so many rounds in which no new test told solutions apart. Not in "
         "the paper.",
     )
+    mutants: int = Field(
+        8,
+        ge=0,
+        description="Voting solutions with one mistake put in that pass the given tests, so many of a problem: inputs "
+        "on which they fail are hunted as those of known wrong solutions. 0: none. Not in the paper.",
+    )
+    hunted: int = Field(
+        8,
+        ge=0,
+        description="Inputs of a round beyond `batch` that are chosen, of six times as many small ones, for the rare "
+        "answers that a voting solution gives. 0: none. Not in the paper.",
+    )
     min_votes: int = Field(
         2,
         ge=1,

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from curation.config.base import Settings
 from curation.config.embeddings import EmbedderSettings, MiniLmEmbedder
+from curation.config.sampling import DEFAULT_MAX_FAILED, MaxFailed
 from curation.response_formats import ANY, MEANING, checked_format
 
 ResponseFormat = Annotated[str, AfterValidator(checked_format)]
@@ -128,6 +129,8 @@ class Benchmark(Settings):
 class DecontaminationSettings(Settings):
     """Decontamination: problems too close to a benchmark leave. Nothing is looked for where no benchmark is named."""
 
+    undigested: ClassVar[frozenset[str]] = frozenset({"max_failed"})
+
     against: tuple[Benchmark, ...] = Field((), strict=False, description="The benchmarks.")
     benches: tuple[str, ...] = Field(
         (),
@@ -198,6 +201,8 @@ class DecontaminationSettings(Settings):
         "report",
         description="Whether a problem made from a benchmark's template stays, counted, or leaves. Not in the paper.",
     )
+
+    max_failed: MaxFailed = DEFAULT_MAX_FAILED
 
     @model_validator(mode="after")
     def _distinct_names(self) -> Self:

@@ -161,7 +161,14 @@ class VllmPolicy(EngineSettings, LivePolicy):
         None,
         description="Commit or tag of a model of the hub: required there. A folder is named by a hash of its weights.",
     )
-    in_flight: int = Field(256, ge=1, description="Requests that the engine works on at once. Not in the paper.")
+    in_flight: int = Field(256, ge=1, description="Requests that an engine works on at once. Not in the paper.")
+    replicas: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
+        1,
+        description="Engines that share the work, each with `tensor_parallel` GPUs of its own. Above 1 each is a "
+        "server on this machine, started again where it dies and ended with the run. `auto`: as many as the machine's "
+        "GPUs are enough for. Which engine made an attempt changes it by rounding at most, as its batch does.",
+        exclude_if=lambda replicas: replicas == 1,
+    )
 
     @property
     def name(self) -> str:

@@ -113,10 +113,14 @@ class StoppingPoint:
 
 @dataclass(frozen=True, slots=True)
 class ProblemPrior:
-    """What is known of one problem, and with which probability its decision may be foreseen wrongly; 0: not at all."""
+    """What is known of one problem, and with which probability its decision may be foreseen wrongly; 0: not at all.
+
+    ``informed_by`` says in words whose attempts at it are known of.
+    """
 
     prior: Prior
     error_rate: float
+    informed_by: str = field(default="", compare=False)
 
 
 class StoppingRule:

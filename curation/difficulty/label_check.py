@@ -4,8 +4,9 @@ How well a posterior finds wrong labels depends on the policies: where their err
 answers that are hard to read) it accuses what merely all find hard, and a majority of one policy's votes may do better.
 No run knows its wrong labels, but every run can plant some. A share of the references is replaced by another answer,
 `_GIVEN` of them by one that somebody gave, the others by one that nobody did; what either rule accuses besides counts
-against it, so what was wrong before counts against both alike. The posterior decides where its F1 on the planted ones
-is no less than the votes'; else the votes do, and the posterior still ranks what people review.
+against it, so what was wrong before counts against both alike. A rule that accuses more others than it finds planted
+ones is not trusted: the other decides; where neither is, the one that accuses fewer others; where both are, the one
+with the larger F1 on the planted ones. Where votes decide, the posterior still ranks what people review.
 
 Pure functions over `curation.difficulty.label_votes.VOTES`. Not here: what is published of it.
 """
@@ -36,6 +37,11 @@ class RuleFound:
     hits: int
     others: int
 
+    @property
+    def is_trusted(self) -> bool:
+        """Return whether what it accuses is a planted one at least as often as not."""
+        return self.hits >= self.others
+
     def f1(self, planted: int) -> float:
         """Return the harmonic mean of precision and recall."""
         return 2 * self.hits / max(1, self.hits + self.others + planted)
@@ -52,6 +58,10 @@ class PlantedCheck:
     @property
     def posterior_holds(self) -> bool:
         """Return whether the posterior may decide."""
+        if self.by_posterior.is_trusted != self.by_votes.is_trusted:
+            return self.by_posterior.is_trusted
+        if not self.by_votes.is_trusted:
+            return self.by_posterior.others <= self.by_votes.others
         return self.by_posterior.f1(self.planted) >= self.by_votes.f1(self.planted)
 
     @property

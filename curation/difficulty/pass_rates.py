@@ -37,7 +37,7 @@ from curation.config import Band
 from curation.difficulty.early_stopping import AttemptOutcome, OutcomeCounts, StoppingRule
 from curation.records import COUNTED_OUTCOMES, DECISION, PASS_RATE, DropReason, Outcome
 
-VERSION = "difficulty@4"
+VERSION = "difficulty@5"
 
 _HANGS = (
     "the verifier failed on {} of {} attempts, which could decide; of {} judged {} are correct, {} agree on another"
@@ -300,7 +300,11 @@ def _foresee(decided: pl.DataFrame, rule: StoppingRule) -> pl.DataFrame:
             continue
         reason, chance = rule.of(problem).likely_decision(now)
         reasons[row] = reason
-        evidence[row] = f"{correct} of {judged} correct, {top_wrong} agree on another answer; foreseen at {chance:.3f}"
+        known = rule.priors.get(problem)
+        others = f" with {known.informed_by}" if known is not None and known.informed_by else ""
+        evidence[row] = (
+            f"{correct} of {judged} correct, {top_wrong} agree on another answer; foreseen at {chance:.3f}{others}"
+        )
     return decided.with_columns(pl.Series("reason", reasons, pl.String), pl.Series("evidence", evidence, pl.String))
 
 

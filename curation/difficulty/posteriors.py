@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 
 from curation.config import Band
-from curation.difficulty.item_response import ItemResponseModel, difficulty_posteriors, posterior_means, rising
+from curation.difficulty.item_response import ItemResponseModel, difficulty_posteriors, rising
 from curation.difficulty.observations import Array, observations, parts_of_domains
 
 POSTERIOR = pl.Schema(
@@ -80,37 +80,19 @@ def _rates(model: ItemResponseModel, counts: pl.DataFrame, policy: str, problems
     return table.with_columns(seen.problems)
 
 
-def band_sides(
-    model: ItemResponseModel, counts: pl.DataFrame, policy: str, band: Band, problems: pl.Series
-) -> pl.DataFrame:
-    """Return `SIDES` rows of problems that the policy has not tried, in their order: of the band's attempts, all fresh.
+def beta_sides(correct: Array, other: Array, band: Band) -> Array:
+    """Return [rows, 3] the chances that the band's number of fresh attempts put a problem below, inside or above it.
 
     Args:
-        counts: problem, policy, correct, judged: everyone's; the policy's own are left out. Domains as in
-            `pass_rate_posteriors`.
+        correct, other: [rows] of the Beta distributions of the pass rates.
     """
-    others = counts.filter(pl.col("policy") != policy)
-    parts = parts_of_domains(others, problems)
-    rows = [_sides(model.in_domain(domain), own, policy, band, names) for domain, own, names in parts]
-    return _in_order(problems, pl.concat(rows)).select(SIDES.names()).cast(SIDES)
-
-
-def _sides(
-    model: ItemResponseModel, counts: pl.DataFrame, policy: str, band: Band, problems: pl.Series
-) -> pl.DataFrame:
-    """Return the sides of the problems of one domain, in any order."""
-    seen = observations(counts, problems)
-    means, k = model.means(policy), model.concentration
     n, most = band.attempts, int(band.attempts * band.max_pass_rate + _TOLERANCE)
-    of_correct, of_wrong = rising(means * k, n), rising((1 - means) * k, n)
-    ways = np.cumsum(np.log(np.arange(1, n + 1)))
-    ways = np.concatenate([[0.0], ways])
+    of_correct, of_wrong = rising(correct, n), rising(other, n)
+    ways = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, n + 1)))])
     choose = ways[n] - ways - ways[::-1]
-    chances = np.exp(choose[:, None] + of_correct + of_wrong[::-1] - rising(np.array([k]), n)[n])
+    chances = np.exp(choose[:, None] + of_correct + of_wrong[::-1] - rising(correct + other, n)[n])
     cuts = (slice(0, band.min_correct), slice(band.min_correct, most + 1), slice(most + 1, n + 1))
-    sides = np.stack([chances[cut].sum(axis=0) for cut in cuts], axis=1)
-    table = pl.DataFrame(posterior_means(model, seen, sides)[seen.pattern], SIDES.names()[1:], orient="row")
-    return table.with_columns(seen.problems)
+    return np.stack([chances[cut].sum(axis=0) for cut in cuts], axis=1)
 
 
 @dataclass(frozen=True, slots=True)

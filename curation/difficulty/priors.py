@@ -25,7 +25,7 @@ import polars as pl
 from curation.difficulty.early_stopping import AttemptOutcome, ProblemPrior, StoppingRule
 from curation.difficulty.forecast import Prior
 from curation.difficulty.item_response import ItemResponseModel, fit, posterior_means, rising
-from curation.difficulty.observations import observations, parts_of_domains
+from curation.difficulty.observations import Array, observations, parts_of_domains
 from curation.difficulty.posteriors import Calibration, calibration
 
 PRIOR = pl.Schema(
@@ -36,6 +36,7 @@ PRIOR = pl.Schema(
         "agree": pl.Float64(),  # Beta(agree, differ) of the share of the others that agree with the top wrong answer
         "differ": pl.Float64(),
         "error_rate": pl.Float64(),  # with which a decision may be foreseen wrongly; 0: none is foreseen
+        "informed_by": pl.String(),  # whose attempts at the problem it counts, as `policy 12, other 3`; may be empty
     }
 )
 
@@ -64,13 +65,24 @@ def problem_priors(
             model tells domains apart.
         agreement: from `agreement_prior`.
     """
-    parts = parts_of_domains(counts.filter(pl.col("policy") != policy), problems)
+    others = counts.filter(pl.col("policy") != policy)
+    parts = parts_of_domains(others, problems)
     rows = [_priors(model.in_domain(domain), part, policy, names) for domain, part, names in parts]
     table = pl.concat(rows).with_columns(
         agree=pl.lit(agreement[0]), differ=pl.lit(agreement[1]), error_rate=pl.lit(error_rate)
     )
     ids = problems.alias("problem").to_frame()
-    return ids.join(table, on="problem", how="left", maintain_order="left").select(PRIOR.names()).cast(PRIOR)
+    told = ids.join(table, on="problem", how="left", maintain_order="left")
+    told = told.join(_informants(others, problems), on="problem", how="left", maintain_order="left")
+    return told.with_columns(pl.col("informed_by").fill_null("")).select(PRIOR.names()).cast(PRIOR)
+
+
+def _informants(counts: pl.DataFrame, problems: pl.Series) -> pl.DataFrame:
+    """Return problem and informed_by of the problems that these policies tried."""
+    tried = counts.filter((pl.col("judged") > 0) & pl.col("problem").is_in(problems.implode()))
+    sums = tried.group_by("problem", "policy").agg(pl.col("judged").sum()).sort("problem", "policy")
+    named = pl.format("{} {}", "policy", "judged").str.join(", ").alias("informed_by")
+    return sums.group_by("problem", maintain_order=True).agg(named)
 
 
 def _priors(model: ItemResponseModel, counts: pl.DataFrame, policy: str, problems: pl.Series) -> pl.DataFrame:
@@ -80,10 +92,15 @@ def _priors(model: ItemResponseModel, counts: pl.DataFrame, policy: str, problem
     mean, square = posterior_means(model, seen, np.stack([means, means * (means * k + 1) / (k + 1)], axis=1)).T
     variance = square - mean**2
     size = np.clip(mean * (1 - mean) / np.maximum(variance, 1e-12) - 1, _LEAST_SIZE, _MOST_SIZE)
+    correct, other = rounded(mean, size)
+    return pl.DataFrame({"correct": correct[seen.pattern], "other": other[seen.pattern]}).with_columns(seen.problems)
+
+
+def rounded(mean: Array, size: Array) -> tuple[Array, Array]:
+    """Return Beta distributions of these means and sizes (a + b), in steps that many problems share."""
     logit = np.round(np.log(mean / (1 - mean)) / _MEAN_STEP) * _MEAN_STEP
     mean, size = 1 / (1 + np.exp(-logit)), np.exp(np.round(np.log(size) / _SIZE_STEP) * _SIZE_STEP)
-    table = pl.DataFrame({"correct": (mean * size)[seen.pattern], "other": ((1 - mean) * size)[seen.pattern]})
-    return table.with_columns(seen.problems)
+    return mean * size, (1 - mean) * size
 
 
 def agreement_prior(rates: pl.DataFrame) -> tuple[float, float]:
@@ -116,12 +133,14 @@ def agreement_prior(rates: pl.DataFrame) -> tuple[float, float]:
 
 def as_priors(table: pl.DataFrame) -> dict[str, ProblemPrior]:
     """Return `PRIOR` rows as `StoppingRule.given` takes them; equal ones are one object."""
-    known: dict[tuple[float, ...], ProblemPrior] = {}
+    if "informed_by" not in table.columns:  # stored before it was there
+        table = table.with_columns(informed_by=pl.lit(""))
+    known: dict[tuple[object, ...], ProblemPrior] = {}
     priors = {}
-    for problem, *numbers in table.select(PRIOR.names()).iter_rows():
-        key = tuple(numbers)
+    for problem, *numbers, error_rate, informed_by in table.select(PRIOR.names()).iter_rows():
+        key = (*numbers, error_rate, informed_by)
         if key not in known:
-            known[key] = ProblemPrior(Prior(*key[:4]), key[4])
+            known[key] = ProblemPrior(Prior(*numbers), error_rate, informed_by)
         priors[problem] = known[key]
     return priors
 

@@ -4,10 +4,11 @@ A stronger checkpoint solves what its predecessor never did and finds easy what 
 little. It first judges an *anchor*: a small share of all problems, spread evenly over the old pass rates. From it and
 all attempts of all policies follows how strong the checkpoint is, how far its strengths are the others', and with which
 probability fresh attempts of its own would decide on each problem otherwise than it was decided
-(`curation.difficulty.item_response`, `band_sides`). A problem of which that is at least the threshold of
-`curation.difficulty.refresh_forecast` is judged again, whatever its old decision. Where the anchor does not bear the
-model out, its own old and new decisions tell which of the others stand. Where there is no anchor, the old pass rates
-count as they are: c of n correct give the posterior Beta(1/2 + c, 1/2 + n - c) (Jeffreys).
+(`curation.difficulty.item_response`), corrected by what the anchor's own attempts came to
+(`curation.difficulty.recalibration`): where others' attempts tell little of this policy, little is concluded from them.
+A problem of which that is at least the threshold of `curation.difficulty.refresh_forecast` is judged again, whatever
+its old decision. Where there is no anchor, the old pass rates count as they are: c of n correct give the posterior
+Beta(1/2 + c, 1/2 + n - c) (Jeffreys).
 
 Problems that were trained on have rollouts since then. The model takes them for those of further policies, one a window
 of steps; without it they count instead of the old pass rate where there are enough, counted by age.

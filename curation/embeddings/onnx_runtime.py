@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from curation.config.embeddings import OnnxEmbedder
-from curation.embeddings.base import Floats, batches_by_length, padded, pooled, scaled
+from curation.embeddings.base import Floats, OnOutcome, batches_by_length, padded, pooled, scaled
 from curation.records import ConfigError
 
 FILES = ("model.onnx", "onnx/model.onnx")
@@ -52,7 +52,11 @@ class OnnxRuntime:
         settings = self._settings
         return f"onnx {total.hexdigest()} {settings.pooling} {settings.max_tokens} {settings.prefix!r}"
 
-    def embed(self, texts: Sequence[str]) -> Floats:
+    def embed(
+        self,
+        texts: Sequence[str],
+        on_outcome: OnOutcome | None = None,  # noqa: ARG002 - nothing is refused here
+    ) -> Floats:
         """Return unit vectors, texts × width of the model.
 
         Raises:

@@ -106,6 +106,7 @@ class ServerClient:
         body: Callable[[], Mapping[str, Any]],
         read: Callable[[Server, ServerResponse], _T],
         request: str,
+        home: str = "",
     ) -> _T:
         """Return what ``read`` makes of the answer of whichever server has the shortest queue.
 
@@ -115,6 +116,7 @@ class ServerClient:
             read: gets every answer whose status no other try would mend; raises `TemporaryFailure` where the request
                 is worth another try all the same.
             request: what errors call it.
+            home: requests of one home, as of one problem, go to one server where they can.
 
         Raises:
             RequestRefused: the servers live and do not answer this request.
@@ -123,7 +125,7 @@ class ServerClient:
         failures, tried = 0, set[str]()
         self.asked += 1
         while True:
-            server = await self.servers.acquire(tried)
+            server = await self.servers.acquire(tried, home)
             try:
                 if self._hedge:
                     return await self._ask_hedged(server, path, body, read)

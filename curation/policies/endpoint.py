@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -109,13 +110,16 @@ class Endpoint:
     async def _ask(self, problem: PromptRequest, first: int, count: int) -> list[Sampled]:
         """Return the samples of one request: attempts from index ``first`` on."""
         name = f"problem {problem.id}, attempt {first}"
-        return await self._client.ask(self._path, lambda: self._body(problem, first, count), self._read, name)
+        read = partial(self._read, count)
+        body = partial(self._body, problem, first, count)
+        return await self._client.ask(self._path, body, read, name, home=problem.id)
 
-    def _read(self, server: Server, response: ServerResponse) -> list[Sampled]:
-        """Return the attempts of a response, in the order of their index.
+    def _read(self, count: int, server: Server, response: ServerResponse) -> list[Sampled]:
+        """Return the ``count`` attempts of a response, in the order of their index.
 
         Raises:
             RequestRefused: there was no room for them, or the server refuses the prompt.
+            TemporaryFailure: the response holds no completion, or another number of them than was asked for.
         """
         if response.status != 200:
             if response.status in (400, 413, 422) and any(words in response.text for words in _TOO_LONG):
@@ -135,7 +139,10 @@ class Endpoint:
                     f"{self.settings.decoding.max_tokens} in a context of {self._client.context} tokens.",
                 )
             choices = content["choices"]
-            if len(choices) > 1:
+            if len(choices) != count:
+                many = f"{len(choices)} completions where {count} were asked for in one request (samples_per_request)"
+                raise TemporaryFailure(f"200, but {many}", "unusable")
+            if count > 1:
                 choices = sorted(choices, key=lambda choice: choice["index"])
             return [self._sampled(choice, usage, server.url) for choice in choices]
         except (ValueError, LookupError, TypeError, AttributeError) as error:

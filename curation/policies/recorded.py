@@ -21,6 +21,7 @@ import polars as pl
 
 from curation.config import RecordedPolicy
 from curation.prompts import Prompt
+from curation.prompts.solving import RECORDED
 from curation.records import ATTEMPT, AttemptKey, Completion, PolicyError, PromptRequest, problem_id
 from curation.sources.rows import Row, parse_options, read_rows, require_path, value_at
 from curation.storage.stages import file_digest
@@ -53,7 +54,7 @@ class Recorded:
         content = f"{file_digest(path) if path.is_file() else ''}|{settings.digest()}"
         self.key = AttemptKey(
             policy=settings.name,
-            prompt="recorded",
+            prompt=RECORDED,
             sampling=hashlib.blake2b(content.encode(), digest_size=6).hexdigest(),
         )
         self._rows: pl.DataFrame | None = None  # by problem and index

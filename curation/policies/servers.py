@@ -3,6 +3,9 @@
 Invariants:
   - a request goes to the living server with the fewest requests of ours outstanding, and no server has more than its
     limit, which adapts to what it bears (`curation.policies.concurrency`); those that wait are served in their order;
+  - requests of one home, as of one problem, go to one server as long as it has no more than `EVEN` times its part of
+    what is outstanding, so that they share the cache of their prompt; then to the next of that home's own order
+    (V. Mirrokni, M. Thorup and M. Zadimoghaddam, Consistent hashing with bounded loads, 2018);
   - a server that broke a connection gets nothing more until it has answered a probe; probing starts at once and
     slows down from one second to thirty;
   - where no server lives, requests wait; after ``give_up_s`` they fail, with what was wrong with each server.
@@ -13,6 +16,8 @@ This module knows nothing of what is asked; a probe is a function that its user 
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import math
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Sequence
@@ -20,6 +25,9 @@ from dataclasses import dataclass
 
 from curation.policies.concurrency import AdaptiveLimit
 from curation.records import PolicyError
+
+EVEN = 1.25
+"""How many times its part of the requests a server may have for the sake of those that it knows."""
 
 _FIRST_PROBE_S, _LAST_PROBE_S = 1.0, 30.0
 
@@ -77,6 +85,7 @@ class Servers:
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._probing: dict[str, asyncio.Task[None]] = {}
         self._all_dead_since: float | None = None
+        self._lost = ""
 
     async def greet(self) -> None:
         """Probe every server once.
@@ -92,21 +101,22 @@ class Servers:
             await self.close()
             raise PolicyError(f"no server answers: {self._troubles()}.")
 
-    async def acquire(self, avoided: Collection[str] = ()) -> Server:
+    async def acquire(self, avoided: Collection[str] = (), home: str = "") -> Server:
         """Return a server with room, for one request; wait until there is one. `release` it afterwards.
 
         Args:
             avoided: addresses that are asked only where no other server lives.
+            home: requests of one home go to one server where they can; empty: to any.
 
         Raises:
-            PolicyError: no server has been alive for too long.
+            PolicyError: no server has been alive for too long, or none will ever be again.
         """
-        server = self._free_server(avoided) if not self._waiting else None
+        server = self._free_server(avoided, home) if not self._waiting else None
         is_first = False
         while server is None:
             await self._wait(self._patience_s(), is_first)
             is_first = True
-            server = self._free_server(avoided)
+            server = self._free_server(avoided, home)
         server.outstanding += 1
         server.requests += 1
         if self._waiting and self._free_server(()) is not None:
@@ -138,6 +148,11 @@ class Servers:
             self._wake_all()
         self._probing[server.url] = asyncio.create_task(self._revive(server))
 
+    def give_up(self, why: str) -> None:
+        """Say that no server will ever live again: every request fails with these words."""
+        self._lost = why
+        self._wake_all()
+
     async def close(self) -> None:
         """End all probing."""
         tasks = list(self._probing.values())
@@ -154,22 +169,31 @@ class Servers:
             return str(failure)
         return None
 
-    def _free_server(self, avoided: Collection[str]) -> Server | None:
+    def _free_server(self, avoided: Collection[str], home: str = "") -> Server | None:
         """Return the server to ask now; None where none has room. Those to avoid come in where no other lives."""
+        if self._lost:
+            return None
         now = time.monotonic()
         living = [server for server in self.all if server.alive]
         wanted = [server for server in living if server.url not in avoided] if avoided else living
         ready = [one for one in wanted or living if one.outstanding < one.limit.value and one.paused_until <= now]
         if len(ready) < 2:
             return ready[0] if ready else None
+        if home:
+            fair = math.ceil(EVEN * (1 + sum(server.outstanding for server in living)) / len(living))
+            able = [server for server in ready if server.outstanding < fair]
+            if able:
+                return max(able, key=lambda server: _closeness(home, server.url))
         return min(ready, key=lambda server: (server.outstanding, server.requests))
 
     def _patience_s(self) -> float | None:
         """Return how long to wait for a server with room; None: until something changes.
 
         Raises:
-            PolicyError: no server has been alive for too long.
+            PolicyError: no server has been alive for too long, or none will ever be again.
         """
+        if self._lost:
+            raise PolicyError(self._lost)
         now = time.monotonic()
         living = [server for server in self.all if server.alive]
         if living:
@@ -231,3 +255,8 @@ class Servers:
 
     def _troubles(self) -> str:
         return "; ".join(f"{server.url}: {server.trouble}" for server in self.all)
+
+
+def _closeness(home: str, url: str) -> bytes:
+    """Return what orders the servers for a home: the greatest first, the same in every process."""
+    return hashlib.blake2b(f"{home}|{url}".encode(), digest_size=8).digest()

@@ -78,10 +78,25 @@ PLAIN = Prompt("plain@1", "", lambda request: request.statement)
 SOLVING = {"solve": SOLVE, "plain": PLAIN}
 """The prompts for solving problems, by the name that a recipe's `prompt` gives."""
 
+_FILE = "file"
+"""The name of prompts of files, before their versions."""
+
+RECORDED = "recorded"
+"""The version that attempts recorded elsewhere are filed under: nobody knows how they were asked."""
+
+
+def asks_to_solve(version: str) -> bool:
+    """Return whether attempts under this version of a prompt are answers to the problem itself.
+
+    Example: ``asks_to_solve("solve@1 [THINK] [/THINK]")``, not ``asks_to_solve("rewrite@2")``
+    """
+    own = {prompt.version.partition("@")[0] for prompt in (SOLVE, DIRECT, PLAIN)}
+    return version.partition("@")[0] in {*own, _FILE, RECORDED}
+
 
 def system_prompt(text: str) -> Prompt:
     """Return a prompt with a system message of the user's; its version is a hash of the text."""
-    version = f"file@{hashlib.blake2b(text.encode(), digest_size=6).hexdigest()}"
+    version = f"{_FILE}@{hashlib.blake2b(text.encode(), digest_size=6).hexdigest()}"
     return Prompt(version, text, _statement_and_form)
 
 

@@ -14,9 +14,12 @@ import polars as pl
 
 from curation.records import PROBLEM
 
-VERSION = "export@3"
+VERSION = "export@4"
 
 STAGE = "export"
+
+_FORESEEN = r"; foreseen at ([0-9.]+)(?: with (.+))?$"
+"""How the evidence of a decision ends that was foreseen: with which probability, and with whose attempts besides."""
 
 CURATED = pl.Schema(
     {
@@ -29,6 +32,7 @@ CURATED = pl.Schema(
         "pass_rate_low": pl.Float64(),  # 95 % Wilson interval
         "pass_rate_high": pl.Float64(),
         "decided_by": pl.String(),  # all attempts; or after how many it was certain, or foreseen with which probability
+        "informed_by": pl.String(),  # whose attempts the decision rests on, as `policy 9, other 16`
         "measured_on": pl.String(),  # the day on which these attempts were begun, YYYY-MM-DD in UTC
         "first_policy": pl.String(),  # stage 1 where there are two stages, else null
         "first_pass_rate": pl.Float64(),
@@ -47,8 +51,19 @@ def curate(problems: pl.DataFrame, last: pl.DataFrame, first: pl.DataFrame | Non
     renamed = {"low": "pass_rate_low", "high": "pass_rate_high"}
     if "measured_on" not in last.columns:
         last = last.with_columns(measured_on=pl.lit(None, pl.String))
-    last = last.with_columns(decided_by=_decided_by())
-    numbers = ("policy", "attempts", "judged", "correct", "pass_rate", "low", "high", "decided_by", "measured_on")
+    last = last.with_columns(decided_by=_decided_by(), informed_by=_informed_by())
+    numbers = (
+        "policy",
+        "attempts",
+        "judged",
+        "correct",
+        "pass_rate",
+        "low",
+        "high",
+        "decided_by",
+        "informed_by",
+        "measured_on",
+    )
     measured = last.select("problem", *numbers).rename(renamed)
     frame = problems.join(measured, left_on="id", right_on="problem", how="left", maintain_order="left")
     if first is None:
@@ -63,7 +78,7 @@ def curate(problems: pl.DataFrame, last: pl.DataFrame, first: pl.DataFrame | Non
 
 def _decided_by() -> pl.Expr:
     """Return in words how the attempts of `DECISION` rows led to their decision."""
-    chance = pl.col("evidence").str.extract(r"; foreseen at ([0-9.]+)$")
+    chance = pl.col("evidence").str.extract(_FORESEEN)
     of = pl.format("after {} of {}", "attempts", pl.col("attempts") + pl.col("skipped"))
     return (
         pl.when(pl.col("skipped").fill_null(0) == 0)
@@ -72,6 +87,13 @@ def _decided_by() -> pl.Expr:
         .then(pl.format("certain {}", of))
         .otherwise(pl.format("foreseen at {} {}", chance, of))
     )
+
+
+def _informed_by() -> pl.Expr:
+    """Return whose judged attempts the decisions rest on: the row's policy, and others where they were foreseen."""
+    others = pl.when(pl.col("skipped").fill_null(0) > 0).then(pl.col("evidence").str.extract(_FORESEEN, 2))
+    own = pl.format("{} {}", "policy", "judged")
+    return pl.when(others.is_null()).then(own).otherwise(pl.format("{}, {}", own, others))
 
 
 def quotas(available: Mapping[str, int], weights: Mapping[str, float], size: int) -> dict[str, int]:

@@ -43,6 +43,7 @@ class ScoringSettings:
         workers: verifier processes, of math and of programs each; None: one a core.
         tests_run: of a program, how many of its tests are run; None: all, as it was measured.
         limit_s: CPU seconds of one comparison of answers.
+        all_tests: those tests are run to the last, also after a failure, so that the share passed is known.
     """
 
     thinking: str | tuple[str, str] | None = None
@@ -50,6 +51,7 @@ class ScoringSettings:
     workers: int | None = None
     tests_run: int | None = None
     limit_s: float = 2.0
+    all_tests: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,13 @@ class Scorer:
             ThinkingTags.of(self.settings.thinking)  # a mistake is told before anything is judged
         self._programs: dict[str, CodeProblem] = {}
         self._math = MathJudge(self.settings.workers, self.settings.limit_s)
-        self._code = ProgramJudge(self._programs.__getitem__, 0, self.settings.workers, self.settings.tests_run)
+        self._code = ProgramJudge(
+            self._programs.__getitem__,
+            0,
+            self.settings.workers,
+            self.settings.tests_run,
+            every=self.settings.all_tests,
+        )
         self._lock = threading.Lock()
         self._code_is_open = False
 
@@ -103,17 +111,25 @@ class Scorer:
         futures = [self.submit(record, response) for record, response in responses]
         return [_score(future.result()[0]) for future in futures]
 
-    def submit(self, record: str | Mapping[str, Any], response: str) -> Future[tuple[Verdict, ...]]:
-        """Return the verdict on one response, as a future."""
+    def submit(
+        self, record: str | Mapping[str, Any], response: str, *, seed: int = 0, finish: str | None = None
+    ) -> Future[tuple[Verdict, ...]]:
+        """Return the verdict on one response, as a future.
+
+        Args:
+            seed: draws a program's tests where not all are run.
+            finish: how the response ended, as of a `TokenCompletion`; None where unknown.
+        """
         table = read_record(record)
         tags = ThinkingTags.of(self.settings.thinking or table.get("thinking", OPEN))
-        answers = (Response(tags.house_form(tags.without_prompt(response)), None),)
+        answers = (Response(tags.house_form(tags.without_prompt(response)), None, finish),)
         name, statement = str(table["id"]), table.get("statement")
+        lang = table["lang"] or "en"
         if Domain(table["domain"]) is Domain.CODE:
             held = self._hold(name, table["program"])
-            return self._code.submit(JudgeTask(held, "", table["lang"] or "en", answers, seed=0, statement=statement))
+            return self._code.submit(JudgeTask(held, "", lang, answers, seed=seed, statement=statement))
         form = self.settings.response_format or table.get("response_format", ANY)
-        task = JudgeTask(name, table["answer"], table["lang"] or "en", (), table.get("letter"), statement=statement)
+        task = JudgeTask(name, table["answer"], lang, (), table.get("letter"), statement=statement)
         return self._math.submit(task, [final_answer(answers[0], form)])
 
     def _hold(self, name: str, program: Mapping[str, Any]) -> str:

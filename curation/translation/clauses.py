@@ -2,7 +2,8 @@
 
 "How many have A, B and C if C has 20?" may be asked as "If C has 20, how many have A, B and C?". Names and numbers, in
 their order, are then those of the original with two neighbouring runs exchanged. Two that changed places by themselves
-are never that: runs of one thing each do not count.
+are never that: runs of one thing each do not count. Outside of questions two names and a number do not count either:
+"A owes B 20" and "B owes 20 to A" look the same.
 
 Invariants: pure functions over the things in their order.
 """
@@ -15,8 +16,11 @@ _FEWEST = 3
 """Things in the two runs together; two alone may as well be an exchange."""
 
 
-def clause_moved(before: Sequence[Hashable], after: Sequence[Hashable]) -> bool:
+def clause_moved(before: Sequence[Hashable], after: Sequence[Hashable], fewest: int = _FEWEST) -> bool:
     """Return whether two neighbouring runs have changed places, and everything else has kept its own.
+
+    Args:
+        fewest: things in the two runs together.
 
     >>> clause_moved(["A", "B", "C", "C", 20], ["C", 20, "A", "B", "C"])
     True
@@ -32,8 +36,8 @@ def clause_moved(before: Sequence[Hashable], after: Sequence[Hashable]) -> bool:
     for start in range(differ[0] + 1):
         for end in range(differ[-1] + 1, len(before) + 1):
             mine, others = list(before[start:end]), list(after[start:end])
-            if len(mine) >= _FEWEST and len(set(mine)) > 1:
+            if len(mine) >= fewest and len(set(mine)) > 1:
                 turned = (mine[cut:] + mine[:cut] for cut in range(1, len(mine)))
-                if any(run == others for run in turned) and len(set(mine)) >= _FEWEST:
+                if any(run == others for run in turned) and len(set(mine)) >= fewest:
                     return True
     return False

@@ -23,7 +23,7 @@ from curation.languages.stripping import parts
 from curation.languages.vocabulary import language
 from curation.translation.clauses import clause_moved
 from curation.translation.formulas import formulas_of
-from curation.translation.names import Name, exchanged_names, names_of, places_of
+from curation.translation.names import Name, exchanged_names, exchanged_owners, names_of, places_of
 from curation.translation.numerals import in_digits, in_words, plain_digits
 from curation.translation.quantities import months_named, prose_of_units
 from curation.translation.sentences import Segment, align, length_ratio
@@ -37,6 +37,7 @@ _DISPLAYED = re.compile(
 _DIGITS = re.compile(r"\d+")
 _CLOCK = re.compile(r"\d\s?[ap]\.?\s?m\b|\d:\d\d|o['’]clock|noon|midnight", re.IGNORECASE)
 _CURRENCIES = "$€£¢"
+_QUESTION = re.compile(r"[?？]")
 _BLANKS = " \u00a0\u202f-个"
 """What may stand between a number and its unit."""
 _SHOWN = 70
@@ -97,7 +98,9 @@ def _units_stay(segment: Segment, source: str, target: str) -> bool:
     return all(number.unit == after[at].unit for number, at in partners if at is not None)
 
 
-def _clause_moved(segment: Segment, names: list[Name], source: str, target: str) -> bool:
+def _clause_moved(
+    segment: Segment, names: list[Name], source: str, target: str, *, names_changed: bool = False
+) -> bool:
     """Return whether a clause moved with its names and numbers; every mention of a name counts, or the first alone.
 
     Numbers alone may be exchanged, too, where a clause moved: without a name that moved with them nothing is said.
@@ -109,8 +112,9 @@ def _clause_moved(segment: Segment, names: list[Name], source: str, target: str)
     both = {*before} & {*after}
     before, after = [thing for thing in before if thing in both], [thing for thing in after if thing in both]
     firsts = list(dict.fromkeys(before)), list(dict.fromkeys(after))
+    fewest = 4 if names_changed and not _QUESTION.search(segment.before) else 3
     return any(
-        clause_moved(mine, others)
+        clause_moved(mine, others, fewest)
         and {str, frozenset} <= {type(a) for a, b in zip(mine, others, strict=True) if a != b}
         for mine, others in ((before, after), firsts)
     )
@@ -261,6 +265,7 @@ class _Said:
     down: int
     denied: int
     negative: int
+    forms: int
     smaller: int
 
 
@@ -271,20 +276,26 @@ def _read(text: str, lang: str) -> _Said:
     plain, least = _matcher(lang, "at_least").subn(" ; ", plain)
     plain, most = _matcher(lang, "at_most").subn(" ; ", plain)
     compared, less = _matcher(lang, "less").subn(" ; ", plain)
+    affirmed, denied = _matcher(lang, "negations").subn(" ; ", plain)
     return _Said(
         up=least + len(_matcher(lang, "more").findall(compared)),
         down=most + less,
-        denied=len(_matcher(lang, "negations").findall(plain)),
-        negative=len(_matcher(lang, "negative_words").findall(plain)),
+        denied=denied,
+        negative=len(_matcher(lang, "negative_words").findall(affirmed)),
+        forms=len(_matcher(lang, "negative_forms").findall(affirmed)),
         smaller=len(_matcher(lang, "smaller").findall(plain)),
     )
 
 
 def polarity(segment: Segment, source: str, target: str) -> list[Violation]:
+    """Return a violation where one side denies and the other does not, in another word either.
+
+    A word that denies by itself explains no lost negation where the original has such a word as well.
+    """
     before, after = _read(segment.before, source), _read(segment.after, target)
-    if before.denied > after.denied + after.negative:
+    if before.denied > after.denied + max(0, after.negative - before.forms):
         return [Violation("polarity", f"a negation is lost: {_sides(segment)}")]
-    if after.denied > before.denied + before.negative:
+    if after.denied > before.denied + max(0, before.negative - after.forms):
         return [Violation("polarity", f"a negation came in: {_sides(segment)}")]
     return []
 
@@ -304,9 +315,12 @@ def comparisons(segment: Segment, source: str, target: str) -> list[Violation]:
 
 
 def entities(segment: Segment, names: list[Name], source: str, target: str) -> list[Violation]:
-    """Return a violation where two names changed places, and not a clause with them."""
+    """Return a violation where two names changed places, and not a clause with them, or what one has is the other's."""
+    owners = exchanged_owners(segment, names, source, target)
+    if owners is not None:
+        return [Violation("entities", f"what {owners[0]} has is {owners[1]}'s: {_sides(segment)}")]
     exchanged = exchanged_names(segment, names)
-    if exchanged is None or _clause_moved(segment, names, source, target):
+    if exchanged is None or _clause_moved(segment, names, source, target, names_changed=True):
         return []
     return [Violation("entities", f"{exchanged[0]} and {exchanged[1]} changed places: {_sides(segment)}")]
 

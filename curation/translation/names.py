@@ -10,6 +10,7 @@ Invariants: pure functions. A name that is not found again says nothing here.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 
@@ -55,6 +56,8 @@ def names_of(original: str, translated: str, source: str, target: str) -> list[N
         if _likeness(best, form, target) > 0:
             taken[form] = best
     names = [Name(name, tuple(form for form, of in taken.items() if of == name)) for name in candidates]
+    short = Counter(_consonants(name) for name in candidates)
+    names = [name if _tells(name, short) else Name(name.original, ()) for name in names]
     names = [_written(name, translated, target) for name in names]
     return [name for name in names if name.forms]
 
@@ -68,6 +71,40 @@ def exchanged_names(segment: Segment, names: list[Name]) -> tuple[str, str] | No
         return lost[0], new[0]
     first, second = [name for name in before if name in after], [name for name in after if name in before]
     return next(((a, b) for a, b in zip(first, second, strict=True) if a != b), None)
+
+
+def exchanged_owners(segment: Segment, names: list[Name], source: str, target: str) -> tuple[str, str] | None:
+    """Return two names, where something is the first's in the original and the second's in the translation alone.
+
+    Each stands once on either side: of names that come again nothing can be said.
+    """
+    once = [
+        name
+        for name in names
+        if len(places_of(segment.before, (name.original,))) == len(places_of(segment.after, name.forms)) == 1
+    ]
+    if len(once) < 2 or not language(target).meaning.owner:
+        return None
+    before = [name for name in once if _owns(segment.before, (name.original,), source)]
+    after = [name for name in once if _owns(segment.after, name.forms, target)]
+    lost, new = [name for name in before if name not in after], [name for name in after if name not in before]
+    if not (len(lost) == len(new) == 1) or _stand_together(segment.before, lost[0].original, new[0].original):
+        return None
+    return lost[0].original, new[0].original
+
+
+def _stand_together(text: str, first: str, second: str) -> bool:
+    """Return whether two names are joined: what is one's is the other's, too."""
+    first, second = re.escape(first), re.escape(second)
+    joined = r"[^.?!\w]*(?:\w{1,4}\W+)?"
+    return bool(re.search(f"{first}(?:['’]s)?{joined}{second}|{second}(?:['’]s)?{joined}{first}", text))
+
+
+def _owns(text: str, forms: tuple[str, ...], lang: str) -> bool:
+    """Return whether a text says that something is a name's."""
+    named = rf"(?:{'|'.join(map(re.escape, sorted(forms, key=len, reverse=True)))})"
+    listed = "|".join(pattern.replace("{}", named) for pattern in language(lang).meaning.owner)
+    return bool(re.search(rf"(?<![^\W\d_])(?:{listed})(?![^\W\d_])" if language(lang).spaced else listed, text))
 
 
 def _order(text: str, forms: list[tuple[str, tuple[str, ...]]]) -> list[str]:
@@ -97,6 +134,12 @@ def _candidates(original: str, source: str) -> list[str]:
     return [word for word in words if word.lower() not in lower and len(word) > 2]
 
 
+def _tells(name: Name, alike: Counter[str]) -> bool:
+    """Return whether a name of one consonant is told apart by it, where its forms are transcribed (Amy, Эми)."""
+    sound = _consonants(name.original)
+    return len(sound) > 1 or alike[sound] == 1 or name.forms == (name.original,)
+
+
 @cache
 def _forms(translated: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_CAPITALISED.findall(translated)))
@@ -113,10 +156,12 @@ def _likeness(name: str, form: str, target: str) -> float:
     if language(target).script == "latin":
         same = unidecode(form).lower()[:2] == unidecode(name).lower()[:2] and len(mine) > 1
         return 0.7 if same and mine == other and abs(len(form) - len(name)) <= 2 else 0.0
-    if form.isascii() or len(mine) < 2 or not mine or not other:
+    if form.isascii() or not mine or not other:
         return 0.0
-    if other == mine:
-        return 0.8
+    if other == mine or (mine[0] == "h" and other == "g" + mine[1:]):  # Harry is Гарри
+        return 0.8 if len(mine) > 1 else 0.4 if abs(len(form) - len(name)) <= 2 else 0.0
+    if len(mine) < 2:
+        return 0.0
     endings = len(other) - len(mine)
     return 0.6 if 0 < endings <= 2 and other.startswith(mine) else 0.5 if len(mine) > 3 and _near(mine, other) else 0.0
 
@@ -136,6 +181,8 @@ def _consonants(word: str) -> str:
     """Return the consonants of a word in Latin letters, doubled ones once, without h but at its beginning."""
     plain = unidecode(word).lower().replace("'", "").replace(" ", "")
     plain = re.sub(r"c(?=[eiy])", "s", plain)
+    if word.isascii():
+        plain = plain.replace("x", "ks")  # in transcribed characters x is an s
     for written, sound in _SOUNDS:
         plain = plain.replace(written, sound)
     if plain[:1] == "g" and plain[1:2] in "ei":

@@ -71,6 +71,32 @@ def run(
     run_recipe(recipe, overrides or [], out, dry=dry, as_json=json)
 
 
+@app.command(short_help="Run or train by a recipe on all GPUs of a machine.")
+def up(
+    recipe: Annotated[Path, typer.Argument(metavar="RECIPE.toml", help="A recipe of a run, or of the trainer.")],
+    gpus: Annotated[int | None, typer.Option(metavar="N", min=0, help="GPUs to use; all where absent.")] = None,
+    trainer_gpus: Annotated[
+        int | None, typer.Option("--trainer-gpus", metavar="N", min=1, help="Those that train; half where absent.")
+    ] = None,
+    overrides: Overrides = None,
+    out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Run folder; runs/NAME by default.")] = None,
+    slurm: Annotated[bool, typer.Option("--slurm", help="Print Slurm's batch script, and start nothing.")] = False,
+    kubernetes: Annotated[
+        bool, typer.Option("--kubernetes", help="Print Kubernetes' manifest, a JobSet, and start nothing.")
+    ] = False,
+    image: Annotated[str, typer.Option(help="Container image, for --kubernetes.")] = "goldilocks:latest",
+    claim: Annotated[str, typer.Option(help="Volume claim with the recipe, for --kubernetes.")] = "goldilocks",
+) -> None:
+    """Run or train by a recipe with an engine on each GPU of a machine; a killed one goes on where it was."""
+    from flows.cli import up as launching
+
+    if slurm or kubernetes:
+        kind = "slurm" if slurm else "kubernetes"
+        typer.echo(launching.batch_file(recipe, overrides or [], out, gpus, trainer_gpus, kind, image, claim), nl=False)
+        return
+    launching.up(recipe, overrides or [], out, gpus, trainer_gpus)
+
+
 @app.command(short_help="Say what a run will cost, before it runs.")
 def plan(
     recipe: Annotated[Path, typer.Argument(metavar="RECIPE.toml", help="What would be run.")],
@@ -178,15 +204,24 @@ def train(
     check: Annotated[
         bool, typer.Option("--check", help="Only try whether the model can be trained as the recipe says: seconds.")
     ] = False,
+    data: Annotated[
+        str | None,
+        typer.Option("--data", metavar="attempts", help="Start from what the sets' runs sampled already."),
+    ] = None,
 ) -> None:
     """Train a model on curated sets by reinforcement, or go on training one."""
     from flows.run.training import check as check_by
+    from flows.run.training import from_attempts, needs_ranks, train_apart
     from flows.run.training import train as train_by
 
+    if data is not None:
+        overrides = from_attempts(recipe if resume is None else None, overrides or [], data)
     if check:
         typer.echo("\n".join(check_by(recipe, resume or out, overrides or [], resume=resume is not None)))
         return
-    typer.echo(train_by(recipe, resume or out, overrides or [], resume=resume is not None))
+    folder, changes, resumes = resume or out, overrides or [], resume is not None
+    apart = needs_ranks(recipe, folder, changes, resume=resumes)
+    typer.echo((train_apart if apart else train_by)(recipe, folder, changes, resume=resumes))
 
 
 @app.command("evaluate", short_help="Evaluate a policy on a benchmark.")

@@ -23,6 +23,7 @@ from curation.sources.rows import Row, kind_of, raw_rows, read_rows, require_pat
 from curation.storage.stages import atomic_replace, require_other_place, write_parquet
 from curation.thinking import OPEN, ThinkingTags
 from curation.verify.pairs import verify_pairs
+from flows.publish.curated_set import published_folder
 from flows.run.progress import bar
 
 FIELDS = ("statement", "answer", "choices", "lang", "id", "source", "meta")
@@ -143,7 +144,7 @@ def decontaminate_file(
 
 def export_folder(folder: Path, form: str, out: Path) -> None:
     """Write the set of a run, or a set, for another trainer; print how many problems it has, and what is left out."""
-    curated = folder / "curated" if (folder / "curated").is_dir() else folder
+    curated = published_folder(folder)
     require_other_place(out, curated, curated / "data")
     written = export_set(curated, form, out)
     prompt_file = f", {written.system_prompt}" if written.system_prompt else ""

@@ -27,6 +27,7 @@ from curation.difficulty.planning import (
 from curation.difficulty.priors import as_priors
 from curation.difficulty.sampling import Sampler
 from curation.policies.failure_budget import FailureBudget
+from curation.policies.vllm.placement import policy_gpus, visible_gpus
 from curation.records import ConfigError, Policy
 from curation.storage.attempts import AttemptStore
 from curation.storage.locks import lock_folder
@@ -114,7 +115,7 @@ def _plan(run: Run, part: str, folder: Path, kept: pl.DataFrame, pilot: int) -> 
         speed, prompt_tokens = earlier_plans[part].tokens_per_s, earlier_plans[part].prompt_tokens
     rates = CostRates(
         speed,
-        getattr(settings.policy, "tensor_parallel", 1),
+        policy_gpus(settings.policy, len(visible_gpus())),
         getattr(settings.policy, "price_out", None),
         getattr(settings.policy, "price_in", None),
         prompt_tokens,

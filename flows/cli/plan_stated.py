@@ -1,7 +1,8 @@
 """What a recipe's sampling will cost by the figures that its author states, where no pilot can be run.
 
 Nothing is read and nothing is sampled: problems, tokens and speed are those of the recipe's table ``costs``. Each
-stage samples all problems, for stage 2 judges the entire original set. Prompt tokens count in the price alone.
+stage samples all problems, for stage 2 judges the entire original set. Prompt tokens count in the price alone. GPUs are
+those that a stage's policy really keeps busy, which may be fewer than the recipe states.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from pathlib import Path
 
 from curation.config import Recipe, StatedCosts
 from curation.difficulty.planning import Cost, CostEstimate, CostRates, StagePlan
+from curation.policies.vllm.placement import policy_gpus
 from curation.records import ConfigError
 from flows.cli.plan import print_plan
 from flows.run.policies import policy_name
@@ -35,19 +37,30 @@ def print_stated(path: Path, overrides: Sequence[str] = ()) -> None:
     """Print the plans as a table (`goldilocks plan --stated`), and the hours that they take on the stated GPUs."""
     from rich.console import Console
 
-    costs = load_recipe(path, overrides).costs
+    recipe = load_recipe(path, overrides)
+    costs = recipe.costs
     plans = stated_plan(path, overrides)
     print_plan(plans)
     assert costs is not None
-    hours = sum(plan.expected.hours.mean for plan in plans if plan.expected.hours is not None)
-    Console(soft_wrap=True, highlight=False, markup=False).print(
-        f"\n{hours:,.0f} GPU hours: {hours / costs.gpus:,.0f} hours on {costs.gpus} GPUs, by the figures that the "
+    used = {plan.stage: policy_gpus(difficulty_stage(recipe, plan.stage).policy, costs.gpus) for plan in plans}
+    hours = {plan.stage: plan.expected.hours.mean for plan in plans if plan.expected.hours is not None}
+    lasting = sum(of_stage / used[stage] for stage, of_stage in hours.items())
+    gpus = " and ".join(f"{count} GPU{'s' if count > 1 else ''}" for count in dict.fromkeys(used.values()))
+    console = Console(soft_wrap=True, highlight=False, markup=False)
+    console.print(
+        f"\n{sum(hours.values()):,.0f} GPU hours: {lasting:,.0f} hours on {gpus}, by the figures that the "
         "recipe states under [costs]; nothing was measured."
     )
+    for stage, count in used.items():
+        if count < costs.gpus:
+            console.print(
+                f"{stage}: its policy keeps {count} of the {costs.gpus} stated GPUs busy; set {stage}.policy.replicas."
+            )
 
 
 def _stage(recipe: Recipe, costs: StatedCosts, part: str, number: int, path: Path) -> StagePlan:
     settings = difficulty_stage(recipe, part)
+    gpus = policy_gpus(settings.policy, costs.gpus)
     share = (
         _stage_value(costs.attempts_share, number, "attempts_share", path) if settings.sampling.early_stopping else 1.0
     )
@@ -65,7 +78,7 @@ def _stage(recipe: Recipe, costs: StatedCosts, part: str, number: int, path: Pat
         policy=policy_name(settings.policy),
         problems=costs.problems,
         pilot=0,
-        tokens_per_s=speed * costs.gpus,
+        tokens_per_s=speed * gpus,
         expected=_cost(share * all_attempts, tokens, speed, rates),
         without_early_stopping=_cost(all_attempts, tokens, speed, rates),
         prompt_tokens=rates.prompt_tokens,

@@ -9,6 +9,7 @@ from curation.publish.export_formats import set_records
 from curation.records import GoldilocksError
 from curation.scoring import Scorer, ScoringSettings
 from curation.scoring.service import RewardServer
+from flows.publish.curated_set import published_folder
 
 
 def serve_rewards(folders: Sequence[Path], host: str, port: int, settings: ScoringSettings) -> None:
@@ -19,7 +20,7 @@ def serve_rewards(folders: Sequence[Path], host: str, port: int, settings: Scori
     """
     records: dict[str, str] = {}
     for folder in folders:
-        records |= set_records(folder / "curated" if (folder / "curated").is_dir() else folder)
+        records |= set_records(published_folder(folder))
     with Scorer(settings) as scorer:
         try:
             server = RewardServer(host, port, scorer, records)

@@ -188,6 +188,21 @@ def export(
     export_folder(folder, form, out)
 
 
+@tools.command(short_help="Compare two curated sets, or two versions of one.")
+def diff(
+    old: Annotated[str, typer.Argument(metavar="A", help="A run, a curated set, or a version of a run's set: RUN@2.")],
+    new: Annotated[str, typer.Argument(metavar="B", help="The same, to compare with A.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Every problem's row, as .parquet or .jsonl.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")] = False,
+) -> None:
+    """Compare two curated sets: who came in, who left and why, whose pass rate moved, which contents differ."""
+    from flows.cli.diff import diff_folders, print_diff
+
+    print_diff(diff_folders(old, new), out, as_json=json)
+
+
 @tools.command("serve-reward", short_help="Serve the judge over HTTP, for any trainer.")
 def serve_reward(
     folders: Annotated[

@@ -10,6 +10,8 @@ WIDTH, HEIGHT = 600.0, 160.0
 BINS = 20
 GAP = 10.0
 """Between the pieces of a column of a flow."""
+LINE = 19.0
+"""The least from one piece of a column to the next, so that their names do not meet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +116,21 @@ def _blocks(moves: Mapping[tuple[str, str], int], side: int, scale: float) -> tu
     blocks, y = [], 0.0
     for name, count in sorted(rows.items(), key=lambda item: -item[1]):
         blocks.append(Block(name, count, y, count * scale))
-        y += count * scale + GAP
+        y += max(count * scale + GAP, LINE)
     return tuple(blocks)
+
+
+def label(value: float) -> str:
+    """Return a value as a chart tells it: three digits, none of what is nothing beside them.
+
+    >>> [label(value) for value in (0.66832, 1470, 5.8e-08, 0.000996)]
+    ['0.668', '1,470', '0', '0.001']
+    """
+    if abs(value) < 5e-7:
+        return "0"
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.3g}" if abs(value) >= 0.001 else f"{value:.1g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +168,7 @@ def chart(title: str, series: Mapping[str, Points]) -> Chart | None:
     steps = [point[0] for point in every]
     ends = [end for point in every for end in point[1:] if end is not None]
     bottom, top = min(ends), max(ends)
-    if bottom > 0 and bottom < 0.5 * top:
+    if 0 < bottom < 0.5 * top or -1e-6 * top < bottom < 0:  # the latter is what sums of floats leave
         bottom = 0.0
     if top - bottom < 1e-9:
         bottom, top = bottom - 0.5 * (abs(bottom) or 1), top + 0.5 * (abs(top) or 1)

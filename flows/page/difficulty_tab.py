@@ -143,12 +143,13 @@ def _calibration(request: Request) -> Response:
 
 
 def _model(request: Request, run: Run) -> dict[str, Any]:
-    is_ready, anchor = request.app.state.page.runs.model(run, model_of)
+    model = request.app.state.page.runs.model(run, model_of)
+    calibration = model.anchor.calibration if model.anchor is not None else None
     return {
-        "is_ready": is_ready,
-        "anchor": anchor,
-        "tenths": anchor.calibration.tenths.to_dicts() if anchor is not None else [],
-        "lines": anchor.calibration.lines if anchor is not None else [],
+        "model": model,
+        "anchor": model.anchor,
+        "tenths": calibration.tenths.to_dicts() if calibration is not None else [],
+        "lines": calibration.lines if calibration is not None else [],
     }
 
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
+from typing import Generic, TypeVar
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from curation.difficulty.anchor import Anchor
+from curation.records import GoldilocksError
 from curation.verify.math_judge import Judge
 from flows.page.dispute_queue import Dispute, disputes_of, ranked, weigh
 from flows.page.row_index import RowIndex, made_from
@@ -19,6 +23,32 @@ from flows.page.runs import ShownRun
 from flows.publish.versions import newest_run
 from flows.run.run_folder import Run
 from flows.stages.judging import open_judge
+
+_Result = TypeVar("_Result")
+
+MOST_INDEXES = 4
+"""Runs whose rows are held in memory, those asked for last."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome(Generic[_Result]):
+    """What work done aside came to, or the sentence that says why it failed."""
+
+    result: _Result | None
+    trouble: str | None
+
+
+_Ranking = Future[_Outcome[dict[str, float]]]
+"""The chance of each disputed problem that its label is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class FittedModel:
+    """The difficulty model of a run: being fitted, fitted (None where a run has none), or failed by ``trouble``."""
+
+    is_ready: bool
+    anchor: Anchor | None
+    trouble: str | None
 
 
 class OpenRuns:
@@ -28,19 +58,30 @@ class OpenRuns:
         self._lock = Lock()
         self._judging = Lock()
         self._rows: dict[Path, tuple[str, RowIndex]] = {}
-        self._disputes: dict[Path, tuple[tuple[int, ...], list[Dispute], Future[dict[str, float]] | None]] = {}
-        self._weighing = ThreadPoolExecutor(1, "weighing")
+        self._reading: dict[Path, Lock] = {}
+        self._disputes: dict[
+            Path, tuple[tuple[int, ...], list[Dispute], Future[_Outcome[dict[str, float]]] | None]
+        ] = {}
+        self._aside = ThreadPoolExecutor(1, "aside")
         self._judges: dict[Path, Judge] = {}
-        self._models: dict[Path, tuple[str, Future[Anchor | None]]] = {}
+        self._unranked: dict[Path, str] = {}
+        self._models: dict[Path, tuple[str, Future[_Outcome[Anchor | None]]]] = {}
         self._stack = ExitStack()
 
     def rows(self, run: Run) -> RowIndex:
         """Return all rows of a run as they lie on disk now."""
         digest = made_from(run)
         with self._lock:
-            known = self._rows.get(run.folder)
+            reading = self._reading.setdefault(run.folder, Lock())
+        with reading:  # nobody but who asks for this run's rows waits for them
+            known = self._rows.pop(run.folder, None)
             if known is None or known[0] != digest:
-                known = self._rows[run.folder] = (digest, RowIndex(run))
+                known = (digest, RowIndex(run))
+                self._aside.submit(known[1].prepare)
+            self._rows[run.folder] = known
+            with self._lock:
+                while len(self._rows) > MOST_INDEXES:
+                    self._rows.pop(next(iter(self._rows)))
             return known[1]
 
     def disputes(self, run: Run) -> list[Dispute]:
@@ -55,22 +96,33 @@ class OpenRuns:
             if known is None or known[0] != stamp:
                 disputes = disputes_of(run)
                 is_unknown = bool(disputes) and all(dispute.wrong is None for dispute in disputes)
-                weighing = self._weighing.submit(weigh, run) if is_unknown else None
+                weighing = self._aside.submit(_done_aside, weigh, run) if is_unknown else None
                 known = self._disputes[run.folder] = (stamp, disputes, weighing)
+                self._unranked.pop(run.folder, None)
             _, disputes, weighing = known
             if weighing is not None and weighing.done():
-                disputes = ranked(disputes, weighing.result())
+                outcome = weighing.result()
+                if outcome.trouble is not None:
+                    self._unranked[run.folder] = outcome.trouble
+                disputes = ranked(disputes, outcome.result)
                 self._disputes[run.folder] = (stamp, disputes, None)
             return disputes
 
-    def model(self, run: Run, fit: Callable[[Run], Anchor | None]) -> tuple[bool, Anchor | None]:
-        """Return whether the difficulty model of a run as it lies on disk is fitted, and the model; begins the fit."""
+    def unranked(self, run: Run) -> str | None:
+        """Return why the disputes stand in their published order, where ranking them failed."""
+        with self._lock:
+            return self._unranked.get(run.folder)
+
+    def model(self, run: Run, fit: Callable[[Run], Anchor | None]) -> FittedModel:
+        """Return the difficulty model of a run as it lies on disk as far as it is fitted; begins the fit."""
         digest = made_from(run)
         with self._lock:
             known = self._models.get(run.folder)
             if known is None or known[0] != digest:
-                known = self._models[run.folder] = (digest, self._weighing.submit(fit, run))
-        return known[1].done(), known[1].result() if known[1].done() else None
+                known = self._models[run.folder] = (digest, self._aside.submit(_done_aside, fit, run))
+        if not known[1].done():
+            return FittedModel(False, None, None)
+        return FittedModel(True, known[1].result().result, known[1].result().trouble)
 
     @contextmanager
     def judge(self, run: Run) -> Iterator[Judge]:
@@ -82,10 +134,19 @@ class OpenRuns:
 
     def close(self) -> None:
         """End the verifiers."""
-        self._weighing.shutdown(wait=False, cancel_futures=True)
+        self._aside.shutdown(wait=False, cancel_futures=True)
         with self._judging:
             self._judges.clear()
             self._stack.close()
+
+
+def _done_aside(work: Callable[[Run], _Result], run: Run) -> _Outcome[_Result]:
+    """Return what work came to; its failure is told here too, for whoever runs the server."""
+    try:
+        return _Outcome(work(run), None)
+    except GoldilocksError as error:
+        print(f"page: {run.folder.name}: {error}", file=sys.stderr, flush=True)
+        return _Outcome(None, str(error))
 
 
 def shown_run(request: Request, kind: str | None = None) -> ShownRun:

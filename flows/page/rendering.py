@@ -15,6 +15,7 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
+from flows.page.charts import label
 from flows.page.formulas import rendered, rendered_answer
 
 HERE = Path(__file__).parent
@@ -59,6 +60,7 @@ def _environment() -> Environment:
         "words": words,
         "query": query,
         "card": card,
+        "label": label,
     }
     return environment
 

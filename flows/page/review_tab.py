@@ -50,7 +50,9 @@ def _next(request: Request) -> Response:
     chosen = Leases(run.folder).take(list(by_name), request.state.session, wanted)
     if chosen is None:
         return show(request, "review_empty.html", run=shown, progress=progress, held=len(waiting))
-    return show(request, "review_item.html", run=shown, progress=progress, **_evidence(run, by_name[chosen]))
+    trouble = request.app.state.page.runs.unranked(run)
+    evidence = _evidence(run, by_name[chosen])
+    return show(request, "review_item.html", run=shown, progress=progress, trouble=trouble, **evidence)
 
 
 def _evidence(run: Run, dispute: Dispute) -> dict[str, Any]:

@@ -2,15 +2,18 @@
 
 A row stands here once: where a filter dropped it, or as the last finished filter kept it. So rows = dropped + kept, as
 in the funnel. It is read from the stages' parquet in one lazy query when a stage has changed, and then held in memory:
-about 0.6 kB a row, most of it the statement. Answers to a query are kept too, so that paging costs nothing.
+about 0.9 kB a row, most of it the statement as it is and in small letters. Answers to a query are kept too, so that
+paging costs nothing; so are the rows that words found, so that a further word reads those alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from threading import Lock
+from typing import Any
 
+import numpy as np
 import polars as pl
 
 from flows.pipelines.by_recipe import pipeline_of
@@ -19,8 +22,8 @@ from flows.run.pipeline import read_result
 from flows.run.run_folder import Run
 from flows.run.stage import Kind, StageResult
 
-KEPT_ANSWERS = 32
-"""Queries whose rows are remembered."""
+KEPT_ANSWERS, KEPT_SEARCHES = 32, 16
+"""Queries, and words, whose rows are remembered."""
 
 CURATED, GOING = "curated set", "not decided yet"
 
@@ -39,6 +42,9 @@ SORTS: Mapping[str, tuple[str, bool]] = {
 """Columns to sort by, and whether the highest comes first."""
 
 FACETS = ("stage", "reason", "source", "lang")
+
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
+"""Of all rows, those that are meant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,21 +84,33 @@ class RowIndex:
     def __init__(self, run: Run) -> None:
         self._lock = Lock()
         self._answers: dict[RowQuery, FoundRows] = {}
+        self._searches: dict[tuple[str, ...], Mask] = {}
+        self._orders: dict[str, pl.Series] = {}
+        self._small: pl.Series | None = None
         self.titles = {stage.name: stage.title for stage in pipeline_of(run.recipe).stages_of(run)}
         self.table = _table(run, list(self.titles))
-        self._order = {name: number for number, name in enumerate(self.titles)}
+        self._facets = {name: _Facet(self.table[name]) for name in FACETS}
+        self._order_of_stages = {name: number for number, name in enumerate(self.titles)}
 
     @property
     def height(self) -> int:
         """Return the number of rows."""
         return self.table.height
 
+    def prepare(self) -> None:
+        """Make what searching and sorting need, while nobody waits; what is asked for before is made then."""
+        with self._lock:
+            self._small_letters()
+        for name in SORTS:
+            if name != "row":
+                with self._lock:
+                    self._order(name)
+
     def find(self, query: RowQuery) -> FoundRows:
         """Return the rows that a query asks for."""
         with self._lock:
             if query not in self._answers:
-                while len(self._answers) >= KEPT_ANSWERS:
-                    self._answers.pop(next(iter(self._answers)))
+                _make_room(self._answers, KEPT_ANSWERS)
                 self._answers[query] = self._find(query)
             return self._answers[query]
 
@@ -101,20 +119,83 @@ class RowIndex:
         return self.table[found.places.slice(start, count)].to_dicts()
 
     def _find(self, query: RowQuery) -> FoundRows:
-        masks = {name: self.table.select(mask).to_series() for name, mask in _masks(query, self._order)}
-        whole = _all_of(masks.values(), self.height)
-        facets = {}
-        for facet in FACETS:
-            mask = _all_of((mask for name, mask in masks.items() if name != facet), self.height)
-            counts = self.table.select(facet).filter(mask).group_by(facet).len()
-            counts = counts.sort("len", facet, descending=[True, False])
-            facets[facet] = [(value, rows) for value, rows in counts.iter_rows() if value != _NO_REASON]
-        column, descending = SORTS.get(query.sort, SORTS["row"])
-        places = self.table.select(pl.arg_where(whole)).to_series()
-        if column != "row":
-            chosen = self.table.select(column)[places].with_columns(_place=places)
-            places = chosen.sort(column, descending=descending, nulls_last=True, maintain_order=True)["_place"]
-        return FoundRows(places, facets)
+        base = self._with_words(tuple(query.words.lower().split()))
+        for condition in _conditions(query, self._order_of_stages):
+            base = base & self._mask(condition)
+        chosen = self._chosen(query)
+        facets = {name: facet.counts(_all_of(base, chosen, name)) for name, facet in self._facets.items()}
+        whole = _all_of(base, chosen)
+        if query.sort == "row" or query.sort not in SORTS:
+            return FoundRows(pl.Series(np.flatnonzero(whole)), facets)
+        order = self._order(query.sort)
+        return FoundRows(order if whole.all() else order.filter(pl.Series(whole[order.to_numpy()])), facets)
+
+    def _chosen(self, query: RowQuery) -> dict[str, Mask]:
+        """Return the rows with each value that a query chose among a facet's."""
+        if query.stage.endswith(".decisions") and query.reason:
+            part = query.stage.partition(".")[0]
+            fell = pl.col(f"reason_{part}") == query.reason
+            return {"stage": self._mask(fell), **self._having(query, ("source", "lang"))}
+        return self._having(query, FACETS)
+
+    def _having(self, query: RowQuery, names: tuple[str, ...]) -> dict[str, Mask]:
+        return {name: self._facets[name].having(value) for name in names if (value := getattr(query, name))}
+
+    def _mask(self, condition: pl.Expr) -> Mask:
+        return self.table.select(condition.fill_null(False)).to_series().to_numpy()
+
+    def _with_words(self, words: tuple[str, ...]) -> Mask:
+        """Return the rows with all these words in their statement; those of all but the last are remembered."""
+        if not words:
+            return np.ones(self.height, bool)
+        if words not in self._searches:
+            mask = self._with_words(words[:-1]).copy()
+            texts = self._small_letters().filter(pl.Series(mask))
+            mask[mask] = texts.str.contains(words[-1], literal=True).fill_null(False).to_numpy()
+            _make_room(self._searches, KEPT_SEARCHES)
+            self._searches[words] = mask
+        return self._searches[words]
+
+    def _small_letters(self) -> pl.Series:
+        if self._small is None:
+            self._small = self.table["statement"].str.to_lowercase()
+        return self._small
+
+    def _order(self, sort: str) -> pl.Series:
+        """Return the places of all rows in an order."""
+        if sort not in self._orders:
+            column, descending = SORTS[sort]
+            places = self.table.select(column).with_row_index("_place")
+            ordered = places.sort(column, descending=descending, nulls_last=True, maintain_order=True)
+            self._orders[sort] = ordered["_place"]
+        return self._orders[sort]
+
+
+class _Facet:
+    """A column with few values, as numbers: its values counted and compared without their texts."""
+
+    def __init__(self, column: pl.Series) -> None:
+        assert isinstance(column.dtype, pl.Enum)
+        self._values: list[str] = column.dtype.categories.to_list()
+        self._numbers = column.to_physical().to_numpy()
+
+    def having(self, value: str) -> Mask:
+        """Return the rows with this value."""
+        number = self._values.index(value) if value in self._values else len(self._values)
+        same: Mask = self._numbers == number
+        return same
+
+    def counts(self, mask: Mask) -> list[tuple[str, int]]:
+        """Return values and their rows among some, the most frequent first."""
+        rows = np.bincount(self._numbers if mask.all() else self._numbers[mask], minlength=len(self._values))
+        counted = [(value, int(count)) for value, count in zip(self._values, rows, strict=True) if count]
+        return sorted([item for item in counted if item[0] != _NO_REASON], key=lambda item: (-item[1], item[0]))
+
+
+def _make_room(kept: dict[Any, Any], most: int) -> None:
+    """Forget the oldest until there is room for one more."""
+    while len(kept) >= most:
+        kept.pop(next(iter(kept)))
 
 
 def read_query(values: Mapping[str, str]) -> RowQuery:
@@ -137,31 +218,16 @@ def _rate(text: str) -> float | None:
     return value if 0 <= value <= 1 else None
 
 
-def _masks(query: RowQuery, order: Mapping[str, int]) -> Iterator[tuple[str, pl.Expr]]:
-    """Yield the conditions of a query by name."""
-    for word in query.words.split():
-        if word.isascii():
-            yield f"word {word}", pl.col("statement").str.contains_any([word], ascii_case_insensitive=True)
-        else:
-            yield f"word {word}", pl.col("statement").str.contains(f"(?i){pl.escape_regex(word)}")
+def _conditions(query: RowQuery, order: Mapping[str, int]) -> Iterator[pl.Expr]:
+    """Yield the conditions of a query but its words and its facets."""
     if query.id:
-        yield "id", pl.col("id").str.starts_with(query.id)
-    if query.stage.endswith(".decisions") and query.reason:
-        yield "stage", pl.col(f"reason_{query.stage.partition('.')[0]}") == query.reason
-    else:
-        if query.stage:
-            yield "stage", pl.col("stage") == query.stage
-        if query.reason:
-            yield "reason", pl.col("reason") == query.reason
-    for name in ("source", "lang"):
-        if value := getattr(query, name):
-            yield name, pl.col(name) == value
+        yield pl.col("id").str.starts_with(query.id)
     if query.passed in order:
-        yield "passed", _passed(query.passed, order)
+        yield _passed(query.passed, order)
     if query.low is not None:
-        yield "low", pl.col("pass_rate") >= query.low
+        yield pl.col("pass_rate") >= query.low
     if query.high is not None:
-        yield "high", pl.col("pass_rate") <= query.high
+        yield pl.col("pass_rate") <= query.high
 
 
 def _passed(stage: str, order: Mapping[str, int]) -> pl.Expr:
@@ -172,11 +238,12 @@ def _passed(stage: str, order: Mapping[str, int]) -> pl.Expr:
     return pl.col("place") > order[stage]
 
 
-def _all_of(masks: Iterable[pl.Series], height: int) -> pl.Series:
-    whole = pl.repeat(True, height, eager=True, dtype=pl.Boolean)
-    for mask in masks:
-        whole &= mask.fill_null(False)
-    return whole
+def _all_of(base: Mask, chosen: Mapping[str, Mask], leave_out: str = "") -> Mask:
+    """Return the rows under all conditions, but for one facet's."""
+    for name, mask in chosen.items():
+        if name != leave_out:
+            base = base & mask
+    return base
 
 
 def _scan(result: StageResult, table: str, columns: tuple[str, ...]) -> pl.LazyFrame | None:
@@ -198,15 +265,16 @@ def _table(run: Run, names: list[str]) -> pl.DataFrame:
     last = decisions[-1] if len(decisions) == len(run.parts) else None
     rows = _with_fate(rows, last, export)
     place = {name: number for number, name in enumerate(names)} | {GOING: 254, CURATED: 255}
-    return (
+    table = (
         rows.with_columns(
+            pl.col(*FACETS).fill_null(_NO_REASON),
             place=pl.col("stage").replace_strict(place, return_dtype=pl.UInt8),
             length=pl.col("statement").str.len_chars(),
         )
-        .with_columns(pl.col("stage", "reason", "source", "lang").fill_null(_NO_REASON).cast(pl.Categorical))
         .sort("source", "row", maintain_order=True)
         .collect()
     )
+    return table.with_columns(table[name].cast(pl.Enum(table[name].unique().sort())) for name in FACETS)
 
 
 def _filtered(filters: list[StageResult]) -> pl.LazyFrame:

@@ -15,11 +15,13 @@ from curation.storage.locks import is_locked
 from flows.page.open_runs import inside, shown_run
 from flows.page.rendering import show
 from flows.page.runs import ShownRun
-from flows.pipelines.planned_costs import compare_with_plan
+from flows.pipelines.planned_costs import compare_with_plan, estimate_text, stored_plan
 from flows.pipelines.run_tables import status_table
 from flows.publish.versions import newest_run
 from flows.run.history import last_command, stage_seconds
 from flows.run.progress import read_metrics
+from flows.run.run_folder import open_run
+from flows.stages.attempts import attempts_of
 
 WIDTH = 1000.0
 """Of the funnel's picture, in its own units."""
@@ -37,12 +39,17 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class FunnelStage:
-    """A stage of the funnel as it is drawn. ``seconds`` is None where its last work is not written down."""
+    """A stage of the funnel as it is drawn.
+
+    ``seconds`` is None where its last work is not written down, ``planned`` where nobody planned or it has ended: what
+    it took stands beside the plan in the run's own lines then.
+    """
 
     table: dict[str, Any]
     bars: tuple[Bar, ...]
     seconds: float | None
     progress: dict[str, Any] | None
+    planned: str | None
 
     @property
     def place(self) -> float:
@@ -58,10 +65,9 @@ class FunnelStage:
 def funnel_stages(run: ShownRun) -> list[FunnelStage]:
     """Return the funnel of a run as it is drawn, each bar as wide as its share of the first stage's rows."""
     table = status_table(run.folder)
-    times, last = (
-        stage_seconds(run.folder),
-        {row["stage"]: row for row in read_metrics(run.folder) if "problems" in row},
-    )
+    times = stage_seconds(run.folder)
+    last = {row["stage"]: row for row in read_metrics(run.folder) if "problems" in row}
+    planned = _planned(run.folder)
     most = max((stage["in"] for stage in table["stages"]), default=0) or 1
     return [
         FunnelStage(
@@ -69,9 +75,19 @@ def funnel_stages(run: ShownRun) -> list[FunnelStage]:
             _bars(stage, WIDTH / most),
             times.get(stage["name"]),
             last.get(stage["name"]),
+            None if stage["finished"] else planned.get(stage["name"]),
         )
         for stage in table["stages"]
     ]
+
+
+def _planned(folder: Path) -> dict[str, str]:
+    """Return what was planned for stages of attempts, by their names."""
+    return {
+        attempts_of(part).name: f"planned {estimate_text(plan.expected.attempts)} attempts, "
+        f"{estimate_text(plan.expected.tokens)} tokens"
+        for part, plan in stored_plan(open_run(folder)).items()
+    }
 
 
 def _bars(stage: dict[str, Any], scale: float) -> tuple[Bar, ...]:

@@ -56,7 +56,7 @@ def charts_of(runs: Sequence[ShownRun]) -> list[Chart]:
 
 
 def _line_name(name: str, run: str, several_runs: bool, several_names: bool) -> str:
-    words = name.replace("/", " ").replace("_", " ")
+    words = name.removeprefix("speed/").replace("/", " ").replace("_", " ")
     return f"{run}: {words}" if several_runs and several_names else run if several_runs else words
 
 

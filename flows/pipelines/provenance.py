@@ -18,6 +18,7 @@ from curation.config import LivePolicy
 from curation.config.policies import PolicySettings
 from curation.filters.decontamination import OVERLAP, BenchmarkIndex, OverlapSettings
 from curation.records import ConfigError
+from flows.publish.curated_set import published_folder
 from flows.run.training import read_run
 from training.embedded_model import EMBEDDED
 from training.embedded_model.problems import Split
@@ -100,8 +101,7 @@ def _named(path: Path) -> Iterator[TrainedSet]:
     if mark.is_file() and json.loads(mark.read_text(encoding="utf-8")).get("kind") == "training":
         yield from _of_run(path)
         return
-    folder = path / "curated" if (path / "curated").is_dir() else path
-    yield _curated(folder.absolute())
+    yield _curated(published_folder(path).absolute())
 
 
 def _of_model(model: Path) -> Iterator[TrainedSet]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from curation.config import RefreshSettings
-from curation.difficulty.anchor import Anchor, ObservedChanges, anchor_lines, anchored, observed_changes
+from curation.difficulty.anchor import Anchor, anchor_lines, anchored
 from curation.difficulty.early_stopping import AttemptOutcome, StoppingRule
 from curation.difficulty.observations import rollout_counts, stated_counts, with_domains
 from curation.difficulty.refresh_forecast import RefreshForecast, foresee_refresh
@@ -28,33 +28,31 @@ _COLUMNS = ["problem", "policy", "correct", "judged"]
 
 @dataclass(frozen=True, slots=True)
 class AnchorResult:
-    """What the anchor told: ``observed`` where it does not bear the model out, else ``forecast``; the other is None."""
+    """What the anchor told, and what follows."""
 
     anchor: Anchor
-    forecast: RefreshForecast | None
-    observed: ObservedChanges | None = None
+    forecast: RefreshForecast
 
     @property
     def lines(self) -> list[str]:
         """Return it in words."""
-        told = self.forecast or self.observed
-        return [*anchor_lines(self.anchor), *([told.sentence] if told is not None else [])]
+        return [*anchor_lines(self.anchor), self.forecast.correction.sentence, self.forecast.sentence]
 
     @property
-    def sides(self) -> pl.DataFrame | None:
-        """Return the chances of each side of the band for the policy, where they may be believed."""
-        told = self.forecast or self.observed
-        return told.sides if told is not None else None
+    def sides(self) -> pl.DataFrame:
+        """Return the chances of each side of the band for the policy."""
+        return self.forecast.sides
 
     @property
     def priors(self) -> pl.DataFrame | None:
         """Return the priors by which attempts end, where the anchor bears them out."""
-        return self.forecast.priors if self.forecast is not None and self.forecast.replay.holds else None
+        return self.forecast.priors if self.forecast.replay.holds else None
 
     def settings(self, settings: RefreshSettings) -> RefreshSettings:
         """Return the settings of a refresh with the probability of another decision from which a problem is judged."""
-        told = self.observed if self.forecast is None else self.forecast if self.priors is not None else None
-        return settings if told is None else settings.model_copy(update={"change_probability": told.threshold})
+        if self.priors is None:
+            return settings
+        return settings.model_copy(update={"change_probability": self.forecast.threshold})
 
 
 def anchor_result(
@@ -75,9 +73,6 @@ def anchor_result(
     anchor = anchored(counts, policy, before.policy)
     if anchor is None:
         return None
-    if not anchor.calibration.holds:
-        judged = {name: rule.of(name).ending(outcomes)[0] for name, outcomes in attempts.items()}
-        return AnchorResult(anchor, None, observed_changes(decisions, judged, settings.error_rate))
     return AnchorResult(anchor, foresee_refresh(anchor, decisions, attempts, rule, settings.error_rate))
 
 

@@ -41,9 +41,10 @@ FILE_ROWS = 50_000
 
 
 def publish(run: Run, results: Results) -> Path:
-    """Write `DIR/curated`: data/, dropped/, plots/, README.md and CHANGELOG.md. An unchanged set is left as it is.
+    """Write `DIR/curated`: data/, dropped/, plots/, README.md, CHANGELOG.md, croissant.json.
 
-    Where the pipeline decides what it did before its set was refreshed, the refreshed version is published. What the
+    An unchanged set stays as it is. Where the pipeline decides what it did before its set was refreshed, the refreshed
+    version is published. What the
     verifier failed on is left to the next run (`flows.run.retries`).
     """
     last = results.decisions[-1]
@@ -95,7 +96,9 @@ def _publish(run: Run, version: versions.Version, results: Results) -> Path:
         code_publish.write_beside(run, exported, staging)
     queue = disputes.find_disputes(run, results)
     disputes.write_disputes(queue, staging / "disputed")
-    cards.write_card(card_facts(run, version, results, review.dispute_counts(queue), recipe_text(run)), staging)
+    facts = card_facts(run, version, results, review.dispute_counts(queue), recipe_text(run))
+    cards.write_card(facts, staging)
+    cards.write_croissant(facts, version.made_on, staging)
     if asked is not None:
         atomic_write(staging / ASKED, asked)
     atomic_write(staging / versions.CHANGELOG, versions.changelog(run.folder))
@@ -131,6 +134,11 @@ def settled_digest(recipe: Recipe) -> str:
 def recipe_text(run: Run) -> str:
     """Return the recipe's text as the card prints it: the same in every run folder."""
     return as_printed(as_written(run.recipe), run.recipe_folder, run.folder)
+
+
+def published_folder(place: Path) -> Path:
+    """Return the folder of a set: that of a run's set where the folder of a run is named."""
+    return place / "curated" if (place / "curated" / "data").is_dir() else place
 
 
 def how_asked(run: Run) -> str | None:

@@ -38,6 +38,7 @@ from curation.records import ConfigError, Policy, SourceError
 from curation.sources.rows import read_rows, require_path
 from curation.storage.stages import atomic_replace, atomic_write, file_digest, require_other_place, write_parquet
 from curation.translation import VERSION, RenderedPrompt, StoredReplies, Translations, choose_problems, translate
+from flows.publish.curated_set import published_folder
 from flows.run.policies import open_policy
 from flows.run.progress import bar
 
@@ -51,7 +52,7 @@ MARK = ".published.json"
 _BEGIN, _END = "<!-- translations -->", "<!-- /translations -->"
 _NOT_MEASURED = (
     "policy", "attempts", "judged", "correct", "pass_rate", "pass_rate_low", "pass_rate_high", "decided_by",
-    "first_policy", "first_pass_rate",
+    "informed_by", "first_policy", "first_pass_rate",
 )  # fmt: skip
 _FILES = (".jsonl", ".gz", ".zst", ".parquet", ".csv", ".json", ".ndjson")
 
@@ -154,7 +155,7 @@ def translate_set(
         SourceError: there is no curated set.
         PolicyError: the policy cannot answer.
     """
-    home = _home(folder)
+    home = published_folder(folder)
     files = sorted((home / "data").glob("train-*.parquet"))
     if not files:
         raise SourceError(f"{folder}: holds no curated set (data/train-*.parquet); give the folder of a run or a set.")
@@ -196,7 +197,7 @@ def translation_summary(counts: Mapping[str, int], folder: Path) -> str:
         6 stay in English: run/curated/translations/failed.jsonl
         broken over all tries: numbers 8, language 6
     """
-    home = _home(folder)
+    home = published_folder(folder)
     spread, broke = _counts_text("to.", counts), _counts_text("broke.", counts)
     later = f", {counts['retried']:,} of them at a later try" if counts.get("retried") else ""
     lines = [
@@ -214,10 +215,6 @@ def _counts_text(prefix: str, counts: Mapping[str, int]) -> str:
     return ", ".join(
         f"{name} {count:,}" for name, count in sorted(matching.items(), key=lambda item: (-item[1], item[0]))
     )
-
-
-def _home(folder: Path) -> Path:
-    return folder / "curated" if (folder / "curated" / "data").is_dir() else folder
 
 
 def _write(

@@ -241,10 +241,10 @@ def digest_of(table: pl.DataFrame) -> str:
 
 def _changes(old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
     """Return the `curation.publish.versions.CHANGES` of what is published."""
-    return versions.changes(_published(old), _published(new))
+    return versions.changes(as_published(old), as_published(new))
 
 
-def _published(table: pl.DataFrame) -> pl.DataFrame:
+def as_published(table: pl.DataFrame) -> pl.DataFrame:
     """Return a version's decisions, where what is over the set's size counts as dropped."""
     over = pl.col("keep") & ~pl.col("published")
     reason = pl.when(over).then(pl.lit(DropReason.OVER_QUOTA.value)).otherwise("reason")

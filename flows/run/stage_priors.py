@@ -129,7 +129,7 @@ def prior_learner(
 def exact_priors(problems: Sequence[str]) -> pl.DataFrame:
     """Return `PRIOR` rows by which no decision is foreseen."""
     prior = Prior()
-    row = prior.correct, prior.other, prior.agree, prior.differ, 0.0
+    row = prior.correct, prior.other, prior.agree, prior.differ, 0.0, ""
     return pl.DataFrame([(name, *row) for name in problems], PRIOR, orient="row")
 
 

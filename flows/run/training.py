@@ -1,17 +1,25 @@
 """A training stage as a bare function: its recipe from TOML, or from the folder of a run that is resumed.
 
+One seam for both engines: `train` trains where it is called (verl has processes of its own), `train_apart` always in
+other processes, which is how the grader and schedules train.
+
 Nothing of Prefect here (`flows.serve.schedule` makes a flow of it), so that the processes of torchrun start quickly.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from curation.config.loading import load_settings, parse_settings
 from curation.records import ConfigError, StoreError
 from training.recipe import TrainRecipe
+
+RANK_MODULE = "flows.pipelines.train"
+"""What each process of the embedded engine runs."""
 
 
 def train(recipe: Path | None, out: Path | None = None, overrides: Sequence[str] = (), *, resume: bool = False) -> Path:
@@ -21,10 +29,52 @@ def train(recipe: Path | None, out: Path | None = None, overrides: Sequence[str]
         ConfigError: the recipe cannot be meant, or is missing where it is needed.
         StoreError: ``out`` holds no run to resume, or a run that was not to be resumed.
     """
+    settings, recipe_folder = _recipe_of(recipe, out, overrides, resume=resume)
+    folder = (out or Path("runs") / settings.name).absolute()
+    if settings.engine == "verl":
+        from training.engines.verl.run import train as train_by_verl
+
+        return train_by_verl(settings, recipe_folder, folder, resume=resume)
     from training.engines.embedded import run
 
-    settings, recipe_folder = _recipe_of(recipe, out, overrides, resume=resume)
-    return run.train(settings, recipe_folder, (out or Path("runs") / settings.name).absolute(), resume=resume)
+    return run.train(settings, recipe_folder, folder, resume=resume)
+
+
+def train_apart(
+    recipe: Path | None, out: Path | None = None, overrides: Sequence[str] = (), *, resume: bool = False
+) -> Path:
+    """Train in processes of their own, on the GPUs that `training.engines.placement` gives them; else as `train`.
+
+    They end with this process, however it ends.
+
+    Raises:
+        ConfigError, StoreError: as `train`.
+        EngineError: a process failed; the text names it and its last lines.
+    """
+    from training.engines.embedded.ranks import train_in_ranks
+    from training.engines.placement import gpus_here, place_embedded
+
+    settings, _ = _recipe_of(recipe, out, overrides, resume=resume)
+    folder = (out or Path("runs") / settings.name).absolute()
+    if settings.engine == "verl":
+        return train(recipe, folder, overrides, resume=resume)
+    placement = place_embedded(settings, gpus_here())
+    arguments = ["--resume", str(folder)] if resume else [str(recipe), "--out", str(folder)]
+    changes = [part for override in overrides for part in ("--set", override)]
+    folder.mkdir(parents=True, exist_ok=True)
+    train_in_ranks(placement, RANK_MODULE, [*arguments, *changes], folder, _say)
+    return folder / "model"
+
+
+def needs_ranks(recipe: Path | None, out: Path | None, overrides: Sequence[str], *, resume: bool) -> bool:
+    """Return whether the recipe trains on several GPUs of this machine, and this process is none of torchrun's."""
+
+    from training.engines.placement import gpus_here, place_embedded
+
+    settings, _ = _recipe_of(recipe, out, overrides, resume=resume)
+    if settings.engine != "embedded" or "WORLD_SIZE" in os.environ or not settings.compute.device.startswith("cuda"):
+        return False
+    return place_embedded(settings, gpus_here()).processes > 1
 
 
 def check(recipe: Path | None, out: Path | None, overrides: Sequence[str] = (), *, resume: bool = False) -> list[str]:
@@ -38,11 +88,36 @@ def check(recipe: Path | None, out: Path | None, overrides: Sequence[str] = (), 
     from training.engines.embedded import run
 
     settings, recipe_folder = _recipe_of(recipe, out, overrides, resume=resume)
+    if settings.engine == "verl":
+        return _check_verl(settings, recipe_folder)
     results = run.check(settings, recipe_folder)
     table = format_results(results)
     if not all(result.passed for result in results):
         raise ModelCheckError("\n".join([f"model {settings.model} is refused", *table]))
     return table
+
+
+def _check_verl(settings: TrainRecipe, recipe_folder: Path) -> list[str]:
+    """Have verl compose and check the recipe's configuration; return where it is and what verl does otherwise."""
+    import tempfile
+
+    from training.engines.verl.differences import refuse_what_differs, replacements
+    from training.engines.verl.environment import require_interpreter
+    from training.engines.verl.run import check_configuration, prepare
+
+    refuse_what_differs(settings)
+    interpreter = require_interpreter(settings.verl.python)
+    with tempfile.TemporaryDirectory() as name:
+        out = Path(name)
+        prepare(settings, recipe_folder, out)
+        check_configuration(out, interpreter)
+    return ["verl composes and accepts the configuration; it does otherwise than the embedded engine:"] + [
+        f"  {line}" for line in replacements(settings)
+    ]
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
 
 
 def _recipe_of(
@@ -56,6 +131,28 @@ def _recipe_of(
     if recipe is None:
         raise ConfigError("give a recipe to train by, or a run's folder to resume")
     return load_train_recipe(recipe, overrides), recipe.parent.absolute()
+
+
+def from_attempts(recipe: Path | None, overrides: Sequence[str] = (), data: str = "attempts") -> list[str]:
+    """Return the overrides with which a recipe starts from the attempts of its sets' runs.
+
+    A table `[stored]` of the recipe stays as it is. An objective that needs the probabilities under which attempts were
+    drawn, which few stores keep, gives way to `soft`.
+
+    Raises:
+        ConfigError: there is no recipe to begin a run by, or ``data`` is something else.
+    """
+    from training.objectives.registry import objective_of
+
+    if data != "attempts":
+        raise ConfigError(f"--data {data} is not known; `--data attempts` starts from stored attempts")
+    if recipe is None:
+        raise ConfigError("--data attempts needs a recipe: a run that is resumed goes on as it began; leave it out")
+    settings = load_train_recipe(recipe, overrides)
+    changes = [*overrides, *(["stored={}"] if settings.stored is None else [])]
+    if objective_of(settings.objective).needs(settings.objective).generator_logprobs:
+        changes.append("objective={ kind = 'soft' }")
+    return changes
 
 
 def load_train_recipe(path: Path, overrides: Sequence[str] = ()) -> TrainRecipe:

@@ -36,7 +36,7 @@ from flows.run.observer import observed_by
 from flows.run.recipe import load_recipe
 from flows.run.run_folder import Run, difficulty_stage, new_run, open_run
 from flows.run.spreading import spreading
-from flows.run.training import load_train_recipe, train
+from flows.run.training import load_train_recipe, train_apart
 from flows.serve.gpu_slots import gpu_slot
 from flows.serve.unfinished import (
     ANNOUNCED,
@@ -110,7 +110,7 @@ def scheduled_training(folder: Path, version: int, recipe: Path, rounds: int | N
         if out not in stages:
             stack.enter_context(gpu_slot(open_run(folder).recipe.schedule.gpus, log.info))
             resumed = (out / "run.json").exists()
-            train(recipe, out, [] if resumed else overrides, resume=resumed)
+            train_apart(recipe, out, [] if resumed else overrides, resume=resumed)
     if (out / REFRESHED).exists():
         return
     emit_event(

@@ -8,8 +8,6 @@ ones those stay that tell known wrong solutions apart, and others of every size.
 
 from __future__ import annotations
 
-import hashlib
-import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -22,58 +20,18 @@ from curation.programs.validation import GivenInput, Vouching, vouch
 from curation.verify.programs.tables import validators_of
 from curation.verify.programs.tools import Runner
 from flows.run.run_folder import Run
+from flows.stages.hunting import HUNTED, HUNTED_BYTES, Hunt, begin_hunt
 from flows.stages.model_inputs import inputs_from_model
+from flows.stages.sound_tests import LARGE_BYTES, NewInput, SoundTest, digest, packed, unpacked
 from flows.stages.units import Unit
 
-LARGE_BYTES = 256 << 10
-"""Larger inputs ask for speed: few are made, fewer kept (`keep_large`)."""
+_LARGE_REFUSED = 3
+"""Large inputs that a validator may refuse before no more are made: each takes a second."""
 EXAMPLES = ("sample", "public")
 """Origins of tests whose inputs stand in the statement."""
 
 Execute = Callable[..., execution_matrix.ExecutionMatrix]
 """`execution_matrix.run_execution_matrix`, or what stands in for it."""
-
-
-@dataclass(frozen=True, slots=True)
-class SoundTest:
-    """A made input on which all voting solutions agree; ``failing`` are those known to be wrong that fail on it.
-
-    Input and output are compressed (zlib), so that large ones of many rounds do not add up in memory. ``size`` is the
-    input's, in bytes.
-    """
-
-    index: int
-    packed: bytes
-    output: bytes
-    origin: str
-    shape: str
-    size: int
-    failing: frozenset[int]
-    runs: pl.DataFrame
-
-
-@dataclass(frozen=True, slots=True)
-class NewInput:
-    """An input that was made: where it comes from, and its shape."""
-
-    text: str
-    origin: str
-    shape: str
-
-
-def digest(text: str) -> bytes:
-    """Return what names a text; large inputs are not kept for comparison."""
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-
-
-def packed(text: str) -> bytes:
-    """Return a text compressed."""
-    return zlib.compress(text.encode("utf-8", "surrogatepass"), 1)
-
-
-def unpacked(data: bytes) -> str:
-    """Return a text that was compressed."""
-    return zlib.decompress(data).decode("utf-8", "surrogatepass")
 
 
 @dataclass(slots=True)
@@ -127,12 +85,14 @@ class _Maker:
     voting: set[int]
     candidates: list[execution_matrix.Candidate]
     maker: test_generation.InputMaker
+    hunt: Hunt
     model_inputs: list[str]
     generated: GeneratedTests
     used: set[bytes]
     outputs: list[str]
     pool: list[SoundTest] = field(default_factory=list)
     next_index: int = 0
+    refused_large: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
 
     def batch(self) -> list[NewInput]:
@@ -148,7 +108,9 @@ class _Maker:
                 self.reasons[form] += 1
             self.maker.large = self._large()
             made = self.maker.make(settings.batch, seed, careful=careful)
-            batch += [NewInput(one.text, "mutation", one.shape) for one in made]
+            batch += [
+                NewInput(one.text, "mutation", one.shape) for one in [*made, *self._hunted(seed, careful=careful)]
+            ]
         else:
             self.reasons["no given input stays that is small enough"] += 1
         batch = [one for one in batch if digest(one.text) not in self.used]
@@ -163,12 +125,26 @@ class _Maker:
         for one, valid in zip(batch, allowed, strict=True):
             if not valid:
                 self.maker.shapes.learn(one.shape, paid=False)
+                self.refused_large += len(one.text) > LARGE_BYTES
         return [one for one, valid in zip(batch, allowed, strict=True) if valid]
+
+    def _hunted(self, seed: str, *, careful: bool) -> list[test_generation.MadeInput]:
+        """Return small inputs with rare answers, of many that a voting solution answers."""
+        count = self.run.recipe.code.test_generation.hunted
+        self.maker.rare = self.hunt.classes.rare
+        made = self.maker.make(HUNTED * count, f"hunted {seed}", careful=careful, most_bytes=HUNTED_BYTES)
+        fresh = [one for one in made if digest(one.text) not in self.used]
+        if self.vouching.by:
+            allowed = self.vouching.check(self.runner.tools, [one.text for one in fresh])
+            fresh = [one for one, valid in zip(fresh, allowed, strict=True) if valid]
+        return self.hunt.rarest(fresh, count)
 
     def _large(self) -> int:
         """Return how many large inputs this round may make: more in the first, and few in all."""
         settings = self.run.recipe.code.test_generation
         have = sum(test.size > LARGE_BYTES for test in self.pool)
+        if self.refused_large >= _LARGE_REFUSED and not have:
+            return 0
         return max(0, min(2 if self.generated.rounds <= 1 else 1, 2 * settings.keep_large - have))
 
     def try_batch(self, batch: Sequence[NewInput]) -> bool:
@@ -201,14 +177,22 @@ class _Maker:
         }
         if len(sound) < agreed.height:
             self.reasons["the solutions say of inputs that they have no solution, the statement does not"] += 1
+        small = [
+            (test, one.text)
+            for test, one in zip(indices, batch, strict=True)
+            if test in sound and len(one.text) <= LARGE_BYTES
+        ]
+        asked = [(text, texts[test, sound[test]]) for test, text in small]
+        killed = dict(zip([test for test, _ in small], self.hunt.failing(asked), strict=True))
         for test, one in zip(indices, batch, strict=True):
-            fails = failing.get(test, frozenset())
+            fails, dead = failing.get(test, frozenset()), killed.get(test, frozenset())
             fresh = any(self.generated.caught[solution] < test_generation.TIMES for solution in fails)
+            fresh = self.hunt.learn(dead) or fresh
             self.maker.shapes.learn(one.shape, paid=test in sound and fresh)
             if test not in sound:
                 continue
             group = sound[test]
-            if fails and self.vouching.by and len(one.text) <= LARGE_BYTES:
+            if (fails or (fresh and dead)) and self.vouching.by and len(one.text) <= LARGE_BYTES:
                 self.maker.inputs.append(one.text)  # what tells programs apart is changed further
             gained |= fresh
             self.generated.caught.update(fails)
@@ -216,7 +200,7 @@ class _Maker:
                 (pl.col("output") == group).fill_null(False).alias("expected")
             )
             text, output = packed(one.text), packed(texts[test, group])
-            self.pool.append(SoundTest(test, text, output, one.origin, one.shape, len(one.text), fails, runs))
+            self.pool.append(SoundTest(test, text, output, one.origin, one.shape, len(one.text), fails, dead, runs))
         return gained
 
     def _agreed(self, runs: pl.DataFrame) -> pl.DataFrame:
@@ -243,6 +227,20 @@ class _Maker:
             .sort("test")
         )
 
+    def work(self, wrong: set[int], have: int) -> None:
+        """Make batches until there are enough sound tests and no new one catches what few caught."""
+        settings, generated, idle = self.run.recipe.code.test_generation, self.generated, 0
+        target = max(settings.keep, settings.enough)
+        while generated.rounds < settings.rounds:
+            generated.rounds += 1
+            batch = self.batch()
+            gained = bool(batch) and self.try_batch(batch)
+            idle = 0 if gained else idle + 1
+            settled = self.hunt.over and all(generated.caught[one] >= test_generation.TIMES for one in wrong)
+            enough = have + len(self.pool) >= (target if settled or not wrong else settings.enough)
+            if enough and (idle >= settings.patience or settled):
+                break
+
     def keep(self, before: Counter[int], have: int) -> None:
         """Choose among the sound tests."""
         settings, generated = self.run.recipe.code.test_generation, self.generated
@@ -254,7 +252,7 @@ class _Maker:
         room = max(settings.keep, settings.enough - have)
         selected = test_generation.select_tests(
             list(by_index),
-            {index: test.failing for index, test in by_index.items()},
+            {index: frozenset({*test.failing, *test.killed}) for index, test in by_index.items()},
             before,
             room,
             room - have,
@@ -305,6 +303,8 @@ def generate_tests(
         generated.reason = f"too few solutions vote: {len(voting)}, {least} wanted"
         return generated
     wrong = set(runs.filter(~pl.col("right").fill_null(True))["solution"])
+    candidates = [one for one in unit.candidates(run) if one.index in voting or one.index in wrong]
+    codes = [one.submission.code for one in unit.candidates(run)]
     maker = _Maker(
         run,
         unit,
@@ -313,33 +313,22 @@ def generate_tests(
         limit,
         execute,
         voting,
-        [one for one in unit.candidates(run) if one.index in voting or one.index in wrong],
+        candidates,
         test_generation.InputMaker(
             [text for text in tests["input"] if len(text) <= LARGE_BYTES],
             unit.row["statement"],
             settings.max_input_kb << 10,
             vouched=bool(vouching.by),
-            hints=test_generation.find_hints(
-                unit.row["statement"], [one.submission.code for one in unit.candidates(run)]
-            ),
+            hints=test_generation.find_hints(unit.row["statement"], codes),
         ),
+        begin_hunt(run, unit, runner, limit, [one for one in candidates if one.index in voting], tests),
         inputs_from_model(run, runner, responses, trusted=bool(vouching.by)),
         generated,
         set(map(digest, unit.tests["input"])),
         [text for text in tests["output"] if len(text) <= LARGE_BYTES],
         next_index=1 + int(unit.tests["index"].max() or 0),  # type: ignore[arg-type]
     )
-    idle = 0
-    target = max(settings.keep, settings.enough)
-    while generated.rounds < settings.rounds:
-        generated.rounds += 1
-        batch = maker.batch()
-        gained = bool(batch) and maker.try_batch(batch)
-        idle = 0 if gained else idle + 1
-        settled = all(generated.caught[solution] >= test_generation.TIMES for solution in wrong)
-        enough = tests.height + len(maker.pool) >= (target if settled or not wrong else settings.enough)
-        if enough and (idle >= settings.patience or settled):
-            break
+    maker.work(wrong, tests.height)
     maker.keep(before, tests.height)
     if not generated.tests:
         generated.reason = max(maker.reasons, key=lambda why: maker.reasons[why], default="no new input was found")

@@ -1,8 +1,14 @@
-"""Decontamination: problems that overlap with benchmarks leave; every hit is kept beside them."""
+"""Decontamination: problems that overlap with benchmarks leave; every hit is kept beside them.
+
+A problem that an embedder's servers refuse is set aside as `sampling_failed`, under a failure budget, and asked for
+again by later runs, as attempts are. A benchmark's row that they refuse is compared by the other methods alone.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -12,12 +18,16 @@ from curation.embeddings.base import Embedder
 from curation.embeddings.kept import KeptVectors
 from curation.filters import decontamination
 from curation.filters.decontamination.overlap import BenchmarkIndex, OverlapSettings
+from curation.policies.failure_budget import FailureBudget
+from curation.records import DropReason, RequestRefused
 from curation.sources import problems as sources
-from curation.storage.stages import Shard, StageFolder, read_shard
+from curation.storage.stages import Shard, StageFolder, read_optional_shard, read_shard
+from flows.run import retries
 from flows.run.benches import as_benchmarks
 from flows.run.embedders import open_embedder
+from flows.run.progress import warn
 from flows.run.run_folder import Run
-from flows.run.stage import Stage, StageResult, StageRun, shard_counts
+from flows.run.stage import Stage, StageResult, StageRun, refusal_retries, shard_counts
 
 
 def find_contamination(job: StageRun) -> StageResult:
@@ -28,20 +38,37 @@ def find_contamination(job: StageRun) -> StageResult:
         for benchmark, home in benchmarks_of(job.run)
     }
     folder = job.open(decontamination.VERSION, settings.digest(), job.problems, digests=digests)
-    if (result := job.finished(folder)) is not None:
-        return result
     overlap = overlap_settings(job.recipe)
-    scores = _measure(job, overlap, digests)
+    measuring = _Measuring(job, overlap, digests)
 
-    def work(index: int) -> Shard:
+    def work(round_number: int, index: int) -> Shard:
         frame = read_shard(problems, "kept", index)
+        scores = measuring.folder.folder
         hits = decontamination.classify_hits(read_shard(scores, "scores", index), overlap)
-        kept, dropped = decontamination.drop_contaminated(frame, hits, with_templates=settings.templates == "drop")
-        notes = {"templates": decontamination.count_templates(hits)}
+        refused = read_optional_shard(scores, "refused", index)
+        kept, dropped = decontamination.drop_contaminated(
+            frame, hits, with_templates=settings.templates == "drop", refused=refused
+        )
+        unread = dropped.filter(pl.col("reason") == DropReason.SAMPLING_FAILED.value).height
+        notes = {
+            "templates": decontamination.count_templates(hits),
+            **retries.failure_notes(unread, round_number, retries.REFUSED),
+        }
         tables = {"kept": kept, "dropped": dropped, "hits": decontamination.format_hits(frame, hits)}
         return Shard(frame.height, tables, notes=notes)
 
-    return job.shard_by_shard(folder, work)
+    def first() -> StageResult:
+        if (result := job.finished(folder)) is not None:
+            return result
+        measuring.measure()
+        return job.shard_by_shard(folder, partial(work, 0))
+
+    @contextmanager
+    def again(round_number: int) -> Iterator[Callable[[int], Shard]]:
+        measuring.measure_again(retries.shards_before(folder.folder, round_number))
+        yield partial(work, round_number)
+
+    return retries.retry_failed(job, folder, first, again)
 
 
 def benchmarks_of(run: Run) -> list[tuple[Benchmark, Path]]:
@@ -74,35 +101,95 @@ def overlap_settings(recipe: Recipe) -> OverlapSettings:
     )
 
 
-def _measure(job: StageRun, overlap: OverlapSettings, digests: Mapping[str, str]) -> Path:
-    """Return the folder of all scores that could count, measured now or in an earlier run with other thresholds."""
-    place, problems = job.stage.folder_in(job.run), job.problems.folder
-    embedder = _embedder(job.run)
-    made_from = {job.problems.name: job.problems.manifest.digest, **digests}
-    folder = StageFolder(
-        place.with_name(place.name + "-scores"),
-        "decontamination.scores",
-        decontamination.VERSION,
-        overlap.measured_with + (f" {embedder.name}" if embedder is not None else ""),
-        made_from,
-    )
-    if folder.manifest() is not None:
-        return folder.folder
-    benchmarks = pl.concat(
-        frame.select("row", "statement", benchmark=pl.lit(benchmark.name))
-        for benchmark, home in benchmarks_of(job.run)
-        for frame in sources.read_source(_as_source(benchmark), home, job.recipe.shard_rows)
-    )
-    kept = KeptVectors(embedder, place.with_name(place.name + "-vectors")) if embedder is not None else None
-    index = BenchmarkIndex(benchmarks, overlap, embedder, kept)
-    for shard in range(len(shard_counts(problems))):
-        index.count(read_shard(problems, "kept", shard, ["statement"])["statement"])
+class _Measuring:
+    """All scores that could count, in a folder beside the stage's: with other thresholds nothing is measured again."""
 
-    def work(shard: int) -> Shard:
-        frame = read_shard(problems, "kept", shard, ["statement"])
-        return Shard(frame.height, {"scores": index.scores(frame["statement"])}, kept_rows=frame.height)
+    def __init__(self, job: StageRun, overlap: OverlapSettings, digests: Mapping[str, str]) -> None:
+        place, self._embedder = job.stage.folder_in(job.run), _embedder(job.run)
+        self._job, self._overlap = job, overlap
+        self._vectors = place.with_name(place.name + "-vectors")
+        self.folder = StageFolder(
+            place.with_name(place.name + "-scores"),
+            "decontamination.scores",
+            decontamination.VERSION,
+            overlap.measured_with + (f" {self._embedder.name}" if self._embedder is not None else ""),
+            {job.problems.name: job.problems.manifest.digest, **digests},
+        )
 
-    return job.shard_by_shard(folder, work).folder
+    def measure(self) -> None:
+        """Measure what is missing; nothing where an earlier run has measured all."""
+        if self.folder.manifest() is None:
+            self._job.shard_by_shard(self.folder, self._work())
+
+    def measure_again(self, shards: Sequence[int]) -> None:
+        """Measure some shards of a finished folder again."""
+        self.measure()
+        if shards:
+            work = self._work(len(shards))
+            self._job.remake(self.folder, [(shard, partial(work, shard)) for shard in shards])
+
+    def _work(self, again: int = 0) -> Callable[[int], Shard]:
+        """Return what measures a shard; ``again`` says how many finished ones are, whose refusals do not count."""
+        job, problems = self._job, self._job.problems
+        before = 0 if again else self.folder.note("refused")
+        budget = FailureBudget(
+            job.recipe.decontamination.max_failed, problems.manifest.kept, "decontamination.max_failed", before
+        )
+        index: BenchmarkIndex | None = None
+
+        def work(shard: int) -> Shard:
+            nonlocal index
+            index = index or self._index()
+            frame = read_shard(problems.folder, "kept", shard, ["id", "statement"])
+            refused: list[tuple[int, str, str]] = []
+
+            def note(row: int, why: RequestRefused | None) -> None:
+                if why is None:
+                    budget.count_answer()
+                    return
+                refused.append((row, why.kind, why.reason))
+                budget.count_refusal(frame["id"][row], why)
+
+            tables = {"scores": index.scores(frame["statement"], note)}
+            if refused:
+                tables["refused"] = pl.DataFrame(sorted(refused), decontamination.REFUSED, orient="row")
+            return Shard(frame.height, tables, frame.height, {"refused": len(refused)} if refused else {})
+
+        return work
+
+    def _index(self) -> BenchmarkIndex:
+        """Return the benchmarks, indexed, with the rarity of words in all problems."""
+        job, problems = self._job, self._job.problems.folder
+        benchmarks = pl.concat(
+            frame.select("row", "statement", benchmark=pl.lit(benchmark.name))
+            for benchmark, home in benchmarks_of(job.run)
+            for frame in sources.read_source(_as_source(benchmark), home, job.recipe.shard_rows)
+        )
+        refusals: list[RequestRefused] = []
+        share, setting = job.recipe.decontamination.max_failed, "decontamination.max_failed"
+        budget = FailureBudget(share, benchmarks.height, setting)
+
+        def note(row: int, why: RequestRefused | None) -> None:
+            if why is None:
+                budget.count_answer()
+                return
+            refusals.append(why)
+            budget.count_refusal(f"row {row} of the benchmarks", why)
+
+        kept = KeptVectors(self._embedder, self._vectors) if self._embedder is not None else None
+        index = BenchmarkIndex(benchmarks, self._overlap, self._embedder, kept, note)
+        if refusals:
+            warn(job.run.folder, job.stage.name, _unread(len(refusals), benchmarks.height, refusals[-1]))
+        for shard in range(len(shard_counts(problems))):
+            index.count(read_shard(problems, "kept", shard, ["statement"])["statement"])
+        return index
+
+
+def _unread(count: int, rows: int, last: RequestRefused) -> str:
+    return (
+        f"{count:,} of {rows:,} rows of benchmarks were refused by the embedder's servers and have no vector, so that "
+        f"no paraphrase of them is found; the last: {last.reason}"
+    )
 
 
 def _embedder(run: Run) -> Embedder | None:
@@ -148,4 +235,5 @@ DECONTAMINATION = Stage(
     enabled=_has_benchmarks,
     check=_check,
     describe=_describe,
+    retries=refusal_retries(),
 )

@@ -20,7 +20,7 @@ from curation.records import ConfigError
 from curation.storage.stages import atomic_write, file_digest, read_table, write_parquet
 from flows.run.run_folder import Run, grader_folder
 from flows.run.stage import MATH, Results, StageResult, Step
-from flows.run.training import load_train_recipe, train
+from flows.run.training import load_train_recipe, train_apart
 
 
 def check_grader(run: Run) -> None:
@@ -75,9 +75,9 @@ def _changes(run: Run, settings: GraderSettings) -> list[str]:
 def _train(recipe: Path, folder: Path, changes: Sequence[str]) -> None:
     training = folder / "training"
     if (training / "run.json").exists():
-        train(None, training, resume=True)
+        train_apart(None, training, resume=True)
     else:
-        train(recipe, training, changes)
+        train_apart(recipe, training, changes)
 
 
 def _clear_if_changed(folder: Path, made_from: Mapping[str, object]) -> None:

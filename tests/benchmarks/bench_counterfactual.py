@@ -9,7 +9,11 @@ model is trained from the same weights, with the same seeds and for the same ``-
   - curated: what `goldilocks run` keeps of the source (``--tries`` attempts, the default band, the rule of votes);
   - random: as many rows of the source as that, drawn by chance;
   - no-label-rule: the same run without the rule of votes (`wrong_label_share = 1`);
-  - two-stages: with stage 2, whose grader is the model that the curated arm ended with.
+  - two-stages: with stage 2, whose grader is the model that the curated arm ended with;
+  - on-one, on-two: that grader itself goes on for as many steps, with the set of one stage, and with that of two.
+
+A set fits whoever judged it last: for each arm the rows are counted that the model which starts on them never solves,
+sometimes and always, in ``--tries`` attempts.
 
 What a refresh adds to a fixed set is `bench_loop`'s question.
 
@@ -39,7 +43,7 @@ import polars as pl
 
 from curation.records import PROBLEM
 from curation.storage.stages import atomic_write
-from tests.embedded_model.measure import measure_pass_rates
+from tests.embedded_model.measure import measure_exercises, measure_pass_rates
 from training.embedded_model import WEIGHTS
 from training.embedded_model.problems import Exercise, Split, exercise_table, generate_exercises
 from training.evaluation.estimators import crossed_interval, student
@@ -47,7 +51,7 @@ from training.evaluation.metrics import read_metrics
 from training.evaluation.report import verdict, with_interval
 
 RECIPES = Path(__file__).parents[2] / "flows" / "recipes"
-ARMS = ("curated", "random", "no-label-rule", "two-stages")
+ARMS = ("curated", "random", "no-label-rule", "two-stages", "on-one", "on-two")
 BEFORE = (0.019, 0.055, -0.050)
 """Differences of the three seeds of `bench_loop`: what is known of the spread before anything is run."""
 
@@ -200,10 +204,11 @@ def run_arm(options: argparse.Namespace, arm: str, seed: int, folder: Path, budg
     elif arm == "no-label-rule":
         run = curated_run(options, seed, folder / "set-unruled", 1.0, None)
         data, curation = run / "curated", curation_tokens(run)
-    elif arm == "two-stages":
+    elif arm in ("two-stages", "on-two"):
         run = curated_run(options, seed, folder / "set-two", 0.5, folder / "curated" / "model")
         data, curation = run / "curated", curation_tokens(run)
-    out = trained(options, seed, data, folder / arm, options.steps)
+    start = folder / "curated" / "model" if arm.startswith("on-") else WEIGHTS
+    out = trained(options, seed, data, folder / arm, options.steps, str(start.resolve()))
     sums = tokens_by_step(out)
     step = (
         options.steps if budget is None else max((n + 1 for n, total in enumerate(sums) if total <= budget), default=1)
@@ -218,8 +223,23 @@ def run_arm(options: argparse.Namespace, arm: str, seed: int, folder: Path, budg
         "sampled": sums[-1],
         "rows": rows_of(data).height,
         "wrong": wrong,
+        "fit": fit(options, start, data, folder / f"fit-{arm}.json"),
         "curation": curation,
     }
+
+
+def fit(options: argparse.Namespace, model: Path, data: Path, path: Path) -> list[float]:
+    """Return which shares of a set's rows a model solves never, sometimes and always."""
+    if not path.exists():
+        wanted = set(rows_of(data)["statement"])
+        known = {item.statement: item for item in source(options, int(path.parent.name.split("-")[1]))[0]}
+        exercises = [known[statement] for statement in sorted(wanted) if statement in known]
+        measured = measure_exercises(model, exercises, options.tries).by_problem["pass_rate"].fill_null(0.0)
+        counts = [int((measured == 0).sum()), int((measured == 1).sum())]
+        shares = [counts[0], measured.len() - sum(counts), counts[1]]
+        atomic_write(path, json.dumps([count / measured.len() for count in shares]))
+    values: list[float] = json.loads(path.read_text(encoding="utf-8"))
+    return values
 
 
 def _wrong(options: argparse.Namespace, seed: int, data: Path) -> int:
@@ -303,7 +323,9 @@ def main() -> None:
             print(
                 f"seed {seed} {arm}: {statistics.fmean(result['steps']):.3f} after {options.steps} steps and "
                 f"{result['sampled']:,.0f} tokens, {statistics.fmean(result['tokens']):.3f} at equal tokens (step "
-                f"{result['step']}); {result['rows']} rows, {result['wrong']} wrong; curation {result['curation']:,}",
+                f"{result['step']}); {result['rows']} rows, {result['wrong']} wrong, solved never / "
+                "sometimes / always at the start "
+                f"{' / '.join(format(share, '.2f') for share in result['fit'])}; curation {result['curation']:,}",
                 flush=True,
             )
     report(options, results)

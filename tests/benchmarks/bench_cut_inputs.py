@@ -27,7 +27,8 @@ from flows.run.run_folder import Run
 from flows.stages.code_generation import vouching_of
 from flows.stages.tests import known_inputs
 from flows.stages.units import Unit
-from tests.benchmarks.bench_made_tests import Memory, chosen, keep_compiled, measured_run, packages_of, unit_of
+from tests.benchmarks.bench_made_tests import chosen, measured_run, packages_of, unit_of
+from tests.benchmarks.submission_runs import Memory, keep_compiled
 
 _TESTS = 12
 _MOST_BYTES = 20_000

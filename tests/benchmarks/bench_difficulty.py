@@ -4,42 +4,75 @@
 
 First table: a fifth of the recorded attempts of many policies is held out; log-loss (nats per attempt) of what the rest
 foretells of it. *Rate*: the problem's share of correct attempts, one half of each kind added. *1PL*, *2PL*: the item
-response model without and with slopes. FOLDER is the shared data's `attempts`, or any folder of JSON lines with
-``problem`` or ``id`` and ``correct`` = {policy: 0 or 1} or ``samples`` = [{model, correct}].
+response model without and with slopes. FOLDER is the shared data's `attempts`, or any folder of files that
+`tests.benchmarks.recorded_policies` reads.
 
 Second table, simulated: a policy judges all problems with early stopping, a better one refreshes. *Differ*: share of
 decisions that are not those of a full judgement with the same attempts; *missed*: of the problems that it finds in the
 band; *cost*: attempts against those of a full judgement. ``--problems 0`` leaves it out.
-Third table: the same where models of like strength that were recorded are a policy.
-"""
+Third table: the same where models of like strength that were recorded are a policy; and where each has eight attempts
+or more, pairs of policies by the step from one to the next in logits, four of each: means, in brackets the largest
+share of differing decisions and the pairs above 3 %. *Bound*: the least that any rule costs at 3 %, by hindsight
+(`tests.benchmarks.refresh_bound`)."""
 
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
 
 from curation.config import Band, RefreshSettings
-from curation.difficulty.anchor import ObservedChanges, anchored, observed_changes
+from curation.difficulty.anchor import anchored
 from curation.difficulty.early_stopping import AttemptOutcome, StoppingRule
 from curation.difficulty.item_response import ItemResponseModel, difficulty_posteriors, fit
 from curation.difficulty.observations import observations
 from curation.difficulty.priors import as_priors
-from curation.difficulty.refresh import ROLLOUT_COUNTS, select_anchor, select_uncertain
+from curation.difficulty.refresh import ROLLOUT_COUNTS, expected_side, select_anchor, select_uncertain
 from curation.difficulty.refresh_forecast import RefreshForecast, foresee_refresh
 from curation.records import DECISION, Outcome
+from tests.benchmarks.recorded_policies import attempts_by_policy, files, recorded
+from tests.benchmarks.refresh_bound import least_cost
 from tests.curation.difficulty.simulated import COUNTS, simulated_rates
 from tests.places import SHARED_DATA
 
 BAND, HELD_OUT = Band(attempts=16), 0.2
 LEAST_TIER = 4
 """Models of a tier, at least."""
+
+STEPS, NEAR, PAIRS = (0.3, 0.6, 1.0, 1.5, 2.0), 0.2, 4
+"""Steps between recorded policies in logits, how near a pair must be to one, and how many pairs are tried."""
+
+MAY_DIFFER = 0.03
+
+
+@dataclass(frozen=True, slots=True)
+class Refreshed:
+    """What a refresh came to: share of decisions that differ, of the problems in the band that are missed, and cost."""
+
+    differ: float
+    missed: float
+    cost: float
+
+    def __str__(self) -> str:
+        return f"{self.differ:.3f} {self.missed:7.3f} {self.cost:5.2f}"
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A refresh without an anchor and with one; how far the policy is found, and the least cost at `MAY_DIFFER`."""
+
+    without: Refreshed
+    anchored: Refreshed
+    found: str
+    bound: float
+
+    def __str__(self) -> str:
+        return f"{self.without!s:>29} | {self.anchored!s:>28} {self.found:>6} {self.bound:6.2f}"
 
 
 def main() -> None:
@@ -49,30 +82,24 @@ def main() -> None:
     options.add_argument("--problems", type=int, default=4000)
     chosen = options.parse_args()
     print(f"{'attempts of':28} {'policies':>8} {'attempts':>8} {'rate':>6} {'1PL':>6} {'2PL':>6} {'CPU s':>11}")
-    for path in sorted(chosen.data.glob("*.jsonl")):
-        print(foretelling(path))
+    for path in files(chosen.data):
+        print(foretelling(path), flush=True)
     print(
         f"\n{'shift':>5} {'alike':>5} | {'without: differ':>15} {'missed':>7} {'cost':>5} | "
-        f"{'anchor: differ':>14} {'missed':>7} {'cost':>5} {'found':>6}"
+        f"{'anchor: differ':>14} {'missed':>7} {'cost':>5} {'found':>6} {'bound':>6}"
     )
     for concentration in (None, 20.0, 5.0):
         for shift in (0.0, 0.3, 1.0, 1.5, 2.0, -1.0):
             if chosen.problems:
                 print(refreshing(chosen.problems, shift, concentration), flush=True)
     print("\nrecorded tiers: problems, attempts, mean pass rates")
-    for path in sorted(chosen.data.glob("*.jsonl")):
+    for path in files(chosen.data):
         for line in recorded_tiers(path):
             print(line, flush=True)
-
-
-def recorded(path: Path) -> Iterator[tuple[str, str, int, int]]:
-    """Yield problem, policy, correct and 1 of each recorded attempt."""
-    with path.open(encoding="utf-8") as lines:
-        for line in lines:
-            row: dict[str, Any] = json.loads(line)
-            pairs = row["correct"].items() if "correct" in row else ((s["model"], s["correct"]) for s in row["samples"])
-            name = str(row["problem"] if "correct" in row else row["id"])
-            yield from ((name, str(policy), int(right), 1) for policy, right in pairs)
+    print("\nrecorded policies: problems, attempts, step in logits, pairs")
+    for path in files(chosen.data):
+        for line in recorded_steps(path):
+            print(line, flush=True)
 
 
 def foretelling(path: Path) -> str:
@@ -143,6 +170,8 @@ def recorded_tiers(path: Path) -> Iterator[str]:
     Each problem's attempts come in an order of its own, so that none of a tier's models is always the first.
     """
     table = pl.DataFrame(list(recorded(path)), schema=COUNTS, orient="row")
+    if table.select("problem", "policy").is_duplicated().any() or table["judged"].max() != 1:
+        return
     complete = table.group_by("problem").agg(pl.len()).filter(pl.col("len") == table["policy"].n_unique())
     table = table.join(complete, on="problem", how="semi").sort("problem", "policy")
     means = table.group_by("policy").agg(pl.col("correct").mean()).sort("correct", "policy")
@@ -162,7 +191,36 @@ def recorded_tiers(path: Path) -> Iterator[str]:
             yield f"{path.stem[:20]:20} {len(first):5} {size:2} {before:.2f} to {after:.2f} | {line}"
 
 
-def refreshed(first: list[list[AttemptOutcome]], tried: list[list[AttemptOutcome]], band: Band) -> str:
+def recorded_steps(path: Path) -> Iterator[str]:
+    """Yield the lines of refreshes from one recorded policy to another, by their distance in logits."""
+    made = attempts_by_policy(path)
+    logit = {name: float(np.log(rows.mean() / (1 - rows.mean()))) for name, rows in made.items() if 0 < rows.mean() < 1}
+    steps = sorted((logit[after] - logit[before], before, after) for before in logit for after in logit)
+    for step in STEPS:
+        near = [pair for pair in sorted(steps, key=lambda pair: abs(pair[0] - step)) if abs(pair[0] - step) < NEAR]
+        found = []
+        for _, before, after in near[:PAIRS]:
+            first, second = ([as_outcomes(row) for row in made[name].tolist()] for name in (before, after))
+            found.append(refreshed(first, second, Band(attempts=made[before].shape[1])))
+        if found:
+            rows = made[near[0][1]]
+            yield f"{path.stem[:24]:24} {rows.shape[0]:5} {rows.shape[1]:3} {step:4.1f} {len(found):2} | {means(found)}"
+
+
+def means(found: list[Compared]) -> str:
+    """Return the means of several refreshes."""
+
+    def mean(parts: list[Refreshed]) -> Refreshed:
+        columns = np.mean([(one.differ, one.missed, one.cost) for one in parts], axis=0)
+        return Refreshed(*columns.tolist())
+
+    plain, with_anchor = mean([one.without for one in found]), mean([one.anchored for one in found])
+    worst, above = max(one.anchored.differ for one in found), sum(one.anchored.differ > MAY_DIFFER for one in found)
+    refused, bound = sum(one.found == "no" for one in found), np.mean([one.bound for one in found])
+    return f"{plain} | {with_anchor} (most {worst:.3f}, {above} above), refused {refused}, bound {bound:.2f}"
+
+
+def refreshed(first: list[list[AttemptOutcome]], tried: list[list[AttemptOutcome]], band: Band) -> Compared:
     """Return what a refresh comes to, without an anchor and with one.
 
     Args:
@@ -184,31 +242,29 @@ def refreshed(first: list[list[AttemptOutcome]], tried: list[list[AttemptOutcome
     told = anchored(pl.DataFrame(counts, schema=COUNTS, orient="row"), "new", "old")
     assert told is not None
     by_name = dict(zip(names, tried, strict=True))
-    settings = RefreshSettings()
-    forecast: RefreshForecast | ObservedChanges = observed_changes(
-        decisions, {name: full[name][0] for name in anchor}, settings.error_rate
-    )
-    if told.calibration.holds:
-        of_anchor = {name: by_name[name][: full[name][2]] for name in anchor}
-        forecast = foresee_refresh(told, decisions, of_anchor, exact, settings.error_rate)
-    settings = settings.model_copy(update={"change_probability": forecast.threshold})
+    settings, of_anchor = RefreshSettings(), {name: by_name[name][: full[name][2]] for name in anchor}
+    forecast = foresee_refresh(told, decisions, of_anchor, exact, settings.error_rate)
+    made_full = sum(row[2] for row in new)
 
-    def outcome(expected: RefreshForecast | ObservedChanges | None, first: list[str]) -> str:
+    def outcome(expected: RefreshForecast | None, first: list[str]) -> Refreshed:
         none, sides = ROLLOUT_COUNTS.to_frame(), expected.sides if expected is not None else None
-        chosen = settings if expected is not None else RefreshSettings()
+        chosen, rule = settings, exact
+        if expected is not None and expected.replay.holds:
+            chosen = settings.model_copy(update={"change_probability": expected.threshold})
+            rule = exact.given(as_priors(expected.priors))
         asked = {*select_uncertain(decisions, none, band, chosen, 2, "new", sides)["problem"], *first}
-        stops = isinstance(expected, RefreshForecast) and expected.replay.holds
-        rule = exact.given(as_priors(expected.priors)) if stops else exact  # type: ignore[union-attr]
-        ends = {name: rule.of(name).ending(by_name[name]) for name in asked}
+        ends = {name: (rule if name not in of_anchor else exact).of(name).ending(by_name[name]) for name in asked}
         made = {name: ends[name][0] if name in asked else row[0] for name, row in zip(names, old, strict=True)}
         inside = [name for name in names if full[name][0] is None]
         differ = sum(made[name] != full[name][0] for name in names) / problems
-        missed = sum(made[name] is not None for name in inside) / len(inside)
-        cost = sum(end[1] for end in ends.values()) / sum(row[2] for row in new)
-        return f"{differ:.3f} {missed:7.3f} {cost:5.2f}"
+        missed = sum(made[name] is not None for name in inside) / max(1, len(inside))
+        return Refreshed(differ, missed, sum(end[1] for end in ends.values()) / made_full)
 
+    sides = [expected_side(reason) for reason, _, _ in old]
+    solved = [sum(outcome is Outcome.CORRECT for outcome, _ in outcomes) for outcomes in tried]
+    bound = least_cost(old, solved, sides, band, made_full, MAY_DIFFER)
     found = f"{told.shift:+.2f}" if told.calibration.holds else "no"
-    return f"{outcome(None, []):>29} | {outcome(forecast, anchor):>28} {found:>6}"
+    return Compared(outcome(None, []), outcome(forecast, anchor), found, bound)
 
 
 if __name__ == "__main__":

@@ -38,11 +38,10 @@ from curation.storage.stages import atomic_write
 from tests.embedded_model.measure import measure_pass_rates
 from training.embedded_model import WEIGHTS
 from training.embedded_model.problems import Split, generate_exercises
+from training.evaluation.estimators import student
 
 RECIPES = Path(__file__).parents[2] / "flows" / "recipes"
 ARMS = ("fixed", "refreshed")
-STUDENT = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262}
-"""The 97.5 % point of Student's t, by degrees of freedom."""
 
 RECIPE = """
 name = "bench-loop"
@@ -204,7 +203,7 @@ def report(plan: Plan, start: Sequence[float | None], by_seed: dict[int, dict[st
         print(f"| {seed} | {' | '.join(ends)} | {reached} | {' | '.join(attempts)} |")
     if len(gains) > 1:
         mean = statistics.fmean(gains)
-        reach = STUDENT[len(gains) - 1] * statistics.stdev(gains) / math.sqrt(len(gains))
+        reach = student(len(gains) - 1) * statistics.stdev(gains) / math.sqrt(len(gains))
         print(
             f"mean of {len(gains)} seeds: {mean:+.4f} (95 % over seeds {mean - reach:+.4f} to {mean + reach:+.4f})\n"
             + ("refreshing is better" if mean - reach > 0 else "worse" if mean + reach < 0 else "no difference shown")

@@ -1,10 +1,10 @@
 """Made tests, judged by real packages: are they valid, do right programs pass them, are wrong programs caught?
 
-    python -m tests.benchmarks.bench_made_tests FOLDER [FOLDER …] [--out DIR] [--validators]
+    python -m tests.benchmarks.bench_made_tests FOLDER [FOLDER …] [--out DIR] [--validators hidden|given|both]
 
 The folders hold packages of the Kattis format at any depth. Of each package the samples are given, and the pipeline's
-own stage makes tests from these alone. The packages' input validators are hidden from it, unless ``--validators``
-gives them; either way they judge what it kept:
+own stage makes tests from these alone. The packages' input validators are hidden from it, or given; either way they
+judge what it kept:
 
     valid   made tests kept whose input all validators of the package accept
     TPR     accepted submissions that pass the samples and the made tests
@@ -19,8 +19,8 @@ the fold.
 Packages are split by a hash of their names: those that the generators' authors may look at, and those that are only
 scored on. Both are printed. Where nothing is made, the reason is.
 
-``--truncate`` instead gives all tests of up to 100 KB, a few of their inputs cut somewhere so that the package's
-validators refuse them, and counts which of them stay, corrected or as they are, and which sound tests are lost.
+What was counted of a package is written beside its runs as soon as it ends (``--out``): a measurement that was stopped
+goes on behind it, as long as the code that makes tests and the settings are the same.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ import argparse
 import dataclasses
 import hashlib
 import json
-import pickle
 import random
-import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from curation.programs import execution_matrix, tests_agreement
-from curation.programs.execution_matrix import Candidate, ExecutionMatrix
+from curation.programs.execution_matrix import Candidate
 from curation.programs.language_variants import time_factor
 from curation.sources.code_problems import package_tables
 from curation.sources.kattis import Package, PackagedSubmission
+from curation.storage.stages import atomic_write
 from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.judge import judge_programs
 from curation.verify.programs.problem import CodeProblem, CodeVerdict, Submission
@@ -57,8 +57,11 @@ from flows.run.run_folder import Run
 from flows.stages.code_generation import GeneratedTests, generate_tests, vouching_of
 from flows.stages.units import Unit
 from tests.benchmarks.planting import packages_in
+from tests.benchmarks.submission_runs import Memory, keep_compiled
 
 PARTS = ("looked_at", "held_out")
+KNOWLEDGE = ("hidden", "given")
+LEFT_OUT = "too slow, too few right programs, no wrong one, or no validator"
 MOST_KB = 256
 """Larger secret tests are left out of the truth."""
 SECRET = 20
@@ -78,72 +81,8 @@ class Scored:
     right_passed: int = 0
     wrong: list[tuple[str, str]] = field(default_factory=list)  # label, what caught it: samples, made, none
     seconds: float = 0.0
-    reasons: Counter[str] = field(default_factory=Counter)
+    reasons: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-
-
-class Memory:
-    """Runs of all submissions of one package, per input, kept on disk: folds and later measurements share them."""
-
-    def __init__(self, file: Path, everybody: Sequence[Candidate]) -> None:
-        self.file, self.everybody = file, everybody
-        self.kept: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]]]] = {}
-        self.asked: list[bytes] = []
-        if file.is_file():
-            self.kept = pickle.loads(file.read_bytes())
-
-    def save(self) -> None:
-        """Write what was run."""
-        self.file.write_bytes(pickle.dumps(self.kept))
-
-    def key(self, problem: CodeProblem, text: bytes, expected: bytes) -> str:
-        """Return what a run depends on."""
-        programs = [candidate.submission.code for candidate in self.everybody]
-        return hashlib.sha256(repr((programs, problem.cpu_s, text, expected)).encode()).hexdigest()
-
-    def execute(
-        self,
-        runner: Runner,
-        name: str,
-        problem: CodeProblem,
-        candidates: Sequence[Candidate],
-        settings: Any,
-        *,
-        time_given: bool,
-        indices: Sequence[int] | None = None,
-        known: Sequence[bool] | None = None,
-    ) -> ExecutionMatrix:
-        """Stand in for `run_execution_matrix`: run everybody on what is new, return the rows of the candidates."""
-        tests, numbers = problem.tests, list(indices or range(len(problem.tests)))
-        keys = [self.key(problem, test.input, test.output) for test in tests]
-        fresh = [place for place, key in enumerate(keys) if key not in self.kept]
-        self.asked += [test.input for test in tests]
-        if fresh:
-            part = execution_matrix.with_tests(problem, [(tests[at].input, tests[at].output) for at in fresh])
-            known_part = None if known is None else [known[at] for at in fresh]
-            matrix = execution_matrix.run_execution_matrix(
-                runner, name, part, self.everybody, settings, time_given=time_given, known=known_part
-            )
-            for place, at in enumerate(fresh):
-                here = pl.col("test") == place
-                self.kept[keys[at]] = matrix.runs.filter(here).to_dicts(), matrix.outputs.filter(here).to_dicts()
-            self.save()
-        wanted = {candidate.index for candidate in candidates}
-        runs, outputs = [], []
-        for key, number in zip(keys, numbers, strict=True):
-            rows, texts = self.kept[key]
-            runs += [{**row, "problem": name, "test": number} for row in rows if row["solution"] in wanted]
-            outputs += [{**row, "problem": name, "test": number} for row in texts]
-        return ExecutionMatrix(
-            pl.DataFrame(runs, schema=execution_matrix.MEASURED, orient="row"),
-            pl.DataFrame(outputs, schema=execution_matrix.OUTPUT, orient="row"),
-            problem.cpu_s, len(runs), 0, "",
-        )  # fmt: skip
-
-    def runs_on(self, problem: CodeProblem, text: bytes, expected: bytes) -> dict[int, dict[str, Any]]:
-        """Return solution → its run on an input that was asked for before."""
-        rows, _ = self.kept[self.key(problem, text, expected)]
-        return {row["solution"]: row for row in rows}
 
 
 def chosen(package: Package, right: int, wrong: int, seed: int) -> list[PackagedSubmission]:
@@ -155,6 +94,27 @@ def chosen(package: Package, right: int, wrong: int, seed: int) -> list[Packaged
         *draw.sample(accepted, min(right, len(accepted))),
         *draw.sample(rejected, min(wrong, len(rejected))),
     ]
+
+
+def code_digest(settings: Sequence[object]) -> str:
+    """Return what names the code that makes tests, and settings: results of others are not taken up again."""
+    root = Path(execution_matrix.__file__).parents[2]
+    files = [*sorted((root / "curation" / "programs").rglob("*.py")), *(root / "flows" / "stages").glob("*.py")]
+    texts = [file.read_bytes() for file in files]
+    return hashlib.sha256(repr((texts, settings)).encode()).hexdigest()[:10]
+
+
+def kept_result(file: Path, measure: Callable[[], Scored | None]) -> Scored | None:
+    """Return what a file holds of a package, else what ``measure`` gives, written there."""
+    if not file.is_file():
+        scored = measure()
+        atomic_write(file, json.dumps(None if scored is None else dataclasses.asdict(scored)))
+        return scored
+    known = json.loads(file.read_text())
+    if known is None:
+        return None
+    wrong = [(label, how) for label, how in known.pop("wrong")]
+    return Scored(**{**known, "wrong": wrong})
 
 
 def truth(run: Run, runner: Runner, package: Package, subs: Sequence[PackagedSubmission], file: Path) -> dict[str, Any]:
@@ -218,9 +178,16 @@ def measured_run(settings: Sequence[str], seed: int) -> Run:
 
 
 def score(
-    run: Run, runner: Runner, package: Package, subs: Sequence[PackagedSubmission], out: Path, args: argparse.Namespace
+    run: Run,
+    runner: Runner,
+    package: Package,
+    subs: Sequence[PackagedSubmission],
+    out: Path,
+    args: argparse.Namespace,
+    *,
+    validators: bool,
 ) -> Scored | None:
-    """Make tests of one package for each fold, and count."""
+    """Make tests of one package for each fold, and count; None where it cannot be measured."""
     begin = time.monotonic()
     if package.has_time_limit and package.problem.cpu_s > args.most_s:
         return None
@@ -234,7 +201,7 @@ def score(
     judges = [validator for validator in ready if isinstance(validator, ReadyValidator)]
     if not judges:
         return None
-    unit = unit_of(package, subs, known["limit"], validators=args.validators)
+    unit = unit_of(package, subs, known["limit"], validators=validators)
     everybody = unit.candidates(run)
     memory = Memory(out / f"{package.name}.{programs}.runs.pkl", everybody)
     scored = Scored(package.name)
@@ -243,14 +210,14 @@ def score(
     for held in parts:
         others = [candidate for candidate in everybody if candidate.index not in held]
         generated, problem = _fold(run, runner, unit, memory, others, known["limit"])
-        scored.reasons[generated.reason] += 1
+        scored.reasons[generated.reason] = scored.reasons.get(generated.reason, 0) + 1
         inputs |= {text for _, _, text, _, _ in generated.tests}
         scored.made += len(generated.tests)
         for candidate in everybody:
             if candidate.index in held:
                 most_s = problem.cpu_s * factor_of(run, candidate.submission.lang)
                 _score_one(memory, problem, unit, generated, candidate, subs[candidate.index], held, scored, most_s)
-    memory.save()
+        memory.save()
     asked = list(dict.fromkeys(text for text in memory.asked if text.decode() not in set(unit.tests["input"])))
     verdicts = dict(zip(asked, check_inputs(runner.tools, judges, asked), strict=True))
     scored.run, scored.run_valid = len(asked), sum(verdict.valid is True for verdict in verdicts.values())
@@ -375,24 +342,6 @@ def packages_of(folders: Sequence[Path], count: int, seed: int, parts: Sequence[
     yield from usable[:count]
 
 
-def keep_compiled(runner: Runner, folder: Path) -> None:
-    """Keep compiled programs on disk, so that a further measurement compiles nothing."""
-    compile_now = runner.tools.compile
-    folder.mkdir(exist_ok=True)
-
-    def compile_once(sources: Mapping[str, bytes], command: Sequence[str], *limits: Any) -> Any:
-        digest = hashlib.sha256(repr((tuple(command), sorted(sources.items()))).encode()).hexdigest()
-        file = folder / digest
-        if file.is_file():
-            return pickle.loads(file.read_bytes())
-        compiled = compile_now(sources, command, *limits)
-        if compiled.ok:
-            file.write_bytes(pickle.dumps(compiled))
-        return compiled
-
-    runner.tools.compile = compile_once  # type: ignore[method-assign]
-
-
 def main() -> None:
     """Read the arguments."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
@@ -400,6 +349,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="what was run is kept here, for a further measurement")
     parser.add_argument("--packages", type=int, default=24)
     parser.add_argument("--part", choices=PARTS, help="those that were looked at, or only scored on; without it both")
+    parser.add_argument("--only", nargs="+", default=(), help="names of packages; all that can be measured without it")
     parser.add_argument("--seed", type=int, default=7, help="draws packages and submissions")
     parser.add_argument("--folds", type=int, default=0, help="parts of the wrong ones; 0: each by itself")
     parser.add_argument("--right", type=int, default=4, help="accepted submissions of a package at most")
@@ -407,39 +357,46 @@ def main() -> None:
     parser.add_argument("--most-s", type=float, default=2.0, help="packages with a longer time limit are left out")
     parser.add_argument("--minutes", type=float, default=0, help="begin no package later; 0: no end")
     parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument("--validators", action="store_true", help="give the stage the package's validators")
+    parser.add_argument("--validators", choices=[*KNOWLEDGE, "both"], default="hidden", help="the package's, of which "
+                        "the stage knows or not; both: one after the other, on the same runs")  # fmt: skip
     parser.add_argument("--set", action="append", default=[], help="a setting, as in code.test_generation.rounds=4")
     args = parser.parse_args()
     out = (args.out or Path(tempfile.mkdtemp(prefix="goldilocks-made-tests-"))).absolute()
     out.mkdir(parents=True, exist_ok=True)
     run = measured_run(["code.execution_matrix.give_up=1", *args.set], args.seed)
-    all_scored = []
+    ways = KNOWLEDGE if args.validators == "both" else (args.validators,)
+    all_scored: dict[str, list[Scored]] = {way: [] for way in ways}
+    digest = code_digest([args.set, args.seed, args.folds, args.right, args.wrong, args.most_s])
     begin = time.monotonic()
     with Runner(args.workers) as runner:
         keep_compiled(runner, out / "compiled")
         for package in packages_of(args.folders, args.packages, args.seed, [args.part] if args.part else PARTS):
+            if args.only and package.name not in args.only:
+                continue
             if args.minutes and time.monotonic() - begin > 60 * args.minutes:
                 print(f"{package.name} and those behind it: not begun within {args.minutes} minutes", flush=True)
                 break
-            scored = score(run, runner, package, chosen(package, args.right, args.wrong, args.seed), out, args)
-            if scored is None:
-                print(
-                    f"{package.name}: left out: too slow, too few right programs, no wrong one, or no validator",
-                    flush=True,
-                )
-                continue
-            all_scored.append(scored)
-            _print(scored)
-    for part in PARTS:
-        report(part.replace("_", " "), [scored for scored in all_scored if part_of(scored.name) == part])
-    report("all", all_scored)
+            subs = chosen(package, args.right, args.wrong, args.seed)
+            for way in ways:
+                file = out / f"{package.name}.{way}.{digest}.scored.json"
+                measure = partial(score, run, runner, package, subs, out, args, validators=way == "given")
+                scored = kept_result(file, measure)
+                if scored is None:
+                    print(f"{package.name}: left out: {LEFT_OUT}", flush=True)
+                    break
+                all_scored[way].append(scored)
+                _print(scored, way)
+    for way, those in all_scored.items():
+        for part in PARTS:
+            report(f"validators {way}, {part.replace('_', ' ')}", [one for one in those if part_of(one.name) == part])
+        report(f"validators {way}, all", those)
 
 
-def _print(scored: Scored) -> None:
+def _print(scored: Scored, way: str) -> None:
     counts = Counter(how for _, how in scored.wrong)
     caught = counts["samples"] + counts["made"]
     share = scored.valid / max(1, scored.made)
-    name = f"{scored.name} ({part_of(scored.name).replace('_', ' ')})"
+    name = f"{scored.name} ({part_of(scored.name).replace('_', ' ')}, validators {way})"
     print(f"{name}: valid {scored.valid}/{scored.made} ({share:.0%}), TPR {scored.right_passed}/{scored.right}, "
           f"TNR {caught}/{len(scored.wrong)} {dict(counts)}, {scored.seconds:.0f} s", flush=True)  # fmt: skip
     for why, folds in scored.reasons.items():
@@ -450,4 +407,4 @@ def _print(scored: Scored) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -88,13 +88,16 @@ NEGATIONS: dict[str, tuple[tuple[str, str], ...]] = {
     "fr": ((r"\b[Nn](?:e |['’])(\w+(?: \w+)?) (?:pas|jamais)\b", r"\1"), (r"\bsans\b", "avec"), (r"\baucune?\b", "un")),
     "es": ((r"\b(?:no|No) (?=\w+)(?!solo|sólo|más|menos)(?![^.,]*\bning)", ""),
     (r"(?<!\\)\bsin\b(?! [\w\\]?\s?\$)", "con"), (r"\bnunca\b", "siempre")),
-    "it": ((r"\b[Nn]on (?!solo)", ""), (r"\bsenza\b", "con"), (r"\bmai\b", "sempre")),
+    "it": ((r"\b[Nn]on (?!solo|appena)", ""), (r"\bsenza\b", "con"), (r"\bmai\b", "sempre")),
     "ru": ((r"(?<![а-яё])не (?!только|менее|более)(?![^.,]*\bни)", ""), (r"(?<![а-яё])без (?=[а-яё])", "с "),
     (r"(?<![а-яё])никогда", "всегда")),
     "zh": ((r"没有(?!人)", "有"), (r"不(?=[是会能想要需含包喜等为可再])(?!等式|能否|会不会|是不是)", ""),
     (r"没(?=[吃买卖去来卖完])", "")),
 }  # fmt: skip
-"""By language: a negation, and what is left when it is lost."""
+"""By language: a negation, and what is left when it is lost; those that deny nothing (non appena, пока … не) stay."""
+
+_DENIES_NOTHING = re.compile(r"(?<![а-яё])пока(?![а-яё])[^.,;!?]*$")
+"""What stands before such a negation."""
 
 COMPARISONS: dict[str, tuple[tuple[str, str], ...]] = {
     "de": (
@@ -122,7 +125,7 @@ COMPARISONS: dict[str, tuple[tuple[str, str], ...]] = {
 _ZH_BETWEEN = re.compile(
     r"比[^，。？！]{1,20}?(多|少|大|小)(?!少)|(多于|少于|大于|小于|高于|低于|至少|至多|更多|更少|更大|更小)"
 )
-_NAME = re.compile(r"(?<![\w.])[A-Z][a-zé]{2,}(?:[A-Z][a-z]+)?(?!\w)")
+_NAME = re.compile(r"(?<![\w.-])[A-Z][a-zé]{2,}(?:[A-Z][a-z]+)?(?![\w-])")
 _NO_NAMES = frozenset(
     "How The What When Each Every There They She His Her And But After Monday Tuesday Wednesday Thursday Friday "
     "Saturday "
@@ -131,7 +134,7 @@ _NO_NAMES = frozenset(
     "For All Two Three One Determine Christmas American French English German Dollar Wenn Wie Der Die Das Les "
     "Une Los Las "
     "Para Por Con Per Quanti Non Sie Ein Eine Auf Nach Jede Jeder Sei Prove Show This That Some Both Dollars "
-    "Paris".split()
+    "Paris Halloween".split()
 )
 _ZH_NAMES = (
     "约翰 玛丽 杰克 汤姆 莎拉 萨拉 丽莎 吉姆 詹姆斯 迈克 彼得 保罗 鲍勃 爱丽丝 安娜 大卫 史蒂夫 比利 雷蒙德 "
@@ -176,6 +179,7 @@ def negation_lost(
         (match.start(), match.end(), match.expand(left))
         for pattern, left in NEGATIONS[target]
         for match in re.finditer(pattern, translated)
+        if not _DENIES_NOTHING.search(translated[: match.start()])
     ]
     if not lost:
         return None
@@ -226,7 +230,8 @@ def names_swapped(
         here = [name for name in names if name in sentence]
         for first in here:
             for second in here:
-                if first < second and first not in second and second not in first and _apart(sentence, first, second):
+                other = first[:4] != second[:4] if target == "ru" else first not in second and second not in first
+                if first < second and other and _apart(sentence, first, second):
                     chances.append((at, first, second))
     if not chances:
         return None
@@ -244,8 +249,8 @@ def _names(original: str, translated: str, target: str) -> list[str]:
     if target == "zh":
         return [name for name in _ZH_NAMES if len(name) > 1 and name in translated]
     if target == "ru":
-        inside = re.findall(r"(?<=[а-яё,] )[А-ЯЁ][а-яё]{2,}(?![а-яё])", translated)
-        return sorted(set(inside))
+        inside = set(re.findall(r"(?<=[а-яё,] )[А-ЯЁ][а-яё]{2,}(?![а-яё-])", translated)) - {"Хэллоуин"}
+        return sorted(inside)
     common = set(_NAME.findall(original)) & set(_NAME.findall(translated)) - _NO_NAMES
     return sorted(name for name in common if name.lower() not in original.split())
 

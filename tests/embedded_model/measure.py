@@ -72,6 +72,13 @@ def measure_pass_rates(
 ) -> PassRateReport:
     """Ask the model of ``folder`` so many held-out problems, so many times each, at temperature 1."""
     exercises = list(itertools.islice(generate_exercises(seed, Split.HELD_OUT), problems))
+    return measure_exercises(folder, exercises, attempts, seed, threads)
+
+
+def measure_exercises(
+    folder: Path, exercises: Sequence[Exercise], attempts: int, seed: int = 2026, threads: int = 1
+) -> PassRateReport:
+    """Ask the model of ``folder`` these problems, so many times each, at temperature 1."""
     settings = TorchPolicySettings(
         model=str(folder.resolve()),
         prompt="plain",

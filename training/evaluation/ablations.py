@@ -21,7 +21,7 @@ from pydantic import Field, model_validator
 
 from curation.config.base import Settings
 from curation.config.policies import PolicySettings
-from training.evaluation.estimators import Estimate, crossed_interval, mean_interval
+from training.evaluation.estimators import Estimate, crossed_interval, json_value, mean_interval
 from training.evaluation.report import page, verdict, with_interval
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
@@ -116,7 +116,7 @@ class ArmResult:
 
     def table(self) -> dict[str, Any]:
         """Return the result as JSON holds it; an interval that cannot be told is null."""
-        return {name: _plain(value) for name, value in asdict(self).items()}
+        return {name: json_value(value) for name, value in asdict(self).items()}
 
 
 def compare_arms(base: str, trained: Mapping[str, Mapping[int, TrainedArm]]) -> list[ArmResult]:
@@ -215,9 +215,3 @@ def _span(result: ArmResult, own: Sequence[ArmResult]) -> str:
         f"<div class=bar><i style='left:{left:.1%};width:{right - left:.1%}'></i>"
         "<b style='left:49.7%;width:.6%;top:0;height:100%'></b></div>"
     )
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {name: _plain(item) for name, item in value.items()}
-    return None if isinstance(value, float) and math.isnan(value) else value

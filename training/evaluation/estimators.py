@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 NORMAL = 1.96
 """The 97.5 % point of the normal distribution."""
@@ -159,6 +160,15 @@ def majority_at_k(attempts: int, votes: int, rivals: Sequence[int], k: int) -> f
         )
         won += math.comb(votes, drawn) * share
     return won / math.comb(attempts, k)
+
+
+def json_value(value: Any) -> Any:
+    """Return figures as JSON can hold them: NaN, which no interval is told by, as null, and keys as text."""
+    if isinstance(value, Mapping):
+        return {str(key): json_value(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [json_value(item) for item in value]
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def _ways_below(rivals: Sequence[int], most: int, room: int) -> dict[tuple[int, int], int]:

@@ -9,7 +9,6 @@ Not here: asking and judging (`flows.pipelines.evaluate`), and the page (`traini
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -21,7 +20,14 @@ from curation.config.languages import ConsistencySettings
 from curation.records import COUNTED_OUTCOMES, Domain, Outcome
 from curation.response_formats import BOXED
 from curation.thinking import THINK, ThinkingTags, split_response
-from training.evaluation.estimators import Estimate, majority_at_k, mean_interval, paired_difference, pass_at_k
+from training.evaluation.estimators import (
+    Estimate,
+    json_value,
+    majority_at_k,
+    mean_interval,
+    paired_difference,
+    pass_at_k,
+)
 from training.rewards import LanguageChecker, format_error
 
 SCORES = pl.Schema(
@@ -89,7 +95,7 @@ class Evaluation:
 
     def table(self) -> dict[str, Any]:
         """Return the figures as JSON holds them; what is not known is null."""
-        return {name: _plain(value) for name, value in asdict(self).items()}
+        return {name: json_value(value) for name, value in asdict(self).items()}
 
 
 def score_problems(
@@ -246,11 +252,3 @@ def _languages(scores: pl.DataFrame) -> list[LanguageScore]:
 
 def _share(part: int, whole: int) -> float | None:
     return part / whole if whole else None
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return None if isinstance(value, float) and math.isnan(value) else value

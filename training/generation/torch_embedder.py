@@ -5,7 +5,7 @@ Invariant: the model is named by its folder's hash or by its commit, so another 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from curation.config.embeddings import TorchEmbedder
 from curation.policies.checkpoints import folder_revision
-from curation.records import PolicyError
+from curation.records import PolicyError, RequestRefused
 
 
 class TorchVectors:
@@ -37,7 +37,11 @@ class TorchVectors:
         state = folder_revision(home) if home.is_dir() else settings.revision
         self.name = f"torch {state} {settings.pooling} {settings.max_tokens} {settings.dtype} {settings.prefix!r}"
 
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def embed(
+        self,
+        texts: Sequence[str],
+        on_outcome: Callable[[int, RequestRefused | None], None] | None = None,  # noqa: ARG002 - nothing is refused
+    ) -> NDArray[np.float32]:
         """Return unit vectors, texts × width of the model."""
         settings, (model, tokenizer, device) = self._settings, self._loaded
         order = sorted(range(len(texts)), key=lambda place: len(texts[place]))  # little padding

@@ -63,6 +63,8 @@ class ObjectiveInputs:
     """[tokens] under the trainer's weights at the start of the batch; None where those are the present ones."""
     on_policy: Tensor | None = None
     """[tokens] bool: drawn in a rollout that was made with the trainer's present weights alone; None: not known."""
+    drawn: Tensor | None = None
+    """[tokens] bool: whether `generator_logprobs` is known; None: of all. Where it is not, it stands at 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +94,17 @@ class ObjectiveNeeds:
 
     ``reference_model`` is the reference's folder, or the name of a shipped model; None for the model that the run
     starts from. ``old_logprobs`` are those of the weights at the start of a batch (`ObjectiveInputs.old_logprobs`).
+    ``generator_logprobs`` says that the loss reads those under which tokens were drawn; where it does not, attempts may
+    be trained on of which nobody knows them. ``reference_ema``: the reference follows the policy, keeping so much of
+    itself after a step; None: it is frozen.
     """
 
     entropy_gradient: bool = False
     uses_reference: bool = False
     reference_model: str | None = None
     old_logprobs: bool = False
+    generator_logprobs: bool = True
+    reference_ema: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,6 +68,15 @@ class GrpoSettings(GroupCreditSettings):
         description="Folder of the reference model, relative to the recipe's, or `embedded`; where absent, the model "
         "that the run starts from. Loaded only where `kl_coef` is not 0. Not in the paper.",
     )
+    reference_ema: float | None = Field(
+        None,
+        ge=0,
+        le=1,
+        description="The reference follows the policy: after each step its weights are so much of themselves, "
+        "the rest the policy's. .99 is about a hundred steps. Frozen where absent. The paper tried a reference that is "
+        "a moving average, and printed no figure.",
+        exclude_if=lambda ema: ema is None,
+    )
     kl_form: Literal["reward", "square"] = Field(
         "reward",
         description="`reward`: log-ratio to go as a penalty on each token; `square`: half the square of the sequence's "
@@ -123,6 +132,7 @@ def grpo_needs(settings: GrpoSettings) -> ObjectiveNeeds:
         bool(settings.kl_coef),
         settings.reference,
         old_logprobs=needs_old_logprobs(settings.correction),
+        reference_ema=settings.reference_ema,
     )
 
 

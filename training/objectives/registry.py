@@ -6,6 +6,7 @@ from training.config import ObjectiveSettings
 from training.objectives.aipo import AIPO
 from training.objectives.base import AnyObjective
 from training.objectives.grpo import GRPO
+from training.objectives.sft import SFT
 from training.objectives.soft import SOFT
 
 OBJECTIVES: dict[str, AnyObjective] = {
@@ -13,6 +14,7 @@ OBJECTIVES: dict[str, AnyObjective] = {
     for objective in (
         AIPO,
         GRPO,  # one line per objective
+        SFT,
         SOFT,
     )
 }

@@ -11,7 +11,7 @@ group of n is in expectation (n-1)/n of half the variance of r - tau l.
 V needs the present l of the whole group, so every step has a first pass without gradient (`soft_advantages`).
 
 Invariants: those of `training.objectives.base`; here a token weight is its whole sequence's. Not here: V from a column
-of pass rates or learned, the cross-entropy form, and rollouts that lie in a store.
+of pass rates or learned, and the cross-entropy form.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def soft_loss(inputs: ObjectiveInputs, settings: SoftSettings) -> tuple[Tensor, 
 
 def soft_needs(settings: SoftSettings) -> ObjectiveNeeds:
     """Return that a reference is needed."""
-    return ObjectiveNeeds(uses_reference=True, reference_model=settings.reference)
+    return ObjectiveNeeds(uses_reference=True, reference_model=settings.reference, generator_logprobs=False)
 
 
 SOFT = Objective(SoftSettings, soft_decision, soft_credit, soft_loss, soft_needs, soft_advantages)

@@ -76,20 +76,21 @@ def policy_statistics(inputs: ObjectiveInputs) -> dict[str, Statistic]:
     ``kl_generator`` estimates KL(generator | policy) by rho - 1 - log rho; ``kl_reference`` in the same way
     KL(policy | reference), as if the policy had drawn the tokens; ``log_ratio_max`` is the largest |log rho|.
     Entropy and ``kl_reference`` are left out where the inputs hold nothing for them, and so are the numbers of
-    `_mismatch`.
+    `_mismatch`. Tokens of which nobody knows the generator's probability count in the last two only.
     """
     counts = counted(inputs)
     # log-probabilities of tokens that do not count may be anything, infinities too
-    log_ratio = torch.where(counts, inputs.logprobs - inputs.generator_logprobs, 0.0)
+    drawn = counts if inputs.drawn is None else counts & inputs.drawn
+    log_ratio = torch.where(drawn, inputs.logprobs - inputs.generator_logprobs, 0.0)
     ratio = log_ratio.clamp(max=LARGEST_MEASURED).exp()
     measured = {
-        "ratio_mean": mean_of(ratio, counts),
-        "ratio_max": max_of(ratio, counts),
-        "kl_generator": mean_of(k3(log_ratio), counts),
-        "log_ratio_max": max_of(log_ratio.abs(), counts),
+        "ratio_mean": mean_of(ratio, drawn),
+        "ratio_max": max_of(ratio, drawn),
+        "kl_generator": mean_of(k3(log_ratio), drawn),
+        "log_ratio_max": max_of(log_ratio.abs(), drawn),
     }
     if inputs.on_policy is not None:
-        measured |= _mismatch(log_ratio, counts, inputs.on_policy)
+        measured |= _mismatch(log_ratio, drawn, inputs.on_policy)
     if inputs.entropy is not None:
         measured["entropy"] = mean_of(inputs.entropy, counts)
     if inputs.reference_logprobs is not None:

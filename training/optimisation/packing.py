@@ -40,10 +40,12 @@ class TrainingSample:
 
     ``generator_logprobs`` are those under which the generator drew the tokens of ``response_ids``; ``advantage`` and
     ``token_weight`` (`training.objectives.base.GroupCredit`) are those of the whole minibatch. ``mask`` is False for
-    response tokens that are not trained on; None trains on all. ``old_logprobs`` are the trainer's own with its weights
+    response tokens that are not trained on; None trains on all. ``generator_logprobs`` is None where nobody knows them,
+    as of an attempt that was recorded elsewhere. ``old_logprobs`` are the trainer's own with its weights
     at the start of the batch, where an objective needs them and they are no more its present ones. ``on_policy`` says
     whether all tokens were drawn with the trainer's present weights, None where that is not known. ``group`` is the
-    number of its group.
+    number of its group. With ``max_distance`` it weighs nothing where the policy's and the reference's
+    log-probabilities differ by more than so many nats a token; an objective's second pass finds that.
 
     Raises:
         PackingError: the parts do not fit together, or no token can be drawn with a log-probability that counts.
@@ -53,13 +55,14 @@ class TrainingSample:
 
     prompt_ids: Sequence[int]
     response_ids: Sequence[int]
-    generator_logprobs: Sequence[float]
+    generator_logprobs: Sequence[float] | None
     advantage: float
     token_weight: float
     mask: Sequence[bool] | None = None
     old_logprobs: Sequence[float] | None = None
     on_policy: bool | None = None
     group: int = 0
+    max_distance: float | None = None
 
     def __post_init__(self) -> None:
         if not self.prompt_ids or not self.response_ids:
@@ -68,18 +71,19 @@ class TrainingSample:
                 "it needs one of each"
             )
         marks = len(self.response_ids) if self.mask is None else len(self.mask)
-        if len(self.generator_logprobs) != len(self.response_ids) or marks != len(self.response_ids):
+        known = len(self.response_ids) if self.generator_logprobs is None else len(self.generator_logprobs)
+        if known != len(self.response_ids) or marks != len(self.response_ids):
             raise PackingError(
-                f"a response of {len(self.response_ids)} tokens has {len(self.generator_logprobs)} log-probabilities "
-                f"and {marks} marks"
+                f"a response of {len(self.response_ids)} tokens has {known} log-probabilities and {marks} marks"
             )
         if self.old_logprobs is not None and len(self.old_logprobs) != len(self.response_ids):
             raise PackingError(
                 f"a response of {len(self.response_ids)} tokens has {len(self.old_logprobs)} old log-probabilities"
             )
-        for place in impossible_positions(self.generator_logprobs):
+        logprobs = self.generator_logprobs or ()
+        for place in impossible_positions(logprobs):
             if self.mask is None or self.mask[place]:
-                value = self.generator_logprobs[place]
+                value = logprobs[place]
                 raise PackingError(f"a token has the log-probability {value}, with which none is drawn; mask it")
 
     @property
@@ -112,6 +116,7 @@ class MicroBatch:
     weights: Tensor  # [sequences] fp32
     old_logprobs: Tensor | None  # [targets] fp32; None where the samples have none
     on_policy: Tensor | None  # [targets] bool; None where the samples do not say
+    drawn: Tensor | None  # [targets] bool, False where no generator_logprobs are known; None where all are
     sample_indices: tuple[int, ...]
     max_seqlen: int
 
@@ -283,13 +288,15 @@ def _collate_whole(samples: Sequence[TrainingSample], sample_indices: tuple[int,
         targets=torch.tensor([token for sample in samples for token in sample.response_ids]),
         sequence_index=torch.repeat_interleave(torch.arange(len(samples)), response_lengths),
         generator_logprobs=torch.tensor(
-            [value for sample in samples for value in sample.generator_logprobs], dtype=torch.float32
+            [value for sample in samples for value in (sample.generator_logprobs or [0.0] * len(sample.response_ids))],
+            dtype=torch.float32,
         ),
         mask=torch.tensor([mark for marks in masks for mark in marks], dtype=torch.bool),
         advantages=torch.tensor([sample.advantage for sample in samples], dtype=torch.float32),
         weights=torch.tensor([sample.token_weight for sample in samples], dtype=torch.float32),
         old_logprobs=_old_logprobs(samples),
         on_policy=_on_policy(samples, response_lengths),
+        drawn=_drawn(samples, response_lengths),
         sample_indices=sample_indices,
         max_seqlen=max(sample.length for sample in samples),
     )
@@ -305,6 +312,11 @@ def _on_policy(samples: Sequence[TrainingSample], lengths: Tensor) -> Tensor | N
     marks = [sample.on_policy for sample in samples if sample.on_policy is not None]
     _require_all_or_none(len(marks), len(samples), "on_policy")
     return torch.tensor(marks).repeat_interleave(lengths) if marks else None
+
+
+def _drawn(samples: Sequence[TrainingSample], lengths: Tensor) -> Tensor | None:
+    marks = [sample.generator_logprobs is not None for sample in samples]
+    return None if all(marks) else torch.tensor(marks).repeat_interleave(lengths)
 
 
 def _require_all_or_none(count: int, samples: int, name: str) -> None:

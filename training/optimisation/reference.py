@@ -1,11 +1,14 @@
-"""The frozen reference policy of an objective that needs one: what it says of the tokens that the policy is trained on.
+"""The reference policy of an objective that needs one: what it says of the tokens that the policy is trained on.
 
 It scores the same packed micro-batches with the same code (`PackedPolicy`), at the sampler's temperature, without
 gradient: its logits exist in chunks only, and it keeps no activations. Over several ranks its weights are sharded as
 the policy's are, in the computing type; a layer is gathered while it computes and let go after.
 
-Invariants: its weights never change; a run that is resumed has the same reference (`ReferencePolicy.revision`, held in
-every checkpoint). Before the first step of a run whose reference is its initial model, both say exactly the same.
+It is frozen, or with ``ema`` follows the policy: after every optimiser step its weights are ema · its own and
+(1 - ema) · the policy's, in fp32, and every checkpoint holds them.
+
+Invariants: frozen weights never change; a run that is resumed has the same reference (`ReferencePolicy.revision`, held
+in every checkpoint). Before the first step of a run whose reference is its initial model, both say exactly the same.
 
 Where the objective needs none (`training.objectives.base.ObjectiveNeeds`), as in the paper, there is no such model, and
 nothing here is called. Not here: what an objective makes of it.
@@ -30,23 +33,32 @@ from training.recipe import TrainRecipe
 
 
 class ReferencePolicy:
-    """A frozen model, on every rank.
+    """A frozen model, or a mean of the policy's past, on every rank.
 
     Args:
         folder: where it lies.
         recipe: temperature, packing, precision.
         ranks: the processes over which it is sharded.
         vocabulary: tokens that the policy knows; the reference must know the same.
+        ema: how much of itself it keeps after a step; None: all, for ever.
 
     Raises:
         PolicyError: there is no model in the folder.
         ConfigError: it has another vocabulary.
     """
 
-    def __init__(self, folder: Path, recipe: TrainRecipe, ranks: DistributedContext, vocabulary: int) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        recipe: TrainRecipe,
+        ranks: DistributedContext,
+        vocabulary: int,
+        ema: float | None = None,
+    ) -> None:
         require_model(folder)
+        dtype = recipe.compute.dtype if ema is None else "float32"  # a small step is lost in bf16
         model = load_model(
-            folder, dtype=recipe.compute.dtype, device="cpu" if ranks.world_size > 1 else str(ranks.device)
+            folder, dtype=dtype, device="cpu" if ranks.world_size > 1 else str(ranks.device)
         ).requires_grad_(False)
         config: Any = model.config
         if config.vocab_size != vocabulary:
@@ -55,12 +67,22 @@ class ReferencePolicy:
                 "take one of the policy's family, or leave `reference` out"
             )
         self.revision = folder_revision(folder) if ranks.is_rank_zero else ""
-        self._policy = PackedPolicy(model, recipe.packing, recipe.temperature, recipe.compute.head_dtype)
+        self.ema = ema
+        self.policy = PackedPolicy(model, recipe.packing, recipe.temperature, recipe.compute.head_dtype)
         if ranks.sharded:
-            shard(self._policy, ranks, getattr(torch, recipe.compute.dtype), keep_ends=False)
+            shard(self.policy, ranks, getattr(torch, recipe.compute.dtype), keep_ends=False)
+
+    @torch.no_grad()
+    def follow(self, policy: torch.nn.Module) -> None:
+        """Take a step towards the policy; all ranks call it together, after the optimiser's."""
+        if self.ema is None:
+            return
+        own = dict(self.policy.named_parameters())
+        for name, value in policy.named_parameters():
+            own[name].lerp_(value.detach(), 1 - self.ema)
 
     @torch.no_grad()
     def logprobs(self, micro_batch: MicroBatch) -> Tensor:
         """Return [targets] fp32 log-probabilities of the micro-batch's targets; all ranks call it together."""
-        scored: Tensor = self._policy(micro_batch).logprobs
+        scored: Tensor = self.policy(micro_batch).logprobs
         return scored

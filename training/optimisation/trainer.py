@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -55,6 +55,9 @@ from training.optimisation.sharding import shard
 from training.optimisation.text_part import active_parameters
 from training.recipe import TrainRecipe
 
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
 
 class TrainingError(GoldilocksError):
     """A training run that cannot go on."""
@@ -86,21 +89,25 @@ class Trainer:
     """The policy in training with its optimiser. Every rank has one; rank 0 calls, the others are in `follow`.
 
     Args:
-        folder: the model to start from.
+        folder: the model to start from; None where ``model`` is given.
         recipe: temperature, packing, optimiser, precision.
         ranks: the processes.
+        model: a model that is there already, in fp32.
 
     ``packing`` is how sequences are packed; ``packing_note`` says why, where that is not as the recipe has it.
     """
 
-    def __init__(self, folder: Path, recipe: TrainRecipe, ranks: DistributedContext) -> None:
+    def __init__(
+        self, folder: Path | None, recipe: TrainRecipe, ranks: DistributedContext, model: PreTrainedModel | None = None
+    ) -> None:
         self.ranks, self._recipe = ranks, recipe
         self.steps_taken = 0  # optimiser steps
         self.reference: ReferencePolicy | None = None  # set where the objective needs one
         bf16 = recipe.compute.dtype == "bfloat16"
-        model = load_model(
-            folder, dtype="float32", device="cpu" if ranks.world_size > 1 else str(ranks.device), training=True
-        )
+        if model is None:
+            assert folder is not None
+            place = "cpu" if ranks.world_size > 1 else str(ranks.device)
+            model = load_model(folder, dtype="float32", device=place, training=True)
         self.model: Any = model
         if recipe.compute.activation_checkpointing:
             self.model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
@@ -182,7 +189,14 @@ class Trainer:
             torch.tensor([sample.group for sample in samples]),
             settings,
         )
-        return [replace(one, advantage=value) for one, value in zip(samples, advantages.tolist(), strict=True)]
+        far = [
+            one.max_distance is not None and abs(sums[place]) > one.max_distance * len(one.response_ids)
+            for place, one in enumerate(samples)
+        ]
+        return [
+            replace(one, advantage=value, token_weight=0.0 if too_far else one.token_weight)
+            for one, value, too_far in zip(samples, advantages.tolist(), far, strict=True)
+        ]
 
     def full_state_dict(self) -> dict[str, Tensor]:
         """Return the full state dict under the names of the checkpoint on disk, in the computing type.
@@ -238,6 +252,8 @@ class Trainer:
         if not torch.isfinite(norm):
             raise TrainingError(nonfinite_gradient(self.steps_taken, float(norm), total, measured))
         self.optimiser.step()
+        if self.reference is not None:
+            self.reference.follow(self.policy)
         self.steps_taken += 1
         return total, float(norm), measured
 
@@ -272,6 +288,7 @@ class Trainer:
             self.reference.logprobs(part) if self.reference is not None else None,
             part.old_logprobs,
             part.on_policy,
+            part.drawn,
         )
         loss, own = objective.loss(inputs, settings)
         return loss, joined(policy_statistics(inputs), own)
@@ -301,8 +318,9 @@ class Trainer:
         from torch.distributed.checkpoint.state_dict_saver import save
 
         model, optimiser = get_state_dict(self.policy, self.optimiser)
+        state = {"model": model, "optimiser": optimiser, **self._moving_reference()}
         with _without_warning():
-            save({"model": model, "optimiser": optimiser}, checkpoint_id=folder, no_dist=not self.ranks.sharded)
+            save(state, checkpoint_id=folder, no_dist=not self.ranks.sharded)
 
     def _load(self, _: None, value: tuple[str, int]) -> None:
         from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
@@ -310,12 +328,20 @@ class Trainer:
 
         folder, self.steps_taken = value
         model, optimiser = get_state_dict(self.policy, self.optimiser)
-        state: dict[str, Any] = {"model": model, "optimiser": optimiser}
+        state: dict[str, Any] = {"model": model, "optimiser": optimiser, **self._moving_reference()}
         with _without_warning():
             load(state, checkpoint_id=folder, no_dist=not self.ranks.sharded)
         set_state_dict(
             self.policy, self.optimiser, model_state_dict=state["model"], optim_state_dict=state["optimiser"]
         )
+        if self.reference is not None and "reference" in state:
+            self.reference.policy.load_state_dict(state["reference"])
+
+    def _moving_reference(self) -> dict[str, Any]:
+        """Return the weights of a reference that follows the policy, for checkpoints; nothing for one that does not."""
+        if self.reference is None or self.reference.ema is None:
+            return {}
+        return {"reference": self.reference.policy.state_dict()}
 
 
 @contextmanager

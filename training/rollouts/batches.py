@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 
 from training.config import CollectorSettings, ObjectiveSettings
+from training.evaluation.metrics import Timer
 from training.objectives.base import CreditInputs
 from training.objectives.registry import objective_of
 from training.objectives.step_statistics import over_steps
@@ -23,13 +25,16 @@ from training.rollouts.rollouts import Rollout
 
 
 def build_samples(
-    groups: Sequence[RolloutGroup[Rollout]], settings: ObjectiveSettings, version: int | None = None
+    groups: Sequence[RolloutGroup[Rollout]],
+    settings: ObjectiveSettings,
+    version: int | None = None,
+    max_distance: float | None = None,
 ) -> list[TrainingSample]:
     """Return a sample for each rollout of a minibatch, with its advantage and token weight, in their order.
 
     ``version`` is that of the trainer's weights; None where no generator has had them: after a batch's first minibatch.
     A rollout's tokens are on-policy where all of them were made by that version: later tokens of one that began with
-    older weights see keys and values of those.
+    older weights see keys and values of those. ``max_distance`` is that of stored rollouts.
     """
     numbered = [(group.number, rollout) for group in groups for _, rollout in group.rollouts]
     rollouts = [rollout for _, rollout in numbered]
@@ -50,12 +55,13 @@ def build_samples(
         TrainingSample(
             completion.prompt_ids,
             completion.token_ids,
-            completion.logprobs,
+            completion.logprobs or None,
             advantage,
             weight,
             mask,
             on_policy=set(completion.versions) == {version},
             group=number,
+            max_distance=None if completion.versions else max_distance,
         )
         for (number, _), completion, advantage, weight, mask in zip(
             numbered, completions, advantages, weights, masks, strict=True
@@ -64,11 +70,15 @@ def build_samples(
 
 
 def build_minibatches(
-    batch: RolloutBatch[Rollout], sizes: CollectorSettings, settings: ObjectiveSettings, trainer: Trainer
+    batch: RolloutBatch[Rollout],
+    sizes: CollectorSettings,
+    settings: ObjectiveSettings,
+    trainer: Trainer,
+    max_distance: float | None = None,
 ) -> list[list[TrainingSample]]:
     """Return the batch's samples by optimiser step, with all that must be known before the first of them."""
     minibatches = [
-        build_samples(groups, settings, batch.number if place == 0 else None)
+        build_samples(groups, settings, batch.number if place == 0 else None, max_distance)
         for place, groups in enumerate(batch.minibatches(sizes))
     ]
     if objective_of(settings).needs(settings).old_logprobs:
@@ -103,7 +113,8 @@ def _count_impossible(groups: Sequence[RolloutGroup[Rollout]]) -> ImpossibleToke
 def batch_metrics(groups: Sequence[RolloutGroup[Rollout]], version: int) -> dict[str, float]:
     """Return mean rewards, lengths and ages of a batch that policy version ``version`` trains on.
 
-    ``age`` is in versions, per token; ``advantage_std`` is the standard deviation of the group-centred rewards.
+    ``age`` is in versions, per token; that of stored rollouts is not known, and there is none where all are stored.
+    ``advantage_std`` is the standard deviation of the group-centred rewards.
     """
     rollouts = [rollout for group in groups for _, rollout in group.rollouts]
     lengths = [rollout.tokens for rollout in rollouts]
@@ -125,8 +136,7 @@ def batch_metrics(groups: Sequence[RolloutGroup[Rollout]], version: int) -> dict
         "batch/advantage_std": statistics.pstdev(centred),
         "length/trained_mean": statistics.fmean(lengths),
         "length/trained_max": float(max(lengths)),
-        "age/token_mean": statistics.fmean(ages),
-        "age/token_max": float(max(ages)),
+        **({"age/token_mean": statistics.fmean(ages), "age/token_max": float(max(ages))} if ages else {}),
         "age/several_versions_share": several / len(rollouts),
     }
 
@@ -140,6 +150,30 @@ def policy_metrics(results: Sequence[StepResult]) -> dict[str, float]:
         "policy/learning_rate": results[-1].learning_rate,
         **{f"policy/{name}": value for name, value in reduced.items()},
     }
+
+
+def speed_metrics(results: Sequence[StepResult], timer: Timer, sampled_tokens: int) -> dict[str, float]:
+    """Return times and speeds of the interval that a step ends."""
+    seconds = max(timer.elapsed_s, 1e-9)
+    return {
+        **timer.idle_shares(),
+        "speed/step_s": seconds,
+        "speed/train_s": sum(result.seconds for result in results),
+        "speed/trained_tokens_s": sum(result.trained_tokens for result in results) / seconds,
+        "speed/sampled_tokens_s": sampled_tokens / seconds,
+        "speed/padding_share": sum(result.padding_share for result in results) / len(results),
+        "speed/shared_share": sum(result.shared_prompt_share for result in results) / len(results),
+    }
+
+
+def batch_row(step: int, sampled: RolloutBatch[Rollout], whole: RolloutBatch[Rollout]) -> dict[str, Any]:
+    """Return a step's row of ``batches.jsonl``: [group, index] of each rollout, [problem, index] of stored ones."""
+    fresh = {group.number for group in sampled.groups}
+    stored = [group for group in whole.groups if group.number not in fresh]
+    rows = [[request.group, request.index] for group in sampled.groups for request, _ in group.rollouts]
+    row = {"step": step, "version": sampled.number, "attempts": rows}
+    kept = [[request.problem, request.index] for group in stored for request, _ in group.rollouts]
+    return row | ({"stored": kept} if kept else {})
 
 
 def queue_metrics(ledger: RolloutLedger) -> dict[str, float]:
@@ -158,6 +192,7 @@ def format_rollouts(groups: Sequence[RolloutGroup[Rollout]], count: int) -> list
         completion, components = rollout.completion, rollout.reward.components()
         versions = completion.versions
         rewards = ", ".join(f"{name} {value:.2f}" for name, value in components.items())
-        head = f"problem {rollout.problem}, attempt {request.index}, versions {versions[0]} to {versions[-1]}"
+        made = f"versions {versions[0]} to {versions[-1]}" if versions else "stored"
+        head = f"problem {rollout.problem}, attempt {request.index}, {made}"
         texts.append(f"**{head}**\n\n{rewards}; {rollout.method}\n\n```text\n{completion.text}\n```")
     return texts

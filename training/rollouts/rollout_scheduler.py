@@ -79,7 +79,7 @@ class RolloutGroup(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class RolloutBatch(Generic[T]):
-    """The groups between two updates: batch number ``number`` is trained by policy version ``number``."""
+    """The groups between two updates: batch ``number`` is trained by policy version ``number``."""
 
     number: int
     groups: tuple[RolloutGroup[T], ...]
@@ -154,7 +154,7 @@ class RolloutScheduler(Generic[T]):
 
     @property
     def outstanding_rollouts(self) -> int:
-        """Return the count of rollouts of groups that are opened and neither handed out in a batch nor dropped."""
+        """Return the rollouts of groups that are opened and neither handed out nor dropped."""
         return (len(self._groups) + len(self._ready)) * self.settings.group_size
 
     @property
@@ -226,6 +226,11 @@ class RolloutScheduler(Generic[T]):
         self.batches_taken += 1
         return batch
 
+    def empty_batch(self) -> RolloutBatch[T]:
+        """Return a batch of nothing, for a step that trains on something else; the next one has the next number."""
+        self.batches_taken += 1
+        return self._training.setdefault(self.batches_taken - 1, RolloutBatch(self.batches_taken - 1, ()))
+
     def mark_trained(self, batch: RolloutBatch[T]) -> None:
         """Record that the optimiser has taken its steps on the batch."""
         if self._training.pop(batch.number, None) is None:
@@ -272,13 +277,8 @@ class RolloutScheduler(Generic[T]):
             for group in self._groups.values()
         ]
         ready = [
-            {
-                "number": group.number,
-                "problem": group.problem,
-                "version": group.version,
-                "attempts": _encode_rollouts(group.rollouts, encode),
-                "left_out": list(group.exclusion_reasons),
-            }
+            {name: getattr(group, name) for name in ("number", "problem", "version")}
+            | {"attempts": _encode_rollouts(group.rollouts, encode), "left_out": list(group.exclusion_reasons)}
             for group in self._ready
         ]
         counts = {"taken": self.batches_taken, "opened": self._opened, "admitted": self._admitted}
@@ -328,9 +328,8 @@ class RolloutScheduler(Generic[T]):
         """Open a group if the bounds leave room for all of it and there is a problem; otherwise return None."""
         settings = self.settings
         by_age = (self.version + settings.max_staleness + 1 - self.batches_taken) * settings.n_batch
-        if self.outstanding_rollouts + settings.group_size > min(by_age, settings.max_outstanding):
-            return None
-        if (problem := self._draw_problem()) is None:
+        has_room = self.outstanding_rollouts + settings.group_size <= min(by_age, settings.max_outstanding)
+        if not has_room or (problem := self._draw_problem()) is None:
             return None
         group = _PendingGroup[T](self._opened, problem, self.version)
         self._opened += 1

@@ -16,12 +16,14 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from curation.policies.chat_templates import apply_chat_template
 from curation.policies.completions import ResponseReader, TokenCompletion
 from curation.prompts import Prompt, plain_text
+from curation.prompts.base import Message
 from curation.records import Outcome, PolicyError
 from curation.thinking import THINK, ThinkingTags
 from curation.verify.math_judge import Verdict
@@ -200,7 +202,13 @@ def render_prompt(
     Raises:
         PolicyError: the template refuses the prompt.
     """
-    messages = prompt.messages(task.request)
+    return chat_ids(tokenizer, prompt.messages(task.request), tags)
+
+
+def chat_ids(
+    tokenizer: PreTrainedTokenizerBase, messages: Sequence[Message], tags: ThinkingTags = THINK
+) -> tuple[int, ...]:
+    """Return the token ids of a chat that a response follows; see `render_prompt`."""
     if tokenizer.chat_template is None:
         return tuple(tokenizer(plain_text(messages))["input_ids"])
     options = {"add_generation_prompt": True, "tokenize": True, "return_dict": True, **tags.template_arguments}

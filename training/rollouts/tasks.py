@@ -11,26 +11,29 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from curation.prompts.solving import FENCE
-from curation.records import Domain, PromptRequest, SourceError
+from curation.records import Domain, DropReason, PromptRequest, SourceError
 from training.embedded_model.problems import Split, generate_exercises
 from training.recipe import CuratedData, DataSettings, EmbeddedData
 
 if TYPE_CHECKING:
     from curation.verify.programs.problem import CodeProblem
 
-_COLUMNS = ("id", "group", "domain", "statement", "answer", "lang", "meta")
+_DROPPED = ("id", "group", "domain", "statement", "answer", "lang", "meta")
+_MEASURED = ("judged", "correct")
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingTask:
     """A problem to train on: its statement, and the reference answer or the program's tests.
+
+    ``correct`` of ``judged`` attempts are what its set measured; ``deferred`` says that its set dropped it as too hard.
 
     Example: ``TrainingTask(PromptRequest("5f0c…", "What is 2 + 2?", Domain.MATH, "en"), "4")``
     """
@@ -38,6 +41,9 @@ class TrainingTask:
     request: PromptRequest
     reference_answer: str | None
     code_problem: CodeProblem | None = None
+    judged: int = 0
+    correct: int = 0
+    deferred: bool = False
 
     @property
     def id(self) -> str:
@@ -78,7 +84,7 @@ def _curated_tasks(data: CuratedData, folder: Path) -> Iterator[TrainingTask]:
         files = sorted((curated / "data").glob("*.parquet"))
         if not files:
             raise SourceError(f"{curated}: no data/*.parquet; give the folder of a curated set, such as RUN/curated.")
-        frames = {file: _read(file, _COLUMNS) for file in files}
+        frames = {file: _read(file, _DROPPED, _MEASURED) for file in files}
         code = [
             (file, row)
             for file, frame in frames.items()
@@ -88,6 +94,17 @@ def _curated_tasks(data: CuratedData, folder: Path) -> Iterator[TrainingTask]:
         for file, frame in frames.items():
             for row in frame.iter_rows(named=True):
                 yield _task_from_row(row, programs.get(row["id"]), file)
+        if data.hard:
+            yield from _hard_tasks(curated)
+
+
+def _hard_tasks(curated: Path) -> Iterator[TrainingTask]:
+    """Yield the problems of math that were dropped as never solved."""
+    for file in sorted((curated / "dropped").glob("*.parquet")):
+        frame = _read(file, (*_DROPPED, "reason"))
+        hard = (pl.col("reason") == DropReason.NEVER_SOLVED.value) & (pl.col("domain") == Domain.MATH.value)
+        for row in frame.filter(hard & pl.col("answer").is_not_null()).iter_rows(named=True):
+            yield replace(_task_from_row(row, None, file), deferred=True)
 
 
 def _code_problems(curated: Path, rows: Sequence[tuple[Path, Mapping[str, Any]]]) -> dict[str, CodeProblem]:
@@ -116,11 +133,13 @@ def _task_from_row(row: Mapping[str, Any], program: CodeProblem | None, file: Pa
         raise SourceError(f"{file}: problem {row['id']} has no reference answer; leave it out")
     details = {FENCE: _language(row)} if is_code else {}
     request = PromptRequest(row["id"], row["statement"], Domain(row["domain"]), row["lang"] or "en", details)
-    return TrainingTask(request, row["answer"], program)
+    return TrainingTask(request, row["answer"], program, row.get("judged") or 0, row.get("correct") or 0)
 
 
-def _read(file: Path, columns: Sequence[str]) -> pl.DataFrame:
+def _read(file: Path, columns: Sequence[str], optional: Sequence[str] = ()) -> pl.DataFrame:
+    """Read a table's columns; of the ``optional`` ones those that it has."""
     try:
-        return pl.read_parquet(file, columns=list(columns), glob=False)
+        has = pl.read_parquet_schema(file)
+        return pl.read_parquet(file, columns=[*columns, *(name for name in optional if name in has)], glob=False)
     except (pl.exceptions.ColumnNotFoundError, pl.exceptions.ComputeError) as error:
         raise SourceError(f"{file}: no table of a curated set ({error}); publish the set again.") from error

@@ -7,7 +7,7 @@ Each hit names the benchmark, its row, the method and the score. Hits are measur
 decision of a run, which drops what has any. `contamination_file` measures files, row by row.
 """
 
-from curation.filters.decontamination.dropping import count_templates, drop_contaminated, format_hits
+from curation.filters.decontamination.dropping import REFUSED, count_templates, drop_contaminated, format_hits
 from curation.filters.decontamination.files import contamination_file
 from curation.filters.decontamination.overlap import (
     HIT,
@@ -26,6 +26,7 @@ __all__ = [
     "HIT",
     "METHODS",
     "OVERLAP",
+    "REFUSED",
     "SCORE",
     "TEMPLATE",
     "VERSION",

@@ -1,5 +1,8 @@
 """What a run does with hits: a problem that overlaps leaves, and the hits are its evidence; templates are counted.
 
+A problem that servers refuse to embed, and in which no other method finds an overlap, leaves as `sampling_failed`:
+nobody can say that it is no benchmark's.
+
 Invariant: pure functions; in = kept + dropped. Not here: which hits there are, and with which thresholds (`overlap`).
 """
 
@@ -12,15 +15,19 @@ from curation.records import DROPPED, DropReason
 
 STAGE = "decontamination"
 
+REFUSED = pl.Schema({"row": pl.Int64(), "kind": pl.String(), "reason": pl.String()})
+"""Problems that servers refused to embed: the position in the frame, what it is counted as, and what was said."""
+
 
 def drop_contaminated(
-    problems: pl.DataFrame, hits: pl.DataFrame, *, with_templates: bool = False
+    problems: pl.DataFrame, hits: pl.DataFrame, *, with_templates: bool = False, refused: pl.DataFrame | None = None
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Split one shard into the rows that stay (`PROBLEM`) and the contaminated ones (`DROPPED`), in order.
 
     Args:
         hits: in the `overlap.HIT` schema; ``row`` is the position in ``problems``. The best of each method is evidence.
         with_templates: drop problems made from a benchmark's template too.
+        refused: in the `REFUSED` schema; none where absent.
     """
     counted = hits if with_templates else hits.filter(pl.col("kind") == OVERLAP)
     best = counted.group_by("row", "method", maintain_order=True).first()
@@ -33,11 +40,21 @@ def drop_contaminated(
         "benchmark",
     )
     evidence = best.group_by("row", maintain_order=True).agg(hit_text.str.join("; ").alias("evidence"))
+    unread = (REFUSED.to_frame() if refused is None else refused).select(
+        "row", unread=pl.format("no vector, refused ({}): {}", "kind", "reason")
+    )
     joined = (
         problems.with_row_index("_at")
         .with_columns(pl.col("_at").cast(pl.Int64))
         .join(evidence, left_on="_at", right_on="row", how="left", maintain_order="left")
-        .with_columns(stage=pl.lit(STAGE), reason=pl.lit(DropReason.CONTAMINATED.value))
+        .join(unread, left_on="_at", right_on="row", how="left", maintain_order="left")
+        .with_columns(
+            stage=pl.lit(STAGE),
+            reason=pl.when(pl.col("evidence").is_not_null())
+            .then(pl.lit(DropReason.CONTAMINATED.value))
+            .otherwise(pl.lit(DropReason.SAMPLING_FAILED.value)),
+            evidence=pl.coalesce("evidence", "unread"),
+        )
     )
     has_hit = pl.col("evidence").is_not_null()
     return joined.filter(~has_hit).select(problems.columns), joined.filter(has_hit).select(DROPPED.names())

@@ -4,7 +4,8 @@ A paraphrase keeps the numbers of a problem; a problem made from the same templa
 alike, their figures are compared as multisets, and the part that agrees says which of the two it is:
 
   running text   figures are numbers, single letters and LaTeX commands; a number may be put into words ("half an
-                 hour" for "30 minutes"), so what counts is the part of the text with fewer figures;
+                 hour" for "30 minutes"), so what counts is the part of the text with fewer figures, or five quarters of
+                 the part of the other where that is less: a short problem whose two numbers stand among ten is another;
   formulas       where one of the texts has any, figures stand for what is asked (``\arcsin 1`` and ``\arcsin -1``),
                  and nobody rewords them: what counts is the part of the text with more.
 
@@ -25,6 +26,9 @@ _FORMULA = r"\\[a-zA-Z(\[]|\$[^$]*[\\^_={}][^$]*\$|\$\s*-?[A-Za-z0-9.,+\-()/ ]{1
 
 _FIGURE = r"^(?:\d.*|\\.+|[b-ce-hj-lo-ru-z])$"
 """Numbers, commands, single letters; but for those that are words or are left of them: a, i, s, t, d, m (I'd, I'm)."""
+
+_OF_THE_LONGER = 1.25
+"""What the part of the text with more figures counts for: at the default threshold 44 % of them must agree."""
 
 _NO_FIGURE = (r"\text", r"\begin", r"\end", r"\quad", r"\ldots", r"\dots", r"\cdots", r"\boxed", r"\overline")
 
@@ -72,8 +76,9 @@ def compare_figures(pairs: pl.DataFrame, left: Figures, right: Figures) -> pl.Da
         .with_columns(formal=pl.col("formal") | pl.col("formal_right"), shared=pl.col("shared").fill_null(0))
     )
     most, fewest = pl.max_horizontal("total", "total_right"), pl.min_horizontal("total", "total_right")
-    of = pl.when("formal").then(most).otherwise(fewest)
-    agreement = pl.when(of == 0).then(1.0).otherwise(pl.col("shared") / of)
+    loose = pl.min_horizontal(pl.col("shared") / fewest, _OF_THE_LONGER * pl.col("shared") / most)
+    of = pl.when("formal").then(pl.col("shared") / most).otherwise(loose)
+    agreement = pl.when(pl.when("formal").then(most).otherwise(fewest) == 0).then(1.0).otherwise(of)
     return joined.with_columns(agreement=agreement).drop("formal_right", "total", "total_right")
 
 

@@ -32,13 +32,13 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
-from curation.embeddings.base import Embedder
+from curation.embeddings.base import Embedder, OnOutcome
 from curation.filters.decontamination.figures import Figures, compare_figures, compare_wording
 from curation.filters.decontamination.programs import program_texts
 from curation.filters.decontamination.rarity import Rarity
 from curation.filters.dedup.minhash import TokenizedRows, gram_hashes, text_hash, tokenize, tokenize_rows
 
-VERSION = "contamination@3"
+VERSION = "contamination@4"
 
 METHODS = ("ngram", "words", "embedding")
 
@@ -135,6 +135,8 @@ class BenchmarkIndex:
         benchmarks: ``benchmark`` (a name), ``row`` (its position there), ``statement``; null statements are skipped.
         embedder: who computes vectors; the embedder of the extra `embeddings` where absent.
         benchmark_embedder: who does so for the benchmarks, where that is another one: it may keep them.
+        on_outcome: told what servers refuse of the benchmarks, by the place in ``benchmarks``; the other methods alone
+            compare such a row. Where absent a refusal is raised.
     """
 
     def __init__(
@@ -143,6 +145,7 @@ class BenchmarkIndex:
         settings: OverlapSettings,
         embedder: Embedder | None = None,
         benchmark_embedder: Embedder | None = None,
+        on_outcome: OnOutcome | None = None,
     ) -> None:
         self.settings = settings
         self.benchmarks = benchmarks.filter(pl.col("statement").is_not_null())
@@ -155,7 +158,7 @@ class BenchmarkIndex:
             from curation.embeddings.minilm import MiniLm
 
             self._embedder = embedder or MiniLm()
-            self._vectors = (benchmark_embedder or self._embedder).embed(self._batch.texts.to_list())
+            self._vectors = (benchmark_embedder or self._embedder).embed(self._batch.texts.to_list(), on_outcome)
 
     def count(self, statements: pl.Series) -> None:
         """Count the words and runs of some problems of the corpus."""
@@ -163,8 +166,12 @@ class BenchmarkIndex:
         self._rarity.add(len(statements), words["word"], self._runs_of(tokenize_rows(statements)))
         self._postings, self._weighed = {}, None
 
-    def scores(self, statements: pl.Series) -> pl.DataFrame:
-        """Return what is alike enough to be measured, in the `SCORE` schema; ``row`` is the position in the series."""
+    def scores(self, statements: pl.Series, on_outcome: OnOutcome | None = None) -> pl.DataFrame:
+        """Return what is alike enough to be measured, in the `SCORE` schema; ``row`` is the position in the series.
+
+        Args:
+            on_outcome: told what servers refuse to embed, by that position; where absent a refusal is raised.
+        """
         batch = self._read(statements)
         frames = []
         if "ngram" in self.settings.methods:
@@ -179,7 +186,7 @@ class BenchmarkIndex:
             frames.append(_with_figures(words, self.settings).pipe(_scored).with_columns(order=pl.lit(1)))
         if "embedding" in self.settings.methods:
             least = min(self.settings.figures, FIGURES_FLOOR), min(self.settings.formulas, FORMULAS_FLOOR)
-            vectors = self._by_vectors(batch.texts, alike[parts["embedding"]].filter(_agrees(*least)))
+            vectors = self._by_vectors(batch.texts, alike[parts["embedding"]].filter(_agrees(*least)), on_outcome)
             frames.append(vectors.with_columns(order=pl.lit(2)))
         lines = compare_figures(pl.concat(frames), batch.figures, self._batch.figures)
         best = -(pl.col("score") + pl.col("agreement") / 10)
@@ -251,11 +258,17 @@ class BenchmarkIndex:
         weighed = weighed.with_columns(weight=pl.col("weight") * (1 + pl.col("n").log()))
         return weighed.select("row", "word", weight=pl.col("weight") / pl.col("weight").pow(2).sum().sqrt().over("row"))
 
-    def _by_vectors(self, texts: pl.Series, candidates: pl.DataFrame) -> pl.DataFrame:
+    def _by_vectors(
+        self, texts: pl.Series, candidates: pl.DataFrame, on_outcome: OnOutcome | None = None
+    ) -> pl.DataFrame:
         rows = candidates["row"].unique().sort()
         if rows.is_empty():
             return pl.DataFrame({"row": rows, "at": rows, "score": rows}).pipe(_scored)
-        scores = self._embedder.embed(texts[rows].to_list()) @ self._vectors.T
+        told = None if on_outcome is None else lambda place, why: on_outcome(rows[place], why)
+        vectors = self._embedder.embed(texts[rows].to_list(), told)
+        if not vectors.shape[1] or not self._vectors.shape[1]:  # every text was refused
+            return pl.DataFrame({"row": rows, "at": rows, "score": rows}).clear().pipe(_scored)
+        scores = vectors @ self._vectors.T
         line, at = np.nonzero(scores >= self.settings.floors["embedding"])
         return pl.DataFrame({"row": rows.to_numpy()[line], "at": at, "score": scores[line, at]}).pipe(_scored)
 

@@ -28,8 +28,12 @@ class Meaning:
     """Not, no, never, none, without."""
     negative_words: tuple[str, ...]
     """Words that another language says with a negation: only, until, remaining, fail, refuse, unless."""
+    negative_forms: tuple[str, ...]
+    """Words that deny by themselves, and whose translation mostly does so too: unsold, missing, wrong."""
     times: tuple[str, ...]
     """Expressions right behind a number that multiplies: three times, 3 fois, 3 倍."""
+    owner: tuple[str, ...]
+    """Expressions of whose something is, ``{}`` for the name as it is written; none where an ending says it."""
     smaller: tuple[str, ...]
     """Words that another language says with less: half, a third, a discount."""
     not_names: tuple[str, ...]

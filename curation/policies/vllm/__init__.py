@@ -1,13 +1,13 @@
-"""A policy that answers with vLLM on this machine: its asynchronous engine, started for the run and ended with it.
+"""A policy that answers with vLLM on this machine: its asynchronous engine, or several as servers, started for the run
+and ended with it.
 
-Invariants, beside those of `curation.policies.vllm.engine`, which does the generating:
+Invariants, beside those of `curation.policies.vllm.engine` and `replicas`, which do the generating:
   - every (problem, index) draws with its own seed, derived from the recipe's (`seeds.seed_of`);
   - an attempt always has room for `max_tokens`; a prompt that leaves less is refused, for a shorter attempt would stand
     in the store as something it is not.
 
-What it does not do: balance several engines (that is `endpoint`), or update weights while requests run (that is
-`weight_updates`, for the trainer's generator). vLLM is imported below this package and nowhere else, when an engine
-starts.
+What it does not do: update weights while requests run (that is `weight_updates`, for the trainer's generator). vLLM is
+imported below this package and nowhere else, when an engine starts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ from curation.policies.chat_templates import apply_chat_template, stop_tokens
 from curation.policies.checkpoints import folder_revision, require_same_shape
 from curation.policies.completions import ResponseReader
 from curation.policies.seeds import about_of, key_of, prompt_of, seed_of
-from curation.policies.vllm.engine import VllmEngine, sampling_params
+from curation.policies.vllm.engine import VllmEngine
+from curation.policies.vllm.placement import replica_count, visible_gpus
+from curation.policies.vllm.replicas import ReplicatedEngine
 from curation.policies.vllm.startup import Launch, vllm_version
 from curation.prompts import Prompt, plain_text
 from curation.records import AttemptKey, Completion, PolicyError, PromptRequest, RequestRefused
@@ -60,7 +62,9 @@ class Vllm:
             raise PolicyError(
                 f"model {settings.model}: there is no folder {local}; for a model of the hub, give its `revision`."
             )
-        self.in_flight = settings.in_flight
+        gpus = len(visible_gpus()) if settings.replicas == "auto" else 0
+        count = replica_count(settings.replicas, settings.tensor_parallel, gpus)
+        self.in_flight = settings.in_flight * count
         self.key: AttemptKey = key_of(settings, self._name(), prompt)
         self._prompt = prompt or prompt_of(settings)
         self._tags = ThinkingTags.of(settings.thinking)
@@ -73,7 +77,9 @@ class Vllm:
             seed=settings.decoding.seed,
             revision=None if self._local else settings.revision,
         )
-        self.engine = VllmEngine(launch, settings)
+        self.engine: VllmEngine | ReplicatedEngine = (
+            VllmEngine(launch, settings) if count == 1 else ReplicatedEngine(launch, settings, count)
+        )
 
     @property
     def about(self) -> Mapping[str, Any]:
@@ -94,7 +100,7 @@ class Vllm:
                 f"model {self.settings.model}: decoding.max_tokens = {decoding.max_tokens} leaves no room for a prompt "
                 f"in a context of {context} tokens; lower it, or raise max_model_len."
             )
-        self._reader = ResponseReader(self.engine.vllm.get_tokenizer(), self._tags, decoding.stop)
+        self._reader = ResponseReader(self.engine.tokenizer, self._tags, decoding.stop)
         self._added_stops = self._template_stops()
         return self
 
@@ -160,7 +166,7 @@ class Vllm:
 
     def _tokenised(self, problem: PromptRequest) -> list[int]:
         """Return the prompt's tokens: by the tokenizer's chat template, or as `plain_text` where it has none."""
-        tokenizer = self.engine.vllm.get_tokenizer()
+        tokenizer = self.engine.tokenizer
         messages = self._prompt.messages(problem)
         if getattr(tokenizer, "chat_template", None) is None:
             return list(tokenizer.encode(plain_text(messages)))
@@ -171,17 +177,15 @@ class Vllm:
 
     def _template_stops(self) -> tuple[int, ...]:
         """Return the token that ends a turn of the chat template, where vLLM would not stop at it by itself."""
-        ends = self.engine.vllm.model_config.try_get_generation_config().get("eos_token_id")
-        own = () if ends is None else (ends,) if isinstance(ends, int) else tuple(ends)
-        stops = stop_tokens(self.engine.vllm.get_tokenizer(), own)
+        stops = stop_tokens(self.engine.tokenizer, self.engine.end_tokens)
         if not stops.added or stops.turn_end is None:
             return ()
-        print(f"model {self.settings.model}: {stops.phrase(self.engine.vllm.get_tokenizer())}", file=sys.stderr)
+        print(f"model {self.settings.model}: {stops.phrase(self.engine.tokenizer)}", file=sys.stderr)
         return (stops.turn_end,)
 
     def _sampling(self, problem: str, index: int) -> Any:
         decoding = self.settings.decoding
-        return sampling_params(
+        return self.engine.sampling(
             temperature=decoding.temperature,
             top_p=decoding.top_p,
             max_tokens=decoding.max_tokens,

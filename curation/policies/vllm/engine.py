@@ -67,6 +67,16 @@ class VllmEngine:
         return self._engine
 
     @property
+    def tokenizer(self) -> Any:
+        """Return the engine's tokenizer; raises as `require_running` does."""
+        return self.vllm.get_tokenizer()
+
+    @property
+    def end_tokens(self) -> tuple[int, ...]:
+        """Return the tokens at which vLLM ends a response by itself; raises as `require_running` does."""
+        return end_tokens_of(self.vllm.model_config)
+
+    @property
     def context(self) -> int:
         """Return the most tokens of prompt and answer together; raises as `require_running` does."""
         return int(self.vllm.model_config.max_model_len)
@@ -153,6 +163,11 @@ class VllmEngine:
             await stop_engine(engine)
 
     @staticmethod
+    def sampling(**parameters: Any) -> Any:
+        """Return what `generate` takes as ``sampling``; see `sampling_params`."""
+        return sampling_params(**parameters)
+
+    @staticmethod
     async def _reload(engine: Any, folder: Path) -> None:
         await engine.collective_rpc("load_folder", args=(str(folder),))
 
@@ -180,6 +195,12 @@ def sampling_params(
         logprobs=0 if logprobs else None,
         output_kind=RequestOutputKind.FINAL_ONLY,
     )
+
+
+def end_tokens_of(model_config: Any) -> tuple[int, ...]:
+    """Return the tokens at which vLLM ends a response of a model by itself, from vLLM's own configuration of it."""
+    ends = model_config.try_get_generation_config().get("eos_token_id")
+    return () if ends is None else (ends,) if isinstance(ends, int) else tuple(ends)
 
 
 def _logprobs(output: Any) -> tuple[float, ...]:

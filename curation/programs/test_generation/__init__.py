@@ -12,11 +12,13 @@ from curation.programs.test_generation.generators import GeneratorPrograms, prog
 from curation.programs.test_generation.hints import Hints, find_hints
 from curation.programs.test_generation.limits import StatedBound, stated_bounds
 from curation.programs.test_generation.making import MUTATED, InputMaker, MadeInput, new_inputs
+from curation.programs.test_generation.mutants import Mutant, mutants_of
 from curation.programs.test_generation.mutation import mutate_input
 from curation.programs.test_generation.negatives import rule_breaking_inputs
+from curation.programs.test_generation.output_classes import OutputClasses, output_kind
 from curation.programs.test_generation.selecting import TIMES, select_tests
 
-VERSION = "test_generation@7"
+VERSION = "test_generation@8"
 
 __all__ = [
     "MUTATED",
@@ -26,13 +28,17 @@ __all__ = [
     "Hints",
     "InputMaker",
     "MadeInput",
+    "Mutant",
+    "OutputClasses",
     "StatedBound",
     "find_hints",
     "infer_form",
     "inputs_of_another_form",
     "is_unforeseen_refusal",
+    "mutants_of",
     "mutate_input",
     "new_inputs",
+    "output_kind",
     "programs_in",
     "rule_breaking_inputs",
     "select_tests",

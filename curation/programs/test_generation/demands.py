@@ -20,8 +20,9 @@ _GUARANTEE = re.compile(
     r"\b(?:guarantee[ds]?|(?:may|can) (?:safely )?assume|it is known|contains? at least)\b", re.IGNORECASE
 )
 _PROMISE = re.compile(
-    r"\b(?:no (?:two|three|pair|other|more than one)|never|such that|exactly (?:one|once|two)|at most one|at least one"
-    r"|each other)\b",
+    r"\b(?:no (?:two|three|pair|other|more than one)|none of|never|such that|exactly (?:one|once|two)|at most one"
+    r"|at least one|each other|(?:not|\w+n't) (?:touch|overlap|intersect|cross|coincide|collide)|collinear"
+    r"|general position|a (?:simple|convex) polygon)\b",
     re.IGNORECASE,
 )
 _SOLVABLE = re.compile(r"\b(?:solutions?|answers?|valid|feasible|exists?|possible|way to)\b", re.IGNORECASE)

@@ -27,7 +27,8 @@ _QUANTIFIED = re.compile(r"\bfor (?:each|all|every|any)\b", re.IGNORECASE)
 """The formulas behind it say of what the promise is, not what it is."""
 _LARGE_BYTES = 256 << 10
 """Larger inputs are few: they ask for speed, and a judge reads each of them for every program."""
-_LARGE_SHAPE = "most"
+_LARGE_SHAPES = ("most", "many", "one", "mixed")
+"""Sizes of which some counts are as great as fits: trying one of 4 MB takes a second, whether it fits or not."""
 _HINTED = "hinted"
 MUTATED = "mutated"
 
@@ -49,6 +50,7 @@ class InputMaker:
         most_bytes: size of the largest one.
         large: how many may be larger than 256 KB in one call.
         hints: numbers and words that inputs may turn on.
+        rare: inputs that are worth changing further though nothing is learned from them.
         vouched: a validator will say which inputs are allowed, so that a promise which nothing expresses forbids none.
     """
 
@@ -58,6 +60,7 @@ class InputMaker:
     large: int = 2
     hints: Hints = field(default_factory=Hints)
     vouched: bool = False
+    rare: list[str] = field(default_factory=list)
     shapes: ShapeChoice = field(default_factory=lambda: ShapeChoice(SHAPE_PRIORS))
     _forms: dict[bool, InputForm | str] = field(default_factory=dict)
 
@@ -85,7 +88,7 @@ class InputMaker:
                 told.append(" ".join(sentence.split()))
         return told
 
-    def make(self, count: int, seed: str, *, careful: bool) -> list[MadeInput]:
+    def make(self, count: int, seed: str, *, careful: bool, most_bytes: int | None = None) -> list[MadeInput]:
         """Return up to ``count`` inputs that are not among those seen, no two alike.
 
         Args:
@@ -98,13 +101,13 @@ class InputMaker:
             if not self.vouched:
                 return []
             careful, form = False, self.form(careful=False)
-        most_bytes = self.most_bytes
+        most_bytes = min(self.most_bytes, most_bytes or self.most_bytes)
         if careful:
             most_bytes = min(most_bytes, stated_total(self.statement) or most_bytes)
         made: list[MadeInput] = []
         if isinstance(form, InputForm):
             made = self._grown(form, round(count * _GROWN), seed, most_bytes)
-        mutated = mutate_input(self.inputs, stated_bounds(self.statement), count - len(made), seed)
+        mutated = mutate_input([*self.inputs, *self.rare], stated_bounds(self.statement), count - len(made), seed)
         fitting = [text for text in mutated if len(text) <= most_bytes]
         if careful and isinstance(form, InputForm):
             fitting = [text for text in fitting if form.allows(text)]
@@ -124,10 +127,10 @@ class InputMaker:
             if shape.endswith(_HINTED) and not self.hints:
                 self.shapes.learn(shape, paid=False)
                 continue
-            room = most_bytes if large > 0 or not shape.startswith(_LARGE_SHAPE) else min(most_bytes, _LARGE_BYTES)
+            room = most_bytes if large > 0 and shape.startswith(_LARGE_SHAPES) else min(most_bytes, _LARGE_BYTES)
             text = next(iter(grow_shapes(form, texts, [shape], f"{seed} {number}", room, self.hints)), None)
             if text is None:
-                large -= shape.startswith(_LARGE_SHAPE)  # it costs time, too
+                large -= room > _LARGE_BYTES  # it costs time, too
                 self.shapes.learn(shape, paid=False)
                 continue
             large -= len(text) > _LARGE_BYTES

@@ -83,6 +83,8 @@ COLUMN_WORDS: Mapping[str, str] = {
     "decided_by": "how these attempts decided: `all attempts`; `certain after 9 of 16`, when no outcome of the others "
     "could change it; or `foreseen at 0.93 after 9 of 32`, by these attempts and what other policies' attempts "
     "tell of the problem. Those of others count in no other column",
+    "informed_by": "whose judged attempts the decision rests on, as `policy 9, other 16`: the row's policy, and others "
+    "where the decision was foreseen with theirs",
     "measured_on": "the day on which these attempts were begun, UTC",
     "first_policy": "policy of stage 1 where there are two stages, else null",
     "first_pass_rate": "pass rate of stage 1 where there are two stages, else null",

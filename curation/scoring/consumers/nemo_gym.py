@@ -18,7 +18,7 @@ from curation.scoring.scorer import ScoringSettings, shared_scorer
 class GoldilocksConfig(BaseResourcesServerConfig):
     """Settings of the server, beside NeMo Gym's own: the tag that the model thinks in, where the rows do not say."""
 
-    thinking: str | None = None
+    thinking: str | tuple[str, str] | None = None
 
 
 class GoldilocksRunRequest(BaseRunRequest):

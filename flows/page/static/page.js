@@ -71,7 +71,7 @@ async function refresh(part) {
 }
 
 async function keepFresh(part) {
-  for (;;) {
+  while (part.dataset.refresh) {
     await new Promise((resolve) => setTimeout(resolve, 1000 * Number(part.dataset.every)));
     part = await refresh(part);
   }

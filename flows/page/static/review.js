@@ -118,15 +118,18 @@ function complain(text) {
 async function deliver(address, message, wanted) {
   busy = true;
   store("outbox", [...stored("outbox", []), { address, message }]);
-  const refused = await sendOutbox();
-  busy = false;
-  if (refused) {
-    if (problem() !== refused.message.problem) await next(refused.message.problem);
-    complain(refused.error);
-    return;
+  try {
+    const refused = await sendOutbox();
+    if (refused) {
+      if (problem() !== refused.message.problem) await next(refused.message.problem);
+      complain(refused.error);
+      return;
+    }
+    localStorage.removeItem(`${place} draft ${message.problem}`);
+    if (!stored("outbox", []).length) await next(wanted); // a key pressed before it is shown is meant for it, not for this one
+  } finally {
+    busy = false;
   }
-  localStorage.removeItem(`${place} draft ${message.problem}`);
-  if (!stored("outbox", []).length) await next(wanted);
 }
 
 function decide(verdict, answer) {

@@ -6,10 +6,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from curation.config import Band
 from curation.difficulty.item_response import ItemResponseModel, fit
 from curation.difficulty.observations import with_domains
-from curation.difficulty.posteriors import band_sides, calibration, pass_rate_posteriors
+from curation.difficulty.posteriors import calibration, pass_rate_posteriors
 from curation.difficulty.priors import problem_priors
 from tests.curation.difficulty.simulated import COUNTS
 
@@ -66,15 +65,12 @@ def test_pass_rates_of_untried_problems_are_nearer_to_the_truth_with_domains(fou
     assert calibration(model, told, "new").holds
 
 
-def test_sides_and_priors_come_in_the_asked_order_for_problems_that_nobody_tried_too(found: Found) -> None:
+def test_priors_come_in_the_asked_order_for_problems_that_nobody_tried_too(found: Found) -> None:
     _, told, _, model = found
     more = told.select("problem", "domain").head(1).with_columns(problem=pl.lit("untried"), domain=pl.lit("algebra"))
     nobody = more.with_columns(policy=pl.lit(""), correct=pl.lit(0, pl.Int64), judged=pl.lit(0, pl.Int64))
     told = pl.concat([told, nobody.select(told.columns)])
     names = pl.Series("problem", ["p0007", "untried", "p0002"])
-    sides = band_sides(model, told, "new", Band(), names)
-    assert sides["problem"].to_list() == names.to_list()
-    assert sides.select(pl.sum_horizontal("below", "inside", "above")).to_series().to_list() == pytest.approx([1.0] * 3)
     priors = problem_priors(model, told, "new", names, (0.5, 0.5), 0.1)
     assert priors["problem"].to_list() == names.to_list()
     assert priors.null_count().sum_horizontal().item() == 0

@@ -50,6 +50,9 @@ def test_the_better_rule_decides_and_exactly_its_labels_reach_the_threshold() ->
     worse = PlantedCheck(20, RuleFound(18, 40), RuleFound(12, 2))
     assert not worse.posterior_holds
     assert "finds 18 and accuses 40 others, votes find 12 and accuse 2; so votes decide" in worse.sentence
+    assert PlantedCheck(20, RuleFound(0, 0), RuleFound(15, 16)).posterior_holds  # votes would drop sound labels most
+    assert PlantedCheck(40, RuleFound(0, 2), RuleFound(30, 380)).posterior_holds
+    assert not PlantedCheck(20, RuleFound(15, 34), RuleFound(8, 12)).posterior_holds
     labels = pl.DataFrame({"problem": ["a", "b", "c"], "wrong_label": [0.1, 0.9, 0.2]})
     decided = decided_by_votes(labels, {"a"}, 0.5)["wrong_label"].to_list()
     assert decided[0] == 0.5

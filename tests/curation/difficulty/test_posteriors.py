@@ -8,7 +8,7 @@ import pytest
 
 from curation.config import Band
 from curation.difficulty.item_response import DIFFICULTIES, ItemResponseModel, fit
-from curation.difficulty.posteriors import band_sides, calibration, pass_rate_posteriors
+from curation.difficulty.posteriors import beta_sides, calibration, pass_rate_posteriors
 from tests.curation.difficulty.simulated import counts_of, simulated, simulated_rates
 from tests.curation.difficulty.test_item_response import beta_binomial
 
@@ -32,10 +32,10 @@ def test_where_the_difficulty_is_known_the_pass_rate_is_a_beta_distribution() ->
 
 def test_the_sides_are_the_beta_binomial_of_the_bands_attempts() -> None:
     band = Band(attempts=5, min_correct=1, max_pass_rate=0.6)
-    model = at_one_difficulty(0.0, 3.0)
-    (row,) = band_sides(model, counts_of([("p", "x", 1, 3)]), "x", band, pl.Series(["p"])).iter_rows()
-    chances = [beta_binomial(correct, 5, 1.5, 1.5) for correct in range(6)]
-    assert row[1:] == pytest.approx((chances[0], sum(chances[1:4]), sum(chances[4:])))
+    rows = beta_sides(np.array([1.5, 0.2]), np.array([1.5, 3.0]), band)
+    for (a, b), row in zip(((1.5, 1.5), (0.2, 3.0)), rows, strict=True):
+        chances = [beta_binomial(correct, 5, a, b) for correct in range(6)]
+        assert row == pytest.approx((chances[0], sum(chances[1:4]), sum(chances[4:])))
 
 
 def test_intervals_hold_the_truth_as_often_as_they_say() -> None:

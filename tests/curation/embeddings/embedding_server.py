@@ -13,7 +13,10 @@ WIDTH = 64
 
 
 class EmbeddingServer(ThreadingHTTPServer):
-    """Answers as its plan says, request by request, then rightly: `ok`, a status, `garbage`, `short` or `nan`."""
+    """Answers as its plan says, request by request, then rightly: `ok`, a status, `garbage`, `short` or `nan`.
+
+    Requests with a text that has ``refuses`` in it get a 400, where it is not empty.
+    """
 
     daemon_threads = True
 
@@ -21,6 +24,7 @@ class EmbeddingServer(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.plan, self.width = plan.split(), width
         self.asked: list[list[str]] = []
+        self.refuses = ""
         self.lock = threading.Lock()
 
     @property
@@ -51,6 +55,8 @@ class Handler(BaseHTTPRequestHandler):
         assert body["model"] == "words"
         with self.server.lock:
             word = self.server.plan.pop(0) if self.server.plan else "ok"
+            if self.server.refuses and any(self.server.refuses in text for text in body["input"]):
+                word = "400"
             if word == "ok":
                 self.server.asked.append(body["input"])
         if word.isdigit():

@@ -61,6 +61,27 @@ def test_a_refusal_is_an_error() -> None:
         endpoint(server).embed(["a"])
 
 
+@pytest.mark.parametrize("batch", [1, 4, 64])
+def test_texts_that_are_refused_by_themselves_are_told_and_the_others_get_their_vectors(batch: int) -> None:
+    outcomes: dict[int, str | None] = {}
+    with embedding_server() as server:
+        server.refuses = "number 7"
+        vectors = endpoint(server, batch=batch).embed(TEXTS, lambda at, why: outcomes.update({at: why and why.kind}))
+    assert outcomes == {at: "400" if at == 7 else None for at in range(len(TEXTS))}
+    expected = unit(TEXTS)
+    expected[7] = 0
+    assert vectors == pytest.approx(expected, abs=1e-6)
+    assert sorted(server.texts) == sorted(set(TEXTS) - {TEXTS[7]})
+
+
+def test_a_text_whose_vector_is_never_finite_is_refused() -> None:
+    told: list[str] = []
+    with embedding_server(" ".join(["nan"] * 9)) as server:
+        vectors = endpoint(server, retries=1).embed(["a"], lambda _, why: told.append(why.kind if why else ""))
+    assert told == ["unusable"]
+    assert vectors.shape == (1, 0)
+
+
 def test_servers_of_two_widths_hold_two_models() -> None:
     with embedding_server() as first, embedding_server(width=32) as second:
         embedder = endpoint(first, second, batch=1, per_server=1)

@@ -3,8 +3,9 @@
     python stand_in.py JOURNAL MODEL[:CONTEXT] PLAN KEY [SAYS]
 
 The plan is a list of words, one a request, then `ok` for ever: `ok`, `slow`, a status such as `429` or `500`, `hang`,
-`drop` (the connection breaks), `die`, `long` (the prompt is too long), `garbage`. Models named `raw` and
-`processed` give token ids, and log-probabilities from before and after top-p. Each event is a line of the journal.
+`drop` (the connection breaks), `die`, `long` (the prompt is too long), `garbage`, `few` (one sample less than was
+asked for). Models named `raw` and `processed` give token ids, and log-probabilities from before and after top-p. Each
+event is a line of the journal.
 What it answers is the prompt behind the seed, or what the file SAYS holds now: a JSON list of lists, words and a text;
 the first whose words all stand in the prompt is said. A number in the place of the text is a status, which refuses;
 HANG never answers; FILTERED ends by a content filter. Where ``n`` samples are asked for, sample i is said under the
@@ -87,7 +88,8 @@ class Handler(BaseHTTPRequestHandler):
             self.reply(text, {"error": {"message": "the prompt is poisoned"}}, Retry_After="0")
         else:
             note("answered", asked["seed"])
-            self.reply(200, completion(asked, text))
+            answer = completion(asked, text)
+            self.reply(200, {**answer, "choices": answer["choices"][word == "few" :]})
 
 
 def text_for(asked: dict[str, Any]) -> str | int:

@@ -301,6 +301,18 @@ def test_samples_of_one_request_are_those_of_requests_of_their_own(start: Start)
     assert Endpoint(grouped, Path()).key != Endpoint(settings(server), Path()).key
 
 
+def test_a_server_that_gives_fewer_samples_than_asked_for_is_asked_again_and_then_refused(start: Start) -> None:
+    async def attempts(policy: Endpoint) -> list[object]:
+        answers = (policy.answer(asked(), index) for index in range(3))
+        return list(await asyncio.gather(*answers, return_exceptions=True))
+
+    once, always = start("few"), start("few " * 100)
+    assert all(isinstance(answer, Completion) for answer in inside(settings(once, samples_per_request=3), attempts))
+    refused = inside(settings(always, samples_per_request=3), attempts)
+    assert all(isinstance(answer, RequestRefused) for answer in refused)
+    assert "200, but 2 completions where 3 were asked for in one request (samples_per_request)" in str(refused[0])
+
+
 def test_a_straggler_is_asked_of_another_server_with_the_same_seed(tmp_path: Path, start: Start) -> None:
     (tmp_path / "says.json").write_text('[["stuck", "HANG"]]')
     stuck, well = StandIn(tmp_path / "stuck.jsonl", says=tmp_path / "says.json"), start()

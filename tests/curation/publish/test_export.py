@@ -190,20 +190,24 @@ def test_the_published_columns() -> None:
 
 
 def test_a_row_says_how_its_attempts_decided() -> None:
-    kept = pl.DataFrame([problem(name) for name in "abcd"], schema=PROBLEM)
+    kept = pl.DataFrame([problem(name) for name in "abcde"], schema=PROBLEM)
     evidence = [
         "9 of 16 correct",
         "9 of 9 correct",
         "2 of 5 correct, 1 agree on another answer; foreseen at 0.931",
         None,
+        "2 of 6 correct, 1 agree on another answer; foreseen at 0.950 with old@1 16, stated by set 4",
     ]
-    last = decisions(("a", 9, 16), ("b", 9, 9), ("c", 2, 5), ("d", 1, 16)).with_columns(
-        attempts=pl.Series([16, 9, 5, 16], dtype=pl.Int32),
-        skipped=pl.Series([0, 7, 27, None], dtype=pl.Int32),
+    last = decisions(("a", 9, 16), ("b", 9, 9), ("c", 2, 5), ("d", 1, 16), ("e", 2, 6)).with_columns(
+        attempts=pl.Series([16, 9, 5, 16, 6], dtype=pl.Int32),
+        skipped=pl.Series([0, 7, 27, None, 26], dtype=pl.Int32),
         evidence=pl.Series(evidence),
     )
     told = ["all attempts", "certain after 9 of 16", "foreseen at 0.931 after 5 of 32", "all attempts"]
-    assert curate(kept, last, None)["decided_by"].to_list() == told
+    curated = curate(kept, last, None)
+    assert curated["decided_by"].to_list() == [*told, "foreseen at 0.950 after 6 of 32"]
+    own = [f"weak@1 {judged}" for judged in (16, 9, 5, 16, 6)]
+    assert curated["informed_by"].to_list() == [*own[:4], "weak@1 6, old@1 16, stated by set 4"]
 
 
 def test_an_empty_set_has_its_columns() -> None:

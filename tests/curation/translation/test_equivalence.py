@@ -118,3 +118,51 @@ def test_every_language_has_its_words() -> None:
         assert meaning.less
         assert meaning.negations
         assert meaning.thousands
+
+
+@pytest.mark.parametrize(
+    ("original", "target", "true", "changed", "what"),
+    [
+        ("The mouse jumped 9 inches lesser than the frog.", "fr", "La souris a sauté 9 pouces de moins que la grenouille.",
+         "La souris a sauté 9 pouces de plus que la grenouille.", "comparisons"),
+        ("It can carry no more than 80 pounds.", "es", "No puede soportar más de 80 libras.",
+         "Puede soportar 80 libras como mínimo.", "comparisons"),
+        ("For the tests that 3 students fail to answer correctly, those who answer wrongly get 0 points.", "es",
+         "En las pruebas que 3 estudiantes no responden correctamente, quienes responden incorrectamente obtienen 0 puntos.",
+         "En las pruebas que 3 estudiantes responden correctamente, quienes responden incorrectamente obtienen 0 puntos.",
+         "polarity"),
+        ("The roses must not be late, or the missing roses are paid for by 5 pm.", "fr",
+         "Les roses ne doivent pas être en retard, ou les roses manquantes sont payées avant 17 heures.",
+         "Les roses doivent être en retard, ou les roses manquantes sont payées avant 17 heures.", "polarity"),
+        ("To pay Sandra's rent, how much must Fred earn in 5 days?", "es",
+         "¿Cuánto debe ganar Fred en 5 días para pagar el alquiler de Sandra?",
+         "¿Cuánto debe ganar Sandra en 5 días para pagar el alquiler de Fred?", "entities"),
+        ("Darrell and Allen's ages are in the ratio of 7 to 11.", "de", "Das Verhältnis der Alter von Darrell und Allen ist 7 zu 11.",
+         "Das Verhältnis der Alter von Allen und Darrell ist 7 zu 11.", "entities"),
+        ("Mandy owes Benedict $100.", "es", "Mandy le debe $100 a Benedict.", "Benedict le debe $100 a Mandy.", "entities"),
+        ("Harry slept more than James.", "ru", "Гарри спал больше, чем Джеймс.", "Джеймс спал больше, чем Гарри.", "entities"),
+        ("Amy made 20 more friends than Ruth.", "ru", "Эми завела на 20 друзей больше, чем Рут.",
+         "Рут завела на 20 друзей больше, чем Эми.", "entities"),
+    ],
+)  # fmt: skip
+def test_what_is_said_otherwise_passes_and_what_is_turned_does_not(
+    original: str, target: str, true: str, changed: str, what: str
+) -> None:
+    assert broken(true, target, original) == set()
+    assert what in broken(changed, target, original)
+
+
+def test_an_adjective_that_another_language_says_without_a_negation_is_no_lost_one() -> None:
+    assert broken("El resto de las 9 manzanas están verdes.", "es", "The rest of the 9 apples are unripe.") == set()
+    assert broken("Der Rest der 9 Äpfel ist unreif.", "de", "The rest of the 9 apples are unripe.") == set()
+
+
+def test_a_question_may_ask_first_where_a_statement_may_not() -> None:
+    question = "How many coins has Mandy if Benedict has 20?"
+    assert broken("Wenn Benedict 20 hat, wie viele Münzen hat Mandy?", "de", question) == set()
+    assert broken("Benedict gibt 20 Münzen an Mandy.", "de", "Mandy gives Benedict 20 coins.") == {"entities"}
+
+
+def test_two_names_of_the_same_single_consonant_say_nothing() -> None:
+    names = names_of("Emma and Mia met Tom.", "Эмма и Миа встретили Тома.", "en", "ru")
+    assert [name.original for name in names] == ["Tom"]

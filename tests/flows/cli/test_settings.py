@@ -71,7 +71,14 @@ LEAST_POLICIES = (
 )
 
 
-LEFT_OUT = {"max_failed": "0.01", "retry_failed": "2", "samplers": "1", "samples_per_request": "1", "hedge": "0.0"}
+LEFT_OUT = {
+    "max_failed": "0.01",
+    "retry_failed": "2",
+    "samplers": "1",
+    "samples_per_request": "1",
+    "hedge": "0.0",
+    "replicas": "1",
+}
 """Defaults that are not written either, so that digests of what was made before them stay."""
 
 

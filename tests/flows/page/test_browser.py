@@ -1,7 +1,7 @@
 """The page in a real browser: reviewed by keyboard over the server's death, hostile rows, narrow windows, axe-core.
 
-The browser is the system's Chromium (`apt-get install chromium`), driven by Playwright; without them, and unless
-GOLDILOCKS_BROWSER is set, these tests skip.
+The browser is the system's Chromium (`apt-get install chromium`, as `.ci/run` does), driven by Playwright (the extra
+`browser`, which `make setup` installs); without them these tests skip. They wait for what must come, never for a time.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,19 +19,40 @@ from typing import Any
 
 import pytest
 
+from flows.pipelines.planned_costs import estimate_text, stored_plan
+from flows.run.progress import read_metrics
+from flows.run.run_folder import open_run
+from tests.flows.conftest import write_jsonl
 from tests.flows.page.conftest import PLANTED, planted_rows
+from tests.flows.solver import Solver, answer, statement
 from tests.places import ROOT
 from tests.waiting import wait_until
 
-PATIENCE_S = 60.0
+PATIENCE_S = 180.0
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 pytestmark = [
-    pytest.mark.skipif(
-        not os.environ.get("GOLDILOCKS_BROWSER"), reason="GOLDILOCKS_BROWSER=1 runs the page's tests in a browser"
-    ),
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: apt-get install chromium"),
-    pytest.mark.skipif(find_spec("playwright") is None, reason="no Playwright here: pip install playwright"),
+    pytest.mark.skipif(find_spec("playwright") is None, reason="no Playwright here: pip install -e .[browser]"),
 ]
+SUMS_RECIPE = """
+name = "sums"
+workers = 1
+near_dedup = { enabled = false } # sums are alike
+
+[[sources]]
+name = "sums"
+kind = "jsonl"
+path = "sums.jsonl"
+license = "MIT"
+columns = { statement = "question", answer = "final" }
+
+[stage1]
+band = { attempts = 8 }
+
+[stage1.policy]
+per_server = 8
+"""
+COMMAND = [sys.executable, "-m", "flows.cli"]
 TABS = ("", "rows", "attempts", "difficulty", "review", "training")
 ITEM = "#item [data-problem]"
 SHOWN = "document.querySelector('#item [data-problem]')?.dataset.problem"
@@ -44,11 +66,17 @@ class Served:
         self.start()
 
     def start(self) -> None:
-        command = [sys.executable, "-m", "flows.cli", "page", str(self._folder), "--port", self._port]
+        command = [*COMMAND, "page", str(self._folder), "--port", self._port]
         self.process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
         self.address = self.process.stdout.readline().split()[1].rstrip("/")
         self._port = self.address.rpartition(":")[2]
+
+    def __enter__(self) -> Served:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
 
     def kill(self) -> None:
         self.process.kill()
@@ -62,7 +90,7 @@ def browser() -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+        arguments = ["--disable-dev-shm-usage", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
         opened = playwright.chromium.launch(executable_path=CHROMIUM, args=arguments, timeout=1000 * PATIENCE_S)
         yield opened
         opened.close()
@@ -70,9 +98,8 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture
 def served(planted_copy: Path) -> Iterator[Served]:
-    server = Served(planted_copy)
-    yield server
-    server.kill()
+    with Served(planted_copy) as server:
+        yield server
 
 
 def open_page(browser: Any, **settings: Any) -> tuple[Any, list[str]]:
@@ -129,7 +156,7 @@ def test_labels_are_judged_by_keyboard_also_over_the_death_of_server_and_tab(
     before = str(page.get_attribute(ITEM, "data-problem"))
     page.keyboard.press("Enter")
     page.wait_for_function(
-        "Object.keys(localStorage).some(key => key.endsWith('outbox') && localStorage[key] !== '[]')"
+        "() => Object.keys(localStorage).some(key => key.endsWith('outbox') && localStorage[key] !== '[]')"
     )
     address = page.url
     context = page.context
@@ -201,3 +228,45 @@ def test_every_tab_is_readable_at_400_pixels(browser: Any, served: Served, schem
             assert serious == [], tab
     assert complaints == []
     page.context.close()
+
+
+class HeldSolver(Solver):
+    """Solves some sums at once, and the others once it is let go on."""
+
+    def __init__(self, at_once: int) -> None:
+        super().__init__(0.5)
+        self.at_once, self.goes_on = at_once, threading.Event()
+
+    def solve(self, prompt: str, seed: int) -> str:
+        if self.requests > self.at_once:
+            self.goes_on.wait(PATIENCE_S)
+        return super().solve(prompt, seed)
+
+
+def test_a_run_is_watched_from_its_middle_to_its_end_without_a_touch(browser: Any, tmp_path: Path) -> None:
+    rows = [{"question": statement(number), "final": str(answer(number))} for number in range(40)]
+    write_jsonl(tmp_path / "sums.jsonl", rows)
+    recipe, folder = tmp_path / "sums.toml", tmp_path / "run"
+    with HeldSolver(at_once=100) as solver:
+        recipe.write_text(SUMS_RECIPE + solver.table("weak"))
+        command = [*COMMAND, "run", str(recipe), "--out", str(folder)]
+        subprocess.run([*COMMAND, "plan", str(recipe), "--out", str(folder), "--pilot", "4"], cwd=ROOT, check=True)
+        pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        with subprocess.Popen(command, cwd=ROOT, **pipes) as run, Served(folder) as served:
+            wait_until(lambda: any("problems" in row for row in read_metrics(folder)), run)
+            page, complaints = open_page(browser)
+            page.goto(f"{served.address}/r/run/")
+            page.wait_for_selector("text=in flight")
+            shown = page.inner_text("#live")
+            plan = stored_plan(open_run(folder))["stage1"]
+            assert f"planned {estimate_text(plan.expected.attempts)} attempts" in shown
+            for part in ("running", "of 40 problems", "tokens/s"):
+                assert part in shown
+            solver.goes_on.set()
+            page.wait_for_selector("text=; took ")  # planned beside actual
+            page.wait_for_selector("text=finished")
+            page.wait_for_selector("text=Curated set")
+            run.wait()
+            assert run.returncode == 0
+            assert complaints == []
+            page.context.close()

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import product
+
 import pytest
 
-from flows.page.row_index import CURATED, RowIndex, RowQuery, made_from, read_query
+from flows.page.row_index import CURATED, SORTS, RowIndex, RowQuery, made_from, read_query
 from flows.pipelines.run_tables import status_table
 from flows.publish.versions import newest_run
 from tests.flows.conftest import Tiny
@@ -47,6 +50,29 @@ def test_words_facets_rates_and_orders(index: RowIndex) -> None:
     name = index.table["id"][0]
     assert {row["id"] for row in index.rows(index.find(RowQuery(id=name[:8])), 0, 50)} == {name}
     assert index.find(RowQuery(reason="proof")).facets["reason"] == index.find(RowQuery()).facets["reason"]
+
+
+def test_what_is_prepared_and_remembered_changes_no_answer(tiny_run: Tiny) -> None:
+    prepared = RowIndex(newest_run(tiny_run.folder))
+    prepared.prepare()
+    rows = prepared.table.to_dicts()
+    for sort, words, reason in product(
+        SORTS, ("", "what", "what IS", "is what 17"), ("", "proof", "never_solved", "no")
+    ):
+        query = RowQuery(sort=sort, words=words, reason=reason)
+        fresh = RowIndex(newest_run(tiny_run.folder)).find(query)
+        answer = prepared.find(query)
+        assert answer.places.to_list() == fresh.places.to_list(), query
+        assert answer.facets == fresh.facets, query
+        found = [
+            row
+            for row in rows
+            if all(word in row["statement"].lower() for word in words.lower().split())
+            and (not reason or row["reason"] == reason)
+        ]
+        assert sorted(row["row"] for row in found) == sorted(prepared.table["row"][answer.places].to_list())
+        langs = Counter(row["lang"] for row in found)
+        assert dict(answer.facets["lang"]) == langs
 
 
 def test_words_are_no_expression(index: RowIndex) -> None:

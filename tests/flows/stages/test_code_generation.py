@@ -10,12 +10,15 @@ import pytest
 
 from curation.config.coding import AgreementSettings
 from curation.programs import execution_matrix, tests_agreement
+from curation.programs.test_generation import MadeInput
 from curation.programs.validation import Vouching
 from curation.records import JUDGING, SOLUTION, TEST
 from curation.verify.programs.tools import Runner
 from flows.run.recipe import override_recipe, parse_recipe
 from flows.run.run_folder import Run
-from flows.stages.code_generation import LARGE_BYTES, GeneratedTests, generate_tests, packed, unpacked
+from flows.stages.code_generation import GeneratedTests, generate_tests
+from flows.stages.hunting import begin_hunt
+from flows.stages.sound_tests import LARGE_BYTES, packed, unpacked
 from flows.stages.tests import known_inputs
 from flows.stages.units import Unit
 
@@ -57,6 +60,29 @@ def made(
     more_settings: Sequence[str] = (),
 ) -> GeneratedTests:
     """Return the tests made of the samples with so many right solutions and a wrong one; nobody vouches for inputs."""
+    unit, run = problem_of(more, right, *settings, first=first, limit=limit, more_settings=more_settings)
+    ids = unit.tests.select("problem", pl.col("index").alias("test"))
+    matrix = execution_matrix.run_execution_matrix(
+        runner,
+        "sums",
+        unit.problem(run, limit),
+        unit.candidates(run),
+        run.recipe.code.execution_matrix,
+        time_given=True,
+    )
+    decisions = tests_agreement.decide_tests(matrix.runs, run.recipe.code.agreement, ids)
+    return generate_tests(run, unit, runner, matrix.runs, decisions, unit.tests, limit, (), Vouching())
+
+
+def problem_of(
+    more: str,
+    right: int,
+    *settings: str,
+    first: str = RIGHT[0],
+    limit: float = 10.0,
+    more_settings: Sequence[str] = (),
+) -> tuple[Unit, Run]:
+    """Return the problem with its samples, so many right solutions and a wrong one, and a run with these settings."""
     policy = {"kind": "recorded", "name": "nobody@none", "path": "none.jsonl", "columns": {"text": "text"}}
     source = {"name": "sums", "kind": "kattis", "path": ".", "domain": "code"}
     table = {"name": "made", "flow": "curate-code", "seed": 1, "sources": [source], "stage1": {"policy": policy}}
@@ -72,12 +98,7 @@ def made(
     solutions = pl.DataFrame(rows, schema=SOLUTION, orient="row")
     judging = dict.fromkeys(JUDGING.names()) | {"problem": "sums", "time_limit_s": limit, "memory_mb": 512}
     unit = Unit({"id": "sums", "statement": STATEMENT.format(more=more)}, tests, 0, solutions, judging)
-    ids = tests.select("problem", pl.col("index").alias("test"))
-    matrix = execution_matrix.run_execution_matrix(
-        runner, "sums", unit.problem(run, limit), unit.candidates(run), recipe.code.execution_matrix, time_given=True
-    )
-    decisions = tests_agreement.decide_tests(matrix.runs, recipe.code.agreement, ids)
-    return generate_tests(run, unit, runner, matrix.runs, decisions, tests, limit, (), Vouching())
+    return unit, run
 
 
 def test_without_a_validator_rules_of_the_statement_are_kept_and_the_wrong_program_is_caught(runner: Runner) -> None:
@@ -133,3 +154,31 @@ def test_a_slow_program_in_python_does_not_forbid_an_input_within_its_own_limit(
         )
     assert found[1].reason == "the voting solutions agree on no input, or take too long"
     assert found[3].tests
+
+
+def test_mutants_of_voting_solutions_that_pass_the_given_tests_are_hunted(runner: Runner) -> None:
+    unit, run = problem_of("", 3, "mutants=6")
+    voters = [one for one in unit.candidates(run) if one.right]
+    hunt = begin_hunt(run, unit, runner, 10.0, voters, unit.tests)
+    assert hunt.over, "no test has been made"
+    assert hunt.failing(SAMPLES) == [frozenset()] * len(SAMPLES)
+    assert hunt.mutants is not None
+    assert 1 <= len(hunt.mutants) <= 6
+    assert all(mutant.index < 0 for mutant in hunt.mutants), "a mutant is no solution"
+    assert not hunt.over
+    everyone = frozenset(mutant.index for mutant in hunt.mutants)
+    assert [hunt.learn(everyone) for _ in range(3)] == [True, True, False]
+    assert hunt.over
+
+
+def test_of_many_inputs_those_with_rare_answers_are_chosen(runner: Runner) -> None:
+    unit, run = problem_of("", 3)
+    hunt = begin_hunt(run, unit, runner, 10.0, unit.candidates(run)[:1], unit.tests)
+    made_inputs = [MadeInput(f"2\n1000 {n}\n", "x") for n in range(20)] + [MadeInput("2\n0 0\n", "x")]
+    assert hunt.rarest(made_inputs, 1)[0].text == "2\n0 0\n"
+
+
+def test_mutants_and_hunted_inputs_catch_and_count_no_solution(runner: Runner) -> None:
+    generated = made(runner, "", 3, "batch=4", "rounds=2", "max_input_kb=8", "mutants=4", "hunted=4")
+    assert set(generated.caught) == {3}
+    assert generated.inputs > 2 * 4

@@ -101,7 +101,7 @@ def test_servers_embed_and_a_benchmark_is_embedded_once(tiny_copy: Tiny) -> None
     prepare(tiny_copy)
     with embedding_server() as server:
         tiny_copy.recipe.write_text(BENCHMARKED + EMBEDDED.format(server.url))
-        server.plan = ["ok", "500"]  # the benchmark, then no more
+        server.plan = ["ok", "401"]  # the benchmark, then no more
         assert tiny_copy.run().status != 0
         assert [len(texts) for texts in server.asked] == [2]
         assert tiny_copy.run().status == 0
@@ -112,3 +112,45 @@ def test_servers_embed_and_a_benchmark_is_embedded_once(tiny_copy: Tiny) -> None
         assert tiny_copy.run("decontamination.cosine=0.75").status == 0
         assert len(server.asked) == asked
     assert dropped(tiny_copy) == [("near_dedup", 1), ("decontamination", 2)]
+
+
+def test_a_text_that_servers_refuse_is_set_aside_and_asked_for_again(tiny_copy: Tiny) -> None:
+    prepare(tiny_copy)
+    with embedding_server() as server:
+        tiny_copy.recipe.write_text(BENCHMARKED + EMBEDDED.format(server.url))
+        server.refuses = "Maria"
+        assert tiny_copy.run().status == 0
+        assert dropped(tiny_copy) == [("near_dedup", 1), ("decontamination", 0), ("decontamination", 2)]
+        assert reasons(tiny_copy) == ["sampling_failed", "contaminated"]
+        server.refuses = ""
+        assert tiny_copy.run().status == 0
+    assert dropped(tiny_copy) == [("near_dedup", 1), ("decontamination", 2)]
+
+
+def test_servers_that_refuse_too_much_end_a_run_with_one_sentence(tiny_copy: Tiny) -> None:
+    prepare(tiny_copy)
+    with embedding_server() as server:
+        tiny_copy.recipe.write_text(BENCHMARKED + EMBEDDED.format(server.url))
+        server.refuses = "Maria"
+        ended = tiny_copy.run("decontamination.max_failed=0.0")
+    assert ended.status != 0
+    assert "more than decontamination.max_failed = 0 allows (0)" in ended.err
+
+
+def test_a_benchmark_row_that_servers_refuse_is_told(tiny_copy: Tiny) -> None:
+    prepare(tiny_copy)
+    with embedding_server() as server:
+        tiny_copy.recipe.write_text(BENCHMARKED + EMBEDDED.format(server.url).replace('["embed', '["words", "embed'))
+        server.refuses = "tallest"
+        told = tiny_copy.run()
+        assert told.status == 0
+        assert "1 of 2 rows of benchmarks were refused" in told.err + told.out
+        assert [text for texts in server.asked for text in texts].count(FENCE.format(96)) == 1
+        server.refuses = ""
+        assert tiny_copy.run("near_dedup.threshold=0.99").status == 0
+        assert "How tall is the tallest tree of the wood?" in server.texts  # vectors that lacked one were not kept
+
+
+def reasons(tiny: Tiny) -> list[str]:
+    """Return why rows left for overlap, in their order."""
+    return tiny.table("dropped").filter(pl.col("stage") == "decontamination")["reason"].to_list()

@@ -136,6 +136,13 @@ def check_every_figure(folder: Path, part: str, policy: str) -> None:
             answers = own["answer_class"].to_list()
             assert row["pass_rate"] == pytest.approx(unbiased(rule.of(row["id"]), outcomes, answers))
             assert row["decided_by"].endswith(f" after {row['attempts']} of 16")
+        tried = earlier.filter((pl.col("problem") == row["id"]) & (pl.col("policy") != policy) & (pl.col("judged") > 0))
+        with_others = [
+            f"{name} {judged}" for name, judged in tried.sort("policy").select("policy", "judged").iter_rows()
+        ]
+        is_foreseen = row["decided_by"].startswith("foreseen") and rule.priors[row["id"]].informed_by
+        others = with_others if is_foreseen else []
+        assert row["informed_by"] == ", ".join([f"{policy} {row['judged']}", *others])
         assert row["first_pass_rate"] == first.get(row["id"])
 
 

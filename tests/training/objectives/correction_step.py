@@ -5,14 +5,12 @@ torchrun --nproc-per-node N -m tests.training.objectives.correction_step OUT
 
 from __future__ import annotations
 
-import json
 import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import torch
-
+from tests.training.objectives.ranks import run_step
 from tests.training.optimisation.test_trainer import gradient, recipe, samples
 from training.embedded_model import WEIGHTS
 from training.objectives.grpo import GrpoSettings
@@ -54,17 +52,6 @@ def step(ranks: DistributedContext, room: int) -> dict[str, Any] | None:
     }
 
 
-def main() -> None:
-    """What torchrun starts in every process."""
-    ranks = DistributedContext(recipe().compute)
-    found = step(ranks, 60)
-    ranks.close()
-    if found is not None:
-        out = Path(sys.argv[1])
-        torch.save(found.pop("gradient"), out / "gradient.pt")
-        (out / "step.json").write_text(json.dumps(found))
-
-
 if __name__ == "__main__":
-    main()
+    run_step(step, Path(sys.argv[1]))
     end_process(0)

@@ -8,7 +8,6 @@ torchrun --nproc-per-node N -m tests.training.objectives.reinforce gradient OUT 
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,6 +18,7 @@ from pydantic import Field
 from torch import Tensor
 
 from tests.training.engines.embedded.test_run import small
+from tests.training.objectives.ranks import run_step
 from tests.training.optimisation.test_trainer import gradient, recipe, samples
 from training.config import ObjectiveSettings
 from training.embedded_model import WEIGHTS
@@ -117,12 +117,7 @@ def main() -> None:
     if what == "train":
         train(run_recipe(), Path(), out)
         return
-    ranks = DistributedContext(recipe().compute)
-    found = step(ranks, 60)
-    ranks.close()
-    if found is not None:
-        torch.save(found.pop("gradient"), out / "gradient.pt")
-        (out / "step.json").write_text(json.dumps(found))
+    run_step(step, out)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -50,7 +51,9 @@ def held(folder: Path = WEIGHTS, **objective: object) -> Trainer:
     """A trainer of the embedded model with a reference."""
     trainer = solo(objective=objective, optim={"warmup_steps": 0, "learning_rate": 1e-4})
     made = recipe()
-    trainer.reference = ReferencePolicy(folder, made, DistributedContext(made.compute), trainer.model.config.vocab_size)
+    ema: Any = objective.get("reference_ema")
+    words = trainer.model.config.vocab_size
+    trainer.reference = ReferencePolicy(folder, made, DistributedContext(made.compute), words, ema)
     return trainer
 
 
@@ -67,7 +70,7 @@ def test_before_the_first_step_the_reference_says_exactly_what_the_policy_says(d
         with torch.no_grad():
             own = trainer.policy(part).logprobs
         assert torch.equal(trainer.reference.logprobs(part), own)
-    assert not any(value.requires_grad for value in trainer.reference._policy.parameters())
+    assert not any(value.requires_grad for value in trainer.reference.policy.parameters())
 
 
 def test_the_policy_leaves_the_reference_and_less_so_under_a_larger_weight(drawn: list[TrainingSample]) -> None:
@@ -105,7 +108,7 @@ def test_sharded_in_bf16_it_says_the_same(drawn: list[TrainingSample]) -> None:
     try:
         trainer = Trainer(WEIGHTS, made, ranks)
         trainer.reference = ReferencePolicy(WEIGHTS, made, ranks, trainer.model.config.vocab_size)
-        assert {value.dtype for value in trainer.reference._policy.parameters()} == {torch.bfloat16}
+        assert {value.dtype for value in trainer.reference.policy.parameters()} == {torch.bfloat16}
         kept = [trainer.step(drawn, made.objective).statistics["kl_reference"].value for _ in range(3)]
     finally:
         ranks.close()
@@ -152,3 +155,48 @@ def test_a_run_measures_it_and_goes_on_with_the_same_reference(tmp_path: Path) -
     (model / "model.safetensors").write_bytes((tmp_path / "run/model/model.safetensors").read_bytes())
     with pytest.raises(StoreError, match="reference model of the KL term was"):
         train(small(steps=4, **table), tmp_path, tmp_path / "run", resume=True)
+
+
+def weights(model: torch.nn.Module) -> dict[str, torch.Tensor]:
+    return {name: value.detach().clone() for name, value in model.named_parameters()}
+
+
+def test_a_reference_that_follows_is_the_mean_of_the_policys_past(drawn: list[TrainingSample]) -> None:
+    table = {"kl_coef": 0.1, "reference_ema": 0.75}
+    trainer = held(**table)
+    assert trainer.reference is not None
+    expected = weights(trainer.reference.policy)
+    for _ in range(3):
+        trainer.step(drawn, GrpoSettings.model_validate(table))
+        now = weights(trainer.policy)
+        expected = {name: 0.75 * value + 0.25 * now[name] for name, value in expected.items()}
+    found = weights(trainer.reference.policy)
+    assert all(torch.allclose(found[name], value, atol=1e-7) for name, value in expected.items())
+    assert any(not torch.equal(value, now[name]) for name, value in found.items())
+
+
+def test_a_reference_that_keeps_nothing_of_itself_holds_nothing_back(drawn: list[TrainingSample]) -> None:
+    free, followed = held(), held(kl_coef=5.0, reference_ema=0.0)
+    frozen = held(kl_coef=5.0)
+    for _ in range(3):
+        free.step(drawn, GrpoSettings())
+        followed.step(drawn, GrpoSettings(kl_coef=5.0, reference_ema=0.0))
+        frozen.step(drawn, GrpoSettings(kl_coef=5.0))
+    mine, theirs = weights(followed.policy), weights(free.policy)
+    assert all(torch.equal(value, theirs[name]) for name, value in mine.items())
+    assert any(not torch.equal(value, theirs[name]) for name, value in weights(frozen.policy).items())
+
+
+def test_a_checkpoint_holds_a_reference_that_follows(drawn: list[TrainingSample], tmp_path: Path) -> None:
+    table = {"kl_coef": 0.5, "reference_ema": 0.9}
+    settings = GrpoSettings.model_validate(table)
+    first, second = held(**table), held(**table)
+    for _ in range(2):
+        first.step(drawn, settings)
+    first.save(tmp_path / "weights")
+    second.load(tmp_path / "weights", first.steps_taken)
+    assert first.reference is not None
+    assert second.reference is not None
+    kept, read = weights(first.reference.policy), weights(second.reference.policy)
+    assert all(torch.equal(value, read[name]) for name, value in kept.items())
+    assert first.step(drawn, settings).loss == second.step(drawn, settings).loss

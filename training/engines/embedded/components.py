@@ -18,6 +18,7 @@ from training.rollouts.attempt_log import AttemptLog
 from training.rollouts.curriculum.controller import CurriculumController
 from training.rollouts.rollouts import RolloutRunner
 from training.rollouts.tasks import TrainingTask
+from training.stored.batches import StoredBatches
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -41,4 +42,5 @@ class LoopComponents:
     metrics_logger: MetricsLogger
     attempt_log: AttemptLog
     heartbeat: Heartbeat
+    stored: StoredBatches
     publishers: tuple[WeightPublisher, ...] = ()

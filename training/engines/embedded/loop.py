@@ -34,16 +34,19 @@ from training.engines.embedded.heartbeat import COLLECTING, EVALUATING, SAVING, 
 from training.evaluation.evaluate import EvaluationResult, evaluate
 from training.evaluation.metrics import SampledGroupStats, Timer
 from training.objectives.registry import objective_of
+from training.optimisation.best import keep_best
 from training.optimisation.checkpoint import Checkpoint, restore_trainer, save_checkpoint
-from training.optimisation.trainer import StepResult, TrainingError
+from training.optimisation.trainer import TrainingError
 from training.rollouts.attempt_log import EVALUATION_ATTEMPTS, TRAINING_ATTEMPTS, rollout_origin
 from training.rollouts.batches import (
     batch_metrics,
+    batch_row,
     build_minibatches,
     check_logprobs,
     format_rollouts,
     policy_metrics,
     queue_metrics,
+    speed_metrics,
 )
 from training.rollouts.curriculum.disputed_labels import dispute_rows
 from training.rollouts.refused_problems import RefusedProblems
@@ -78,6 +81,7 @@ class TrainingLoop:
         self.scheduler: RolloutScheduler[Rollout] = RolloutScheduler(collector, self._decide_group, self._refused.draw)
         self._groups = SampledGroupStats()
         self._timer = Timer(collector.n_async)
+        self._stored = components.stored
         stall = components.recipe.stall
         self._stall_monitor = StallMonitor(stall, collector, logger.log_message)
         self._heartbeat = components.heartbeat
@@ -97,7 +101,7 @@ class TrainingLoop:
             self._thread = thread
             try:
                 await self._begin()
-                while self.step < self._recipe.steps:
+                while self.step < self._stored.steps:
                     await self._run_step()
             finally:
                 await self._stop()
@@ -117,27 +121,29 @@ class TrainingLoop:
 
     async def _run_step(self) -> None:
         recipe, metrics_logger = self._recipe, self._components.metrics_logger
-        batch = await self._next_batch()
+        sampled = await self._next_batch()
+        batch = await self._on_thread(self._stored.joined, sampled, self.step + 1)
         self._heartbeat.begin(self.step + 1, TRAINING)
         if (impossible := check_logprobs(batch.groups, recipe.collector)).count:
             metrics_logger.log_message(f"step {self.step + 1}: {impossible}; they are left out")
         metrics = {**batch_metrics(batch.groups, batch.number), "policy/impossible_tokens": float(impossible.count)}
         trainer, objective, results = self._components.trainer, self._curriculum.objective, []
-        started_at = monotonic()
-        minibatches = await self._on_thread(build_minibatches, batch, recipe.collector, objective, trainer)
+        started_at, distance = monotonic(), recipe.stored.max_distance if recipe.stored is not None else None
+        minibatches = await self._on_thread(
+            build_minibatches, batch, self._curriculum.collector, objective, trainer, distance
+        )
         self._timer.add_trainer_time(monotonic() - started_at)
         for samples in minibatches:
             results.append(await self._on_thread(trainer.step, samples, objective))
             self._timer.add_trainer_time(results[-1].seconds)
-        self.scheduler.mark_trained(batch)
+        self.scheduler.mark_trained(sampled)
         self.step += 1
-        rollout_ids = [[request.group, request.index] for group in batch.groups for request, _ in group.rollouts]
-        self._components.logs["batches"].append({"step": self.step, "version": batch.number, "attempts": rollout_ids})
+        self._components.logs["batches"].append(batch_row(self.step, sampled, batch))
         metrics["speed/update_s"] = await self._update_generators()
         self.scheduler.mark_updated()
         self._start_rollouts()
-        last = self.step == recipe.steps
-        speeds = self._speed_metrics(results)
+        last = self.step == self._stored.steps
+        speeds = speed_metrics(results, self._timer, self._groups.tokens) | trainer.throughput(results)
         if self._components.held_out_tasks and (self.step % recipe.evaluation.every == 0 or last):
             metrics |= await self._evaluation(self.step)
         metrics |= {**speeds, **policy_metrics(results), **self._groups.numbers()}
@@ -173,6 +179,9 @@ class TrainingLoop:
             TrainingError: there is nothing to learn from, or nothing is under way that could fill the batch.
         """
         self._heartbeat.begin(self.step + 1, COLLECTING)
+        if self._stored.is_offline(self.step + 1):
+            return self.scheduler.empty_batch()
+        self.scheduler.settings = self._stored.collector(self.step + 1, self._curriculum.collector)
         while True:
             if self._recipe.synchronous:
                 under_way = await self._run_synchronous_batch()
@@ -210,13 +219,13 @@ class TrainingLoop:
 
     def _start_rollouts(self) -> None:
         """Start as many rollouts as the scheduler admits."""
-        if self._recipe.synchronous or self._error is not None:
+        if self._recipe.synchronous or self._error is not None or self._stored.is_offline(self.step + 1):
             return
         while (request := self.scheduler.admit()) is not None:
             task = asyncio.create_task(self._run_rollout(request))
             self._in_flight.add(task)
             task.add_done_callback(self._on_task_done)
-        self._timer.set_busy_slots(self._recipe.collector.n_async - self.scheduler.idle_slots)
+        self._timer.set_busy_slots(self.scheduler.settings.n_async - self.scheduler.idle_slots)
 
     async def _run_rollout(self, request: RolloutRequest) -> None:
         completion = await self._generate(request)
@@ -283,7 +292,6 @@ class TrainingLoop:
         self.scheduler.mark_judged(request, rollout)
 
     def _decide_group(self, rollouts: Sequence[Rollout]) -> GroupDecision:
-        self._groups.add(rollouts)
         judged = [rollout for rollout in rollouts if not rollout.reward.excluded]
         has_reference = self._components.tasks[rollouts[0].problem].reference_answer is not None
         self._curriculum.record_group(
@@ -295,6 +303,7 @@ class TrainingLoop:
         )
         objective = self._recipe.objective
         decision = objective_of(objective).decide([rollout.reward for rollout in rollouts], objective)
+        self._groups.add(rollouts, dropped=decision.drop_reason is not None)
         self._stall_monitor.record_group(rollouts, decision)
         return decision
 
@@ -309,7 +318,8 @@ class TrainingLoop:
         self._heartbeat.begin(self.step, UPDATING)
         version = self.scheduler.batches_taken
         state = await self._on_thread(self._components.trainer.full_state_dict)
-        seconds = await self._components.weight_sync.update(state, version)
+        generates = bool(self._components.generators.members)
+        seconds = await self._components.weight_sync.update(state, version) if generates else 0.0
         for publisher in self._components.publishers:
             await self._on_thread(publisher.after_update, version, state)
         return seconds
@@ -330,25 +340,14 @@ class TrainingLoop:
             record,
         )
         self.evaluations[step] = result
+        if self._recipe.evaluation.keep_best:
+            components = self._components
+            await self._on_thread(keep_best, components.out, step, result, components.trainer, components.tokenizer)
         self._components.metrics_logger.log_message(
             f"step {step}: held-out pass@1 {result.pass_rate:.3f} ({result.low:.3f} to {result.high:.3f}), "
             f"{result.problems} problems x {self._recipe.evaluation.attempts}, {result.mean_tokens:.0f} tokens"
         )
         return {f"evaluation/{name}": float(value) for name, value in asdict(result).items()}
-
-    def _speed_metrics(self, results: Sequence[StepResult]) -> dict[str, float]:
-        """Return times and speeds of the interval that this step ends."""
-        seconds = max(self._timer.elapsed_s, 1e-9)
-        return {
-            **self._timer.idle_shares(),
-            "speed/step_s": seconds,
-            "speed/train_s": sum(result.seconds for result in results),
-            "speed/trained_tokens_s": sum(result.trained_tokens for result in results) / seconds,
-            "speed/sampled_tokens_s": self._groups.tokens / seconds,
-            "speed/padding_share": sum(result.padding_share for result in results) / len(results),
-            "speed/shared_share": sum(result.shared_prompt_share for result in results) / len(results),
-            **self._components.trainer.throughput(results),
-        }
 
     def _state(self) -> dict[str, Any]:
         """Return the state of one moment: no other task runs meanwhile."""

@@ -11,6 +11,8 @@
     OUT/disputed.jsonl     problems that left because their labels seem wrong, where `curriculum.disputes` is on
     OUT/checkpoints/       to go on from (`training.optimisation.checkpoint`)
     OUT/model/             the trained model in Hugging Face format, with its mark
+    OUT/best/              that of the best evaluation, where `evaluation.keep_best` is on
+    OUT/traces/            of a cold start, what it was trained on, with a card (`training.stored.traces`)
     OUT/plots/, summary.json
     OUT/stalled.json       why the run ended where there was nothing to learn from
 
@@ -40,6 +42,7 @@ from curation.storage.stages import atomic_write
 from training.checks.results import CheckResult, require_passed
 from training.embedded_model import resolve_model
 from training.embedded_model.problems import Split
+from training.engines.claim import claim_folder
 from training.engines.embedded.components import LoopComponents
 from training.engines.embedded.heartbeat import CHECKING, Heartbeat
 from training.engines.embedded.loop import TrainingLoop
@@ -49,8 +52,9 @@ from training.evaluation.plots import draw_plots
 from training.generation.generators import Generator, GeneratorPool, TorchGenerator
 from training.generation.weight_sync import WeightPublisher, WeightSync
 from training.objectives.registry import objective_of
-from training.optimisation.checkpoint import Checkpoint, JsonlLog, last_checkpoint, write_run_file
+from training.optimisation.checkpoint import Checkpoint, JsonlLog, last_checkpoint
 from training.optimisation.distributed import DistributedContext
+from training.optimisation.memory import kv_bytes_per_token
 from training.optimisation.model import load_tokenizer, require_model, save_model
 from training.optimisation.reference import ReferencePolicy
 from training.optimisation.trainer import Trainer
@@ -58,10 +62,13 @@ from training.recipe import TrainRecipe
 from training.rewards import LanguageChecker
 from training.rollouts.attempt_log import EVALUATION_ATTEMPTS, TRAINING_ATTEMPTS, AttemptLog, AttemptPurpose
 from training.rollouts.curriculum.controller import CurriculumController
+from training.rollouts.curriculum.pools import PassCounts
+from training.rollouts.curriculum.triggers import KVCacheModel
 from training.rollouts.rollouts import RolloutRunner
-from training.rollouts.stall_monitor import STALLED
 from training.rollouts.tasks import TrainingTask, load_tasks
 from training.rollouts.verifiers import Verifiers
+from training.stored.opening import open_stored
+from training.stored.tokens import TokenWriter
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -85,14 +92,16 @@ def train(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool =
     context = DistributedContext(recipe.compute)
     try:
         if context.is_rank_zero:
-            _claim_folder(recipe, recipe_folder, out, resume=resume)
+            claim_folder(recipe, recipe_folder, out, resume=resume)
         trainer = Trainer(folder, recipe, context)
         needs = objective_of(recipe.objective).needs(recipe.objective)
         if needs.uses_reference:
             reference_folder = (
                 folder if needs.reference_model is None else resolve_model(needs.reference_model, recipe_folder)
             )
-            trainer.reference = ReferencePolicy(reference_folder, recipe, context, trainer.model.config.vocab_size)
+            trainer.reference = ReferencePolicy(
+                reference_folder, recipe, context, trainer.model.config.vocab_size, needs.reference_ema
+            )
         if not context.is_rank_zero:
             trainer.follow()
             return out / "model"
@@ -157,7 +166,7 @@ def _run_rank_zero(recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: 
     preflight = Preflight(recipe, folder, trainer, tokenizer, tasks) if recipe.checks else None
     if preflight is not None:
         require_passed(preflight.before_generation(), recipe.model)
-    curriculum = CurriculumController(tasks, recipe.curriculum, recipe.rewards, recipe.objective, recipe.seed)
+    curriculum = _curriculum(recipe, recipe_folder, tasks, trainer)
     if checkpoint is not None:
         curriculum.restore(checkpoint.state["curriculum"])
     with ExitStack() as stack:
@@ -185,8 +194,12 @@ def _run_rank_zero(recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: 
             metrics_logger.log_message(stops.phrase(tokenizer))
         if trainer.packing_note is not None:
             metrics_logger.log_message(trainer.packing_note)
+        writer = TokenWriter(tokenizer, stops, recipe.tags)
+        stored = asyncio.run(
+            open_stored(recipe, recipe_folder, out, tasks, rollouts, writer, metrics_logger.log_message)
+        )
         attempt_log = stack.enter_context(_attempt_log(recipe, out, folder, verifiers, checkpoint))
-        pool = GeneratorPool(build_generators(recipe, folder))
+        pool = GeneratorPool(build_generators(recipe, folder) if recipe.generates else [])
         weight_sync = stack.enter_context(WeightSync(pool))
         components = LoopComponents(
             recipe,
@@ -203,6 +216,7 @@ def _run_rank_zero(recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: 
             metrics_logger,
             attempt_log,
             Heartbeat(metrics_logger, rollouts, recipe.stall.progress_s, recipe.collector.n_batch),
+            stored,
             _publishers(recipe, out, trainer, tokenizer),
         )
         summary = asyncio.run(_run(components, checkpoint, preflight))
@@ -213,13 +227,46 @@ def _run_rank_zero(recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: 
     return out / "model"
 
 
+def _curriculum(
+    recipe: TrainRecipe, recipe_folder: Path, tasks: Mapping[str, TrainingTask], trainer: Trainer
+) -> CurriculumController:
+    """Return the run's curriculum as it begins: with what its sets measured, and what an earlier run left.
+
+    Raises:
+        StoreError: the earlier run has no checkpoint.
+    """
+    settings, memory = recipe.curriculum, None
+    if settings is not None and settings.kv_cache_mb is not None:
+        memory = KVCacheModel(settings.kv_cache_mb * 2**20, kv_bytes_per_token(trainer.model.config, 2))
+    curriculum = CurriculumController(
+        tasks,
+        settings,
+        recipe.rewards,
+        recipe.objective,
+        recipe.seed,
+        recipe.collector,
+        recipe.steps,
+        {task.id: PassCounts(0, task.correct, task.judged) for task in tasks.values() if task.judged},
+        [task.id for task in tasks.values() if task.deferred],
+        memory,
+    )
+    if settings is not None and settings.carry is not None:
+        earlier = recipe_folder / Path(settings.carry).expanduser()
+        last = last_checkpoint(earlier)
+        if last is None:
+            raise StoreError(f"{earlier} has no checkpoint for curriculum.carry to go on from; name a training run")
+        curriculum.carry(last.state["curriculum"], last.step)
+    return curriculum
+
+
 async def _run(
     components: LoopComponents, checkpoint: Checkpoint | None, preflight: Preflight | None
 ) -> dict[str, Any]:
     async with components.heartbeat as heartbeat, components.generators:
         if preflight is not None:
             heartbeat.begin(0, CHECKING)
-            require_passed(await preflight.of_generators(components.generators), components.recipe.model)
+            if components.generators.members:
+                require_passed(await preflight.of_generators(components.generators), components.recipe.model)
             for line in preflight.lines():
                 components.metrics_logger.log_message(line)
         loop = TrainingLoop(components, checkpoint)
@@ -273,26 +320,6 @@ def build_generators(recipe: TrainRecipe, folder: Path) -> list[Generator]:
         )
         for _ in range(settings.engines)
     ]
-
-
-def _claim_folder(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool) -> None:
-    """Claim the folder for this run by writing ``run.json``.
-
-    Raises:
-        StoreError: it holds another run, one that is not to be resumed, or none to resume.
-    """
-    run_file = out / "run.json"
-    if run_file.exists():
-        name = json.loads(run_file.read_text(encoding="utf-8"))["recipe"]["name"]
-        if name != recipe.name:
-            raise StoreError(f"{out} holds a run of recipe `{name}`, not `{recipe.name}`; give another folder")
-        if not resume:
-            raise StoreError(f"{out} holds a run already; resume it, or give another folder")
-    elif resume:
-        raise StoreError(f"{out} holds no run to resume (no run.json); start one with its recipe")
-    (out / STALLED).unlink(missing_ok=True)
-    table = {"recipe_folder": str(recipe_folder.absolute()), "recipe": recipe.model_dump(mode="json")}
-    write_run_file(out, {"kind": "training", **table})
 
 
 @contextmanager

@@ -8,16 +8,33 @@ Invariants: every change is returned with its reason; a `state` that is restored
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
-from training.config import ObjectiveSettings, RewardSettings
+from training.config import CollectorSettings, ObjectiveSettings, RewardSettings
 from training.rollouts.curriculum.disputed_labels import AnswerCounts, LabelDispute, count_answers, find_dispute
 from training.rollouts.curriculum.drawing import DrawCounts, draw_from_pools
-from training.rollouts.curriculum.pools import PassCounts, Pool, PoolChange, estimate_pass_rate, pool_change
-from training.rollouts.curriculum.settings import CurriculumSettings, PoolSettings
-from training.rollouts.curriculum.triggers import SettingChange, activate_deferred, adjust_eps_high, extend_length
+from training.rollouts.curriculum.pools import (
+    PassCounts,
+    Pool,
+    PoolChange,
+    estimate_pass_rate,
+    pool_change,
+    weigh_counts,
+)
+from training.rollouts.curriculum.settings import CurriculumSettings, PoolSettings, StageSettings
+from training.rollouts.curriculum.stages import stage_end
+from training.rollouts.curriculum.triggers import (
+    KVCacheModel,
+    SettingChange,
+    activate_deferred,
+    adjust_eps_high,
+    extend_length,
+    shrink_batches,
+)
+from training.rollouts.curriculum.weighted_drawing import weighted_order
 
 _CURVE_STEPS = 512
 """How many steps of each curve stay; windows are shorter."""
@@ -53,6 +70,13 @@ class CurriculumController:
         problems: ids of all problems; all are active at first.
         settings: None for no curriculum.
         seed: of the draws.
+        collector: the run's sizes, which stages and the KV cache change.
+        steps: of the whole run.
+        starts: what is known of problems before the run, where `CurriculumSettings.from_set` is on.
+        deferred: problems that are too hard at first.
+        memory: a generator's KV cache; None where it is not looked at.
+
+    ``collector``, ``rewards`` and ``objective`` are the present ones.
     """
 
     def __init__(
@@ -62,6 +86,11 @@ class CurriculumController:
         rewards: RewardSettings,
         objective: ObjectiveSettings,
         seed: int,
+        collector: CollectorSettings | None = None,
+        steps: int = 1,
+        starts: Mapping[str, PassCounts] | None = None,
+        deferred: Iterable[str] = (),
+        memory: KVCacheModel | None = None,
     ) -> None:
         self.pools = dict.fromkeys(problems, Pool.ACTIVE)
         self.rewards, self.objective = rewards, objective
@@ -76,6 +105,17 @@ class CurriculumController:
         self._last_changes: dict[str, int] = {}
         self._entropy_target: float | None = None
         self._members: Mapping[Pool, list[str]] | None = None
+        self.collector = collector if collector is not None else CollectorSettings()
+        self._step, self._steps, self._memory = 0, steps, memory
+        self._stage = self._stage_began = 0
+        self._active_order: deque[str] = deque()
+        self.pools.update(dict.fromkeys(deferred, Pool.DEFERRED))
+        if settings is not None and settings.from_set and starts is not None:
+            self._pass_counts = {problem: [counts] for problem, counts in starts.items() if problem in self.pools}
+            for problem in sorted(self._pass_counts):
+                self._update_pool(problem, 0)
+        if settings is not None and settings.stages:
+            self._begin_stage(0, settings, "")
 
     def draw_problem(self) -> str:
         """Draw the next problem and return its id."""
@@ -84,7 +124,23 @@ class CurriculumController:
             for problem, pool in sorted(self.pools.items()):
                 members[pool].append(problem)
             self._members = members
-        return draw_from_pools(self._members, self._draw_counts, self._seed, self._pool_settings)
+        weighted = self._settings is not None and self._settings.draw.kind != "uniform"
+        pick = self._next_active if weighted else None
+        return draw_from_pools(self._members, self._draw_counts, self._seed, self._pool_settings, pick)
+
+    def _next_active(self) -> str:
+        """Return the next active problem of an order by pass rates, drawn anew after every step."""
+        assert self._settings is not None
+        assert self._members is not None
+        draw = self._settings.draw
+        if not self._active_order and draw.kind != "uniform":
+            counts = {
+                problem: weigh_counts(self._pass_counts.get(problem, ()), self._step, self._pool_settings)
+                for problem in self._members[Pool.ACTIVE]
+            }
+            seed = f"{self._seed}:{draw.kind}:{self._draw_counts.total}"
+            self._active_order = deque(weighted_order(counts, draw, self._step / self._steps, seed))
+        return self._active_order.popleft()
 
     def record_group(
         self, problem: str, step: int, correct: int, judged: int, wrong_answers: Iterable[str | None] = ()
@@ -119,12 +175,16 @@ class CurriculumController:
             move for problem in sorted(self._judged_problems) if (move := self._update_pool(problem, step)) is not None
         ]
         self._judged_problems.clear()
+        self._step = step
+        self._active_order.clear()
         changes = [
+            *self._next_stage(step, settings),
             self._activate_deferred(step, settings),
-            self._extend_length(step, settings),
+            None if settings.stages else self._extend_length(step, settings),
             self._adjust_eps_high(settings),
+            *self._shrink(length),
         ]
-        if moves or changes[0] is not None:
+        if moves or any(change is not None and change.setting == "active" for change in changes):
             self._members = None
         return moves, [change for change in changes if change is not None]
 
@@ -147,10 +207,13 @@ class CurriculumController:
             "answers": {problem: [asdict(group) for group in groups] for problem, groups in self._answers.items()},
             "disputes": {problem: asdict(dispute) for problem, dispute in self.disputes.items()},
             "curves": asdict(self._curves),
+            "step": self._step,
             "last": self._last_changes,
             "target": self._entropy_target,
             "max_length": self.rewards.max_length,
             "length_cache": self.rewards.length_cache,
+            "stage": [self._stage, self._stage_began],
+            "sizes": [self.collector.n_batch, self.collector.n_async],
             **({"eps_high": self.objective.eps_high} if isinstance(self.objective, Clipping) else {}),
         }
 
@@ -168,10 +231,88 @@ class CurriculumController:
         self._curves = TrainingCurves(**state["curves"])
         self._last_changes, self._entropy_target = dict(state["last"]), state["target"]
         self._members = None
+        self._step = int(state.get("step", 0))
+        if "sizes" in state:  # checkpoints of before have none
+            self._stage, self._stage_began = state["stage"]
+            self._resize(*state["sizes"])
         lengths = {"max_length": state["max_length"], "length_cache": state["length_cache"]}
         self.rewards = self.rewards.model_copy(update=lengths)
         if isinstance(self.objective, Clipping):
             self.objective = self.objective.model_copy(update={"eps_high": state["eps_high"]})
+
+    def carry(self, state: Mapping[str, Any], step: int) -> None:
+        """Go on from where an earlier run ended at ``step``: pools, pass rates, lengths and eps_high.
+
+        Its attempts age on; draws, curves and stages begin anew.
+        """
+        known = self.pools.keys() & (state["seen"].keys() | state["pools"].keys())
+        self.pools.update({problem: Pool(state["pools"].get(problem, Pool.ACTIVE)) for problem in known})
+        for problem in known & state["seen"].keys():
+            earlier = [PassCounts(at - step, correct, judged) for at, correct, judged in state["seen"][problem]]
+            self._pass_counts[problem] = earlier
+        disputes: Mapping[str, Any] = state.get("disputes", {})
+        self.disputes = {name: LabelDispute(**row) for name, row in disputes.items() if name in known}
+        named = self._settings.stages[0] if self._settings is not None and self._settings.stages else StageSettings()
+        if named.lengths is None:
+            lengths = {"max_length": state["max_length"], "length_cache": state["length_cache"]}
+            self.rewards = self.rewards.model_copy(update=lengths)
+        if isinstance(self.objective, Clipping) and "eps_high" in state and named.eps_high is None:
+            self.objective = self.objective.model_copy(update={"eps_high": state["eps_high"]})
+
+    def _next_stage(self, step: int, settings: CurriculumSettings) -> list[SettingChange]:
+        """Begin the next stage where the present one ends; return what that changes."""
+        if self._stage + 1 >= len(settings.stages):
+            return []
+        taken = step - self._stage_began
+        own = slice(-taken, None)
+        reason = stage_end(
+            settings.stages[self._stage], taken, self._curves.reward[own], self._curves.length[own], settings
+        )
+        if reason is None:
+            return []
+        self._stage_began = step
+        return self._begin_stage(self._stage + 1, settings, reason)
+
+    def _begin_stage(self, number: int, settings: CurriculumSettings, reason: str) -> list[SettingChange]:
+        """Take over what a stage names."""
+        stage, self._stage = settings.stages[number], number
+        changes = [SettingChange("stage", number, number + 1, reason)]
+        cache = self.rewards.effective_length_cache
+        if stage.lengths is not None:
+            changes.append(SettingChange("length", self.rewards.max_length - cache, stage.lengths, reason))
+            lengths = {"max_length": stage.lengths + cache, "length_cache": cache}
+            self.rewards = self.rewards.model_copy(update=lengths)
+        for name, size in (("n_batch", stage.n_batch), ("n_async", stage.n_async)):
+            if size is not None:
+                changes.append(SettingChange(name, getattr(self.collector, name), size, reason))
+        self._resize(stage.n_batch or self.collector.n_batch, stage.n_async or self.collector.n_async)
+        if stage.eps_high is not None and isinstance(self.objective, Clipping):
+            changes.append(SettingChange("eps_high", self.objective.eps_high, stage.eps_high, reason))
+            self.objective = self.objective.model_copy(update={"eps_high": stage.eps_high})
+        sizes = self.pool_sizes()
+        active, deferred = sizes[Pool.ACTIVE], sizes[Pool.DEFERRED]
+        if stage.hard and deferred:
+            changes.append(SettingChange("active", active, active + deferred, reason))
+            promoted = [problem for problem, pool in self.pools.items() if pool is Pool.DEFERRED]
+            self.pools.update(dict.fromkeys(promoted, Pool.ACTIVE))
+        return changes
+
+    def _shrink(self, mean_length: float) -> list[SettingChange]:
+        """Lower the sizes where sequences of this length no longer fit the KV cache."""
+        if self._memory is None:
+            return []
+        now = self.collector
+        changes = shrink_batches(now.n_async, now.n_batch, now.group_size, mean_length, self._memory)
+        sizes = {"n_async": now.n_async, "n_batch": now.n_batch} | {one.setting: int(one.new) for one in changes}
+        self._resize(sizes["n_batch"], sizes["n_async"])
+        return changes
+
+    def _resize(self, n_batch: int, n_async: int) -> None:
+        """Change the sizes; a batch that changes has one minibatch."""
+        changes: dict[str, Any] = {"n_batch": n_batch, "n_async": n_async}
+        if n_batch != self.collector.n_batch:
+            changes["n_minibatch"] = None
+        self.collector = self.collector.model_copy(update=changes)
 
     def _update_pool(self, problem: str, step: int) -> PoolChange | None:
         settings, pool = self._pool_settings, self.pools[problem]

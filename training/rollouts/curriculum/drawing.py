@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from training.rollouts.curriculum.pools import Pool
@@ -46,14 +46,24 @@ def draw_problem(pools: Mapping[str, Pool], counts: DrawCounts, seed: int, setti
 
 
 def draw_from_pools(
-    members: Mapping[Pool, Sequence[str]], counts: DrawCounts, seed: int, settings: PoolSettings
+    members: Mapping[Pool, Sequence[str]],
+    counts: DrawCounts,
+    seed: int,
+    settings: PoolSettings,
+    next_active: Callable[[], str] | None = None,
 ) -> str:
-    """Draw as `draw_problem` does, from lists of the pools' members, each in one fixed order."""
+    """Draw as `draw_problem` does, from lists of the pools' members, each in one fixed order.
+
+    ``next_active`` draws from the active pool in another order than its walk.
+    """
     shares = ((Pool.RETIRED, settings.probe_share), (Pool.DEFERRED, settings.retry_share))
     due_pools = [pool for pool, share in shares if int((counts.total + 1) * share) > counts.by_pool[pool]]
     for pool in (*due_pools, Pool.ACTIVE, Pool.DEFERRED, Pool.RETIRED):
         if members[pool]:
-            problem = _walk(members[pool], counts.by_pool[pool], f"{seed}:{pool}")
+            if pool is Pool.ACTIVE and next_active is not None:
+                problem = next_active()
+            else:
+                problem = _walk(members[pool], counts.by_pool[pool], f"{seed}:{pool}")
             counts.total += 1
             counts.by_pool[pool] += 1
             return problem

@@ -69,13 +69,19 @@ class PoolChange:
     reason: str
 
 
-def estimate_pass_rate(pass_counts: Iterable[PassCounts], now: int, settings: PoolSettings) -> PassRateEstimate:
-    """Estimate the pass rate at step ``now``; ``pass_rate`` is the posterior's mean."""
+def weigh_counts(pass_counts: Iterable[PassCounts], now: int, settings: PoolSettings) -> tuple[float, float]:
+    """Return the weights of correct and of wrong rollouts at step ``now``."""
     correct = wrong = 0.0
     for counts in pass_counts:
         weight = 0.5 ** (max(0, now - counts.step) / settings.half_life)
         correct += weight * counts.correct
         wrong += weight * (counts.judged - counts.correct)
+    return correct, wrong
+
+
+def estimate_pass_rate(pass_counts: Iterable[PassCounts], now: int, settings: PoolSettings) -> PassRateEstimate:
+    """Estimate the pass rate at step ``now``; ``pass_rate`` is the posterior's mean."""
+    correct, wrong = weigh_counts(pass_counts, now, settings)
     a, b = 1 + correct, 1 + wrong
     below = beta_cdf(settings.min_pass_rate, a, b)
     above = 1 - beta_cdf(settings.max_pass_rate, a, b)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -84,9 +84,95 @@ class DisputeSettings(Settings):
     )
 
 
+class StageSettings(Settings):
+    """One stage of a run. What it does not name stays as the stage before left it."""
+
+    until: Literal["steps", "reward", "length"] = Field(
+        "steps",
+        description="`reward`, `length`: it ends when that curve, since its begin, is flat; `steps`: after `steps`. "
+        "The last stage ends with the run. By eye in the paper.",
+    )
+    steps: int | None = Field(None, ge=1, description="It ends after so many steps at the latest. Not in the paper.")
+    lengths: int | None = Field(
+        None, ge=1, description="Un-penalised length l_max - l_cache, in tokens. Paper: 16k, 24k, 32k."
+    )
+    n_batch: int | None = Field(
+        None, ge=1, description="Rollouts between two updates, in one optimiser step. Paper: 8k, 4k, 2k."
+    )
+    n_async: int | None = Field(None, ge=1, description="Rollouts generated at once. Lowered with memory in the paper.")
+    eps_high: float | None = Field(
+        None, gt=0, description="Upper clip, of an objective that has one. Paper: .26 to .28, .3 after a cold start."
+    )
+    hard: bool = Field(
+        False, description="At its begin all deferred problems come in, as the paper adds data filtered out earlier."
+    )
+
+    @model_validator(mode="after")
+    def _ends(self) -> Self:
+        if self.n_batch is not None and self.n_async is not None and self.n_async > 2 * self.n_batch:
+            raise ValueError(
+                f"a stage with n_async = {self.n_async} and n_batch = {self.n_batch}: the paper saw training suffer "
+                "where the first is more than twice the second; lower n_async"
+            )
+        return self
+
+
+class GaussianDraw(Settings):
+    """Active problems by a normal density of their pass rate, whose mean falls (Nemotron 3 Nano, 3.2.2)."""
+
+    kind: Literal["gaussian"] = Field(description="`gaussian`: by a normal density of the pass rate.")
+    mean: tuple[float, float] = Field(
+        (0.8, 0.3), description="Mean pass rate at the run's begin and at its end. Not in the paper."
+    )
+    spread: float = Field(0.15, gt=0, description="Standard deviation of the pass rate. Not in the paper.")
+
+
+class ThompsonDraw(Settings):
+    """A draw from each problem's posterior; the nearest to 1/2 first."""
+
+    kind: Literal["thompson"] = Field(description="`thompson`: what may be of middling difficulty, first.")
+
+
+class UniformDraw(Settings):
+    """All active problems alike, in turns."""
+
+    kind: Literal["uniform"] = Field("uniform", description="`uniform`: each once in a turn.")
+
+
 class CurriculumSettings(Settings):
     """What changes while training goes on, and when."""
 
+    stages: tuple[StageSettings, ...] = Field(
+        (),
+        strict=False,
+        description="Stages in order, each a table; then `length_schedule` is not looked at.",
+        exclude_if=lambda stages: not stages,
+    )
+    carry: str | None = Field(
+        None,
+        description="Folder of an earlier training run, relative to the recipe's: pools, pass rates, lengths and "
+        "eps_high go on from where it ended. They start anew where absent.",
+        exclude_if=lambda carry: carry is None,
+    )
+    from_set: bool = Field(
+        False,
+        description="Pools start from the pass rates that the curated set tells, as attempts of step 0. Not in the "
+        "paper.",
+        exclude_if=lambda start: not start,
+    )
+    draw: UniformDraw | GaussianDraw | ThompsonDraw = Field(
+        default_factory=UniformDraw,
+        discriminator="kind",
+        description="Which active problem comes next.",
+        exclude_if=lambda draw: draw.kind == "uniform",
+    )
+    kv_cache_mb: int | None = Field(
+        None,
+        gt=0,
+        description="Room of a generator's KV cache, in MiB: where sequences of the mean length no longer fit, n_async "
+        "and n_batch get smaller. Not looked at where absent. The paper lowers them as lengths grow.",
+        exclude_if=lambda room: room is None,
+    )
     pools: PoolSettings = Field(default_factory=PoolSettings, description="Pools by pass rate.")
     disputes: DisputeSettings = Field(
         default_factory=DisputeSettings, description="Labels that training speaks against are set aside."
@@ -121,6 +207,8 @@ class CurriculumSettings(Settings):
     def _rising(self) -> Self:
         if list(self.length_schedule) != sorted(set(self.length_schedule)):
             raise ValueError(f"length_schedule = {list(self.length_schedule)} must rise")
+        if any(stage.until == "steps" and stage.steps is None for stage in self.stages[:-1]):
+            raise ValueError('a stage before the last never ends; give it steps, or until = "reward" or "length"')
         low, high = self.eps_high_range
         if not 0 < low <= high:
             raise ValueError(f"eps_high_range = {[low, high]} must be positive and rising")

@@ -1,0 +1,79 @@
+"""`goldilocks up`: a recipe on the GPUs of this machine, or the file with which a cluster starts it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from curation.policies.vllm.placement import VISIBLE, visible_gpus
+from curation.records import ConfigError
+from flows.launch.batch_files import Launch, kubernetes_manifest, slurm_script
+from flows.launch.layout import replica_overrides, training_layout
+from flows.launch.training import is_training_recipe, train_on
+from flows.run.recipe import load_recipe
+from flows.run.training import load_train_recipe, train
+
+
+def batch_file(
+    recipe: Path,
+    overrides: Sequence[str],
+    out: Path | None,
+    gpus: int | None,
+    trainer_gpus: int | None,
+    kind: str,
+    image: str,
+    claim: str,
+) -> str:
+    """Return what a cluster starts the recipe with; ``kind`` is ``slurm`` or ``kubernetes``.
+
+    Raises:
+        ConfigError: the recipe cannot be meant, or not on so many GPUs.
+    """
+    if gpus is None or gpus < 1:
+        raise ConfigError(f"--{kind}: say how many GPUs the node has, as in --gpus 8.")
+    named = [str(number) for number in range(gpus)]
+    if is_training_recipe(recipe):
+        settings = load_train_recipe(recipe, overrides)
+        training_layout(settings, named, trainer_gpus)
+        name = settings.name
+    else:
+        curation = load_recipe(recipe, overrides)
+        replica_overrides(curation, gpus)
+        name = curation.name
+    launch = Launch(name, recipe, out or Path("runs") / name, gpus, tuple(overrides), trainer_gpus)
+    return slurm_script(launch) if kind == "slurm" else kubernetes_manifest(launch, image, claim)
+
+
+def up(
+    recipe: Path, overrides: Sequence[str], out: Path | None, gpus: int | None, trainer_gpus: int | None = None
+) -> Path | None:
+    """Run a recipe on so many GPUs of this machine, all where absent; return what it made."""
+    names = _take_gpus(gpus)
+    if is_training_recipe(recipe):
+        settings = load_train_recipe(recipe, overrides)
+        if getattr(settings, "engine", "embedded") != "embedded":  # it places trainers and generators itself
+            return train(recipe, out, overrides, resume=out is not None and (out / "run.json").exists())
+        layout = training_layout(settings, names, trainer_gpus)
+        return train_on(settings, recipe, (out or Path("runs") / settings.name).absolute(), layout, overrides)
+    from flows.cli.commands import run_recipe
+
+    changes = replica_overrides(load_recipe(recipe, overrides), len(names))
+    return run_recipe(recipe, [*overrides, *changes], out)
+
+
+def _take_gpus(gpus: int | None) -> tuple[str, ...]:
+    """Hide all GPUs of this machine but the first so many, and return their names.
+
+    Raises:
+        ConfigError: it has fewer.
+    """
+    there = visible_gpus()
+    if gpus is None or gpus == len(there):
+        return there
+    if gpus > len(there):
+        raise ConfigError(
+            f"--gpus {gpus}: this machine has {len(there)}; give fewer, or --slurm or --kubernetes for another machine."
+        )
+    os.environ[VISIBLE] = ",".join(there[:gpus])
+    return there[:gpus]

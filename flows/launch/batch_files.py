@@ -1,0 +1,122 @@
+"""The files with which a cluster's scheduler starts `goldilocks up`: Slurm's batch script, Kubernetes' manifest.
+
+Both start one command on one node and start it again where the node is lost: a killed run goes on where it was. Pure
+text; whoever runs a cluster changes what is theirs: partition, account, image, volume.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from curation.records import ConfigError
+
+GRACE_S = 120
+"""Seconds between the scheduler's signal to end and the kill."""
+
+RESTARTS = 20
+"""How often Kubernetes starts a run anew whose pod was lost."""
+
+MOUNT = "/workspace"
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """What is started: the recipe of a run, its folder, and the GPUs of one node.
+
+    Example: ``Launch("my-set", Path("my_set.toml"), Path("runs/my-set"), 8, ("seed=1",))``
+    """
+
+    name: str
+    recipe: Path
+    out: Path
+    gpus: int
+    overrides: Sequence[str] = ()
+    trainer_gpus: int | None = None
+
+    @property
+    def command(self) -> list[str]:
+        """Return the words of the command."""
+        words = ["goldilocks", "up", str(self.recipe), "--gpus", str(self.gpus), "--out", str(self.out)]
+        if self.trainer_gpus is not None:
+            words += ["--trainer-gpus", str(self.trainer_gpus)]
+        return words + [word for override in self.overrides for word in ("--set", override)]
+
+
+def slurm_script(launch: Launch) -> str:
+    """Return the batch script of a run: ``sbatch FILE`` starts it, and starts it again when its node was taken away."""
+    return f"""\
+#!/bin/bash
+#SBATCH --job-name=goldilocks-{launch.name}
+#SBATCH --nodes=1
+#SBATCH --ntasks=1
+#SBATCH --gpus-per-node={launch.gpus}
+#SBATCH --exclusive
+#SBATCH --requeue
+#SBATCH --open-mode=append
+#SBATCH --output=goldilocks-{launch.name}-%j.log
+#SBATCH --signal=TERM@{GRACE_S}
+# Add --partition, --account and --time as your cluster wants them. Submit it where the recipe's paths hold:
+# the run folder must lie where all nodes see it, for a run that was taken away goes on there.
+set -euo pipefail
+cd "$SLURM_SUBMIT_DIR"
+srun --kill-on-bad-exit=1 {shlex.join(launch.command)}
+"""
+
+
+def kubernetes_manifest(launch: Launch, image: str, claim: str) -> str:
+    """Return the manifest of a run, a JobSet with one pod: ``kubectl apply -f FILE`` starts it.
+
+    Args:
+        image: with Goldilocks and vLLM.
+        claim: the volume claim that holds recipe, models and run folder; mounted at `MOUNT`, where the command runs.
+
+    Raises:
+        ConfigError: the name makes no name of Kubernetes, or a path does not lie in the volume.
+    """
+    import yaml
+
+    for path in (launch.recipe, launch.out):
+        if path.is_absolute() and not path.is_relative_to(MOUNT):
+            raise ConfigError(
+                f"--kubernetes: {path} is no path in the volume; give one relative to its root, mounted at {MOUNT}."
+            )
+    resources = {"nvidia.com/gpu": launch.gpus}
+    container = {
+        "name": "run",
+        "image": image,
+        "command": launch.command,
+        "workingDir": MOUNT,
+        "resources": {"limits": resources, "requests": dict(resources)},
+        "volumeMounts": [{"name": "work", "mountPath": MOUNT}, {"name": "memory", "mountPath": "/dev/shm"}],
+    }
+    pod = {
+        "restartPolicy": "OnFailure",
+        "terminationGracePeriodSeconds": GRACE_S,
+        "containers": [container],
+        "volumes": [
+            {"name": "work", "persistentVolumeClaim": {"claimName": claim}},
+            {"name": "memory", "emptyDir": {"medium": "Memory"}},
+        ],
+    }
+    job = {"parallelism": 1, "completions": 1, "backoffLimit": RESTARTS, "template": {"spec": pod}}
+    manifest: dict[str, Any] = {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+        "kind": "JobSet",
+        "metadata": {"name": _kubernetes_name(launch.name)},
+        "spec": {
+            "failurePolicy": {"maxRestarts": RESTARTS},
+            "replicatedJobs": [{"name": "run", "replicas": 1, "template": {"spec": job}}],
+        },
+    }
+    return str(yaml.safe_dump(manifest, sort_keys=False, width=120))
+
+
+def _kubernetes_name(name: str) -> str:
+    """Return a name as Kubernetes takes them: lower-case letters, digits and hyphens, short enough for its pods'."""
+    words = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+    return f"goldilocks-{words}"[:50].rstrip("-")

@@ -1,0 +1,139 @@
+"""A training run on the GPUs of one machine: generator servers on some, torchrun's processes on the others.
+
+Invariants:
+  - servers and trainers end with this process, however it ends, and servers when training does;
+  - a server that dies is started again and gets the newest weights (`training.generation.vllm_client`);
+  - training that ends with an error ends this with its last words.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+
+from curation.policies import child_server
+from curation.policies.vllm import serving
+from curation.policies.vllm.placement import VISIBLE
+from curation.policies.vllm.server_processes import ServerProcesses
+from curation.policies.vllm.startup import Launch, engine_arguments, require_vllm, vllm_version
+from curation.records import ConfigError, GoldilocksError
+from flows.launch.layout import TrainingLayout
+from training.embedded_model import resolve_model
+from training.generation.vllm_settings import VllmGeneratorSettings
+from training.recipe import TrainRecipe
+
+_SHARED = ("dtype", "max_model_len", "gpu_memory_utilization", "kv_cache_memory_bytes", "enforce_eager")
+"""Arguments of an engine that a server for training gets from the recipe."""
+
+
+def is_training_recipe(path: Path) -> bool:
+    """Return whether a file is a recipe of the trainer, by its tables; what is no recipe at all is none."""
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return "data" in table and "model" in table
+
+
+def train_on(
+    recipe: TrainRecipe,
+    path: Path,
+    out: Path,
+    layout: TrainingLayout,
+    overrides: Sequence[str] = (),
+) -> Path:
+    """Train by a recipe on one machine, or go on where the run folder has a run; return the folder of the model.
+
+    Raises:
+        PolicyError: the generators cannot be started.
+        GoldilocksError: training ended with an error.
+    """
+    return asyncio.run(_train_on(recipe, path, out, layout, overrides))
+
+
+async def _train_on(
+    recipe: TrainRecipe, path: Path, out: Path, layout: TrainingLayout, overrides: Sequence[str]
+) -> Path:
+    changes = list(overrides)
+    servers: ServerProcesses | None = None
+    try:
+        if layout.generators:
+            servers = _generator_servers(recipe, path, layout)
+            await servers.start()
+            urls = [replica.url for replica in servers.replicas]
+            changes.append(generator_override(urls, -(-recipe.collector.n_async // len(urls))))
+        status = await _torchrun(path, out, layout.trainers, changes)
+    finally:
+        if servers is not None:
+            await servers.stop()
+    if status:
+        raise GoldilocksError(f"training by {path} ended with status {status}; what it said stands above.")
+    return out / "model"
+
+
+def generator_override(urls: Sequence[str], per_server: int) -> str:
+    """Return the setting with which a training run asks these servers, each for so many responses at once."""
+    quoted = ", ".join(f'"{url}"' for url in urls)
+    return f'generator={{ kind = "endpoint", urls = [{quoted}], per_server = {per_server} }}'
+
+
+def server_command(recipe: TrainRecipe, settings: VllmGeneratorSettings, model: Path, port: int) -> list[str]:
+    """Return the command of a generator server."""
+    capacity = settings.capacity or recipe.collector.n_async
+    on_cpu = "cpu" in (vllm_version() or "")
+    arguments = engine_arguments(Launch(str(model), recipe.model, capacity), settings, on_cpu)
+    options = ["--port", str(port), "--max-num-seqs", str(capacity)]
+    options += ["--tensor-parallel-size", str(settings.tensor_parallel)]
+    for name in _SHARED:
+        value = arguments[name]
+        if value is True:
+            options.append(f"--{name.replace('_', '-')}")
+        elif value is not None and value is not False:
+            options += [f"--{name.replace('_', '-')}", str(value)]
+    if recipe.compute.head_dtype != "model":
+        options += ["--hf-overrides", f'{{"head_dtype": "{recipe.compute.head_dtype}"}}']
+    return [sys.executable, "-m", serving.__name__, str(model), *options]
+
+
+def torchrun_command(path: Path, out: Path, processes: int, overrides: Sequence[str]) -> list[str]:
+    """Return the command of the trainer's processes; a run that its folder holds already goes on."""
+    places = ["--resume", str(out)] if (out / "run.json").exists() else [str(path), "--out", str(out)]
+    changes = [word for override in overrides for word in ("--set", override)]
+    start = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
+    return [sys.executable, *(start if processes > 1 else []), "-m", "flows.pipelines.train", *places, *changes]
+
+
+def _generator_servers(recipe: TrainRecipe, path: Path, layout: TrainingLayout) -> ServerProcesses:
+    settings = recipe.generator
+    if not isinstance(settings, VllmGeneratorSettings):
+        raise ConfigError(f"recipe {path}: generator.kind = {settings.kind!r} starts no servers.")
+    version, model = require_vllm(), resolve_model(recipe.model, path.parent.absolute())
+    launch = Launch(str(model), recipe.model, settings.capacity or recipe.collector.n_async)
+    return ServerProcesses(
+        launch,
+        settings,
+        layout.generators,
+        on_cpu="cpu" in version,
+        lost=lambda why: print(why, file=sys.stderr),
+        command=lambda port: server_command(recipe, settings, model, port),
+    )
+
+
+async def _torchrun(path: Path, out: Path, gpus: Sequence[str], overrides: Sequence[str]) -> int:
+    command = torchrun_command(path, out, max(1, len(gpus)), overrides)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(place or os.getcwd() for place in sys.path)}
+    if gpus:
+        environment[VISIBLE] = ",".join(gpus)
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, child_server.__file__, *command, stdin=asyncio.subprocess.PIPE, env=environment
+    )
+    try:
+        return await process.wait()
+    finally:
+        if process.returncode is None and process.stdin is not None:
+            process.stdin.close()
+            await process.wait()

@@ -1,0 +1,113 @@
+"""Is training right on this GPU, and how quick is it? One command of at most nine minutes.
+
+    python -m tests.benchmarks.gpu [--json FILE] [--minutes 9] [--toy]
+
+Needs torch (2.11 or newer) and transformers; what else the trainer's modules import and this machine lacks has
+stand-ins (`tests.benchmarks.gpu.stand_ins`). First it compares: packed sequences with each alone, flash attention with
+variable lengths with the CPU, FSDP2 on one rank with none, activation checkpointing, saving and loading. Then figures
+for models of 0.5, 1.5 and 7 billion random weights, micro-batches of 8,192 and 16,384 tokens, in bf16 with activation
+checkpointing: tokens per second, the share of the GPU's matrix peak (MFU), peak memory beside the estimate of
+`training/optimisation/memory.py`, and how long new weights take to reach a generator. It prints a table and writes
+JSON. Status 1: a comparison failed.
+
+Without a GPU, or with ``--toy``, it runs with toy models, whose figures mean nothing. What there was no time for is
+named.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+LAST_FIGURE_S = 90.0
+"""No figure is begun with less time left."""
+
+
+def main() -> int:
+    """Compare, measure, print and write; return the exit status."""
+    begun = time.monotonic()
+    options = argparse.ArgumentParser(prog="python -m tests.benchmarks.gpu", description="Training on this GPU.")
+    options.add_argument("--json", type=Path, metavar="FILE", help="where the figures go as JSON")
+    options.add_argument("--minutes", type=float, default=9.0, help="no figure is begun that would pass this")
+    options.add_argument("--toy", action="store_true", help="toy models, as on a CPU")
+    parsed = options.parse_args()
+
+    from tests.benchmarks.gpu.stand_ins import install
+
+    missing = install()
+    import torch
+    import transformers
+
+    from tests.benchmarks.gpu.correctness import all_checks
+    from tests.benchmarks.gpu.figures import matrix_peak, training_figures
+    from tests.benchmarks.gpu.models import SHAPES, TOY
+
+    device = torch.device("cuda:0" if torch.cuda.is_available() else "cpu")
+    toy = parsed.toy or device.type == "cpu"
+    result: dict[str, Any] = {
+        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
+        "torch": torch.__version__,
+        "transformers": transformers.__version__,
+        "python": sys.version.split()[0],
+        "stand_ins": missing,
+        "toy": toy,
+    }
+    print(f"{result['device']}, torch {result['torch']}, transformers {result['transformers']}", flush=True)
+    result["checks"] = []
+    for check in all_checks(device):
+        done = check(device)
+        result["checks"].append(done.row())
+        verdict = "ok  " if done.passed else "FAIL"
+        print(f"{verdict} {done.name}: {done.difference:.3g} (at most {done.limit:.3g}; {done.note})", flush=True)
+    result["matrix"] = matrix_peak(device)
+    peak = result["matrix"]["sheet_tflops"] or result["matrix"]["measured_tflops"]
+    print(
+        f"matrix peak: {result['matrix']['measured_tflops']:.0f} TFLOP/s measured, {peak:.0f} counts as 1", flush=True
+    )
+    wanted = [("toy", TOY, 512)] if toy else [(n, SHAPES[n], t) for n in ("0.5B", "1.5B", "7B") for t in (8192, 16_384)]
+    result["figures"] = []
+    for name, shape, tokens in wanted:
+        left = 60 * parsed.minutes - (time.monotonic() - begun)
+        if left < LAST_FIGURE_S and not toy:
+            row: dict[str, Any] = {"model": name, "tokens": tokens, "error": "no time was left"}
+        else:
+            row = training_figures(name, shape, tokens, device, peak)
+        result["figures"].append(row)
+        print(json.dumps({key: _short(value) for key, value in row.items()}), flush=True)
+    result["seconds"] = time.monotonic() - begun
+    print("\n".join(table(result["figures"])))
+    if parsed.json is not None:
+        parsed.json.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    return 0 if all(row["passed"] for row in result["checks"]) else 1
+
+
+def table(rows: list[dict[str, Any]]) -> list[str]:
+    """Return the figures as Markdown."""
+    lines = [
+        "| model | tokens | tokens/s | MFU | peak GiB | estimated | gather s | write s | read s |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        if "error" in row:
+            lines.append(f"| {row['model']} | {row['tokens']:,} | {row['error']} | | | | | | |")
+            continue
+        names = ("peak_gib", "estimated_gib", "gather_s", "write_s", "read_s")
+        cells = [f"{row[name]:.3g}" if name in row else "" for name in names]
+        lines.append(
+            f"| {row['model']} | {row['tokens']:,} | {row['tokens_per_s']:,.0f} | {100 * row['mfu']:.1f} % | "
+            + " | ".join(cells)
+            + " |"
+        )
+    return lines
+
+
+def _short(value: Any) -> Any:
+    return float(f"{value:.4g}") if isinstance(value, float) else value
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,91 @@
+"""What an anchor corrects: the level, the spread and the sureness of expected pass rates, by hand and by simulation."""
+
+from __future__ import annotations
+
+from math import lgamma
+
+import numpy as np
+import polars as pl
+import pytest
+
+from curation.difficulty.recalibration import Recalibration, recalibrate
+
+
+def priors(mean: np.ndarray, size: float) -> pl.DataFrame:
+    rows = {"problem": [f"p{number:05}" for number in range(len(mean))], "correct": mean * size}
+    rest = {"agree": 0.5, "differ": 2.0, "error_rate": 0.05, "informed_by": "old 16"}
+    return pl.DataFrame({**rows, "other": (1 - mean) * size}).with_columns(**{k: pl.lit(v) for k, v in rest.items()})
+
+
+def judged(rates: np.ndarray, attempts: int, seed: int) -> pl.DataFrame:
+    correct = np.random.default_rng(seed).binomial(attempts, rates)
+    names = [f"p{number:05}" for number in range(len(rates))]
+    return pl.DataFrame({"problem": names, "correct": correct, "judged": np.full(len(rates), attempts)})
+
+
+def rates_of(mean: np.ndarray, shift: float, slope: float, size: float, seed: int) -> np.ndarray:
+    moved = 1 / (1 + np.exp(-(shift + slope * np.log(mean / (1 - mean)))))
+    return np.random.default_rng(seed).beta(moved * size, (1 - moved) * size)
+
+
+MEANS = 1 / (1 + np.exp(-np.random.default_rng(0).normal(0, 2.0, 4000)))
+
+
+@pytest.mark.parametrize(("shift", "slope", "size"), [(0.0, 1.0, 10.0), (0.5, 1.2, 30.0), (-0.4, 0.7, 3.0)])
+def test_what_was_wrong_with_the_priors_is_found(shift: float, slope: float, size: float) -> None:
+    found = recalibrate(priors(MEANS, 10.0), judged(rates_of(MEANS, shift, slope, size, 1), 16, 2))
+    assert found.shift == pytest.approx(shift, abs=0.1)
+    assert found.slope == pytest.approx(slope, rel=0.08)
+    assert found.size == pytest.approx(size / 10.0, rel=0.15)
+
+
+def test_the_correction_is_the_likeliest_one_of_all_near_it() -> None:
+    """By the beta-binomial formula itself, with the prior of "nothing to correct"."""
+    table = priors(np.array([0.1, 0.3, 0.5, 0.8]), 6.0)
+    counts = pl.DataFrame({"problem": table["problem"], "policy": "x", "correct": [2, 1, 7, 8], "judged": [8, 5, 8, 8]})
+
+    def value(shift: float, slope: float, size: float) -> float:
+        total = -0.5 * ((shift / 0.5) ** 2 + (np.log(slope) / 0.3) ** 2 + (np.log(size) / 0.7) ** 2)
+        for a, b, c, n in zip(table["correct"], table["other"], counts["correct"], counts["judged"], strict=True):
+            mean, firm = 1 / (1 + (b / a) ** slope * np.exp(-shift)), size * (a + b)
+            own = (mean * firm + c, (1 - mean) * firm + n - c)
+            total += lgamma(own[0]) + lgamma(own[1]) - lgamma(sum(own))
+            total -= lgamma(mean * firm) + lgamma((1 - mean) * firm) - lgamma(firm)
+        return float(total)
+
+    best = recalibrate(table, counts)
+    here = value(best.shift, best.slope, best.size)
+    near = (best.shift + 0.02, best.slope, best.size), (best.shift - 0.02, best.slope, best.size)
+    near += (best.shift, best.slope * 1.02, best.size), (best.shift, best.slope / 1.02, best.size)
+    near += (best.shift, best.slope, best.size * 1.04), (best.shift, best.slope, best.size / 1.04)
+    assert all(value(*point) < here for point in near)
+
+
+def test_without_attempts_nothing_is_corrected() -> None:
+    nobody = pl.DataFrame({"problem": ["p00000"], "correct": [0], "judged": [0]})
+    assert recalibrate(priors(MEANS, 10.0), nobody) == Recalibration()
+
+
+def test_priors_move_as_the_sentence_says() -> None:
+    table = Recalibration(1.0, 0.5, 0.25).applied(priors(np.array([0.5, 0.9]), 8.0))
+    sizes = (table["correct"] + table["other"]).to_numpy()
+    assert sizes == pytest.approx([2.0, 2.0], rel=0.2)  # rounded to steps of a third
+    means = (table["correct"].to_numpy() / sizes).tolist()
+    assert means == pytest.approx([1 / (1 + np.exp(-1.0)), 1 / (1 + np.exp(-1.0) / 3)], abs=0.03)
+    assert table["agree"].to_list() == [0.5, 0.5]
+    sentence = Recalibration(1.0, 0.5, 0.25).sentence
+    assert "+1.00 logits" in sentence
+    assert "0.25 times" in sentence
+
+
+def test_corrected_priors_foretell_fresh_attempts_better() -> None:
+    truth = rates_of(MEANS, 0.4, 0.7, 3.0, 5)
+    table = priors(MEANS, 10.0)
+    corrected = recalibrate(table.head(60), judged(truth[:60], 16, 6)).applied(table)
+    first = np.random.default_rng(7).random(len(truth)) < truth
+
+    def loss(frame: pl.DataFrame) -> float:
+        chance = (frame["correct"] / (frame["correct"] + frame["other"])).to_numpy()[60:]
+        return float(-np.log(np.where(first[60:], chance, 1 - chance)).mean())
+
+    assert loss(corrected) < loss(table) - 0.01

@@ -1,0 +1,79 @@
+"""Which server gets a request, without any server: eight that always live, and requests that end in their order."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections import Counter, deque
+
+from curation.policies.concurrency import AdaptiveLimit
+from curation.policies.servers import EVEN, Server, Servers
+
+SEATS, PROBLEMS, ATTEMPTS = 32, 200, 16
+
+
+async def _probe(_: str) -> None:
+    """Every server lives."""
+
+
+def placed(homes: bool, servers: Servers, in_flight: int) -> list[tuple[int, str]]:
+    """The problem and the server of every attempt; as many are under way as fit, the first that began ends first."""
+
+    async def run() -> list[tuple[int, str]]:
+        under_way: deque[Server] = deque()
+        at = []
+        for problem in range(PROBLEMS):
+            for _ in range(ATTEMPTS):
+                server = await servers.acquire(home=f"problem {problem}" if homes else "")
+                under_way.append(server)
+                at.append((problem, server.url))
+                loads = [one.outstanding for one in servers.all]
+                assert max(loads) <= math.ceil(EVEN * sum(loads) / len(loads))
+                if len(under_way) == in_flight:
+                    servers.release(under_way.popleft())
+        return at
+
+    return asyncio.run(run())
+
+
+def eight() -> Servers:
+    urls = [f"http://127.0.0.1:{8000 + number}" for number in range(8)]
+    return Servers(urls, lambda: AdaptiveLimit(math.ceil(EVEN * SEATS)), 1.0, _probe)
+
+
+def together(at: list[tuple[int, str]]) -> float:
+    """The share of the attempts at their problem's commonest server."""
+    counts: dict[int, Counter[str]] = {}
+    for problem, url in at:
+        counts.setdefault(problem, Counter())[url] += 1
+    return sum(max(counted.values()) for counted in counts.values()) / len(at)
+
+
+def test_the_attempts_at_a_problem_go_to_one_server_and_no_server_gets_much_more_than_its_part() -> None:
+    at = placed(homes=True, servers=eight(), in_flight=8 * SEATS)
+    assert together(at) > 0.75
+    by_server = Counter(url for _, url in at)
+    assert max(by_server.values()) < 1.5 * min(by_server.values())
+    assert together(placed(homes=False, servers=eight(), in_flight=8 * SEATS)) < 0.4
+
+
+def test_a_home_has_its_own_order_of_servers_and_a_dead_one_hands_its_homes_to_the_others() -> None:
+    async def run() -> None:
+        servers = eight()
+
+        async def first(home: str) -> Server:
+            server = await servers.acquire(home=home)
+            servers.release(server)
+            return server
+
+        homes = [f"problem {number}" for number in range(64)]
+        before = {home: await first(home) for home in homes}
+        assert {home: await first(home) for home in homes} == before
+        gone = before["problem 0"]
+        gone.alive = False
+        after = {home: await first(home) for home in homes}
+        assert all((after[home] is before[home]) == (before[home] is not gone) for home in homes)
+        heirs = {after[home].url for home in homes if before[home] is gone}
+        assert len(heirs) > 1
+
+    asyncio.run(run())

@@ -1,0 +1,257 @@
+"""Runs inside verl's environment: what verl makes of a run's configuration, batch, set, rewards and groups.
+
+    PYTHON -m tests.training.engines.verl.inside FOLDER PART …
+
+Each part reads what a test left in FOLDER and writes FOLDER/PART.told.json. Ray is started on this machine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+
+def configurations(folder: Path) -> Any:
+    """What verl composes and checks of each job: keys that the test looks at, or what it refuses."""
+    from omegaconf import OmegaConf
+
+    from training.engines.verl.inside import check, compose
+
+    told = {}
+    for job in sorted(folder.glob("jobs/*.json")):
+        try:
+            config = compose(json.loads(job.read_text()))
+            check(config)
+        except Exception as error:  # noqa: BLE001 - the test asks what was said
+            told[job.stem] = f"{type(error).__name__}: {error}"
+            continue
+        asked = json.loads((folder / "keys.json").read_text())
+        told[job.stem] = {key: OmegaConf.select(config, key) for key in asked}
+    return told
+
+
+def batches(folder: Path) -> Any:
+    """What `batch` tells of each folder in BATCHES, each a run of its own."""
+    from training.engines.verl.run_facts import run_facts
+
+    told = {}
+    for run in sorted(folder.glob("batches/*")):
+        os.environ.update(json.loads((run / "job.json").read_text())["environment"])
+        run_facts.cache_clear()
+        told[run.name] = batch(run)
+    return told
+
+
+def batch(folder: Path) -> Any:
+    """Advantages, loss and gradient of a recorded batch, by verl's own ways to our plugin, in two micro-batches."""
+    import numpy as np
+    import torch
+    from omegaconf import OmegaConf
+    from tensordict import TensorDict
+    from transformers import AutoModelForCausalLM
+    from verl import DataProto
+    from verl.trainer.ppo.ray_trainer import compute_advantage
+    from verl.utils import tensordict_utils as tu
+    from verl.utils.config import omega_conf_to_dataclass
+    from verl.utils.torch_functional import logprobs_from_logits
+    from verl.workers.utils.losses import ppo_loss
+    from verl.workers.utils.padding import response_to_nested
+
+    from training.engines.verl.inside import compose
+
+    recorded = json.loads((folder / "batch.json").read_text())
+    config = compose(json.loads((folder / "job.json").read_text()))
+    rows = recorded["rows"]
+    longest = max(len(row["response"]) for row in rows)
+    mask = torch.tensor([[1] * len(row["response"]) + [0] * (longest - len(row["response"])) for row in rows])
+    rewards = torch.zeros(len(rows), longest)
+    for place, row in enumerate(rows):
+        rewards[place, len(row["response"]) - 1] = row["reward"]
+    uids = np.array([row["group"] for row in rows], dtype=object)
+    data = DataProto.from_dict(
+        {"token_level_rewards": rewards, "response_mask": mask, "responses": mask}, non_tensors={"uid": uids}
+    )
+    algorithm = config.algorithm
+    folded = compute_advantage(data, adv_estimator=algorithm.adv_estimator, config=algorithm).batch["advantages"]
+
+    model = AutoModelForCausalLM.from_pretrained(recorded["model"], dtype=torch.float32)
+    actor = omega_conf_to_dataclass(config.actor_rollout_ref.actor)
+    total = 0.0
+    for places in recorded["micro_batches"]:
+        part = [rows[place] for place in places]
+        columns = {
+            name: torch.nested.as_nested_tensor([torch.tensor(row[name]) for row in part], layout=torch.jagged)
+            for name in ("prompt", "response", "generator_logprobs")
+        }
+        own = torch.nested.as_nested_tensor([torch.ones(len(row["response"])) for row in part], layout=torch.jagged)
+        fields = TensorDict(
+            {
+                "prompts": columns["prompt"],
+                "responses": columns["response"],
+                "response_mask": own,
+                "old_log_probs": columns["generator_logprobs"],
+                "advantages": response_to_nested(folded[places], own),
+            },
+            batch_size=len(part),
+        )
+        counts = {"dp_size": 1, "batch_num_tokens": int(mask.sum()), "global_batch_size": len(rows)}
+        tu.assign_non_tensor(fields, **counts)
+        whole = []
+        for row in part:
+            ids = torch.tensor([row["prompt"] + row["response"]])
+            logits = model(ids).logits / recorded["temperature"]
+            labels = torch.roll(ids, -1, dims=1)
+            whole.append(logprobs_from_logits(logits[0], labels[0], inplace_backward=False))
+        logprobs = torch.nested.as_nested_tensor(whole, layout=torch.jagged)
+        loss, _metrics = ppo_loss(actor, {"log_probs": logprobs}, fields)
+        loss.backward()
+        total += float(loss.detach())
+    gradient = {name: value.grad for name, value in model.named_parameters() if value.grad is not None}
+    torch.save(gradient, folder / "gradient.pt")
+    assert OmegaConf.select(config, "actor_rollout_ref.actor.policy_loss.loss_mode") == "goldilocks"
+    return {"loss": total, "advantages": [float(row[0]) for row in folded]}
+
+
+def dataset(folder: Path) -> Any:
+    """The rows and prompts that verl's own dataset class, and ours over it, give of an exported set."""
+    from transformers import AutoTokenizer
+    from verl.trainer.ppo.utils import create_rl_dataset
+    from verl.utils.dataset.rl_dataset import RLHFDataset
+    from verl.utils.tokenizer import normalize_token_ids
+
+    from training.engines.verl.inside import compose
+    from training.engines.verl.plugin.ledger import the_ledger
+
+    config = compose(json.loads((folder / "job.json").read_text()))
+    tokenizer = AutoTokenizer.from_pretrained(config.actor_rollout_ref.model.path)
+    plain = RLHFDataset(list(config.data.train_files), tokenizer, config.data)
+    drawn = create_rl_dataset(config.data.train_files, config.data, tokenizer, None)
+    prompts = {}
+    for place in range(len(plain)):
+        row = plain[place]
+        kwargs = dict(config.data.apply_chat_template_kwargs)
+        ids = tokenizer.apply_chat_template(row["raw_prompt"], add_generation_prompt=True, tokenize=True, **kwargs)
+        prompts[row["extra_info"]["id"]] = list(normalize_token_ids(ids))
+    walked = [drawn[0]["extra_info"]["id"] for _ in range(2 * len(plain))]
+    state = the_ledger().state()["curriculum"]["drawn"]
+    return {"prompts": prompts, "walked": walked, "drawn": state}
+
+
+def rewards(folder: Path) -> Any:
+    """The rewards of responses by verl's own reward loop, on a local Ray."""
+    import numpy as np
+    import ray
+    import torch
+    from verl import DataProto
+    from verl.experimental.reward_loop.reward_loop import RewardLoopWorker
+
+    from training.engines.verl.inside import compose
+
+    config = compose(json.loads((folder / "job.json").read_text()))
+    start_ray()
+    workers = [ray.remote(RewardLoopWorker).options(num_cpus=0).remote(config) for _ in range(2)]
+    asked = []
+    for place, row in enumerate(json.loads((folder / "responses.json").read_text())):
+        prompt, response = torch.tensor([row["prompt"]]), torch.tensor([row["response"]])
+        ids = torch.cat([prompt, response], dim=1)
+        tensors = {"prompts": prompt, "responses": response, "attention_mask": torch.ones_like(ids), "input_ids": ids}
+        others = {"extra_info": row["extra_info"], "uid": row["group"], "data_source": "goldilocks", "raw_prompt": []}
+        wrapped = {name: np.fromiter([value], dtype=object, count=1) for name, value in others.items()}
+        data = DataProto.from_dict(tensors, non_tensors=wrapped)
+        asked.append(workers[place % 2].compute_score.remote(data))
+    told = ray.get(asked)
+    ray.shutdown()
+    return told
+
+
+def groups(folder: Path) -> Any:
+    """What our replay buffer hands over of finished groups that lie in verl's queue, on a local Ray."""
+    import torch
+    import transfer_queue as tq
+    from omegaconf import OmegaConf
+    from tensordict import NonTensorStack, TensorDict
+    from transformers import AutoTokenizer
+    from verl.trainer.ppo.utils import create_rl_dataset
+    from verl.utils.import_utils import load_extern_type
+
+    from training.engines.verl.inside import compose
+    from training.engines.verl.plugin.ledger import the_ledger
+
+    config = compose(json.loads((folder / "job.json").read_text()))
+    OmegaConf.update(config, "transfer_queue.enable", True)
+    start_ray()
+    tq.init(config.transfer_queue)
+    tokenizer = AutoTokenizer.from_pretrained(config.actor_rollout_ref.model.path)
+    create_rl_dataset(config.data.train_files, config.data, tokenizer, None)
+    sampler = config.trainer.v1.sampler
+    refilled: list[int] = []
+    buffer = load_extern_type(sampler.custom_sampler.path, sampler.custom_sampler.name)(
+        trainer_mode=config.trainer.v1.trainer_mode,
+        trainer_config={},
+        max_off_policy_threshold=sampler.max_off_policy_threshold,
+        max_off_policy_strategy=sampler.max_off_policy_strategy,
+        sampler_kwargs={},
+        refill_fn=refilled.append,
+    )
+    for group in json.loads((folder / "groups.json").read_text()):
+        told, name = group["told"], group["name"]
+        keys = [f"{name}_{place}_0" for place in range(len(told))]
+        fields = TensorDict(
+            {
+                "rm_scores": torch.nested.as_nested_tensor([torch.ones(2) for _ in told], layout=torch.jagged),
+                "extra_fields": NonTensorStack(*[{"reward_extra_info": one} for one in told]),
+                "extra_info": NonTensorStack(*[{"id": group["problem"]} for _ in told]),
+            },
+            batch_size=len(told),
+        )
+        tags = [{"status": "success", "seq_len": 4, "min_global_steps": 0, "max_global_steps": 1} for _ in told]
+        tq.kv_batch_put(keys=keys, partition_id="train", fields=fields, tags=tags)
+        tq.kv_batch_put(
+            keys=[name], partition_id="train", tags=[{"is_prompt": True, "status": "finished", "global_steps": 1}]
+        )
+    size = config.data.train_batch_size
+    batch, metrics = buffer.sample(global_steps=1, partition_id="train", batch_size=size)
+    closed = the_ledger().after_step(1)
+    tq.close()
+    return {"keys": sorted(batch.keys), "refilled": refilled, "metrics": sorted(metrics), "closed": closed}
+
+
+def start_ray() -> None:
+    """Start Ray on this machine, with this process's variables in its workers."""
+    import ray
+
+    ours = ("VERL_USE_EXTERNAL_MODULES", "GOLDILOCKS_VERL_RUN", "PYTHONPATH")
+    variables = {name: os.environ[name] for name in ours}
+    ray.init(
+        address="local",
+        num_cpus=8,
+        include_dashboard=False,
+        log_to_driver=True,
+        runtime_env={"env_vars": variables},
+        object_store_memory=200_000_000,
+    )
+
+
+PARTS: dict[str, Callable[[Path], Any]] = {
+    part.__name__: part for part in (configurations, batches, dataset, rewards, groups)
+}
+
+
+def main(arguments: Sequence[str]) -> None:
+    folder = Path(arguments[0])
+    job = folder / "job.json"
+    if job.exists():
+        os.environ.update(json.loads(job.read_text())["environment"])
+    for name in arguments[1:]:
+        told = PARTS[name](folder)
+        (folder / f"{name}.told.json").write_text(json.dumps(told, default=str))
+
+
+if __name__ == "__main__":
+    asyncio.set_event_loop(asyncio.new_event_loop())
+    main(sys.argv[1:])

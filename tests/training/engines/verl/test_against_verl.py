@@ -1,0 +1,293 @@
+"""verl itself reads, composes, rewards and computes as the embedded engine does; skipped where verl is not there."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from curation.policies.chat_templates import folder_stop_tokens
+from curation.prompts.solving import FENCE
+from curation.records import Domain, PromptRequest
+from curation.thinking import THINK
+from curation.verify.programs.extraction import CodeLang
+from curation.verify.programs.problem import CodeProblem, CodeTest
+from tests.waiting import PATIENCE_S
+from training.embedded_model import WEIGHTS
+from training.embedded_model.problems import Split
+from training.engines.placement import place_verl
+from training.engines.verl.configuration import VerlFiles, compile_recipe
+from training.engines.verl.data import write_verl_set
+from training.engines.verl.environment import missing, process_environment, require_interpreter
+from training.engines.verl.groups import told_of
+from training.objectives.base import CreditInputs
+from training.objectives.registry import objective_of
+from training.optimisation.distributed import DistributedContext
+from training.optimisation.model import load_tokenizer
+from training.optimisation.packing import TrainingSample
+from training.optimisation.trainer import Trainer
+from training.recipe import TrainRecipe
+from training.rewards import Reward
+from training.rollouts.rollouts import render_prompt
+from training.rollouts.tasks import TrainingTask, load_tasks
+from training.rollouts.verifiers import Verifiers
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(missing()), reason=missing())]
+
+KEYS = (
+    "trainer.nnodes",
+    "trainer.n_gpus_per_node",
+    "actor_rollout_ref.rollout.nnodes",
+    "actor_rollout_ref.rollout.n_gpus_per_node",
+    "actor_rollout_ref.actor.strategy",
+    "actor_rollout_ref.actor.megatron.expert_model_parallel_size",
+    "data.train_batch_size",
+    "actor_rollout_ref.actor.optim.override_optimizer_config",
+)
+
+
+def recipe(**changes: Any) -> TrainRecipe:
+    table: dict[str, Any] = {
+        "name": "against-verl",
+        "steps": 3,
+        "model": "embedded",
+        "engine": "verl",
+        "prompt": "plain",
+        "data": {"kind": "embedded", "problems": 12, "seed": 5},
+        "collector": {"group_size": 4, "n_async": 16, "n_batch": 8, "max_staleness": 1},
+        "rewards": {"max_length": 100, "language": 0.0},
+        "optim": {"max_grad_norm": 1e9},
+    }
+    return TrainRecipe.model_validate({**table, **changes})
+
+
+def prepared(folder: Path, made: TrainRecipe, tasks: list[TrainingTask], gpus: int = 8) -> Path:
+    """A folder with the job and the set of a run."""
+    write_verl_set(tasks, made.solving_prompt, folder / "train.parquet")
+    placed = place_verl(made.verl, gpus, synchronous=made.synchronous, experts=False)
+    files = VerlFiles(WEIGHTS, folder, folder / "train.parquet")
+    job = compile_recipe(made, files, placed, experts=False, gpus_per_node=gpus)
+    (folder / "job.json").write_text(job.as_json())
+    return folder
+
+
+def inside(folder: Path, *parts: str) -> dict[str, Any]:
+    """What the parts told, run in verl's environment."""
+    command = [str(require_interpreter()), "-m", "tests.training.engines.verl.inside", str(folder), *parts]
+    quiet = {"HF_HUB_OFFLINE": "1", "RAY_USAGE_STATS_ENABLED": "0", "PYTHONWARNINGS": "ignore"}
+    quiet |= {"RAY_raylet_start_wait_time_s": str(PATIENCE_S), "RAY_TMPDIR": tempfile.gettempdir()}
+    done = subprocess.run(
+        command, env=process_environment(quiet), cwd=folder, capture_output=True, text=True, timeout=4 * PATIENCE_S
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-6000:]
+    return {part: json.loads((folder / f"{part}.told.json").read_text()) for part in parts}
+
+
+def test_verl_composes_and_checks_what_is_compiled(tmp_path: Path) -> None:
+    (tmp_path / "jobs").mkdir()
+    (tmp_path / "keys.json").write_text(json.dumps(KEYS))
+    for nodes in (1, 4, 32):
+        for experts in (False, True):
+            for staleness in (0, 2):
+                made = recipe(
+                    verl={"nodes": nodes}, collector={"max_staleness": staleness, "n_async": 4096, "n_batch": 2048}
+                )
+                placed = place_verl(made.verl, 8, synchronous=made.synchronous, experts=experts)
+                files = VerlFiles(WEIGHTS, tmp_path, tmp_path / "train.parquet")
+                job = compile_recipe(made, files, placed, experts=experts, gpus_per_node=8)
+                name = f"{nodes}x8-{'experts' if experts else 'dense'}-{staleness}"
+                (tmp_path / "jobs" / f"{name}.json").write_text(job.as_json())
+    wrong = json.loads(job.as_json())
+    wrong["values"]["trainer"]["total_steps"] = 3
+    (tmp_path / "jobs" / "wrong.json").write_text(json.dumps(wrong))
+    told = inside(tmp_path, "configurations")["configurations"]
+    assert "total_steps" in told.pop("wrong")  # a key that verl does not have is refused, not passed over
+    assert {name: type(values) for name, values in told.items()} == dict.fromkeys(told, dict), told
+    assert len(told) == 12
+    dense = told["4x8-dense-2"]
+    assert [dense[key] for key in KEYS[:5]] == [2, 8, 2, 8, "fsdp2"]
+    assert (dense["data.train_batch_size"], dense[KEYS[7]]) == (128, {"eps": 1e-8})
+    experts = told["32x8-experts-2"]
+    assert [experts[key] for key in KEYS[:6]] == [16, 8, 16, 8, "megatron", 8]
+    assert [told["1x8-dense-0"][key] for key in KEYS[:4]] == [1, 8, 0, 8]
+
+
+OBJECTIVES: dict[str, dict[str, Any]] = {
+    "paper": {"kind": "grpo"},
+    "dapo": {
+        "kind": "grpo",
+        "loss_aggregation": "batch",
+        "advantage_normalisation": "group",
+        "mask_truncated": True,
+    },
+    "gspo": {"kind": "grpo", "preset": "gspo"},
+    "pass-at-k": {"kind": "grpo", "credit": "pass_at_k", "k": 2, "correction": {"kind": "truncate", "cap": 1.1}},
+    "aipo": {"kind": "aipo"},
+}
+
+
+def test_recorded_batches_give_the_same_advantages_losses_and_gradients(tmp_path: Path) -> None:
+    ours = {}
+    for name, objective in OBJECTIVES.items():
+        made = recipe(objective=objective)
+        trainer = Trainer(WEIGHTS, made, DistributedContext(made.compute))
+        rows = recorded(trainer)
+        credit = objective_of(made.objective).credit(
+            CreditInputs(
+                [Reward(correctness=row["reward"]) for row in rows],
+                torch.tensor([len(row["response"]) for row in rows]),
+                torch.tensor([int(row["group"][1]) for row in rows]),
+                truncated=[len(row["response"]) >= 100 for row in rows],
+            ),
+            made.objective,
+        )
+        weighed = zip(rows, credit.advantages.tolist(), credit.token_weights.tolist(), strict=True)
+        samples = [
+            TrainingSample(row["prompt"], row["response"], row["generator_logprobs"], advantage, weight)
+            for row, advantage, weight in weighed
+        ]
+        loss = trainer.step(samples, made.objective).loss
+        gradient = {name: value.grad for name, value in trainer.policy.named_parameters() if value.grad is not None}
+        ours[name] = ((credit.advantages * credit.token_weights).tolist(), loss, gradient)
+        folder = tmp_path / "batches" / name
+        folder.mkdir(parents=True)
+        prepared(folder, made, list(load_tasks(made.data, Split.TRAIN, tmp_path).values()))
+        batch = {"rows": rows, "model": str(WEIGHTS), "temperature": 1.0, "micro_batches": [[0, 1, 5], [2, 3, 4, 6, 7]]}
+        (folder / "batch.json").write_text(json.dumps(batch))
+    told = inside(tmp_path, "batches")["batches"]
+    for name, (weighted, loss, gradient) in ours.items():
+        assert told[name]["advantages"] == pytest.approx(weighted, rel=1e-5, abs=1e-9), name
+        assert told[name]["loss"] == pytest.approx(loss, rel=1e-5, abs=1e-6), name
+        theirs = torch.load(tmp_path / "batches" / name / "gradient.pt")
+        theirs = {part: theirs[part.removeprefix("model.") if part not in theirs else part] for part in gradient}
+        scale = max(float(value.abs().max()) for value in gradient.values())
+        assert scale > 0, name
+        worst = max(float((value - theirs[part]).abs().max()) for part, value in gradient.items())
+        print(name, "loss", loss, told[name]["loss"], "gradient", worst / scale)
+        assert worst <= 1e-5 * scale, name
+
+
+def recorded(trainer: Trainer) -> list[dict[str, Any]]:
+    """Eight rollouts in two groups, as a generator that is not quite the trainer drew them, with their rewards."""
+    chance, rows = random.Random(3), []
+    for group in range(2):
+        prompt = [1, *(chance.randrange(3, 600) for _ in range(4 + group))]
+        for _ in range(4):
+            words = [chance.randrange(3, 600) for _ in range(chance.choice([7, 19, 100]))]
+            rows.append({"prompt": prompt, "response": words, "group": f"g{group}"})
+    plain = [TrainingSample(row["prompt"], row["response"], [0.0] * len(row["response"]), 0.0, 0.0) for row in rows]
+    for row, scored in zip(rows, trainer.scorer.logprobs(plain), strict=True):
+        row["generator_logprobs"] = [min(value + chance.uniform(-0.5, 0.5), 0.0) for value in scored.tolist()]
+        row["reward"] = chance.choice([0.0, 0.1, 1.0, 0.95])
+    rows[0]["reward"] = rows[4]["reward"] = 0.05  # no group is without diversity
+    return rows
+
+
+def test_verls_dataset_reads_the_set_and_ours_draws_from_it(tmp_path: Path) -> None:
+    made = recipe()
+    tasks = list(load_tasks(made.data, Split.TRAIN, tmp_path).values())
+    told = inside(prepared(tmp_path, made, tasks), "dataset")["dataset"]
+    tokenizer = load_tokenizer(WEIGHTS)
+    expected = {task.id: list(render_prompt(tokenizer, made.solving_prompt, task, made.tags)) for task in tasks}
+    assert told["prompts"] == expected
+    assert sorted(told["walked"][: len(tasks)]) == sorted(expected)  # each once a pass, in an order of the seed's
+    assert told["walked"][: len(tasks)] != list(expected)
+    assert told["drawn"]["total"] == 2 * len(tasks)
+
+
+PROGRAM = CodeProblem("adder", (CodeTest(b"1 2\n", b"3\n"), CodeTest(b"5 5\n", b"10\n")), lang=CodeLang.PYTHON)
+
+
+def test_verls_reward_loop_gives_our_rewards_programs_included(tmp_path: Path) -> None:
+    made = recipe(rewards={"max_length": 400, "length_cache": 380, "language": 0.0})
+    tasks = [
+        TrainingTask(PromptRequest("half", "How many halves are two?", Domain.MATH, "en"), "4"),
+        TrainingTask(
+            PromptRequest("adder", "Read two numbers, print their sum.", Domain.CODE, "en", {FENCE: "python"}),
+            None,
+            PROGRAM,
+        ),
+    ]
+    texts = [
+        ("half", "<think>two each</think>So \\boxed{4}"),
+        ("half", "<think>two each</think>So \\boxed{5}"),
+        ("half", "So \\boxed{4}"),
+        ("adder", "<think>add</think>\n```python\na, b = map(int, input().split())\nprint(a + b)\n```\n"),
+        ("adder", "<think>add</think>\n```python\nprint(3)\n```\n"),
+        ("adder", "<think>add</think>no block"),
+    ]
+    prepared(tmp_path, made, tasks)
+    tokenizer = load_tokenizer(WEIGHTS)
+    stop = folder_stop_tokens(WEIGHTS, tokenizer).ids[0]
+    import polars as pl
+
+    rows = {
+        row["extra_info"]["id"]: row["extra_info"] for row in pl.read_parquet(tmp_path / "train.parquet").to_dicts()
+    }
+    asked = [
+        {
+            "prompt": [1, 5],
+            "response": [*tokenizer(text, add_special_tokens=False)["input_ids"], stop],
+            "extra_info": rows[problem],
+            "group": problem,
+        }
+        for problem, text in texts
+    ]
+    (tmp_path / "responses.json").write_text(json.dumps(asked))
+    told = inside(tmp_path, "rewards")["rewards"]
+    assert [one["reward_extra_info"]["outcome"] for one in told] == ["correct", "wrong", "", "correct", "wrong", ""]
+    assert made.tags == THINK
+    with Verifiers(tasks, 1, made.rewards) as verifiers:
+        import asyncio
+
+        from curation.policies.completions import TokenCompletion
+        from training.rollouts.rollouts import RolloutRunner
+
+        runner = RolloutRunner(tokenizer, made.solving_prompt, verifiers, made.rewards, None, made.seed, made.tags)
+        by_id = {task.id: task for task in tasks}
+
+        async def ours(place: int) -> float:
+            ids = tuple(asked[place]["response"])
+            text = runner._reader.text((1, 5), ids, texts[place][1])
+            completion = TokenCompletion((1, 5), ids, (0.0,) * len(ids), (0,) * len(ids), text, "stop")
+            return (await runner.verify(by_id[texts[place][0]], completion, 0)).reward.total
+
+        expected = [asyncio.run(ours(place)) for place in range(len(texts))]
+    assert [one["reward_score"] for one in told] == pytest.approx(expected)
+
+
+def test_our_replay_buffer_keeps_the_groups_that_teach(tmp_path: Path) -> None:
+    made = recipe(collector={"group_size": 4, "n_async": 8, "n_batch": 8, "max_staleness": 2})
+    tasks = list(load_tasks(made.data, Split.TRAIN, tmp_path).values())
+    prepared(tmp_path, made, tasks)
+
+    def told(reward: Reward) -> dict[str, Any]:
+        outcome = {"outcome": "correct" if reward.correct else "wrong", "method": "number", "answer": "1"}
+        return told_of(reward, {**outcome, "finish": "stop", "tokens": 2})
+
+    right, wrong = Reward(0.1, 0.9, correct=True), Reward(0.1)
+    failed = Reward(excluded_by="timeout")
+    groups = {"a": [right, wrong, right, wrong], "b": [right] * 4, "c": [right, wrong, wrong, failed]}
+    (tmp_path / "groups.json").write_text(
+        json.dumps(
+            [
+                {"name": name, "problem": tasks[place].id, "told": [told(reward) for reward in rewards]}
+                for place, (name, rewards) in enumerate(groups.items())
+            ]
+        )
+    )
+    found = inside(tmp_path, "groups")["groups"]
+    assert found["keys"] == ["a_0_0", "a_1_0", "a_2_0", "a_3_0", "c_0_0", "c_1_0", "c_2_0"]
+    assert found["refilled"] == [1]  # for the group in which all were right
+    assert found["closed"]["sampled/groups"] == 3.0
+    assert found["closed"]["dropped/all_correct"] == 4.0
+    assert found["closed"]["sampled/excluded"] == 1.0
+    rows = [json.loads(line) for line in (tmp_path / "attempts.jsonl").read_text().splitlines()]
+    assert len(rows) == 12
+    assert {row["excluded"] for row in rows} == {None, "timeout"}

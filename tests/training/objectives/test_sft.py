@@ -1,0 +1,61 @@
+"""Maximum likelihood of correct rollouts, by enumeration on a small policy."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from training.objectives.base import CreditInputs, ObjectiveInputs
+from training.objectives.sft import NOT_CORRECT, SFT, SftSettings, sft_credit, sft_decision, sft_loss
+from training.rewards import Reward
+
+RIGHT, WRONG, FAILED = Reward(correctness=0.9, correct=True), Reward(format=0.1), Reward(excluded_by="timeout")
+
+
+def test_only_correct_rollouts_count() -> None:
+    assert sft_decision([RIGHT, WRONG, FAILED], SftSettings()).exclusion_reasons == (None, NOT_CORRECT, "timeout")
+    assert sft_decision([RIGHT, WRONG], SftSettings()).drop_reason is None
+    assert sft_decision([WRONG, FAILED], SftSettings()).drop_reason == "none_correct"
+    assert not SFT.needs(SftSettings()).generator_logprobs
+
+
+@pytest.mark.parametrize("aggregation", ["batch", "sequence"])
+def test_the_loss_is_minus_the_mean_log_probability_over_micro_batches(aggregation: str) -> None:
+    settings = SftSettings.model_validate({"loss_aggregation": aggregation})
+    lengths = torch.tensor([3, 1, 2])
+    credit = sft_credit(CreditInputs([RIGHT] * 3, lengths, torch.tensor([0, 0, 1])), settings)
+    values = [torch.tensor([-1.0, -2.0, -0.5]), torch.tensor([-3.0]), torch.tensor([-0.25, -0.75])]
+    total = 0.0
+    for members in ([0, 2], [1]):
+        logprobs = torch.cat([values[place] for place in members]).double()
+        index = torch.repeat_interleave(torch.arange(len(members)), lengths[members])
+        unknown = torch.zeros_like(logprobs)
+        inputs = ObjectiveInputs(
+            logprobs, unknown, index, credit.advantages[members], credit.token_weights[members], drawn=unknown.bool()
+        )
+        loss, statistics = sft_loss(inputs, settings)
+        total += float(loss)
+        assert float(statistics["nll"].total) == pytest.approx(-float(logprobs.sum()))
+    means = [float(value.mean()) for value in values]
+    expected = sum(means) / 3 if aggregation == "sequence" else float(torch.cat(values).mean())
+    assert total == pytest.approx(-expected)
+
+
+def test_its_fixed_point_is_the_traces_own_distribution() -> None:
+    """Five answers, three of them correct: gradient steps lead to the frequencies of the traces, none to wrong ones."""
+    frequencies = torch.tensor([0.5, 0.3, 0.2, 0.0, 0.0], dtype=torch.float64)
+    logits = torch.zeros(5, dtype=torch.float64, requires_grad=True)
+    for _ in range(4000):
+        chosen = torch.arange(3)
+        inputs = ObjectiveInputs(
+            logits.log_softmax(0)[chosen],
+            torch.zeros(3),
+            chosen,
+            torch.ones(3),
+            frequencies[:3],
+            drawn=torch.zeros(3) > 0,
+        )
+        (gradient,) = torch.autograd.grad(sft_loss(inputs, SftSettings())[0], logits)
+        with torch.no_grad():
+            logits -= gradient
+    assert torch.allclose(logits.softmax(0), frequencies, atol=2e-3)

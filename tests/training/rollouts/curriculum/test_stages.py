@@ -1,0 +1,215 @@
+"""Stages in order, what a run carries over, hard problems that return, and draws by pass rate."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from pydantic import ValidationError
+
+from curation.records import Domain
+from tests.training.optimisation.test_trainer import recipe
+from training.config import CollectorSettings, RewardSettings
+from training.embedded_model.problems import Split
+from training.objectives.grpo import GrpoSettings
+from training.recipe import CuratedData
+from training.rollouts.curriculum.controller import CurriculumController
+from training.rollouts.curriculum.pools import PassCounts, Pool
+from training.rollouts.curriculum.settings import CurriculumSettings, GaussianDraw, ThompsonDraw
+from training.rollouts.curriculum.triggers import KVCacheModel
+from training.rollouts.curriculum.weighted_drawing import draw_weights, weighted_order
+from training.rollouts.tasks import load_tasks
+
+PAPER: list[dict[str, Any]] = [
+    {"until": "reward", "lengths": 16384, "n_batch": 8192, "n_async": 8192, "eps_high": 0.26},
+    {"until": "length", "lengths": 24576, "n_batch": 4096, "steps": 50},
+    {"lengths": 32768, "n_batch": 2048, "n_async": 4096, "hard": True},
+]
+REWARDS = RewardSettings(max_length=12384, length_cache=4000)
+WINDOW = {"window": 4, "patience": 0}
+
+
+def controller(table: dict[str, Any], problems: int = 4, **more: Any) -> CurriculumController:
+    settings = CurriculumSettings.model_validate({"reward_plateau": WINDOW, "length_plateau": WINDOW, **table})
+    names = [f"p{number}" for number in range(problems)]
+    sizes = CollectorSettings(group_size=16, n_async=2048, n_batch=2048)
+    return CurriculumController(names, settings, REWARDS, GrpoSettings(), 1, sizes, **more)
+
+
+def present(one: CurriculumController) -> tuple[int, int, int, float]:
+    allowed = one.rewards.max_length - one.rewards.effective_length_cache
+    assert isinstance(one.objective, GrpoSettings)
+    return allowed, one.collector.n_batch, one.collector.n_async, one.objective.eps_high
+
+
+def test_the_papers_table_is_walked_through_as_its_curves_flatten() -> None:
+    one = controller({"stages": PAPER}, deferred=["p2", "p3"])
+    assert one.pools["p3"] is Pool.DEFERRED
+    assert present(one) == (16384, 8192, 8192, 0.26)
+    rising = [one.after_step(step, 0.1 * step, 1000, 0.5)[1] for step in range(1, 6)]
+    assert rising == [[]] * 5
+    for step in range(6, 9):  # flat from here: a window of four values
+        assert one.after_step(step, 0.6, 1000 + 500 * step, 0.5)[1] == []
+    changes = one.after_step(9, 0.6, 5500, 0.5)[1]
+    assert {change.setting: change.new for change in changes} == {
+        "stage": 2,
+        "length": 24576,
+        "n_batch": 4096,
+        "active": 3,  # a flat reward brings harder problems in, as ever
+    }
+    assert "reward flat" in changes[0].reason
+    assert present(one) == (24576, 4096, 8192, 0.26)  # what a stage does not name stays
+    for step in range(10, 13):
+        assert one.after_step(step, 0.6, 6000, 0.5)[1] == []
+    changes = one.after_step(13, 0.6, 6000, 0.5)[1]
+    assert [change.setting for change in changes] == ["stage", "length", "n_batch", "n_async", "active"]
+    assert present(one) == (32768, 2048, 4096, 0.26)
+    assert set(one.pools.values()) == {Pool.ACTIVE}
+    assert one.after_step(14, 0.6, 6000, 0.5)[1] == []  # the last one ends with the run
+
+
+def test_a_stage_ends_after_its_steps_and_a_resumed_run_knows_where_it_is() -> None:
+    table = {"stages": [{"steps": 3, "n_batch": 1024}, {"steps": 2, "lengths": 9000}, {"n_batch": 512}]}
+    one, other = controller(table), controller(table)
+    ended = []
+    for step in range(1, 9):
+        ended += [step for change in one.after_step(step, 0.5, 100.0, 0.5)[1] if change.setting == "stage"]
+        if step == 4:
+            other.restore(one.state())
+        if step > 4:
+            other.after_step(step, 0.5, 100.0, 0.5)
+    assert ended == [3, 5]
+    assert present(other) == present(one) == (9000, 512, 2048, 0.28)
+    assert other.state() == one.state()
+
+
+def test_sizes_get_smaller_where_sequences_no_longer_fit_the_cache() -> None:
+    memory = KVCacheModel(kv_bytes=2048 * 1000 * 64, bytes_per_token=64)
+    one = controller({}, memory=memory)
+    assert one.after_step(1, 0.5, 900.0, 0.5)[1] == []
+    changes = one.after_step(2, 0.5, 2000.0, 0.5)[1]
+    assert {change.setting: change.new for change in changes} == {"n_async": 1024, "n_batch": 1024}
+    assert (one.collector.n_async, one.collector.n_batch) == (1024, 1024)
+
+
+def test_a_later_run_carries_on_pools_rates_lengths_and_eps_high() -> None:
+    first = controller({"stages": [{"lengths": 16384, "eps_high": 0.27}]})
+    for step in range(1, 4):
+        first.record_group("p0", step, 16, 16)
+        first.record_group("p1", step, 0, 16)
+        first.after_step(step, 0.5, 100.0, 0.5)
+    assert (first.pools["p0"], first.pools["p1"]) == (Pool.RETIRED, Pool.DEFERRED)
+    later = controller({}, problems=6)
+    later.carry(first.state(), 3)
+    assert {name: pool for name, pool in later.pools.items() if pool is not Pool.ACTIVE} == {
+        "p0": Pool.RETIRED,
+        "p1": Pool.DEFERRED,
+    }
+    assert present(later)[0] == 16384
+    assert present(later)[3] == 0.27
+    ages = [row[0] for row in later.state()["seen"]["p0"]]
+    assert ages == [-2, -1, 0]  # they age on
+    named = controller({"stages": [{"lengths": 9000, "eps_high": 0.3}]})
+    named.carry(first.state(), 3)
+    assert present(named)[::3] == (9000, 0.3)
+
+
+def test_pools_start_from_what_the_set_measured() -> None:
+    starts = {"p0": PassCounts(0, 16, 16), "p1": PassCounts(0, 8, 16), "elsewhere": PassCounts(0, 0, 16)}
+    one = controller({"from_set": True}, starts=starts)
+    assert (one.pools["p0"], one.pools["p1"]) == (Pool.RETIRED, Pool.ACTIVE)
+    assert set(controller({}, starts=starts).pools.values()) == {Pool.ACTIVE}
+
+
+def test_hard_problems_return_from_what_was_dropped(tmp_path: Path) -> None:
+    row = {
+        "id": "kept",
+        "group": None,
+        "domain": "math",
+        "statement": "1 + 1",
+        "answer": "2",
+        "lang": "en",
+        "meta": None,
+    }
+    (tmp_path / "data").mkdir()
+    (tmp_path / "dropped").mkdir()
+    pl.DataFrame([row | {"judged": 16, "correct": 4}]).write_parquet(tmp_path / "data" / "train-0.parquet")
+    reasons = ("never_solved", "too_easy", "never_solved")
+    dropped = [row | {"id": f"d{number}", "reason": reason} for number, reason in enumerate(reasons)]
+    dropped[2]["domain"] = Domain.CODE.value
+    pl.DataFrame(dropped).write_parquet(tmp_path / "dropped" / "dropped-0.parquet")
+    folders = (str(tmp_path),)
+    assert set(load_tasks(CuratedData(kind="curated", folders=folders), Split.TRAIN, Path())) == {"kept"}
+    tasks = load_tasks(CuratedData(kind="curated", folders=folders, hard=True), Split.TRAIN, Path())
+    assert {name: (task.deferred, task.correct, task.judged) for name, task in tasks.items()} == {
+        "kept": (False, 4, 16),
+        "d0": (True, 0, 0),
+    }
+
+
+@pytest.mark.parametrize("progress", [0.0, 0.5, 1.0])
+def test_shares_drawn_per_tenth_of_pass_rate_are_the_stated_weights(progress: float) -> None:
+    draw = GaussianDraw(kind="gaussian")
+    judged = 2000  # so many that the posterior's mean is the rate
+    counts = {
+        f"{tenth}-{n}": (judged * (tenth + 0.5) / 10, judged * (9.5 - tenth) / 10)
+        for tenth in range(10)
+        for n in range(300)
+    }
+    seen: Counter[int] = Counter()
+    for number in range(100):
+        seen.update(int(name.split("-")[0]) for name in weighted_order(counts, draw, progress, f"seed {number}")[:30])
+    mean = 0.8 - 0.5 * progress
+    weights = np.exp(-0.5 * (((np.arange(10) + 0.5) / 10 - mean) / 0.15) ** 2)
+    for tenth, share in enumerate(weights / weights.sum()):
+        assert seen[tenth] / 3000 == pytest.approx(share, abs=4 * (share * (1 - share) / 3000) ** 0.5 + 0.01)
+
+
+def test_far_rates_are_unlikely_but_nothing_starves() -> None:
+    draw = GaussianDraw(kind="gaussian", mean=(0.9, 0.9), spread=0.05)
+    assert draw_weights(np.array([0.0, 0.9]), draw, 0.0).tolist() == [1e-6, 1.0]
+    order = weighted_order({"hard": (0.0, 1000.0), "easy": (900.0, 100.0)}, draw, 0.0, "1")
+    assert sorted(order) == ["easy", "hard"]  # everybody comes before somebody comes twice
+
+
+def test_thompson_takes_first_what_may_be_of_middling_difficulty() -> None:
+    counts = {"sure middle": (500.0, 500.0), "sure easy": (990.0, 10.0), "unknown": (0.0, 0.0)}
+    orders = [weighted_order(counts, ThompsonDraw(kind="thompson"), 0.0, str(number)) for number in range(200)]
+    assert all(order.index("sure middle") < order.index("sure easy") for order in orders)
+    first = sum(order[0] == "unknown" for order in orders)
+    assert 0 < first < 20  # of a uniform draw 3 % are as near to 1/2
+    between = sum(order[1] == "unknown" for order in orders)
+    assert between > 150  # 98 % of it is nearer than .99
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "thompson"])
+def test_a_controller_draws_by_its_order_and_a_restored_one_the_same(kind: str) -> None:
+    one, other = (controller({"draw": {"kind": kind}}, problems=12, steps=10) for _ in range(2))
+    turn = [one.draw_problem() for _ in range(12)]
+    assert sorted(turn) == sorted(one.pools)
+    for problem in turn:
+        one.record_group(problem, 0, 4, 16)
+    one.after_step(1, 0.5, 100.0, 0.5)
+    other.restore(one.state())
+    assert [one.draw_problem() for _ in range(20)] == [other.draw_problem() for _ in range(20)]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"curriculum": {"stages": [{"lengths": 10}, {}]}}, "a stage before the last never ends"),
+        ({"curriculum": {"stages": [{"n_batch": 18}]}}, "n_batch = 18 holds no whole number of groups"),
+        ({"curriculum": {"stages": [{"n_batch": 16, "n_async": 64}]}}, "more than twice|twice the second"),
+        (
+            {"curriculum": {"kv_cache_mb": 8}, "stored": {}, "objective": {"kind": "sft"}},
+            "batches with stored groups keep their size",
+        ),
+    ],
+)
+def test_stages_that_cannot_be_meant_are_refused(changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValidationError, match=said):
+        recipe(**changes)

@@ -1,0 +1,61 @@
+"""The embedded engine in processes of its own: one alone, or as many ranks as there are GPUs, started by torchrun."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from training.engines.placement import EmbeddedPlacement
+from training.engines.processes import failure, run_processes
+
+LOG = "ranks.txt"
+"""In the run's folder: all that its processes said."""
+
+
+def rank_command(placement: EmbeddedPlacement, module: str, arguments: Sequence[str]) -> list[str]:
+    """Return the command that trains: the module alone, or torchrun with a rank for each process.
+
+    Args:
+        module: what each process runs, as ``python -m`` takes it.
+        arguments: the module's.
+    """
+    if placement.processes == 1:
+        return [sys.executable, "-m", module, *arguments]
+    ranks = ["--standalone", f"--nproc-per-node={placement.processes}", "--tee=3"]
+    return [sys.executable, "-m", "torch.distributed.run", *ranks, "-m", module, *arguments]
+
+
+def rank_environment(placement: EmbeddedPlacement, variables: Mapping[str, str]) -> dict[str, str]:
+    """Return the processes' variables: those given, without another torchrun's, and the GPUs that they may see."""
+    others = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID")
+    kept = {name: value for name, value in variables.items() if name not in others}
+    if placement.visible:
+        kept["CUDA_VISIBLE_DEVICES"] = ",".join(map(str, placement.visible))
+    return kept
+
+
+def train_in_ranks(
+    placement: EmbeddedPlacement,
+    module: str,
+    arguments: Sequence[str],
+    out: Path,
+    say: Callable[[str], None] | None = None,
+) -> None:
+    """Train in processes of their own, and return when they have ended.
+
+    Args:
+        out: the run's folder; what they said is added to its `LOG`.
+        say: told each line.
+
+    Raises:
+        EngineError: one failed; the text names it and its last lines.
+    """
+    log = out / LOG
+    log.unlink(missing_ok=True)  # what an earlier start said would be taken for this one's failure
+    status = run_processes(
+        rank_command(placement, module, arguments), rank_environment(placement, os.environ), log, say=say
+    )
+    if status:
+        raise failure(f"training in {out}", status, log)

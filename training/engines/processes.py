@@ -1,0 +1,124 @@
+"""An engine in processes of its own: started, followed while it runs, and a failure told by the rank that failed first.
+
+Invariants: the processes end with the one that started them (`training.engines.supervisor`); all that they say is in
+one log; a failure is an `EngineError` with the rank and the last lines that it said.
+
+Not here: what is started (`training.engines.embedded.ranks`, `training.engines.verl.run`).
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from curation.records import GoldilocksError
+
+LAST_LINES = 12
+"""Of a process that failed, so many lines are told."""
+
+POLL_S = 1.0
+"""Seconds between two looks at what a run has written."""
+
+_RANK_LINE = re.compile(r"^\[default(\d+)\]:\s?(.*)$")
+"""A line of a rank's, as torchrun writes it with ``--tee``: ``[default1]:text``."""
+
+_ROOT_CAUSE = re.compile(r"Root Cause.*?rank\s*:\s*(\d+)", re.DOTALL)
+"""torchrun's account of which rank failed first."""
+
+_ACTOR_LINE = re.compile(r"^\((\S+) pid=(\d+)(?:, ip=(\S+?))?\)\s?(.*)$")
+"""A line of an actor's, as Ray writes it: ``(WorkerDict pid=81, ip=10.0.0.7) text``."""
+
+_LOUD = re.compile(r"Error|Exception|Traceback|CUDA|NCCL|killed|OOM", re.IGNORECASE)
+
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+
+
+class EngineError(GoldilocksError):
+    """The processes of a training engine failed; the text names the one that did and its last lines."""
+
+
+def run_processes(
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    log: Path,
+    *,
+    watch: Callable[[], None] = lambda: None,
+    say: Callable[[str], None] | None = None,
+    folder: Path | None = None,
+) -> int:
+    """Run a command to its end, and return its exit status.
+
+    Args:
+        log: everything that it says is added to this file.
+        watch: called every `POLL_S` seconds, and once at the end.
+        say: told each line.
+        folder: where it runs; here where absent.
+    """
+    log.parent.mkdir(parents=True, exist_ok=True)
+    supervised = [sys.executable, "-m", "training.engines.supervisor", *command]
+    process = subprocess.Popen(
+        supervised,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env={**environment, "PYTHONUNBUFFERED": "1"},
+        cwd=folder,
+    )
+    reader = threading.Thread(target=_copy, args=(process, log, say), daemon=True)
+    reader.start()
+    try:
+        while True:
+            try:
+                status = process.wait(POLL_S)
+            except subprocess.TimeoutExpired:
+                watch()
+                continue
+            reader.join()
+            watch()
+            return status
+    finally:
+        assert process.stdin is not None
+        process.stdin.close()  # the supervisor ends whatever still runs
+        process.wait()
+
+
+def failure(what: str, status: int, log: Path) -> EngineError:
+    """Return the error of processes that ended with ``status``: which one failed first, and its last lines."""
+    who, lines = first_failure(_COLOURS.sub("", log.read_text(encoding="utf-8", errors="replace")))
+    told = "\n".join(f"  {line}" for line in lines)
+    ended = f"by signal {status - 128}" if status > 128 else f"with status {status}"
+    return EngineError(f"{what} ended {ended}: {who} failed. The last it said (all of it: {log}):\n{told}")
+
+
+def first_failure(text: str) -> tuple[str, list[str]]:
+    """Return which process failed first, as far as the text of all says it, and the last lines of that one.
+
+    Ranks of torchrun are known by its account of the root cause, actors of Ray by the last one that told an error.
+    """
+    lines = [line for line in text.splitlines() if line.strip()]
+    cause = _ROOT_CAUSE.search(text)
+    if cause is not None:
+        own = [match[2] for line in lines if (match := _RANK_LINE.match(line)) and match[1] == cause[1]]
+        return f"rank {cause[1]}", (own or lines)[-LAST_LINES:]
+    actors = [match for line in lines if (match := _ACTOR_LINE.match(line)) is not None]
+    loud = [match for match in actors if _LOUD.search(match[4])]
+    if loud:
+        name, process, address = loud[-1][1], loud[-1][2], loud[-1][3]
+        own = [match[4] for match in actors if match[2] == process and match[3] == address]
+        where = f" on {address}" if address else ""
+        return f"{name}, process {process}{where},", own[-LAST_LINES:]
+    return "its only process", [_RANK_LINE.sub(r"\2", line) for line in lines][-LAST_LINES:]
+
+
+def _copy(process: subprocess.Popen[bytes], log: Path, say: Callable[[str], None] | None) -> None:
+    assert process.stdout is not None
+    with process.stdout, log.open("ab") as file:
+        for line in process.stdout:
+            file.write(line)
+            file.flush()
+            if say is not None:
+                say(line.decode(errors="replace").rstrip("\n"))

@@ -1,0 +1,307 @@
+"""A training recipe as verl's configuration: keys and values of its own schema, which its own code checks.
+
+The result is what is merged into `verl/trainer/config/ppo_trainer.yaml` (`training.engines.verl.inside`); a key that
+verl does not have is refused there. Written for verl 0.9.1 and its v1 trainer:
+
+    n_batch, n_minibatch    a step is `parameter_sync_step` optimiser steps on n_minibatch rollouts each, and one update
+    n_async                 warm-up batches beside the one that each step adds
+    max_staleness           `max_off_policy_threshold`, with `wait`: nothing is dropped for its age
+    the ratio               to the probability under which the token was drawn: `bypass_mode`
+    advantage and loss      `goldilocks`, registered by our plugin
+    group filter            our replay buffer decides, verl's refills
+
+Pure: no file is read and nothing is started.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from training.engines.placement import VerlPlacement, expert_parallel, uses_megatron
+from training.recipe import TrainRecipe
+
+PLUGIN = "training.engines.verl.plugin"
+"""The package that verl imports in all of its processes."""
+
+NAME = "goldilocks"
+"""Under which our advantage, loss and reward are registered."""
+
+RECIPE_VARIABLE = "GOLDILOCKS_VERL_RUN"
+"""Environment variable of all of verl's processes: what the plugin must know, as JSON."""
+
+_EPOCHS = 10**9
+"""Epochs: verl ends at the steps asked for, never at an epoch's end."""
+
+_ENTROPY_MEANS = {
+    "group": "token-mean",
+    "batch": "token-mean",
+    "sequence": "seq-mean-token-mean",
+    "constant": "seq-mean-token-sum-norm",
+}
+"""verl's own mean over tokens for its entropy term, by our `loss_aggregation`."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerlFiles:
+    """Where a run's files lie, absolute, seen by all nodes."""
+
+    model: Path
+    out: Path
+    train: Path
+    held_out: Path | None = None
+
+    @property
+    def checkpoints(self) -> Path:
+        """Return the folder of verl's checkpoints."""
+        return self.out / "verl" / "checkpoints"
+
+
+@dataclass(frozen=True, slots=True)
+class VerlConfiguration:
+    """What a run is started with.
+
+    Args:
+        groups: choices of Hydra's config groups, as ``model_engine=megatron``.
+        values: merged into the composed configuration; every key must be verl's.
+        added: merged too, and may be new keys (of tables that verl leaves open).
+        environment: variables of verl's processes.
+        overrides: the recipe's own, ``key=value``, set last.
+    """
+
+    groups: tuple[str, ...]
+    values: Mapping[str, Any]
+    added: Mapping[str, Any]
+    environment: Mapping[str, str]
+    overrides: tuple[str, ...]
+
+    def as_json(self) -> str:
+        """Return it as JSON, for the process that starts verl."""
+        return json.dumps(asdict(self), indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+
+
+def compile_recipe(
+    recipe: TrainRecipe, files: VerlFiles, placement: VerlPlacement, *, experts: bool, gpus_per_node: int
+) -> VerlConfiguration:
+    """Return the configuration of a run.
+
+    Args:
+        recipe: one that `training.engines.verl.differences` does not refuse.
+        experts: whether the model is a mixture of experts.
+        gpus_per_node: of each node of the cluster.
+    """
+    megatron = uses_megatron(recipe.verl, experts=experts)
+    values = {
+        "data": _data(recipe, files),
+        "actor_rollout_ref": {
+            "hybrid_engine": recipe.synchronous,
+            "model": _model(recipe, files, megatron=megatron),
+            "actor": _actor(recipe, megatron=megatron, experts=experts, gpus_per_node=gpus_per_node),
+            "rollout": _rollout(recipe, placement),
+        },
+        "critic": {"enable": False},
+        "algorithm": {
+            "adv_estimator": NAME,
+            "use_kl_in_reward": False,
+            "filter_groups": {"enable": True, "metric": "reward"},
+            "rollout_correction": {"bypass_mode": True, "rollout_is": None, "rollout_rs": None},
+        },
+        "reward": {
+            "num_workers": recipe.verl.reward_workers,
+            "reward_manager": {"source": "register", "name": NAME},
+            "reward_model": {"enable": False},
+        },
+        "trainer": _trainer(recipe, files, placement),
+    }
+    environment = _environment(recipe, files)
+    ray: dict[str, Any] = {"runtime_env": {"env_vars": dict(environment)}}
+    if recipe.verl.ray_address is not None:
+        ray["address"] = recipe.verl.ray_address
+    eps = {"adam_eps" if megatron else "eps": recipe.optim.eps}
+    added = {
+        "ray_kwargs": {"ray_init": ray},
+        "data": {"apply_chat_template_kwargs": dict(recipe.tags.template_arguments)},
+        "actor_rollout_ref": {"actor": {"optim": {"override_optimizer_config": eps}}},
+    }
+    groups = ("model_engine=megatron",) if megatron else ()
+    return VerlConfiguration(groups, values, added, environment, recipe.verl.overrides)
+
+
+def _data(recipe: TrainRecipe, files: VerlFiles) -> dict[str, Any]:
+    return {
+        "train_files": [str(files.train)],
+        "val_files": [str(files.held_out or files.train)],
+        "val_max_samples": -1 if files.held_out is not None else 1,
+        "train_batch_size": recipe.collector.n_batch // recipe.collector.group_size,
+        "max_prompt_length": recipe.verl.max_prompt_tokens,
+        "max_response_length": _max_tokens(recipe),
+        "filter_overlong_prompts": True,
+        "truncation": "error",
+        "shuffle": False,  # our dataset draws
+        "dataloader_num_workers": 0,  # in the trainer's process, where the curriculum is
+        "seed": recipe.seed,
+        "custom_cls": {"path": f"pkg://{PLUGIN}.dataset", "name": "CurriculumDataset"},
+    }
+
+
+def _model(recipe: TrainRecipe, files: VerlFiles, *, megatron: bool) -> dict[str, Any]:
+    return {
+        "path": str(files.model),
+        "use_remove_padding": True,
+        "enable_gradient_checkpointing": recipe.compute.activation_checkpointing,
+        **({} if megatron else {"use_fused_kernels": False}),
+    }
+
+
+def _actor(recipe: TrainRecipe, *, megatron: bool, experts: bool, gpus_per_node: int) -> dict[str, Any]:
+    optim, collector, aggregation = (
+        recipe.optim,
+        recipe.collector,
+        getattr(recipe.objective, "loss_aggregation", "batch"),
+    )
+    settings = recipe.verl
+    common: dict[str, Any] = {
+        "ppo_mini_batch_size": collector.minibatch_size // collector.group_size,
+        "ppo_epochs": 1,
+        "shuffle": False,
+        "use_dynamic_bsz": True,
+        "ppo_max_token_len_per_gpu": recipe.packing.micro_batch_tokens,
+        "use_kl_loss": False,
+        "entropy_coeff": getattr(recipe.objective, "entropy_coef", 0.0),
+        "calculate_entropy": True,
+        "loss_agg_mode": _ENTROPY_MEANS[aggregation],
+        "loss_scale_factor": getattr(recipe.objective, "constant_tokens", None) if aggregation == "constant" else None,
+        "policy_loss": {"loss_mode": NAME},
+        "checkpoint": {
+            "save_contents": ["model", "optimizer", "extra", "hf_model"],
+            "load_contents": ["model", "optimizer", "extra"],
+        },
+    }
+    rates: dict[str, Any] = {
+        "lr": optim.learning_rate,
+        "lr_warmup_steps": optim.warmup_steps,
+        "weight_decay": optim.weight_decay,
+        "betas": list(optim.betas),
+        "clip_grad": optim.max_grad_norm,
+    }
+    if megatron:
+        parallel = expert_parallel(settings, gpus_per_node) if experts else 1
+        cut: dict[str, Any] = {
+            "tensor_model_parallel_size": 1,
+            "pipeline_model_parallel_size": 1,
+            "context_parallel_size": settings.sequence_parallel,
+            "expert_model_parallel_size": parallel,
+            "param_offload": settings.offload,
+            "optimizer_offload": settings.offload,
+            "use_mbridge": True,
+        }
+        return {**common, "optim": {**rates, "lr_decay_style": "constant"}, "megatron": cut}
+    return {
+        **common,
+        "strategy": "fsdp2",
+        "grad_clip": optim.max_grad_norm,
+        "ulysses_sequence_parallel_size": settings.sequence_parallel,
+        "optim": {**rates, "lr_scheduler_type": "constant", "zero_indexed_step": False},
+        "fsdp_config": {
+            "param_offload": settings.offload,
+            "optimizer_offload": settings.offload,
+            "model_dtype": "fp32",
+            "dtype": recipe.compute.dtype,
+            "ulysses_sequence_parallel_size": settings.sequence_parallel,
+        },
+    }
+
+
+def _rollout(recipe: TrainRecipe, placement: VerlPlacement) -> dict[str, Any]:
+    collector, generator = recipe.collector, recipe.generator
+    memory = generator.gpu_memory if generator.kind == "vllm" else 0.5 if recipe.synchronous else 0.85
+    tensor = recipe.verl.rollout_tensor_parallel
+    per_engine = max(collector.n_async * tensor // placement.generators, 1)
+    apart = {
+        "nnodes": placement.rollout_nodes,
+        "n_gpus_per_node": placement.rollout_gpus,
+        "checkpoint_engine": {"backend": "nccl"},
+    }
+    return {
+        "name": "vllm",
+        "mode": "async",
+        "n": collector.group_size,
+        "temperature": recipe.temperature,
+        "top_p": 1.0,
+        "top_k": -1,
+        "do_sample": True,
+        "calculate_log_probs": True,
+        "logprobs_mode": "processed_logprobs",  # of the distribution drawn from
+        "prompt_length": recipe.verl.max_prompt_tokens,
+        "response_length": _max_tokens(recipe),
+        "max_model_len": recipe.verl.max_prompt_tokens + _max_tokens(recipe),
+        "tensor_model_parallel_size": tensor,
+        "gpu_memory_utilization": memory,
+        "max_num_seqs": per_engine,
+        "seed": recipe.seed,
+        "log_prob_use_dynamic_bsz": True,
+        "log_prob_max_token_len_per_gpu": recipe.packing.micro_batch_tokens,
+        "val_kwargs": {
+            "n": recipe.evaluation.attempts,
+            "do_sample": True,
+            "temperature": recipe.temperature,
+            "top_p": 1.0,
+            "top_k": -1,
+        },
+        **({} if recipe.synchronous else apart),
+    }
+
+
+def _trainer(recipe: TrainRecipe, files: VerlFiles, placement: VerlPlacement) -> dict[str, Any]:
+    collector, evaluates = recipe.collector, files.held_out is not None
+    batches_in_flight = max(collector.n_async / collector.n_batch, 1.0)
+    return {
+        "use_v1": True,
+        "nnodes": placement.trainer_nodes,
+        "n_gpus_per_node": placement.trainer_gpus,
+        "total_epochs": _EPOCHS,
+        "total_training_steps": recipe.steps,
+        "project_name": NAME,
+        "experiment_name": recipe.name,
+        "logger": ["console", "file"],
+        "save_freq": recipe.checkpoints.every,
+        "max_actor_ckpt_to_keep": recipe.checkpoints.keep,
+        "default_local_dir": str(files.checkpoints),
+        "resume_mode": "auto",
+        "checkpoint_callback_class": f"{PLUGIN}.callbacks.CurriculumCheckpoint",
+        "test_freq": recipe.evaluation.every if evaluates else -1,
+        "val_before_train": evaluates,
+        "v1": {
+            "trainer_mode": "sync" if recipe.synchronous else "separate_async",
+            "separate_async": {
+                "parameter_sync_step": collector.n_batch // collector.minibatch_size,
+                "num_warmup_batches": batches_in_flight,
+            },
+            "sampler": {
+                "max_off_policy_threshold": collector.max_staleness + 1,
+                "max_off_policy_strategy": "wait",
+                "custom_sampler": {
+                    "path": f"pkg://{PLUGIN}.replay",
+                    "name": "GroupBuffer" if recipe.synchronous else "AsyncGroupBuffer",
+                },
+            },
+        },
+    }
+
+
+def _environment(recipe: TrainRecipe, files: VerlFiles) -> dict[str, str]:
+    told = {"recipe": recipe.model_dump(mode="json"), "out": str(files.out)}
+    return {
+        "VERL_USE_EXTERNAL_MODULES": PLUGIN,
+        RECIPE_VARIABLE: json.dumps(told, ensure_ascii=False),
+        "VLLM_NO_USAGE_STATS": "1",
+        "TOKENIZERS_PARALLELISM": "true",
+        "RAY_worker_niceness": "0",  # else a busy node starves the workers that judge
+    }
+
+
+def _max_tokens(recipe: TrainRecipe) -> int:
+    return recipe.max_tokens or recipe.rewards.max_length

@@ -1,0 +1,46 @@
+"""A recipe's problems as the file that verl's dataset reads: the rows of `goldilocks export --format verl`.
+
+Asked under the recipe's own prompt, which an export, made for everybody, need not have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import polars as pl
+
+from curation.prompts import Prompt
+from curation.prompts.asked import Asked
+from curation.publish.export_formats.rows import FORMATS, TYPES, ExportedProblem
+from curation.storage.stages import write_parquet
+from training.rollouts.tasks import TrainingTask
+
+FORMAT = "verl"
+
+
+def write_verl_set(tasks: Iterable[TrainingTask], prompt: Prompt, file: Path) -> int:
+    """Write the tasks for verl, in their order, and return how many they are."""
+    rows = [FORMATS[FORMAT](_exported(task, prompt, number)) for number, task in enumerate(tasks)]
+    types = {name: dtype for name, dtype in TYPES.items() if name in rows[0]}
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_parquet(file, pl.DataFrame(rows, schema_overrides=types, infer_schema_length=None))
+    return len(rows)
+
+
+def _exported(task: TrainingTask, prompt: Prompt, number: int) -> ExportedProblem:
+    request = task.request
+    row = {
+        "id": task.id,
+        "group": task.id,
+        "source": "",
+        "lang": request.lang,
+        "pass_rate": None,
+        "domain": request.domain.value,
+        "statement": request.statement,
+        "answer": task.reference_answer,
+    }
+    # verl's own scorers would read the tests there; ours has the record
+    tests: list[dict[str, str]] | None = None if task.code_problem is None else []
+    messages = [{"role": one["role"], "content": one["content"]} for one in prompt.messages(request)]
+    return ExportedProblem(row, number, messages, task.code_problem, tests, Asked(prompt))

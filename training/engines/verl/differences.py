@@ -1,0 +1,90 @@
+"""What of a recipe cannot be had from verl: refused where it would be another recipe, named where it is replaced.
+
+Everything that is not named here is the same: the compiled configuration and our plugin do what the embedded engine
+does, with the same functions (`training.objectives`, `training.rewards`, the verifiers, the curriculum).
+"""
+
+from __future__ import annotations
+
+from curation.records import ConfigError
+from training.objectives.grpo import GrpoSettings
+from training.recipe import TrainRecipe
+
+KINDS = ("grpo", "aipo")
+"""Objectives whose loss is one pass over a micro-batch; verl's loop makes no second one."""
+
+
+def refuse_what_differs(recipe: TrainRecipe) -> None:
+    """Refuse what would silently be another recipe.
+
+    Raises:
+        ConfigError: the recipe asks for what verl's loop cannot do; the text says which key, and what to set.
+    """
+    reasons = _refusals(recipe)
+    if reasons:
+        told = "; ".join(reasons)
+        raise ConfigError(f'recipe {recipe.name}: not with engine = "verl": {told}. Or train with engine = "embedded".')
+
+
+def replacements(recipe: TrainRecipe) -> list[str]:
+    """Return what verl does otherwise in a run of this recipe, a sentence each; a run keeps and prints them."""
+    collector, told = recipe.collector, []
+    if recipe.synchronous and collector.minibatch_size != collector.n_batch:
+        told.append(
+            "With max_staleness = 0 verl cuts a batch into minibatches itself: advantages are normalised over the "
+            "whole batch, and a group may lie in two minibatches."
+        )
+    if recipe.synchronous:
+        told.append(
+            "With max_staleness = 0 verl starts groups until a batch is full and throws away whole groups that are "
+            "over; the embedded engine trains on them next."
+        )
+    else:
+        told.append(
+            f"n_async = {collector.n_async} is kept in whole batches: verl has n_batch rollouts and so many more in "
+            "flight, and lets a group that would become too old finish before the next batch is taken."
+        )
+    objective = recipe.objective
+    if isinstance(objective, GrpoSettings) and objective.entropy_coef and objective.loss_aggregation == "group":
+        told.append("The entropy bonus is verl's, a mean over the minibatch's tokens; here it has the loss's weights.")
+    if getattr(recipe.objective, "mask_truncated", False):
+        told.append("A rollout counts as cut off where it has as many tokens as it may, even if the last one ends it.")
+    if recipe.curriculum is not None:
+        told.append("The curriculum draws, retires, defers and disputes; lengths stay as they are (`length_schedule`).")
+    told += [
+        "Tokens with an impossible log-probability are left out of the loss, but still count in its denominators.",
+        "Gradients are clipped and averaged by verl, and its micro-batches are its own: sums differ in rounding only.",
+        "Rollouts are vLLM's as verl starts it; seeds are its own, so two runs do not draw the same tokens.",
+        "Prompts longer than verl.max_prompt_tokens are left out before the run, by verl.",
+        "The checks of `goldilocks train --check` are the embedded engine's and are not made.",
+    ]
+    return told
+
+
+def _refusals(recipe: TrainRecipe) -> list[str]:
+    objective, reasons = recipe.objective, []
+    if objective.kind not in KINDS:
+        reasons.append(f"objective.kind = {objective.kind!r} needs a second pass over the minibatch")
+    if getattr(objective, "kl_coef", 0):
+        reasons.append("objective.kl_coef > 0 needs our KL term, and verl's per-token ones have other gradients; set 0")
+    if getattr(objective, "credit", "reward") == "majority":
+        reasons.append('objective.credit = "majority" needs the answers, and verl hands rewards only on')
+    correction = getattr(objective, "correction", None)
+    if (
+        correction is not None
+        and correction.kind != "none"
+        and recipe.collector.minibatch_size != recipe.collector.n_batch
+    ):
+        reasons.append(
+            f'objective.correction.kind = "{correction.kind}" needs the weights at the start of the batch for later '
+            "minibatches; set collector.n_minibatch = n_batch"
+        )
+    if "generator" in recipe.model_fields_set and recipe.generator.kind != "vllm":
+        reasons.append(f'generator.kind = "{recipe.generator.kind}": verl starts vLLM itself; leave the table out')
+    if recipe.curriculum is not None and recipe.curriculum.adapt_eps_high:
+        reasons.append("curriculum.adapt_eps_high = true needs each step's entropy before the next; set false")
+    if recipe.compute.head_dtype != "model":
+        reasons.append('compute.head_dtype = "float32" is not verl\'s; set "model"')
+    if recipe.checkpoints.publish is not None or recipe.checkpoints.trajectory is not None:
+        reasons.append("checkpoints.publish and checkpoints.trajectory are the embedded engine's; leave them out")
+    return reasons

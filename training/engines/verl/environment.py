@@ -1,0 +1,142 @@
+"""verl's own environment: where its interpreter is, and how it is made.
+
+    python -m training.engines.verl.environment        make it (`make setup-verl` does this), or say that it is there
+    python -m training.engines.verl.environment --list  only say
+
+verl needs Python below 3.13, transformers below 5.11 and tensordict up to 0.10, so it cannot share this project's. The
+project itself is installed there too, without torch of its own: our plugin runs there. On a machine with an NVIDIA
+driver verl's own pins of torch, vLLM and transformers are taken; without one, torch's CPU build, with which
+configurations, datasets, rewards and losses can be tried, and nothing trained.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from curation.records import ConfigError
+from training.engines.placement import gpus_here
+
+VERSION = "0.9.1"
+"""Of verl: the one that the configuration is written for."""
+
+VARIABLE = "GOLDILOCKS_VERL"
+"""Environment variable that names another folder, or an interpreter."""
+
+CORE = (
+    f"verl=={VERSION}",
+    "transformers>=5.5.3,<5.11,!=5.6.0",
+    "TransferQueue>=0.1.10,<0.2",
+    *"ray[default]==2.60.0 pyzmq msgspec fastapi uvicorn cachetools nvtx".split(),
+)
+WITHOUT_GPU = ("torch==2.13.0+cpu",)
+WITH_GPU = ("torch==2.11.0", "vllm==0.24.0", "transformers==5.9.0")
+"""As verl's own extra `vllm` pins them. Megatron, for mixtures of experts, is its extra `megatron`: by hand."""
+
+
+def verl_folder() -> Path:
+    """Return the folder of verl's environment: ${GOLDILOCKS_VERL}, or one in the user's cache."""
+    named = os.environ.get(VARIABLE)
+    if named:
+        path = Path(named).expanduser()
+        return path.parent.parent if path.name.startswith("python") else path
+    return Path("~/.cache/goldilocks/verl").expanduser()
+
+
+def find_interpreter(named: str | None = None) -> Path | None:
+    """Return verl's interpreter, the one ``named`` in a recipe or the one that was made; None where there is none."""
+    path = Path(named).expanduser() if named is not None else verl_folder() / "bin" / "python"
+    return path if path.exists() else None
+
+
+def require_interpreter(named: str | None = None) -> Path:
+    """Return verl's interpreter.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    path = find_interpreter(named)
+    if path is None:
+        where = f"verl.python = {named!r}" if named is not None else str(verl_folder())
+        raise ConfigError(
+            f"{where}: verl's environment is not there; make it with `python -m training.engines.verl.environment` "
+            f"(`make setup-verl`), or name its interpreter in verl.python or ${VARIABLE}."
+        )
+    return path
+
+
+def missing() -> str:
+    """Return why nothing can be tried with verl here; empty where it can."""
+    if find_interpreter() is not None:
+        return ""
+    return f"verl's environment is not in {verl_folder()}; `make setup-verl` makes it"
+
+
+def process_environment(variables: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables of a process that runs in verl's environment; this project is found there first."""
+    root = str(Path(__file__).resolve().parent.parent.parent.parent)
+    kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
+    return {**kept, "PYTHONPATH": root, "HYDRA_FULL_ERROR": "1", **variables}
+
+
+def make(folder: Path, *, gpu: bool) -> None:
+    """Make the environment; it appears in ``folder`` when it is whole.
+
+    Raises:
+        ConfigError: this interpreter is too new for verl.
+        subprocess.CalledProcessError: a package could not be installed.
+    """
+    if sys.version_info >= (3, 13):
+        raise ConfigError(
+            f"verl {VERSION} needs Python below 3.13 and this is {sys.version.split()[0]}; call this with another, as "
+            "in `python3.12 -m training.engines.verl.environment`."
+        )
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    python = folder / "bin" / "python"
+    subprocess.run([getattr(sys, "_base_executable", sys.executable), "-m", "venv", str(folder)], check=True)
+    try:
+        subprocess.run([str(python), "-m", "pip", "install", "-q", "uv"], check=True)
+        root = Path(__file__).resolve().parent.parent.parent.parent
+        ours = ["--editable", str(root)] if (root / "pyproject.toml").is_file() else ["goldilocks-rl"]
+        packages = [*CORE, *(WITH_GPU if gpu else WITHOUT_GPU), *ours]
+        command = [str(folder / "bin" / "uv"), "pip", "install", "--python", str(python), *_indexes(python), *packages]
+        subprocess.run(command, check=True)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def _indexes(python: Path) -> Sequence[str]:
+    """Return pip's own places as uv's arguments; uv reads none of pip's settings."""
+    listed = subprocess.run([str(python), "-m", "pip", "config", "list"], capture_output=True, text=True, check=True)
+    names = {"index-url": "--index-url", "extra-index-url": "--extra-index-url", "find-links": "--find-links"}
+    arguments = ["--index-strategy", "unsafe-best-match"]
+    for line in listed.stdout.splitlines():
+        key, _, value = line.partition("=")
+        option = names.get(key.rpartition(".")[2])
+        for place in value.strip("'\"").split() if option is not None else ():
+            arguments += [str(option), place]
+    return arguments
+
+
+def main() -> int:
+    """Make the environment where it is not there, and say where it is; return the exit status."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--list", action="store_true", help="only say what is there")
+    options = parser.parse_args()
+    folder = verl_folder()
+    if find_interpreter() is None and not options.list:
+        make(folder, gpu=bool(gpus_here()))
+    found = find_interpreter()
+    print(f"verl {VERSION}: {found}" if found is not None else missing())
+    return 0 if found is not None else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

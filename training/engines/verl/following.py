@@ -1,0 +1,100 @@
+"""verl's metrics in the run's own: `verl/steps-….jsonl`, which verl's file logger writes, into `metrics.jsonl`.
+
+Our names where verl measures the same thing; all of verl's own beside them, below ``verl/``.
+
+Invariants: a row a step, each step once, also over kills and resumes; a row is whole before it is read.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from training.engines.verl.configuration import NAME
+from training.evaluation.metrics import MetricsLogger
+from training.optimisation.checkpoint import JsonlLog
+
+NAMES: Mapping[str, str] = {
+    "critic/score/mean": "reward/total",
+    "response_length/mean": "length/trained_mean",
+    "response_length/max": "length/trained_max",
+    "actor/pg_loss": "policy/loss",
+    "actor/grad_norm": "policy/gradient_norm",
+    "actor/lr": "policy/learning_rate",
+    "actor/entropy_loss": "policy/entropy",
+    "training/off_policy/trajectory_staleness_worst/mean": "age/token_mean",
+    "training/off_policy/trajectory_staleness_worst/max": "age/token_max",
+    "timing_s/step": "speed/step_s",
+    "timing_s/update_actor": "speed/train_s",
+    "timing_s/update_weights": "speed/update_s",
+    "perf/total_num_tokens": "speed/trained_tokens",
+    "perf/mfu/actor": "speed/peak_share",
+}
+"""verl's name of a figure, and ours."""
+
+_OURS = f"{NAME}/"
+_PASS_RATE = "val-core/"
+
+
+def our_metrics(told: Mapping[str, Any]) -> dict[str, float]:
+    """Return a step's metrics under our names, with all of verl's below ``verl/``."""
+    numbers = {name: float(value) for name, value in told.items() if isinstance(value, int | float)}
+    row = {
+        f"verl/{name}": value for name, value in numbers.items() if not name.removeprefix("actor/").startswith(_OURS)
+    }
+    row |= {ours: numbers[theirs] for theirs, ours in NAMES.items() if theirs in numbers}
+    for name, value in numbers.items():
+        plain = name.removeprefix("actor/")
+        if plain.startswith(_OURS):
+            row[plain.removeprefix(_OURS)] = value
+        if name.startswith(_PASS_RATE) and "/acc/mean@" in name:
+            row["evaluation/pass_rate"] = value
+    return {name: value for name, value in row.items() if math.isfinite(value)}
+
+
+class MetricsFollower:
+    """Reads what verl's file logger adds, and writes it into the run's `metrics.jsonl` and TensorBoard.
+
+    Args:
+        source: verl's file; it need not be there yet.
+        begun_at: steps up to this one are in the log already.
+    """
+
+    def __init__(self, out: Path, source: Path, steps: int, begun_at: int) -> None:
+        self.step = begun_at
+        self._source, self._read = source, 0
+        _cut_rows(out / "metrics.jsonl", begun_at)
+        self._log = JsonlLog(out / "metrics.jsonl")
+        self._logger = MetricsLogger(out, self._log, steps, begun_at + 1 if begun_at else 0)
+
+    def follow(self) -> None:
+        """Take over the whole lines that were added since the last call."""
+        if not self._source.exists():
+            return
+        with self._source.open("rb") as file:
+            file.seek(self._read)
+            added = file.read()
+        whole = added[: added.rfind(b"\n") + 1]
+        self._read += len(whole)
+        for line in whole.splitlines():
+            row = json.loads(line)
+            step = int(row["step"])
+            if step > self.step or (step == 0 and self.step == 0):
+                self._logger.log_step(step, our_metrics(row["data"]))
+                self.step = step
+
+    def close(self) -> None:
+        """Take over what is left, and close the files."""
+        self.follow()
+        self._logger.close()
+        self._log.close()
+
+
+def _cut_rows(path: Path, step: int) -> None:
+    """Remove the rows of steps behind a checkpoint."""
+    if path.exists():
+        rows = [line for line in path.read_text(encoding="utf-8").splitlines() if json.loads(line)["step"] <= step]
+        path.write_text("".join(f"{line}\n" for line in rows), encoding="utf-8")

@@ -1,0 +1,207 @@
+"""Finished groups of verl's rollouts as the embedded loop sees them: decided, counted, logged, shown to the curriculum.
+
+One `GroupLedger` a run, in the trainer's process: verl's dataset asks it for the next problem, our replay buffer tells
+it of each finished group, and it says which groups and rollouts are trained on. Its state travels with verl's
+checkpoints.
+
+    OUT/attempts.jsonl, changes.jsonl, disputed.jsonl    as the embedded engine writes them
+
+Invariants: each group is decided once; a rollout that the verifier failed on is never trained on, and never 0; the next
+problem is the curriculum's, in the order in which verl asks.
+
+Not here: verl's own types (`training.engines.verl.plugin`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from training.objectives.registry import objective_of
+from training.optimisation.checkpoint import JsonlLog
+from training.recipe import TrainRecipe
+from training.rewards import Reward
+from training.rollouts.curriculum.controller import CurriculumController
+from training.rollouts.curriculum.disputed_labels import dispute_rows
+from training.rollouts.rollout_scheduler import GroupDecision
+from training.rollouts.tasks import TrainingTask
+
+REWARD_FIELDS = ("format", "correctness", "length", "language", "correct", "format_error", "excluded_by")
+"""Of a `Reward`, as they travel with a rollout."""
+
+_NO_ENTROPY = 0.0
+"""verl measures it after the step; `adapt_eps_high`, which alone would read it, is refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedRollout:
+    """A rollout of verl's as its reward worker told of it, with the versions of the weights that made it."""
+
+    reward: Reward
+    told: Mapping[str, Any]
+    oldest: int = 0
+    newest: int = 0
+
+    @classmethod
+    def of(cls, told: Mapping[str, Any], oldest: int = 0, newest: int = 0) -> JudgedRollout:
+        """Read it from what the reward worker returned beside the score (`told_of`)."""
+        values = {name: told[f"reward_{name}"] for name in REWARD_FIELDS}
+        for name in ("format_error", "excluded_by"):
+            values[name] = values[name] or None
+        values["correct"] = bool(values["correct"])
+        return cls(Reward(**values), told, oldest, newest)
+
+
+def told_of(reward: Reward, told: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what travels with a rollout beside its score: numbers and texts only, never None."""
+    known = {name: "" if value is None else value for name, value in told.items()}
+    known |= {f"reward_{name}": getattr(reward, name) for name in REWARD_FIELDS}
+    known |= {f"reward_{name}": known[f"reward_{name}"] or "" for name in ("format_error", "excluded_by")}
+    known["reward_correct"] = float(reward.correct)
+    return {**known, "acc": float(reward.correct), "excluded": float(reward.excluded)}
+
+
+@dataclass(slots=True)
+class _Sampled:
+    """What was sampled since the last step."""
+
+    rollouts: list[JudgedRollout] = field(default_factory=list)
+    solved: Counter[str] = field(default_factory=Counter)
+    dropped: Counter[str] = field(default_factory=Counter)
+
+
+class GroupLedger:
+    """The groups of one run.
+
+    Args:
+        tasks: the training set's problems by id, in its order.
+        out: the run's folder.
+    """
+
+    def __init__(self, recipe: TrainRecipe, tasks: Mapping[str, TrainingTask], out: Path) -> None:
+        settings = recipe.curriculum
+        if settings is not None:  # lengths stay: the reward workers have theirs
+            settings = settings.model_copy(update={"length_schedule": (1,)})
+        self._recipe, self._tasks = recipe, tasks
+        self.curriculum = CurriculumController(tasks, settings, recipe.rewards, recipe.objective, recipe.seed)
+        self._places = {problem: place for place, problem in enumerate(tasks)}
+        mends = settings is not None and settings.disputes.enabled
+        names = ("attempts", "changes", *(["disputed"] if mends else []))
+        self._logs = {name: JsonlLog(out / f"{name}.jsonl") for name in names}
+        self._decided: dict[str, GroupDecision] = {}
+        self._sampled = _Sampled()
+        self._groups = self._step = 0
+
+    def draw(self) -> int:
+        """Return the place of the next problem in the training set."""
+        return self._places[self.curriculum.draw_problem()]
+
+    def decide(self, name: str, problem: str, rollouts: Sequence[JudgedRollout], step: int) -> GroupDecision:
+        """Return which of a finished group's rollouts are trained on; a group is counted and logged once.
+
+        Args:
+            name: verl's name of the group.
+            step: the step that is under way.
+        """
+        if name in self._decided:
+            return self._decided[name]
+        recipe, rewards = self._recipe, [rollout.reward for rollout in rollouts]
+        decision = objective_of(recipe.objective).decide(rewards, recipe.objective)
+        self._decided[name] = decision
+        judged = [rollout for rollout in rollouts if not rollout.reward.excluded]
+        correct = sum(rollout.reward.correct for rollout in judged)
+        wrong = [rollout.told.get("answer") or None for rollout in judged if not rollout.reward.correct]
+        has_reference = self._tasks[problem].reference_answer is not None
+        self.curriculum.record_group(problem, step, correct, len(judged), wrong if has_reference else ())
+        self._sampled.rollouts += rollouts
+        if judged:
+            self._sampled.solved["none" if not correct else "all" if correct == len(judged) else "some"] += 1
+        if decision.drop_reason is not None:
+            self._sampled.dropped[decision.drop_reason] += len(rollouts)
+        self._log(problem, rollouts, step)
+        return decision
+
+    def forget(self, names: set[str]) -> None:
+        """Forget decisions over groups that verl no longer holds."""
+        for name in names & self._decided.keys():
+            del self._decided[name]
+
+    def after_step(self, step: int) -> dict[str, float]:
+        """Apply what the curriculum changes after ``step`` steps, and return the metrics of what was sampled.
+
+        Nothing happens where that step was closed before.
+        """
+        if step <= self._step:
+            return {}
+        self._step = step
+        metrics = self._metrics()
+        if "sampled/reward" in metrics:
+            moves, changes = self.curriculum.after_step(
+                step, metrics["sampled/reward"], metrics["length/sampled_mean"], _NO_ENTROPY
+            )
+            for row in (*map(asdict, moves), *map(asdict, changes)):
+                self._logs["changes"].append({"step": step, **row})
+            for row in dispute_rows(moves, self.curriculum.disputes, self._tasks, step):
+                self._logs["disputed"].append(row)
+        self._sampled = _Sampled()
+        return metrics
+
+    def state(self) -> dict[str, Any]:
+        """Return the state as JSON can hold it; the logs are on disk when this returns."""
+        logs = {name: log.offset() for name, log in self._logs.items()}
+        return {"curriculum": self.curriculum.state(), "step": self._step, "groups": self._groups, "logs": logs}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a `state`; logs are cut back to it."""
+        self.curriculum.restore(state["curriculum"])
+        self._step, self._groups = state["step"], state["groups"]
+        for name, log in self._logs.items():
+            log.truncate(state["logs"].get(name, 0))
+
+    def _metrics(self) -> dict[str, float]:
+        sampled, judged = self._sampled, [one for one in self._sampled.rollouts if not one.reward.excluded]
+        if not judged:
+            return {}
+        lengths = [int(rollout.told["tokens"]) for rollout in sampled.rollouts]
+        groups = sum(sampled.solved.values())
+        components = {
+            f"reward/{name}": sum(one.reward.components()[name] for one in judged) / len(judged)
+            for name in ("format", "correctness", "length", "language")
+        }
+        return {
+            **components,
+            "sampled/attempts": float(len(sampled.rollouts)),
+            "sampled/groups": float(groups),
+            "sampled/excluded": float(len(sampled.rollouts) - len(judged)),
+            "sampled/pass_rate": sum(rollout.reward.correct for rollout in judged) / len(judged),
+            "sampled/reward": sum(rollout.reward.total for rollout in judged) / len(judged),
+            **{f"sampled/{name}": sampled.solved[name] / groups for name in ("none", "some", "all")},
+            "length/sampled_mean": sum(lengths) / len(lengths),
+            "length/sampled_max": float(max(lengths)),
+            "length/cut_share": sum(one.told["finish"] == "length" for one in sampled.rollouts) / len(lengths),
+            **{f"dropped/{reason}": float(count) for reason, count in sampled.dropped.items()},
+        }
+
+    def _log(self, problem: str, rollouts: Sequence[JudgedRollout], step: int) -> None:
+        for index, rollout in enumerate(rollouts):
+            told, reward = rollout.told, rollout.reward
+            row = {
+                "group": self._groups,
+                "index": index,
+                "step": step - 1,
+                "admitted": rollout.oldest,
+                "problem": problem,
+                "outcome": told["outcome"] or None,
+                "method": told["method"],
+                "tokens": told["tokens"],
+                "finish": told["finish"],
+                "oldest": rollout.oldest,
+                "newest": rollout.newest,
+                "reward": reward.components(),
+                "excluded": reward.excluded_by,
+            }
+            self._logs["attempts"].append(row)
+        self._groups += 1

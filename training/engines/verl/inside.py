@@ -1,0 +1,85 @@
+"""Runs in verl's environment: composes a run's configuration, has verl check it, and starts verl's trainer.
+
+    PYTHON -m training.engines.verl.inside RUN/verl/job.json            train
+    PYTHON -m training.engines.verl.inside RUN/verl/job.json --check    only compose and check; says what it is
+
+The job is a `VerlConfiguration` as JSON. Prints the composed configuration's file; ends with 2 and one line where verl
+refuses the configuration.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+
+def compose(job: dict[str, Any]) -> Any:
+    """Return verl's configuration with the job's values; a key that verl does not have is an error."""
+    import verl
+    import yaml
+    from hydra import compose as hydra_compose
+    from hydra import initialize_config_dir
+    from omegaconf import OmegaConf, open_dict
+
+    folder = Path(verl.__file__).parent / "trainer" / "config"
+    with initialize_config_dir(str(folder), version_base=None):
+        config = hydra_compose("ppo_trainer", overrides=list(job["groups"]))
+    OmegaConf.set_struct(config, True)
+    config.merge_with(OmegaConf.create(job["values"]))
+    with open_dict(config):
+        config.merge_with(OmegaConf.create(job["added"]))
+    for override in job["overrides"]:
+        key, _, value = override.partition("=")
+        OmegaConf.update(config, key, yaml.safe_load(value), force_add=False)
+    return config
+
+
+def check(config: Any) -> None:
+    """Have verl's own code check the configuration, and build the settings of its parts from it."""
+    from omegaconf import OmegaConf
+    from verl.trainer.ppo.utils import need_critic, need_reference_policy
+    from verl.utils.config import omega_conf_to_dataclass, validate_config
+
+    OmegaConf.resolve(OmegaConf.create(OmegaConf.to_container(config)))
+    validate_config(config, use_reference_policy=need_reference_policy(config), use_critic=need_critic(config))
+    actor = config.actor_rollout_ref
+    for part in (actor.actor, actor.rollout, actor.model, config.algorithm):
+        omega_conf_to_dataclass(part)
+
+
+def main() -> int:
+    """Compose, check, and train unless only the check is asked for; return the exit status."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("job", type=Path)
+    parser.add_argument("--check", action="store_true", help="only compose and check")
+    options = parser.parse_args()
+    job = json.loads(options.job.read_text(encoding="utf-8"))
+    os.environ.update(job["environment"])
+    from omegaconf import OmegaConf
+
+    try:
+        config = compose(job)
+        check(config)
+    except Exception as error:  # noqa: BLE001 - whatever verl says of the configuration is for the user
+        first = " ".join(str(error).split())
+        print(f"verl refuses the configuration: {type(error).__name__}: {first}", file=sys.stderr)
+        return 2
+    composed = options.job.with_name("config.yaml")
+    OmegaConf.save(config, composed)
+    if options.check:
+        print(composed)
+        return 0
+    from verl.trainer.main_ppo import TaskRunnerV1, run_ppo
+    from verl.utils.device import auto_set_device
+
+    auto_set_device(config)
+    run_ppo(config, task_runner_class=TaskRunnerV1)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

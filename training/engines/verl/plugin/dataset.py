@@ -1,0 +1,37 @@
+"""verl's own dataset, whose next row is the one that our curriculum draws."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from verl.utils.dataset.rl_dataset import RLHFDataset
+
+from training.engines.verl.plugin.ledger import open_ledger
+from training.engines.verl.run_facts import run_facts
+
+
+class CurriculumDataset(RLHFDataset):
+    """The rows of an exported set. The training set ignores which row verl asks for; the held-out one gives that row.
+
+    verl walks through the set in order (`data.shuffle = false`, no worker processes), so each row that it asks for is
+    one draw, made when a group is about to be started.
+    """
+
+    def __init__(
+        self, data_files: Any, tokenizer: Any, config: Any, processor: Any = None, max_samples: int = -1
+    ) -> None:
+        super().__init__(data_files, tokenizer, config, processor, max_samples=max_samples)
+        self._ledger = None
+        if list(data_files) == list(config["train_files"]) and max_samples == -1:
+            checkpoints = run_facts().out / "verl" / "checkpoints"
+            self._ledger = open_ledger(self.dataframe, Path(checkpoints))
+
+    def __getitem__(self, item: int) -> dict[str, Any]:
+        """Return the next problem's row, or the held-out one asked for."""
+        row: dict[str, Any] = super().__getitem__(item if self._ledger is None else self._ledger.draw())
+        return row
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what travels to other processes: not the ledger, which is this process's."""
+        return {**super().__getstate__(), "_ledger": None}

@@ -1,0 +1,52 @@
+"""The one `GroupLedger` of the trainer's process, made from the training set and restored from verl's checkpoint."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from curation.records import Domain, PromptRequest
+from curation.scoring.record import MARK, read_record
+from training.engines.verl.groups import GroupLedger
+from training.engines.verl.run_facts import run_facts
+from training.rollouts.tasks import TrainingTask
+
+STATE = "goldilocks.json"
+"""The ledger's state in a folder of verl's checkpoints."""
+
+_LEDGERS: list[GroupLedger] = []
+
+
+def open_ledger(rows: Iterable[Mapping[str, Any]], checkpoints: Path) -> GroupLedger:
+    """Make the process's ledger from the rows of the training set, as verl's newest checkpoint left it."""
+    facts = run_facts()
+    tasks = {str(row["extra_info"]["id"]): _task(row["extra_info"][MARK]) for row in rows}
+    ledger = GroupLedger(facts.recipe, tasks, facts.out)
+    state = _newest_state(checkpoints)
+    if state is not None:
+        ledger.restore(state)
+    _LEDGERS[:] = [ledger]
+    return ledger
+
+
+def the_ledger() -> GroupLedger:
+    """Return the process's ledger; verl makes the training set, and with it the ledger, before anything asks."""
+    return _LEDGERS[0]
+
+
+def _task(record: str) -> TrainingTask:
+    table = read_record(record)
+    request = PromptRequest(str(table["id"]), str(table["statement"]), Domain(table["domain"]), table["lang"] or "en")
+    return TrainingTask(request, table.get("answer"))
+
+
+def _newest_state(checkpoints: Path) -> Mapping[str, Any] | None:
+    """Return the state beside the checkpoint that verl goes on from (its `resume_mode = auto`)."""
+    latest = checkpoints / "latest_checkpointed_iteration.txt"
+    if not latest.exists():
+        return None
+    text = (checkpoints / f"global_step_{latest.read_text().strip()}" / STATE).read_text(encoding="utf-8")
+    state: Mapping[str, Any] = json.loads(text)
+    return state

@@ -1,0 +1,49 @@
+"""Our reward in verl's reward loop: a manager that its workers ask for one rollout after another."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from verl.experimental.reward_loop.reward_manager import register
+from verl.experimental.reward_loop.reward_manager.base import RewardManagerBase
+
+from curation.languages.mixing import consistent
+from curation.policies.chat_templates import folder_stop_tokens
+from curation.scoring.record import MARK
+from training.engines.verl.configuration import NAME
+from training.engines.verl.groups import told_of
+from training.engines.verl.judging import RewardComputer
+from training.engines.verl.run_facts import run_facts
+
+
+@register(NAME)
+class GoldilocksRewards(RewardManagerBase):
+    """The paper's reward of a rollout, by the record of its row.
+
+    A rollout on which the verifier failed is told as excluded; its score is 0, and our replay buffer takes it out.
+    """
+
+    def __init__(self, config: Any, tokenizer: Any, compute_score: Any = None, **_others: Any) -> None:
+        super().__init__(config, tokenizer, compute_score)
+        recipe = run_facts().recipe
+        stops = folder_stop_tokens(config.actor_rollout_ref.model.path, tokenizer)
+        check_language = consistent if recipe.rewards.language else None
+        self._rewards = RewardComputer(recipe, tokenizer, stops.ids, check_language)
+        self._threads = ThreadPoolExecutor(max(2 * recipe.verifier_workers, 2), "reward")
+
+    async def run_single(self, data: Any) -> dict[str, Any]:
+        """Return ``reward_score`` and ``reward_extra_info`` of one rollout."""
+        item = data[-1:][0]
+        prompts, responses = item.batch["prompts"], item.batch["responses"]
+        mask = item.batch["attention_mask"].bool()
+        prompt_ids = prompts[mask[: len(prompts)]].tolist()
+        response_ids = responses[mask[len(prompts) :]].tolist()
+        record = item.non_tensor_batch["extra_info"][MARK]
+        group = str(item.non_tensor_batch.get("uid", ""))
+        reward, told = await asyncio.get_running_loop().run_in_executor(
+            self._threads, self._rewards.reward, record, prompt_ids, response_ids, group
+        )
+        score = 0.0 if reward.excluded else reward.total
+        return {"reward_score": score, "reward_extra_info": told_of(reward, told)}

@@ -1,0 +1,93 @@
+"""verl's padded tensors as the arguments of our objectives, and back: advantages, token weights, the loss.
+
+verl's loss takes one number a token beside log-probabilities and a mask, so the weight that a token has in the
+minibatch's loss is multiplied into its advantage: for a weight w ≥ 0,
+w · min(r A, clip(r) A) = min(r w A, clip(r) w A), and a weighted log-probability is linear in it. Signs stay, so the
+statistics of clipping do.
+
+Here too, and only where the trainer waits for its generators: verl normalises over the whole batch and cuts it into
+minibatches, whose losses have the batch's weights times their number.
+
+Pure, with torch alone: no verl is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import Tensor
+
+from training.config import ObjectiveSettings
+from training.objectives.base import CreditInputs, ObjectiveInputs, Statistic
+from training.objectives.registry import objective_of
+from training.rewards import Reward
+from training.rollouts.impossible import HIGHEST_LOGPROB, LOWEST_LOGPROB
+
+
+def weighted_advantages(
+    rewards: Tensor,
+    mask: Tensor,
+    groups: Sequence[str],
+    settings: ObjectiveSettings,
+    *,
+    max_tokens: int,
+    minibatches: int = 1,
+) -> Tensor:
+    """Return [sequences, tokens] each token's advantage times its weight in the minibatch's loss, 0 outside the mask.
+
+    Args:
+        rewards: [sequences, tokens] of which a row's sum is the total reward.
+        mask: [sequences, tokens] 1 for generated tokens; a row without any is padding.
+        groups: [sequences] a name per group.
+        max_tokens: a rollout of so many was cut off.
+        minibatches: into how many optimiser steps these sequences are cut.
+    """
+    lengths = mask.to(torch.int64).sum(-1).cpu()
+    real = (lengths > 0).nonzero().flatten()
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(groups))}
+    totals = rewards.to(torch.float64).sum(-1).cpu()
+    inputs = CreditInputs(
+        [Reward(correctness=total) for total in totals[real].tolist()],
+        lengths[real],
+        torch.tensor([numbers[groups[place]] for place in real.tolist()], dtype=torch.int64),
+        truncated=(lengths[real] >= max_tokens).tolist(),
+    )
+    credit = objective_of(settings).credit(inputs, settings)
+    folded = torch.zeros(len(groups), dtype=torch.float64)
+    folded[real] = credit.advantages * credit.token_weights * minibatches
+    return folded.to(rewards.device, torch.float32)[:, None] * mask.to(torch.float32)
+
+
+def micro_batch_loss(
+    logprobs: Tensor, generator_logprobs: Tensor, advantages: Tensor, mask: Tensor, settings: ObjectiveSettings
+) -> tuple[Tensor, Mapping[str, float]]:
+    """Return a micro-batch's part of the loss, to be added up over micro-batches and ranks, and its statistics.
+
+    Args:
+        logprobs: [sequences, tokens] under the policy in training, with gradient.
+        generator_logprobs: [sequences, tokens] under the distribution that the generator drew from.
+        advantages: [sequences, tokens] of `weighted_advantages`.
+        mask: [sequences, tokens] bool, generated tokens.
+    """
+    mask = mask.bool()
+    drawn = generator_logprobs[mask]
+    rows = mask.nonzero(as_tuple=True)[0]
+    first = mask.to(torch.int8).argmax(-1, keepdim=True)
+    per_sequence = advantages.gather(-1, first).squeeze(-1)
+    inputs = ObjectiveInputs(
+        logprobs=logprobs[mask],
+        generator_logprobs=drawn,
+        sequence_index=rows,
+        advantages=per_sequence,
+        token_weights=torch.ones_like(per_sequence),
+        mask=(drawn >= LOWEST_LOGPROB) & (drawn <= HIGHEST_LOGPROB),
+    )
+    loss, statistics = objective_of(settings).loss(inputs, settings)
+    return loss, {name: _value(one) for name, one in statistics.items()}
+
+
+def _value(statistic: Statistic) -> float:
+    if statistic.reduction != "mean":
+        return float(statistic.total)
+    return float(statistic.total / statistic.count.clamp(min=1))

@@ -1,0 +1,68 @@
+"""Maximum likelihood of correct rollouts: the cold start, and rejection-sampling fine-tuning.
+
+    L = - 1 / T · sum_i sum_t log pi(y_i,t)          T: the tokens of all rollouts of the minibatch
+
+Only correct rollouts count. Of stored attempts that is a cold start (paper, section 5.3; `training.stored`); of
+attempts that the run samples, rejection-sampling fine-tuning at every step.
+
+Invariants: those of `training.objectives.base`. Not here: which traces, how often (`training.stored.supply`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from training.config import ObjectiveSettings
+from training.objectives.base import CreditInputs, GroupCredit, Objective, ObjectiveInputs, ObjectiveNeeds, Statistic
+from training.objectives.credit import token_weights
+from training.objectives.step_statistics import counted, mean_of
+from training.rewards import Reward
+from training.rollouts.rollout_scheduler import GroupDecision
+
+NOT_CORRECT = "not_correct"
+
+
+class SftSettings(ObjectiveSettings):
+    """Mean log-likelihood of the tokens of correct rollouts."""
+
+    kind: Literal["sft"] = Field(
+        "sft", description="`sft`: the likelihood of correct rollouts. The paper's cold start of Small."
+    )
+    loss_aggregation: Literal["batch", "sequence"] = Field(
+        "batch",
+        description="`batch`: the mean over all tokens; `sequence`: over a sequence's tokens, then over sequences. Not "
+        "in the paper.",
+    )
+
+
+def sft_decision(rewards: Sequence[Reward], _: SftSettings) -> GroupDecision:
+    """Return whether a group is trained on: where a rollout is correct; all others are left out."""
+    reasons = tuple(reward.excluded_by or (None if reward.correct else NOT_CORRECT) for reward in rewards)
+    return GroupDecision(None if None in reasons else "none_correct", reasons)
+
+
+def sft_credit(sequences: CreditInputs, settings: SftSettings) -> GroupCredit:
+    """Return 1 for every sequence, and token weights that sum to 1 over the minibatch."""
+    weights = token_weights(sequences.lengths, sequences.groups, settings.loss_aggregation)
+    return GroupCredit(torch.ones(len(sequences.rewards), dtype=torch.float64), weights)
+
+
+def sft_loss(inputs: ObjectiveInputs, _: SftSettings) -> tuple[Tensor, dict[str, Statistic]]:
+    """Return the loss of one micro-batch (to be minimised, 0-d), and the mean of -log pi per token in nats."""
+    counts = counted(inputs)
+    surprise = torch.where(counts, -inputs.logprobs, 0.0)
+    weights = inputs.token_weights.to(surprise.dtype)[inputs.sequence_index]
+    return (weights * surprise).sum(), {"nll": mean_of(surprise, counts)}
+
+
+def sft_needs(_: SftSettings) -> ObjectiveNeeds:
+    """Return that nothing is needed, not even the probabilities under which tokens were drawn."""
+    return ObjectiveNeeds(generator_logprobs=False)
+
+
+SFT = Objective(SftSettings, sft_decision, sft_credit, sft_loss, sft_needs)

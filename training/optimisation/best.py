@@ -1,0 +1,38 @@
+"""The model of a run's best evaluation, in RUN/best, with `best.json`: its step and its pass@1.
+
+Invariant: of equal evaluations the earliest is the best. A run that goes on from a checkpoint evaluates later steps
+again, so a best of such a step is written again with the same weights or replaced.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from training.optimisation.model import save_model
+from training.optimisation.trainer import Trainer
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+BEST, MARK = "best", "best.json"
+
+
+class HasPassRate(Protocol):
+    """An evaluation's result."""
+
+    @property
+    def pass_rate(self) -> float: ...
+
+
+def keep_best(run: Path, step: int, result: HasPassRate, trainer: Trainer, tokenizer: PreTrainedTokenizerBase) -> bool:
+    """Keep the trainer's model where no earlier step's evaluation was as good; return whether it was kept."""
+    path = run / BEST / MARK
+    if path.exists():
+        best = json.loads(path.read_text(encoding="utf-8"))
+        if best["step"] < step and best["pass_rate"] >= result.pass_rate:
+            return False
+    said = json.dumps({"step": step, "pass_rate": result.pass_rate}) + "\n"
+    save_model(trainer.model, tokenizer, run / BEST, extra_files={MARK: said}, state=trainer.full_state_dict())
+    return True

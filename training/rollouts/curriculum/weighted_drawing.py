@@ -1,0 +1,52 @@
+"""Orders in which active problems are drawn, by what is known of their pass rates.
+
+    gaussian   in proportion to exp(-(p - m)^2 / 2 s^2), p the posterior mean, m falling over the run
+    thompson   a draw from each problem's posterior Beta(1 + correct, 1 + wrong), the nearest to 1/2 first
+
+An order is drawn anew after every step and walked through: without putting back, so that nobody comes twice before all
+others had their chance. Pure: the same numbers and the same seed give the same order.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from training.rollouts.curriculum.settings import GaussianDraw, ThompsonDraw
+
+Numbers = NDArray[np.float64]
+
+LEAST_WEIGHT = 1e-6
+"""Weight of what lies far from the mean: nothing starves."""
+
+
+def weighted_order(
+    counts: Mapping[str, tuple[float, float]], draw: GaussianDraw | ThompsonDraw, progress: float, seed: str
+) -> list[str]:
+    """Return the problems in the order in which they are drawn next.
+
+    Args:
+        counts: weights of correct and of wrong rollouts, by problem (`weigh_counts`).
+        progress: share of the run that is behind, from 0 to 1.
+
+    Source of the order by weights: Efraimidis and Spirakis 2006, keys u^(1/w).
+    """
+    names = sorted(counts)
+    generator = np.random.default_rng(random.Random(seed).getrandbits(64))
+    a, b = 1 + np.array([counts[name] for name in names]).reshape(-1, 2).T
+    if isinstance(draw, ThompsonDraw):
+        keys = np.abs(generator.beta(a, b) - 0.5)
+    else:
+        keys = generator.exponential(size=len(names)) / draw_weights(a / (a + b), draw, progress)
+    return [names[place] for place in np.argsort(keys, kind="stable")]
+
+
+def draw_weights(rates: Numbers, draw: GaussianDraw, progress: float) -> Numbers:
+    """Return the weight of each pass rate, at most 1 and at least `LEAST_WEIGHT`."""
+    first, last = draw.mean
+    mean = first + (last - first) * min(max(progress, 0.0), 1.0)
+    weights: Numbers = np.maximum(np.exp(-0.5 * ((rates - mean) / draw.spread) ** 2), LEAST_WEIGHT)
+    return weights

@@ -1,0 +1,121 @@
+"""Which part of each step's batch is stored: all of it at first, then a share that may shrink.
+
+Invariants: what a step gets follows from the seed and the step alone. Without stored attempts every batch is as it was
+sampled.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from training.config import CollectorSettings
+from training.recipe import TrainRecipe
+from training.rollouts.rollout_scheduler import RolloutBatch, RolloutGroup, RolloutRequest
+from training.rollouts.rollouts import Rollout
+from training.stored.general import GENERAL, GeneralRows
+from training.stored.settings import StoredSettings
+from training.stored.supply import StoredSupply
+
+
+@dataclass(slots=True)
+class StoredPlan:
+    """How many groups of each step are stored.
+
+    Args:
+        epoch_groups: stored groups of an epoch.
+
+    Example: with batches of 16 groups, 40 groups an epoch, 1 epoch and a share of .25, steps 1 to 3 train on 16 stored
+    groups each, and all others on 4.
+    """
+
+    settings: StoredSettings
+    batch_groups: int
+    epoch_groups: int
+    most_steps: int
+
+    @property
+    def offline_steps(self) -> int:
+        """Return how many steps at first train on stored attempts alone."""
+        return min(self.most_steps, math.ceil(self.settings.epochs * self.epoch_groups / self.batch_groups - 1e-9))
+
+    @property
+    def steps(self) -> int:
+        """Return how many steps the run has."""
+        return self.offline_steps if self.settings.only else self.most_steps
+
+    def count(self, step: int) -> int:
+        """Return how many groups of a step, counted from 1, are stored."""
+        later = step - self.offline_steps
+        if later <= 0:
+            return self.batch_groups
+        half_life = self.settings.half_life
+        share = self.settings.share * (0.5 ** ((later - 1) / half_life) if half_life is not None else 1.0)
+        return min(round(share * self.batch_groups), self.batch_groups - 1)
+
+    def before(self, step: int) -> int:
+        """Return how many stored groups all earlier steps have together."""
+        return sum(self.count(earlier) for earlier in range(1, step))
+
+
+class StoredBatches:
+    """The stored part of a run's batches.
+
+    Args:
+        supply: None for a run that trains on what it samples alone.
+        general: instruction data for the steps that sample nothing.
+    """
+
+    def __init__(self, recipe: TrainRecipe, supply: StoredSupply | None, general: GeneralRows | None = None) -> None:
+        self._collector, self._supply, self._general = recipe.collector, supply, general
+        self._share = recipe.stored.general.share if recipe.stored is not None and recipe.stored.general else 0.0
+        self.plan: StoredPlan | None = None
+        self.steps = recipe.steps
+        if supply is not None and recipe.stored is not None:
+            groups = recipe.collector.n_batch // recipe.collector.group_size
+            self.plan = StoredPlan(recipe.stored, groups, supply.epoch_groups, recipe.steps)
+            self.steps = self.plan.steps
+
+    def is_offline(self, step: int) -> bool:
+        """Return whether a step, counted from 1, trains on stored attempts alone."""
+        return self.plan is not None and step <= self.plan.offline_steps
+
+    def collector(self, step: int, present: CollectorSettings) -> CollectorSettings:
+        """Return the collector's settings for what a step samples, given those of its whole batch."""
+        stored = 0 if self.plan is None or self.is_offline(step) else self.plan.count(step)
+        size = present.n_batch - stored * present.group_size
+        return present.model_copy(update={"n_batch": size}) if stored else present
+
+    def joined(self, batch: RolloutBatch[Rollout], step: int) -> RolloutBatch[Rollout]:
+        """Return the step's whole batch: what was sampled, and the stored groups spread evenly among them."""
+        if self.plan is None or self._supply is None:
+            return batch
+        if self.is_offline(step) and self._general is not None:
+            return RolloutBatch(batch.number, tuple(self._with_general(self._general, step, batch.number)))
+        stored = self._supply.groups(self.plan.before(step), self.plan.count(step), batch.number)
+        placed = [
+            ((place + 0.5) / len(groups), group)
+            for groups in (batch.groups, stored)
+            for place, group in enumerate(groups)
+        ]
+        placed.sort(key=lambda one: one[0])
+        return RolloutBatch(batch.number, tuple(group for _, group in placed))
+
+    def _with_general(self, general: GeneralRows, step: int, version: int) -> list[RolloutGroup[Rollout]]:
+        """Return the groups of a step of a cold start: in each minibatch the last one is instruction data."""
+        assert self.plan is not None
+        assert self._supply is not None
+        parts = self._collector.n_batch // self._collector.minibatch_size
+        size = max(self.plan.batch_groups // parts - 1, 1)  # groups of traces in a minibatch
+        odds = self._share / (1 - self._share)
+        most = math.ceil(odds * size * self._collector.group_size)
+        groups: list[RolloutGroup[Rollout]] = []
+        for part in range(parts):
+            turn = (step - 1) * parts + part
+            traces = self._supply.groups(turn * size, size, version)
+            count = max(round(odds * sum(len(group.rollouts) for group in traces)), 1)
+            rows = general.rollouts(turn * most, count)
+            number = -(1 << 40) - turn
+            requests = (RolloutRequest(number, place, GENERAL, version) for place in range(count))
+            groups += [*traces, RolloutGroup(number, GENERAL, version, tuple(zip(requests, rows, strict=True)), ())]
+        return groups

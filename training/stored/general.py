@@ -1,0 +1,87 @@
+"""Instruction data beside the traces of a cold start: rows of a file as rollouts that teach by being there.
+
+Invariant: they are judged by nobody, so they count in no reward and no pass rate of a run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from curation.policies.completions import TokenCompletion
+from curation.prompts.base import Message
+from curation.records import Outcome, SourceError
+from training.rewards import Reward
+from training.rollouts.rollouts import Rollout
+from training.stored.tokens import TokenWriter
+
+GENERAL = "general"
+"""The problem of groups of instruction data."""
+
+
+class GeneralRows:
+    """Instruction data, read once.
+
+    Args:
+        path: a .jsonl or .parquet file.
+        seed: of the order in which rows come.
+
+    Raises:
+        SourceError: it cannot be read, or a row has no chat.
+    """
+
+    def __init__(self, path: Path, writer: TokenWriter, seed: int) -> None:
+        self._writer, self._seed = writer, seed
+        self._chats = [_chat(row, f"{path}, row {place + 1}") for place, row in enumerate(_rows(path))]
+        if not self._chats:
+            raise SourceError(f"{path} holds no row; give another stored.general.path")
+
+    def __len__(self) -> int:
+        return len(self._chats)
+
+    def rollouts(self, start: int, count: int) -> list[Rollout]:
+        """Return rows number ``start`` … of an endless walk through them, each pass in an order of its own."""
+        return [self._rollout(self._row(number)) for number in range(start, start + count)]
+
+    def _row(self, number: int) -> int:
+        turn, place = divmod(number, len(self._chats))
+        return self._order(turn)[place]
+
+    def _order(self, turn: int) -> list[int]:
+        def key(row: int) -> bytes:
+            return hashlib.blake2b(f"{self._seed}|general|{turn}|{row}".encode(), digest_size=8).digest()
+
+        return sorted(range(len(self._chats)), key=key)
+
+    def _rollout(self, row: int) -> Rollout:
+        chat = self._chats[row]
+        prompt_ids = self._writer.prompt_ids(chat[:-1])
+        text = chat[-1]["content"]
+        token_ids = self._writer.response_ids(text, ended=True)
+        completion = TokenCompletion(prompt_ids, token_ids, (), (), text, "stop")
+        return Rollout(GENERAL, completion, Reward(correct=True), Outcome.CORRECT, GENERAL)
+
+
+def _rows(path: Path) -> list[Mapping[str, Any]]:
+    try:
+        if path.suffix == ".parquet":
+            return list(pl.read_parquet(path, glob=False).iter_rows(named=True))
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    except (OSError, ValueError, pl.exceptions.PolarsError) as error:
+        raise SourceError(f"{path}: the instruction data cannot be read ({error}); mend stored.general.path") from error
+
+
+def _chat(row: Mapping[str, Any], place: str) -> list[Message]:
+    messages = row.get("messages")
+    if messages is None and row.get("prompt") and row.get("response"):
+        messages = [{"role": "user", "content": row["prompt"]}, {"role": "assistant", "content": row["response"]}]
+    if not messages or len(messages) < 2 or messages[-1].get("role") != "assistant" or not messages[-1].get("content"):
+        raise SourceError(
+            f"{place}: no `messages` that end with the assistant's, and no `prompt` and `response`; mend it"
+        )
+    return [Message(role=str(one["role"]), content=str(one["content"])) for one in messages]

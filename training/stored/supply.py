@@ -1,0 +1,283 @@
+"""Stored attempts, judged by the run's verifiers of today, and the groups of them that each step trains on.
+
+All attempts at the run's problems are judged once, before the first step. The objective then says which of a problem's
+attempts teach (`Objective.decide`: for `sft` the correct ones); a text counts once; of more than `per_problem` the seed
+chooses. What is left of a problem lies in chunks of at most a group's size, and an epoch has every chunk once, or, with
+`hardness`, in proportion to (1 - pass rate) ** hardness, in an order drawn anew.
+
+Invariants: which groups a step trains on follows from the seed and the step alone, so a resumed run needs no state. No
+reward but today's verifier's and today's settings'. Memory holds rewards and no texts: those of a step are read when it
+comes. Every attempt that is not used is counted under its reason.
+
+Not here: where attempts lie (`training.stored.sources`), and how texts become tokens (`training.stored.tokens`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import math
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from curation.policies.completions import TokenCompletion
+from curation.records import SourceError
+from training.config import ObjectiveSettings
+from training.objectives.registry import objective_of
+from training.rollouts.rollout_scheduler import RolloutGroup, RolloutRequest
+from training.rollouts.rollouts import Rollout, RolloutRunner
+from training.rollouts.tasks import TrainingTask
+from training.stored.settings import StoredSettings
+from training.stored.sources import StoredSource
+from training.stored.tokens import TokenWriter
+
+JUDGED_AT_ONCE = 4096
+"""Attempts that are with the verifier at once."""
+
+PROBLEMS_AT_ONCE = 512
+"""Problems whose texts are read at once."""
+
+NO_PROBLEM, EARLY, TWICE, CAPPED, NO_LOGPROBS = "no_problem", "early_step", "same_text", "per_problem", "no_logprobs"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredAttempt:
+    """A stored attempt that has been judged: where it lies, and its rollout without its tokens and text."""
+
+    source: int
+    index: int
+    digest: bytes  # of its text
+    rollout: Rollout
+
+
+@dataclass(frozen=True, slots=True)
+class StoredProblem:
+    """A problem's attempts that are trained on, in chunks of at most a group's size, and its pass rate.
+
+    ``pass_rate`` is that of all its stored attempts that could be judged.
+    """
+
+    problem: str
+    pass_rate: float
+    chunks: tuple[tuple[StoredAttempt, ...], ...]
+
+
+@dataclass(slots=True)
+class StoredCounts:
+    """What became of all stored attempts: ``used`` of ``found``, the others by reason."""
+
+    found: int = 0
+    used: int = 0
+    correct: int = 0
+    left_out: Counter[str] = field(default_factory=Counter)
+
+    def __str__(self) -> str:
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in sorted(self.left_out.items()))
+        return f"{self.found:,} stored attempts, {self.correct:,} of them correct; {self.used:,} are trained on" + (
+            f"; left out: {reasons}" if reasons else ""
+        )
+
+
+class StoredSupply:
+    """The stored attempts of a run; `load` first.
+
+    Args:
+        sources: the stores.
+        tasks: the run's problems.
+        rollouts: the run's; it judges the attempts.
+        writer: makes tokens of texts.
+        group_size: attempts of a group at most.
+        seed: the run's.
+    """
+
+    def __init__(
+        self,
+        sources: Sequence[StoredSource],
+        tasks: Mapping[str, TrainingTask],
+        rollouts: RolloutRunner,
+        writer: TokenWriter,
+        settings: StoredSettings,
+        objective: ObjectiveSettings,
+        group_size: int,
+        seed: int,
+    ) -> None:
+        self.sources, self._tasks, self._rollouts, self._writer = tuple(sources), tasks, rollouts, writer
+        self._settings, self._objective, self._group_size, self._seed = settings, objective, group_size, seed
+        self.counts = StoredCounts()
+        self.problems: list[StoredProblem] = []
+        self._epochs: dict[int, list[tuple[int, int]]] = {}
+
+    async def load(self) -> None:
+        """Judge all attempts, and choose those that are trained on.
+
+        Raises:
+            SourceError: none teaches anything.
+        """
+        judged: dict[str, list[StoredAttempt]] = {}
+        for place in range(len(self.sources)):
+            async for attempt in self._judged(place):
+                judged.setdefault(attempt.rollout.problem, []).append(attempt)
+        for problem in sorted(judged):
+            chosen = self._choose(problem, judged[problem])
+            if chosen is not None:
+                self.problems.append(chosen)
+        self.counts.used = sum(len(chunk) for problem in self.problems for chunk in problem.chunks)
+        if not self.problems:
+            raise SourceError(f"{self.counts}: there is nothing to train on; name other runs, or another objective")
+
+    @property
+    def epoch_groups(self) -> int:
+        """Return the groups of an epoch in which every chunk comes once."""
+        return sum(len(problem.chunks) for problem in self.problems)
+
+    def groups(self, start: int, count: int, version: int) -> list[RolloutGroup[Rollout]]:
+        """Return the stored groups number ``start`` … ``start + count - 1`` of the run, with tokens and texts.
+
+        Their numbers are negative, so that no fresh group has the same.
+        """
+        places = [self._place(number) for number in range(start, start + count)]
+        chunks = [(self.problems[problem], self.problems[problem].chunks[chunk]) for problem, chunk in places]
+        rows = self._read([attempt for _, chunk in chunks for attempt in chunk])
+        return [
+            RolloutGroup(
+                -1 - number,
+                problem.problem,
+                version,
+                tuple(
+                    (RolloutRequest(-1 - number, attempt.index, problem.problem, version), self._whole(attempt, rows))
+                    for attempt in chunk
+                ),
+                (),
+            )
+            for number, (problem, chunk) in zip(range(start, start + count), chunks, strict=True)
+        ]
+
+    def texts(self) -> Iterator[tuple[StoredProblem, StoredAttempt, Rollout]]:
+        """Yield everything that is trained on, once, with its text."""
+        for start in range(0, len(self.problems), PROBLEMS_AT_ONCE):
+            part = self.problems[start : start + PROBLEMS_AT_ONCE]
+            named = [(problem, attempt) for problem in part for chunk in problem.chunks for attempt in chunk]
+            rows = self._read([attempt for _, attempt in named])
+            yield from ((problem, attempt, self._whole(attempt, rows)) for problem, attempt in named)
+
+    async def _judged(self, place: int) -> AsyncIterator[StoredAttempt]:
+        """Yield the attempts of a source that have a reward; count the others."""
+        source = self.sources[place]
+        for table in source.tables():
+            for part in table.iter_slices(JUDGED_AT_ONCE):
+                self.counts.found += part.height
+                rows = [row for row in part.iter_rows(named=True) if self._is_meant(source, row)]
+                for attempt in await asyncio.gather(*(self._judge(place, row) for row in rows)):
+                    if attempt is not None:
+                        yield attempt
+
+    def _is_meant(self, source: StoredSource, row: Mapping[str, Any]) -> bool:
+        reason = None
+        if row["problem"] not in self._tasks:
+            reason = NO_PROBLEM
+        elif source.trained and row["step"] is not None and row["step"] < self._settings.after_step:
+            reason = EARLY
+        self.counts.left_out.update([] if reason is None else [reason])
+        return reason is None
+
+    async def _judge(self, place: int, row: Mapping[str, Any]) -> StoredAttempt | None:
+        task = self._tasks[row["problem"]]
+        completion = self._completion(task, row)
+        if isinstance(completion, str):
+            self.counts.left_out[completion] += 1
+            return None
+        if not completion.logprobs and objective_of(self._objective).needs(self._objective).generator_logprobs:
+            self.counts.left_out[NO_LOGPROBS] += 1
+            return None
+        rollout = await self._rollouts.verify(task, completion, 0)
+        self.counts.correct += rollout.reward.correct
+        digest = hashlib.blake2b(row["text"].encode(), digest_size=8).digest()
+        bare = replace(rollout, completion=TokenCompletion((), (), (), (), "", completion.finish))
+        return StoredAttempt(place, row["index"], digest, bare)
+
+    def _completion(self, task: TrainingTask, row: Mapping[str, Any]) -> TokenCompletion | str:
+        return self._writer.completion(self._rollouts.prompt_ids(task), row)
+
+    def _choose(self, problem: str, attempts: Sequence[StoredAttempt]) -> StoredProblem | None:
+        """Return which of a problem's attempts are trained on; None where none is."""
+        judged = [attempt for attempt in attempts if not attempt.rollout.reward.excluded]
+        pass_rate = sum(one.rollout.reward.correct for one in judged) / len(judged) if judged else 0.0
+        order = sorted(attempts, key=lambda one: self._draw(f"{problem}:{one.source}:{one.index}"))
+        decide = objective_of(self._objective).decide
+        whole = decide([one.rollout.reward for one in order], self._objective)
+        self.counts.left_out.update(reason for reason in whole.exclusion_reasons if reason is not None)
+        teaching = [one for one, reason in zip(order, whole.exclusion_reasons, strict=True) if reason is None]
+        distinct = list({one.digest: one for one in reversed(teaching)}.values())[::-1]
+        self.counts.left_out[TWICE] += len(teaching) - len(distinct)
+        kept = distinct[: self._settings.per_problem]
+        self.counts.left_out[CAPPED] += len(distinct) - len(kept)
+        chunks = []
+        size = self._group_size
+        for chunk in (tuple(kept[start : start + size]) for start in range(0, len(kept), size)):
+            decision = decide([one.rollout.reward for one in chunk], self._objective)
+            if decision.drop_reason is None:
+                chunks.append(chunk)
+            else:
+                self.counts.left_out[decision.drop_reason] += len(chunk)
+        self.counts.left_out += Counter()  # those of which there were none go
+        return StoredProblem(problem, pass_rate, tuple(chunks)) if chunks else None
+
+    def _place(self, number: int) -> tuple[int, int]:
+        """Return problem and chunk of the group number ``number`` of the run."""
+        epoch = 0
+        while number >= len(self._epoch(epoch)):
+            number -= len(self._epoch(epoch))
+            epoch += 1
+        return self._epoch(epoch)[number]
+
+    def _epoch(self, epoch: int) -> list[tuple[int, int]]:
+        """Return problem and chunk of an epoch's groups, in their order."""
+        if epoch not in self._epochs:
+            weights = [(1 - problem.pass_rate) ** self._settings.hardness for problem in self.problems]
+            copies = sum(weight * len(one.chunks) for weight, one in zip(weights, self.problems, strict=True))
+            scale = self.epoch_groups / copies if copies else 0.0
+            if not copies:  # every problem is always solved
+                weights, scale = [1.0] * len(weights), 1.0
+            members = [
+                (place, chunk, copy)
+                for place, problem in enumerate(self.problems)
+                for chunk in range(len(problem.chunks))
+                for copy in range(self._copies(weights[place] * scale, f"{epoch}:{problem.problem}:{chunk}"))
+            ]
+            members.sort(key=lambda one: self._draw(f"order:{epoch}:{one}"))
+            self._epochs[epoch] = [(place, chunk) for place, chunk, _ in members]
+        return self._epochs[epoch] or self._epoch(epoch + 1)
+
+    def _copies(self, mean: float, name: str) -> int:
+        """Return how often a chunk comes in an epoch: a whole number with this mean, by the seed."""
+        whole = math.floor(mean + 1e-9)
+        return whole + (self._draw(f"copies:{name}") < mean - whole)
+
+    def _draw(self, name: str) -> float:
+        """Return a number in [0, 1) for one named use of the seed."""
+        value = hashlib.blake2b(f"{self._seed}|stored|{name}".encode(), digest_size=8).digest()
+        return int.from_bytes(value) / 2**64
+
+    def _read(self, attempts: Sequence[StoredAttempt]) -> dict[tuple[int, str, int], Mapping[str, Any]]:
+        """Read the rows of some attempts."""
+        rows: dict[tuple[int, str, int], Mapping[str, Any]] = {}
+        for place, source in enumerate(self.sources):
+            problems = sorted({one.rollout.problem for one in attempts if one.source == place})
+            if problems:
+                columns = ("problem", "index", "text", "finish", "token_ids", "logprobs")
+                try:
+                    table = source.store.read(problems, columns)
+                except ValueError as error:
+                    raise SourceError(f"{source.run} writes its attempts meanwhile; wait until it ends") from error
+                rows |= {(place, row["problem"], row["index"]): row for row in table.iter_rows(named=True)}
+        return rows
+
+    def _whole(self, attempt: StoredAttempt, rows: Mapping[tuple[int, str, int], Mapping[str, Any]]) -> Rollout:
+        """Return the attempt as a rollout with its tokens."""
+        rollout = attempt.rollout
+        row = rows[attempt.source, rollout.problem, attempt.index]
+        completion = self._completion(self._tasks[rollout.problem], row)
+        assert not isinstance(completion, str)  # it was one when it was judged
+        return replace(rollout, completion=completion)

@@ -1,0 +1,73 @@
+"""A stored text as the tokens that the model would have drawn, so that it can be trained on.
+
+Stored texts are in the form of the house (`curation.thinking`), with the tag in front that the prompt ended in. They
+are written in the model's tags again, what belongs to its prompt is taken away, and a text that ended by itself gets
+the token that ends a response. Tokens that the store kept are taken where they are this model's.
+
+Invariant: tokens that are returned, written as text by the reader of fresh responses, are the stored text; what does
+not come back so is refused with a word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from curation.policies.chat_templates import StopTokens
+from curation.policies.completions import ResponseReader, TokenCompletion
+from curation.prompts.base import Message
+from curation.thinking import ThinkingTags
+from training.rollouts.rollouts import chat_ids
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+OTHER_BEGINNING, OTHER_TEXT, EMPTY = "other_beginning", "other_text", "empty"
+
+
+class TokenWriter:
+    """Writes stored texts as tokens.
+
+    Args:
+        stops: the tokens that end a response.
+        tags: those that the model thinks in.
+    """
+
+    def __init__(self, tokenizer: PreTrainedTokenizerBase, stops: StopTokens, tags: ThinkingTags) -> None:
+        self._tokenizer: Any = tokenizer
+        self._tags, self._reader = tags, ResponseReader(tokenizer, tags)
+        self._end = stops.turn_end if stops.turn_end is not None else stops.ids[0]
+        self._ends = frozenset(stops.ids)
+
+    def completion(self, prompt_ids: tuple[int, ...], row: Mapping[str, Any]) -> TokenCompletion | str:
+        """Return the attempt of a row (text, finish, token_ids, logprobs) as one response; else why it cannot be.
+
+        Of an attempt whose log-probabilities are not known ``logprobs`` is empty; ``versions`` always is.
+        """
+        text, finish = self._tags.house_form(row["text"]), row["finish"] or "stop"
+        kept = row.get("token_ids")
+        if kept and self._text(prompt_ids, kept) == text and (finish != "stop" or kept[-1] in self._ends):
+            logprobs = tuple(row.get("logprobs") or ())
+            return TokenCompletion(prompt_ids, tuple(kept), logprobs, (), text, finish)
+        begin = self._text(prompt_ids, ())
+        if not text.startswith(begin):
+            return OTHER_BEGINNING
+        token_ids = self.response_ids(text[len(begin) :], ended=finish == "stop")
+        if not token_ids:
+            return EMPTY
+        if self._text(prompt_ids, token_ids) != text:
+            return OTHER_TEXT
+        return TokenCompletion(prompt_ids, token_ids, (), (), text, finish)
+
+    def prompt_ids(self, chat: Sequence[Message]) -> tuple[int, ...]:
+        """Return the tokens of a chat that an answer follows, through the chat template where there is one."""
+        return chat_ids(self._tokenizer, chat, self._tags)
+
+    def response_ids(self, text: str, *, ended: bool) -> tuple[int, ...]:
+        """Return the tokens of a response's text, with the token that ends it where it ``ended`` by itself."""
+        token_ids = tuple(self._tokenizer(text, add_special_tokens=False)["input_ids"])
+        return (*token_ids, self._end) if ended else token_ids
+
+    def _text(self, prompt_ids: Sequence[int], token_ids: Sequence[int]) -> str:
+        decoded = str(self._tokenizer.decode(list(token_ids), skip_special_tokens=True)) if token_ids else ""
+        return self._reader.text(prompt_ids, token_ids, decoded)

@@ -1,0 +1,111 @@
+"""The traces of a cold start as a set of their own: RUN/traces, with the card that says what they are.
+
+    RUN/traces/data/train-00000-of-00001.parquet    a row a trace
+    RUN/traces/README.md                            the card, in the Hugging Face card format
+
+Invariant: a card is made from counts and names alone; the same traces give the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+
+from curation.storage.stages import atomic_write, write_parquet
+from training.rollouts.tasks import TrainingTask
+from training.stored.settings import StoredSettings
+from training.stored.supply import StoredSupply
+
+TRACES = "traces"
+
+TRACE = pl.Schema(
+    {
+        "id": pl.String(),  # the problem's
+        "domain": pl.String(),
+        "statement": pl.String(),
+        "answer": pl.String(),
+        "lang": pl.String(),
+        "response": pl.String(),  # in the form of the house, as it was trained on
+        "teacher": pl.String(),  # model@revision
+        "run": pl.String(),  # name of the run that made it
+        "pass_rate": pl.Float64(),  # of all of the problem's stored attempts
+        "tokens": pl.Int32(),
+    }
+)
+
+
+def publish_traces(
+    out: Path,
+    name: str,
+    supply: StoredSupply,
+    tasks: dict[str, TrainingTask],
+    settings: StoredSettings,
+    licences: Sequence[str],
+) -> Path:
+    """Write the traces that a run trains on, and their card; return the folder.
+
+    Args:
+        out: the run's folder.
+        name: the run's name.
+        licences: those of the sets whose problems are solved.
+    """
+    rows = []
+    for problem, attempt, rollout in supply.texts():
+        task, source = tasks[problem.problem], supply.sources[attempt.source]
+        request = task.request
+        said = (request.id, request.domain.value, request.statement, task.reference_answer, request.lang)
+        made = (rollout.completion.text, source.policy, source.run.name, problem.pass_rate, rollout.tokens)
+        rows.append((*said, *made))
+    table = pl.DataFrame(rows, schema=TRACE, orient="row")
+    folder = out / TRACES
+    (folder / "data").mkdir(parents=True, exist_ok=True)
+    write_parquet(folder / "data" / "train-00000-of-00001.parquet", table)
+    atomic_write(folder / "README.md", _card(name, table, supply, settings, licences))
+    return folder
+
+
+def _card(
+    name: str, table: pl.DataFrame, supply: StoredSupply, settings: StoredSettings, licences: Sequence[str]
+) -> str:
+    """Return the card's text."""
+    teachers, counts = Counter(table["teacher"]), supply.counts
+    rates = table.unique("id")["pass_rate"]
+    lower = (0.0, 0.25, 0.5)
+    bars = [(f"{low:g} to {low + 0.25:g}", rates.is_between(low, low + 0.25, "left").sum()) for low in lower]
+    bars.append(("0.75 to 1", (rates >= 0.75).sum()))
+    licence = licences[0] if len(set(licences)) == 1 else "other"
+    lines = [
+        "---",
+        f"license: {licence}",
+        "task_categories: [text-generation]",
+        "configs: [{config_name: default, data_files: [{split: train, path: data/train-*.parquet}]}]",
+        "---",
+        "",
+        f"# Traces of {name}",
+        "",
+        f"{table.height:,} correct responses to {table['id'].n_unique():,} problems, {table['tokens'].sum():,} tokens, "
+        "that a cold start was trained on. The verifier judged every one again, and none that failed is here.",
+        "",
+        "| who answered | traces |",
+        "|---|---|",
+        *(f"| {teacher} | {count:,} |" for teacher, count in sorted(teachers.items())),
+        "",
+        f"Found {counts.found:,} stored attempts, {counts.correct:,} of them correct. Left out: "
+        + (", ".join(f"{count:,} {reason}" for reason, count in sorted(counts.left_out.items())) or "none")
+        + ".",
+        "",
+        f"At most {settings.per_problem or 'all'} a problem; attempts of training runs from step "
+        f"{settings.after_step} on; problems drawn in proportion to (1 - pass rate) ** {settings.hardness:g}.",
+        "",
+        "| pass rate of the problem | problems |",
+        "|---|---|",
+        *(f"| {words} | {count:,} |" for words, count in bars),
+        "",
+        f"Licences of the sets whose problems are solved: {', '.join(dict.fromkeys(licences)) or 'not stated'}. What a "
+        "teacher's licence allows of its outputs is for you to look up.",
+        "",
+    ]
+    return "\n".join(lines)
