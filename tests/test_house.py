@@ -57,6 +57,7 @@ SHARED_ROOMS = {
     "languages.switching",
     "languages.vocabulary",
     "languages.words",
+    "licenses",
     "option_letters",
     "options",
     "policies",

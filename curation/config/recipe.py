@@ -16,7 +16,8 @@ from curation.config.models import DoubtfulSettings, LlmJudgeSettings, PremisesS
 from curation.config.old_keys import RECIPE
 from curation.config.refreshing import RefreshSettings
 from curation.config.schedule import ScheduleSettings, StatedCosts
-from curation.config.sources import Source
+from curation.config.sources import License, Source
+from curation.licenses import OTHER
 
 
 class ExportSettings(Settings):
@@ -25,7 +26,15 @@ class ExportSettings(Settings):
     size: int | None = Field(
         None, ge=1, description="At most so many problems, shared among the sources by weight; all where absent."
     )
-    license: str = Field("other", description="Licence in the card's header.")
+    license: License = Field(
+        OTHER, description="Licence in the card's header: an SPDX expression, or `other`, which promises nothing."
+    )
+    mixed_licenses: bool = Field(
+        False,
+        description="Publish rows whose own licence forbids the card's, such as non-commercial ones under "
+        "`apache-2.0`; `ATTRIBUTION.md` names them. Otherwise they are an error. Not in the paper.",
+        exclude_if=lambda mixed: not mixed,
+    )
     pretty_name: str | None = Field(None, description="Title of the card; the recipe's name where absent.")
 
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from curation.config.base import Settings
 from curation.config.coding import CodeColumns
+from curation.licenses import UNKNOWN, checked_license
+
+License = Annotated[str, AfterValidator(checked_license)]
+"""A licence as `curation.licenses` knows them."""
 
 
 class Pick(Settings):
@@ -38,6 +42,12 @@ class ProblemColumns(Settings):
     choices: Column | None = Field(None, description="A list of options, where they are not in the statement.")
     solution: Column | None = Field(None, description="A worked solution.")
     lang: Column | None = Field(None, description="ISO 639-1 code; `en` where absent.")
+    license: Column | None = Field(
+        None,
+        description="Licence of each row, an SPDX expression; the source's `license` where a row names none. Not in "
+        "the paper.",
+        exclude_if=lambda column: column is None,
+    )
     meta: tuple[str, ...] = Field((), description="Dotted paths kept as they are in the `meta` column.")
 
 
@@ -64,7 +74,9 @@ class Source(Settings):
     split: str = Field("train", description="Split of a Hugging Face data set.")
     revision: str | None = Field(None, description="Commit of a hub data set; pin it for a run that can be repeated.")
     domain: Literal["math", "code"] = Field("math", description="Which verifier judges its attempts.")
-    license: str = Field("unknown", description="Licence of the source as its publisher states it.")
+    license: License = Field(
+        UNKNOWN, description="Licence of the source as its publisher states it: an SPDX expression, or `unknown`."
+    )
     url: str | None = Field(None, description="Where the source is published; shown on the card.")
     limit: int | None = Field(None, ge=1, description="Read at most so many rows, from the front.")
     weight: float = Field(

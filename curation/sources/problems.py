@@ -23,6 +23,7 @@ from typing import Any
 import polars as pl
 
 from curation.config import Column, Pick, Source
+from curation.licenses import checked_license
 from curation.records import PROBLEM, SourceError, problem_id
 from curation.sources.rows import (
     BadRowError,
@@ -99,7 +100,7 @@ def check_columns(source: Source, rows: Sequence[Row]) -> None:
     """
     columns = source.columns
     where = f"source {source.name} ({source.path})"
-    for column in (columns.statement, columns.answer, columns.choices, columns.solution, columns.lang):
+    for column in (columns.statement, columns.answer, columns.choices, columns.solution, columns.lang, columns.license):
         path = column.path if isinstance(column, Pick) else column
         if path is not None:
             require_path(rows, path, where)
@@ -135,7 +136,7 @@ def problem_rows(
             "lang": [lang or "en" for lang in read_texts(columns.lang, rows, place, start)],
             "source": [source.name] * height,
             "row": range(start, start + height),
-            "license": [source.license] * height,
+            "license": _licenses(source, rows, place, start),
             "weight": [source.weight] * height,
             "raw_statement": [None] * height,
             "raw_answer": [None] * height,
@@ -161,6 +162,24 @@ def read_texts(column: Column | None, rows: Sequence[Row], place: str, start: in
             value = _as_text(value, pick.path, f"{place}, row {number}")
         texts.append(_take(pick.take, value) if value is not None else None)
     return texts
+
+
+def _licenses(source: Source, rows: Sequence[Row], place: str, start: int) -> list[str]:
+    """Return the licence of each row: its own, or the source's.
+
+    Raises:
+        BadRowError: a row's is no SPDX expression.
+    """
+    licenses = [source.license] * len(rows)
+    if source.columns.license is None:
+        return licenses
+    for at, text in enumerate(read_texts(source.columns.license, rows, place, start)):
+        if text is not None and text.strip():
+            try:
+                licenses[at] = checked_license(text.strip())
+            except ValueError as error:
+                raise BadRowError(f"{place}, row {start + at}: {error}.") from error
+    return licenses
 
 
 def read_choices(column: Column | None, rows: Sequence[Row], place: str, start: int = 0) -> list[list[str] | None]:

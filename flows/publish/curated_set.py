@@ -99,6 +99,9 @@ def _publish(run: Run, version: versions.Version, results: Results) -> Path:
     facts = card_facts(run, version, results, review.dispute_counts(queue), recipe_text(run))
     cards.write_card(facts, staging)
     cards.write_croissant(facts, version.made_on, staging)
+    origins = [cards.Origin(one.name, one.path, one.url, one.revision) for one in run.recipe.sources]
+    told = cards.attribution(facts.pretty_name, facts.license, facts.curated, origins)
+    atomic_write(staging / "ATTRIBUTION.md", told)
     if asked is not None:
         atomic_write(staging / ASKED, asked)
     atomic_write(staging / versions.CHANGELOG, versions.changelog(run.folder))

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import polars as pl
 
-from curation.config import Source
+from curation.config import Recipe, Source
+from curation.licenses import UNKNOWN, conflict
 from curation.programs import execution_matrix
 from curation.records import SourceError
 from curation.sources import code_problems, problems, quarantine
 from curation.sources.kattis import Package, find_packages
 from curation.sources.rows import BadRowError, Row
-from curation.storage.stages import Shard, file_digest
+from curation.storage.stages import Shard, file_digest, read_table
 from flows.run.run_folder import Run
 from flows.run.runner import Work
 from flows.run.stage import Stage, StageResult, StageRun
@@ -30,7 +31,34 @@ def read_sources(job: StageRun) -> StageResult:
     of_code = any(source.domain == "code" for source in recipe.sources)
     version = f"{problems.VERSION} {code_problems.VERSION}" if of_code else problems.VERSION
     folder = job.open(version, settings, digests=digests)
-    return job.compute(folder, (part for source in recipe.sources for part in _parts(source, run)), total=None)
+    result = job.compute(folder, (part for source in recipe.sources for part in _parts(source, run)), total=None)
+    check_licenses(recipe, result.folder)
+    return result
+
+
+def check_licenses(recipe: Recipe, folder: Path) -> None:
+    """Refuse rows whose licence forbids the one that the card is to name.
+
+    Raises:
+        SourceError: there are some; the message names their source, how many they are, and the first ones.
+    """
+    card = recipe.export.license
+    if recipe.export.mixed_licenses or conflict(UNKNOWN, card) is None:
+        return
+    rows = read_table(folder, "kept", ["source", "row", "license"])
+    if rows.is_empty():
+        return
+    for source, license, count, first in (
+        rows.group_by("source", "license", maintain_order=True)
+        .agg(pl.len(), pl.col("row").head(5).alias("first"))
+        .iter_rows()
+    ):
+        if (why := conflict(license or UNKNOWN, card)) is not None:
+            named = ", ".join(map(str, first)) + (" …" if count > len(first) else "")
+            raise SourceError(
+                f"source {source}: {count:,} rows ({named}) are under {license}, which {why}, and `export.license` is "
+                f"{card}; leave them out, name another licence, or set `export.mixed_licenses = true`."
+            )
 
 
 def source_digest(source: Source, folder: Path) -> str:

@@ -1,9 +1,10 @@
 """The data card of a curated set: README.md in the Hugging Face card format, with its plots.
 
 facts.py is what a card is made from, card.py renders it, croissant.py says the same to catalogues, words.py says things
-in words, plots.py draws, and templates/ holds the text.
+in words, plots.py draws, attribution.py names the sources, and templates/ holds the text.
 """
 
+from curation.publish.cards.attribution import Origin, attribution
 from curation.publish.cards.card import VERSION, write_card
 from curation.publish.cards.croissant import write_croissant
 from curation.publish.cards.facts import (
@@ -22,8 +23,10 @@ __all__ = [
     "CardFacts",
     "CodeFacts",
     "FunnelRow",
+    "Origin",
     "SourceFacts",
     "StageComparison",
+    "attribution",
     "compare_stages",
     "write_card",
     "write_croissant",

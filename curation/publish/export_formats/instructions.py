@@ -145,8 +145,11 @@ Its own verifiers (`math`, `code`) judge otherwise than this set was measured.
 }
 
 _INSTALL = """
-The judge is in the package `goldilocks-rl`: `pip install goldilocks-rl` in the trainer's environment brings it, without
-torch and without vLLM.
+The judge is in the package `goldilocks-rl`. In the trainer's environment it needs four packages, and neither torch nor
+Prefect:
+
+    pip install --no-deps goldilocks-rl
+    pip install polars orjson python-flint sympy
 """
 
 

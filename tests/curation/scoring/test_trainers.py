@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from importlib.metadata import distribution, files
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -162,6 +164,38 @@ def test_the_judge_needs_neither_torch_nor_prefect() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+JUDGE_ALONE = """
+import json, sys
+from curation.scoring import Scorer, ScoringSettings
+if __name__ == "__main__":
+    with Scorer(ScoringSettings(workers=1)) as scorer:
+        scores = scorer.score(json.loads(sys.argv[1]))
+    print(json.dumps([score.outcome for score in scores]))
+"""
+NEEDED = ("polars", "orjson", "python-flint", "sympy")
+"""What the judge imports, as docs/exports.md says; each brings what stands beside it."""
+
+
+def test_the_judge_alone_needs_four_packages(programs: Path, tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "venv")], check=True)
+    (packages,) = (tmp_path / "venv").glob("lib/python*/site-packages")
+    names = [*NEEDED, "polars-runtime-32", "mpmath"]
+    for file in (file for name in names for file in files(name) or ()):
+        top = Path(file).parts[0]
+        if top not in ("..", "/") and not (packages / top).exists():
+            (packages / top).symlink_to(distribution("polars").locate_file(top))
+    (packages / "curation").symlink_to(ROOT / "curation")
+    math = json.dumps(math_record("\\sin(x)^2"))
+    code = next(row for row in ASKED if row["outcome"] == "correct")
+    pairs = [(math, "\\boxed{1 - \\cos(x)^2}"), (set_records(programs)[code["problem"]], code["response"])]
+    command = [str(tmp_path / "venv" / "bin" / "python"), "-c", JUDGE_ALONE, json.dumps(pairs)]
+    clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=clean)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == ["correct", "correct"]
+    assert all(name in (ROOT / "docs" / "exports.md").read_text() for name in NEEDED)
 
 
 @pytest.fixture

@@ -134,7 +134,7 @@ name = "exam"
 kind = "jsonl"
 path = "exam.jsonl"
 field = "task"
-license = "CC0"
+license = "CC0-1.0"
 """
 )
 

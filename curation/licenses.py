@@ -1,0 +1,98 @@
+"""Licences as SPDX expressions, and whether rows under one may stand in a set whose card names another.
+
+A licence is an SPDX expression (`Apache-2.0`, `MIT OR CC-BY-4.0`), `unknown` where a source does not state it, or
+`other` for a card that makes no promise. `conflict` knows what its classes forbid: rows without a known licence, for
+non-commercial use, without derivatives, or to be shared alike, under a card that grants more. It is no legal advice,
+and does not know the other terms of a licence.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+
+UNKNOWN, OTHER = "unknown", "other"
+
+_COPYLEFT = re.compile(r"(?:A|L)?GPL|ODBL|MPL|EPL|EUPL|CDLA-SHARING")
+_NONE_STATED = frozenset({"", UNKNOWN, OTHER, "educational", "permission"})
+"""What is no licence to everybody; the last two are words of problem packages."""
+
+
+def checked_license(text: str) -> str:
+    """Return a licence as it is written.
+
+    Raises:
+        ValueError: it is neither an SPDX expression nor `unknown` nor `other`; the message names the nearest.
+    """
+    from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
+
+    if text.lower() in (UNKNOWN, OTHER):
+        return text
+    try:
+        canonicalize_license_expression(text)
+    except InvalidLicenseExpression as error:
+        near = nearest_license(text)
+        meant = f", perhaps {near!r} is meant" if near is not None else ""
+        raise ValueError(
+            f"{text!r} is no SPDX licence{meant}; write an SPDX expression, as in 'CC-BY-4.0' or 'MIT OR Apache-2.0', "
+            "or 'unknown'"
+        ) from error
+    return text
+
+
+def nearest_license(text: str) -> str | None:
+    """Return the SPDX licence whose name is most like a text; None where none is like it."""
+    from packaging.licenses._spdx import LICENSES
+
+    names = {name: spdx["id"] for name, spdx in LICENSES.items() if not spdx["deprecated"]}
+    asked = re.sub(r"-licen[cs]e$", "", re.sub(r"[\s_]+", "-", text.strip().lower()))
+    versions = [name for name in names if re.fullmatch(rf"{re.escape(asked)}[-.0-9]*(?:-only)?", name)]
+    close = difflib.get_close_matches(asked, names, n=1, cutoff=0.7)
+    nearest = asked if asked in names else max(versions) if versions else next(iter(close), None)
+    return names[nearest] if nearest is not None else None
+
+
+def conflict(row: str, card: str) -> str | None:
+    """Return why rows under a licence may not stand under a card's; None where nothing here speaks against it.
+
+    Of alternatives (`OR`) one that allows it is enough; of licences that hold together (`AND`) each counts.
+
+    Example: ``conflict("CC-BY-NC-4.0", "Apache-2.0") == "allows non-commercial use only"``
+    """
+    if card.lower() in (UNKNOWN, OTHER):
+        return None
+    reasons = []
+    for choice in re.split(r"\s+OR\s+", row.strip("() "), flags=re.IGNORECASE):
+        parts = [part.strip("() ") for part in re.split(r"\s+AND\s+", choice, flags=re.IGNORECASE)]
+        against = next((why for part in parts if (why := _forbidden(part, card)) is not None), None)
+        if against is None:
+            return None
+        reasons.append(against)
+    return reasons[0]
+
+
+def _forbidden(row: str, card: str) -> str | None:
+    """Return what a single licence forbids under a card's."""
+    if row.lower() in _NONE_STATED:
+        return "is not known to allow anything"
+    if _name(row) == _name(card):
+        return None
+    ours, theirs = _terms(row), _terms(card)
+    if "ND" in ours:
+        return "allows no derivatives"
+    if "NC" in ours and "NC" not in theirs:
+        return "allows non-commercial use only"
+    if "SA" in ours and not ("SA" in theirs and _name(row).partition("-SA")[0] == _name(card).partition("-SA")[0]):
+        return "must be shared alike"
+    return None
+
+
+def _name(license: str) -> str:
+    return license.upper().replace(" ", "-")
+
+
+def _terms(license: str) -> frozenset[str]:
+    """Return the terms of a licence that narrow what a card may grant: NC, ND, SA."""
+    name = _name(license)
+    terms = set(re.split(r"[-.]", name)) & {"NC", "ND", "SA"}
+    return frozenset(terms | ({"SA"} if _COPYLEFT.search(name) else set()))

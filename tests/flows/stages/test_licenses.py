@@ -1,0 +1,78 @@
+"""Licences of a run: each row's own, and a card that may not promise more."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.flows.conftest import goldilocks, published, refusal, write_jsonl
+
+RECIPE = """
+name = "licensed"
+workers = 1
+
+[export]
+license = "apache-2.0"
+
+[[sources]]
+name = "school"
+kind = "jsonl"
+path = "problems.jsonl"
+license = "MIT"
+columns = { statement = "question", answer = "final", license = "terms" }
+
+[stage1]
+band = { attempts = 2 }
+
+[stage1.policy]
+kind = "recorded"
+name = "weak@1"
+path = "attempts.jsonl"
+columns = { problem = "question", attempts = "tries", text = "text" }
+"""
+SUMS = {f"What is {number} plus {number} times 3?": 4 * number for number in (11, 12, 13, 14)}
+TERMS = (None, "CC-BY-NC-4.0", "CC-BY-4.0", "CC-BY-NC-4.0")
+
+
+@pytest.fixture
+def recipe(tmp_path: Path) -> Path:
+    rows = [{"question": text, "final": str(value)} for text, value in SUMS.items()]
+    write_jsonl(tmp_path / "problems.jsonl", [{**row, "terms": terms} for row, terms in zip(rows, TERMS, strict=True)])
+    tries = [{"question": text, "tries": [{"text": str(value)}, {"text": "1"}]} for text, value in SUMS.items()]
+    write_jsonl(tmp_path / "attempts.jsonl", tries)
+    (tmp_path / "licensed.toml").write_text(RECIPE)
+    return tmp_path / "licensed.toml"
+
+
+def test_rows_that_forbid_the_cards_licence_are_an_error_that_names_them(recipe: Path, tmp_path: Path) -> None:
+    said = goldilocks("run", recipe, "--out", tmp_path / "run")
+    assert said.status == 1
+    assert "source school: 2 rows (1, 3) are under CC-BY-NC-4.0, which allows non-commercial use only" in said.err
+    assert "`export.license` is apache-2.0" in said.err
+
+
+def test_mixed_licences_are_published_where_asked_for_and_named(recipe: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    said = goldilocks("run", recipe, "--out", run, "--set", "export.mixed_licenses=true")
+    assert said.status == 0, said.err
+    licenses = published(run, "data").sort("row")["license"].to_list()
+    assert licenses == ["MIT", "CC-BY-NC-4.0", "CC-BY-4.0", "CC-BY-NC-4.0"]
+    told = (run / "curated" / "ATTRIBUTION.md").read_text()
+    assert "| school | problems.jsonl | not pinned | CC-BY-NC-4.0 (allows non-commercial use only) | 2 | 0 |" in told
+    assert "| school | problems.jsonl | not pinned | MIT | 1 | 0 |" in told
+
+
+def test_what_is_no_licence_is_refused(recipe: Path, tmp_path: Path) -> None:
+    recipe.write_text(RECIPE.replace('"MIT"', '"NOT-A-LICENCE-!!"'))
+    assert "'NOT-A-LICENCE-!!' is no SPDX licence" in refusal("run", recipe, "--out", tmp_path / "run")
+    recipe.write_text(RECIPE.replace('"apache-2.0"', '"Apache 2"'))
+    assert "perhaps 'Apache-2.0' is meant" in refusal("run", recipe, "--out", tmp_path / "run")
+
+
+def test_a_rows_licence_is_held_to_the_same(recipe: Path, tmp_path: Path) -> None:
+    rows = (tmp_path / "problems.jsonl").read_text()
+    (tmp_path / "problems.jsonl").write_text(rows.replace('"CC-BY-4.0"', '"free"'))
+    said = goldilocks("run", recipe, "--out", tmp_path / "run")
+    assert said.status == 1
+    assert "row 2: 'free' is no SPDX licence" in said.err
