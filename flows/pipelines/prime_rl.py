@@ -18,11 +18,12 @@ from pathlib import Path
 
 import tomli_w
 
+from curation.policies.vllm.placement import visible_gpus
 from curation.publish.export_formats import export_set
 from curation.records import ConfigError, GoldilocksError
 from curation.storage.stages import atomic_write
 from flows.run.training import load_train_recipe
-from training.engines.placement import gpus_here, place_verl
+from training.engines.placement import place_verl
 from training.engines.prime_rl import differences, prime_rl_configuration
 from training.recipe import CuratedData
 
@@ -44,7 +45,7 @@ def write_prime_rl(recipe_file: Path, out: Path, overrides: Sequence[str] = ()) 
         raise ConfigError(f"recipe {recipe.name}: prime-rl never waits; set collector.max_staleness to 1 or more.")
     home = recipe_file.parent.absolute()
     model = resolve_model(recipe.model, home)
-    settings, here = recipe.verl, gpus_here()
+    settings, here = recipe.verl, visible_gpus()
     gpus = settings.gpus_per_node if settings.gpus_per_node != "auto" else max(len(here), 2)
     placement = place_verl(settings, gpus, synchronous=False, experts=has_experts(model))
     export_set(home / Path(data.folders[0]).expanduser(), "verifiers", out / "taskset")

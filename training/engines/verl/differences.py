@@ -100,6 +100,6 @@ def _embedded_only(recipe: TrainRecipe) -> list[str]:
         asked["curriculum.stages"] = bool(curriculum.stages)
         asked["curriculum.carry"] = curriculum.carry is not None
         asked["curriculum.from_set"] = curriculum.from_set
-        asked["curriculum.draw"] = "draw" in curriculum.model_fields_set
+        asked["curriculum.draw"] = curriculum.draw.kind != "uniform"
         asked["curriculum.kv_cache_mb"] = curriculum.kv_cache_mb is not None
     return [name for name, is_set in asked.items() if is_set]
