@@ -15,14 +15,16 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
-from curation.policies import child_server
 from curation.policies.vllm import serving
-from curation.policies.vllm.placement import VISIBLE
 from curation.policies.vllm.server_processes import ServerProcesses
 from curation.policies.vllm.startup import Launch, engine_arguments, require_vllm, vllm_version
-from curation.records import ConfigError, GoldilocksError
+from curation.records import ConfigError
 from flows.launch.layout import TrainingLayout
+from flows.run.training import RANK_MODULE
 from training.embedded_model import resolve_model
+from training.engines.embedded import ranks
+from training.engines.placement import EmbeddedPlacement
+from training.engines.processes import failure, supervised
 from training.generation.vllm_settings import VllmGeneratorSettings
 from training.recipe import TrainRecipe
 
@@ -50,7 +52,7 @@ def train_on(
 
     Raises:
         PolicyError: the generators cannot be started.
-        GoldilocksError: training ended with an error.
+        EngineError: a process of training failed; the text names it and its last lines.
     """
     return asyncio.run(_train_on(recipe, path, out, layout, overrides))
 
@@ -66,12 +68,10 @@ async def _train_on(
             await servers.start()
             urls = [replica.url for replica in servers.replicas]
             changes.append(generator_override(urls, -(-recipe.collector.n_async // len(urls))))
-        status = await _torchrun(path, out, layout.trainers, changes)
+        await _train_in_ranks(path, out, layout.trainers, changes)
     finally:
         if servers is not None:
             await servers.stop()
-    if status:
-        raise GoldilocksError(f"training by {path} ended with status {status}; what it said stands above.")
     return out / "model"
 
 
@@ -99,12 +99,10 @@ def server_command(recipe: TrainRecipe, settings: VllmGeneratorSettings, model: 
     return [sys.executable, "-m", serving.__name__, str(model), *options]
 
 
-def torchrun_command(path: Path, out: Path, processes: int, overrides: Sequence[str]) -> list[str]:
-    """Return the command of the trainer's processes; a run that its folder holds already goes on."""
+def training_arguments(path: Path, out: Path, overrides: Sequence[str]) -> list[str]:
+    """Return what each process of the trainer is told; a run that its folder holds already goes on."""
     places = ["--resume", str(out)] if (out / "run.json").exists() else [str(path), "--out", str(out)]
-    changes = [word for override in overrides for word in ("--set", override)]
-    start = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
-    return [sys.executable, *(start if processes > 1 else []), "-m", "flows.pipelines.train", *places, *changes]
+    return [*places, *(word for override in overrides for word in ("--set", override))]
 
 
 def _generator_servers(recipe: TrainRecipe, path: Path, layout: TrainingLayout) -> ServerProcesses:
@@ -123,17 +121,35 @@ def _generator_servers(recipe: TrainRecipe, path: Path, layout: TrainingLayout) 
     )
 
 
-async def _torchrun(path: Path, out: Path, gpus: Sequence[str], overrides: Sequence[str]) -> int:
-    command = torchrun_command(path, out, max(1, len(gpus)), overrides)
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(place or os.getcwd() for place in sys.path)}
-    if gpus:
-        environment[VISIBLE] = ",".join(gpus)
+async def _train_in_ranks(path: Path, out: Path, gpus: tuple[str, ...], overrides: Sequence[str]) -> None:
+    """Train in processes that end with this one.
+
+    Raises:
+        EngineError: one failed; the text names it and its last lines.
+    """
+    placement = EmbeddedPlacement(max(1, len(gpus)), gpus)
+    command = ranks.rank_command(placement, RANK_MODULE, training_arguments(path, out, overrides))
+    environment = ranks.rank_environment(placement, {**os.environ, "PYTHONUNBUFFERED": "1"})
+    environment["PYTHONPATH"] = os.pathsep.join(place or os.getcwd() for place in sys.path)
+    out.mkdir(parents=True, exist_ok=True)
+    log = out / ranks.LOG
     process = await asyncio.create_subprocess_exec(
-        sys.executable, child_server.__file__, *command, stdin=asyncio.subprocess.PIPE, env=environment
+        *supervised(command),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        env=environment,
     )
+    assert process.stdin is not None
+    assert process.stdout is not None
     try:
-        return await process.wait()
+        with log.open("wb", buffering=0) as file:
+            while chunk := await process.stdout.read(1 << 16):
+                file.write(chunk)
+                sys.stderr.write(chunk.decode(errors="replace"))
+        status = await process.wait()
     finally:
-        if process.returncode is None and process.stdin is not None:
-            process.stdin.close()
-            await process.wait()
+        process.stdin.close()
+        await process.wait()
+    if status:
+        raise failure(f"training in {out}", status, log)

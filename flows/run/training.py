@@ -51,14 +51,15 @@ def train_apart(
         ConfigError, StoreError: as `train`.
         EngineError: a process failed; the text names it and its last lines.
     """
+    from curation.policies.vllm.placement import visible_gpus
     from training.engines.embedded.ranks import train_in_ranks
-    from training.engines.placement import gpus_here, place_embedded
+    from training.engines.placement import place_embedded
 
     settings, _ = _recipe_of(recipe, out, overrides, resume=resume)
     folder = (out or Path("runs") / settings.name).absolute()
     if settings.engine == "verl":
         return train(recipe, folder, overrides, resume=resume)
-    placement = place_embedded(settings, gpus_here())
+    placement = place_embedded(settings, visible_gpus())
     arguments = ["--resume", str(folder)] if resume else [str(recipe), "--out", str(folder)]
     changes = [part for override in overrides for part in ("--set", override)]
     folder.mkdir(parents=True, exist_ok=True)
@@ -69,12 +70,13 @@ def train_apart(
 def needs_ranks(recipe: Path | None, out: Path | None, overrides: Sequence[str], *, resume: bool) -> bool:
     """Return whether the recipe trains on several GPUs of this machine, and this process is none of torchrun's."""
 
-    from training.engines.placement import gpus_here, place_embedded
+    from curation.policies.vllm.placement import visible_gpus
+    from training.engines.placement import place_embedded
 
     settings, _ = _recipe_of(recipe, out, overrides, resume=resume)
     if settings.engine != "embedded" or "WORLD_SIZE" in os.environ or not settings.compute.device.startswith("cuda"):
         return False
-    return place_embedded(settings, gpus_here()).processes > 1
+    return place_embedded(settings, visible_gpus()).processes > 1
 
 
 def check(recipe: Path | None, out: Path | None, overrides: Sequence[str] = (), *, resume: bool = False) -> list[str]:

@@ -1,13 +1,12 @@
 """Which GPUs do what, before anything starts: pure functions of a recipe and of what the machines have.
 
-Invariants: nothing is asked of a machine here (`gpus_here` does, and is called by those who start); the same arguments
-give the same placement; no GPU is given twice, but where trainer and generators take turns.
+Invariants: nothing is asked of a machine here (`curation.policies.vllm.placement.visible_gpus` does, and is called by
+those who start); the same arguments give the same placement; no GPU is given twice, but where trainer and generators
+take turns.
 """
 
 from __future__ import annotations
 
-import os
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -18,16 +17,16 @@ from training.recipe import TrainRecipe
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedPlacement:
-    """Where the embedded engine trains: so many processes, and the GPUs that each of them sees, by their numbers.
+    """Where the embedded engine trains: so many processes, and the GPUs that each of them sees, by their names.
 
     ``generator_gpu`` is that of an engine in rank 0's process; it is among ``visible``. No GPU: one process on the CPU.
 
-    Example: ``EmbeddedPlacement(3, (0, 1, 2, 3), 3)``: ranks on GPUs 0 to 2, vLLM on GPU 3.
+    Example: ``EmbeddedPlacement(3, ("0", "1", "2", "3"), "3")``: ranks on GPUs 0 to 2, vLLM on GPU 3.
     """
 
     processes: int
-    visible: tuple[int, ...] = ()
-    generator_gpu: int | None = None
+    visible: tuple[str, ...] = ()
+    generator_gpu: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +54,11 @@ class VerlPlacement:
         return self.rollout_nodes * self.rollout_gpus or self.trainers
 
 
-def place_embedded(recipe: TrainRecipe, gpus: Sequence[int]) -> EmbeddedPlacement:
+def place_embedded(recipe: TrainRecipe, gpus: Sequence[str]) -> EmbeddedPlacement:
     """Return where the embedded engine trains on one machine.
 
     Args:
-        gpus: numbers of the GPUs that may be used.
+        gpus: names of the GPUs that may be used, as `CUDA_VISIBLE_DEVICES` takes them.
 
     Raises:
         ConfigError: the recipe asks for a GPU, and there is none; or for two, and there is one.
@@ -149,18 +148,6 @@ def expert_parallel(settings: VerlSettings, gpus_per_node: int) -> int:
     if settings.nodes > 1:
         return gpus_per_node
     return 1 << max((gpus_per_node // 2).bit_length() - 1, 0)  # half of a single node trains
-
-
-def gpus_here() -> tuple[int, ...]:
-    """Return the numbers of this machine's GPUs that this process may use, as the driver counts them; none without."""
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if visible is not None:
-        return tuple(int(number) for number in visible.split(",") if number.strip().isdigit())
-    try:
-        listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, check=False)
-    except OSError:
-        return ()
-    return tuple(range(sum(line.startswith("GPU ") for line in listed.stdout.splitlines())))
 
 
 def _common(one: int, other: int) -> int:

@@ -1,7 +1,7 @@
 """An engine in processes of its own: started, followed while it runs, and a failure told by the rank that failed first.
 
-Invariants: the processes end with the one that started them (`training.engines.supervisor`); all that they say is in
-one log; a failure is an `EngineError` with the rank and the last lines that it said.
+Invariants: the processes end with the one that started them (`curation.policies.child_process`); all that they say is
+in one log; a failure is an `EngineError` with the rank and the last lines that it said.
 
 Not here: what is started (`training.engines.embedded.ranks`, `training.engines.verl.run`).
 """
@@ -15,10 +15,14 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from curation.policies import child_process
 from curation.records import GoldilocksError
 
 LAST_LINES = 12
 """Of a process that failed, so many lines are told."""
+
+GRACE_S = 20.0
+"""Seconds between asking processes to end and killing them."""
 
 POLL_S = 1.0
 """Seconds between two looks at what a run has written."""
@@ -59,9 +63,8 @@ def run_processes(
         folder: where it runs; here where absent.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
-    supervised = [sys.executable, "-m", "training.engines.supervisor", *command]
     process = subprocess.Popen(
-        supervised,
+        supervised(command),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -82,8 +85,13 @@ def run_processes(
             return status
     finally:
         assert process.stdin is not None
-        process.stdin.close()  # the supervisor ends whatever still runs
+        process.stdin.close()  # which ends whatever still runs
         process.wait()
+
+
+def supervised(command: Sequence[str]) -> list[str]:
+    """Return the command that runs another one which ends with the process that starts it."""
+    return [sys.executable, child_process.__file__, f"--grace={GRACE_S:g}", *command]
 
 
 def failure(what: str, status: int, log: Path) -> EngineError:

@@ -1,7 +1,7 @@
 """vLLM servers of this run on this machine: started each on its GPUs, started again where one dies, ended with the run.
 
 Invariants:
-  - a server and all its processes end with the run, however that ends (`curation.policies.child_server`);
+  - a server and all its processes end with the run, however that ends (`curation.policies.child_process`);
   - one that dies, or that says nothing of its health for `SILENT_S`, is started again under the same address, at most
     `MOST_STARTS` times in a row without becoming healthy; where none is left, `lost` is told why, once;
   - servers listen on this machine alone, and take no weights.
@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from curation.config import EngineSettings
-from curation.policies import child_server
+from curation.policies import child_process
 from curation.policies.connection import HttpSession
 from curation.policies.servers import EVEN, TemporaryFailure
 from curation.policies.vllm.placement import VISIBLE
@@ -177,7 +177,7 @@ class ServerProcesses:
         environment = {**own, **os.environ, "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
         if replica.gpus:
             environment[VISIBLE] = ",".join(replica.gpus)
-        command = [sys.executable, child_server.__file__, *self._command(replica.port)]
+        command = [sys.executable, child_process.__file__, *self._command(replica.port)]
         with replica.log.open("ab") as log:
             return await asyncio.create_subprocess_exec(
                 *command, stdin=asyncio.subprocess.PIPE, stdout=log, stderr=log, env=environment

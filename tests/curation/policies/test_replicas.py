@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from curation.config import EngineSettings
-from curation.policies import child_server
+from curation.policies import child_process
 from curation.policies.vllm import Vllm, replicas
 from curation.policies.vllm.placement import gpu_shares, policy_gpus, replica_count, visible_gpus, visible_names
 from curation.policies.vllm.replicas import ReplicatedEngine
@@ -172,7 +172,7 @@ def test_a_server_ends_with_its_run_however_that_ends(killed: str, tmp_path: Pat
     server = f"import subprocess, sys, time; subprocess.Popen([sys.executable, '-c', {grandchild!r}]); time.sleep(1000)"
     if killed == "the watching process":
         server = "import time; time.sleep(1000)"  # the kernel ends the server alone
-    command = [sys.executable, child_server.__file__, sys.executable, "-c", server]
+    command = [sys.executable, child_process.__file__, sys.executable, "-c", server]
     run_code = f"import subprocess, time; p = subprocess.Popen({command!r}, stdin=subprocess.PIPE); time.sleep(1000)"
     run = subprocess.Popen([sys.executable, "-c", run_code])
     try:

@@ -16,7 +16,7 @@ from curation.records import ConfigError
 from flows.cli import up
 from flows.launch.batch_files import MOUNT, Launch, kubernetes_manifest
 from flows.launch.layout import TrainingLayout, replica_overrides, training_layout
-from flows.launch.training import generator_override, is_training_recipe, server_command, torchrun_command, train_on
+from flows.launch.training import generator_override, is_training_recipe, server_command, train_on, training_arguments
 from flows.run.recipe import load_recipe
 from flows.run.training import load_train_recipe
 from tests.places import ROOT
@@ -56,11 +56,9 @@ def test_a_training_run_is_told_of_its_servers_and_goes_on_where_it_was(tmp_path
     generator = load_train_recipe(TRAIN, [asked]).generator
     assert generator.kind == "endpoint"
     assert (generator.urls, generator.per_server) == (("http://127.0.0.1:1", "http://127.0.0.1:2"), 64)
-    fresh = torchrun_command(TRAIN, tmp_path, 4, [asked])
-    assert "--nproc-per-node=4" in fresh
-    assert fresh[-5:] == [str(TRAIN), "--out", str(tmp_path), "--set", asked]
+    assert training_arguments(TRAIN, tmp_path, [asked]) == [str(TRAIN), "--out", str(tmp_path), "--set", asked]
     (tmp_path / "run.json").touch()
-    assert torchrun_command(TRAIN, tmp_path, 1, [])[-3:] == ["flows.pipelines.train", "--resume", str(tmp_path)]
+    assert training_arguments(TRAIN, tmp_path, []) == ["--resume", str(tmp_path)]
 
 
 def test_a_generator_server_gets_what_the_recipe_says_of_its_engine() -> None:

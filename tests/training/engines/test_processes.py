@@ -77,7 +77,7 @@ def test_the_actor_that_failed_is_named_with_its_node() -> None:
 
 def test_one_process_is_started_alone_and_several_by_torchrun() -> None:
     assert rank_command(EmbeddedPlacement(1), "m", ["a"]) == [sys.executable, "-m", "m", "a"]
-    command = rank_command(EmbeddedPlacement(3, (0, 2, 4)), "m", ["a"])
+    command = rank_command(EmbeddedPlacement(3, ("0", "2", "4")), "m", ["a"])
     assert command[1:] == [
         "-m",
         "torch.distributed.run",
@@ -88,7 +88,7 @@ def test_one_process_is_started_alone_and_several_by_torchrun() -> None:
         "m",
         "a",
     ]
-    told = rank_environment(EmbeddedPlacement(3, (0, 2, 4)), {"RANK": "1", "WORLD_SIZE": "2", "HOME": "/h"})
+    told = rank_environment(EmbeddedPlacement(3, ("0", "2", "4")), {"RANK": "1", "WORLD_SIZE": "2", "HOME": "/h"})
     assert told == {"HOME": "/h", "CUDA_VISIBLE_DEVICES": "0,2,4"}
 
 

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from curation.policies.vllm.placement import VISIBLE
 from training.engines.placement import EmbeddedPlacement
 from training.engines.processes import failure, run_processes
 
@@ -32,7 +33,7 @@ def rank_environment(placement: EmbeddedPlacement, variables: Mapping[str, str])
     others = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID")
     kept = {name: value for name, value in variables.items() if name not in others}
     if placement.visible:
-        kept["CUDA_VISIBLE_DEVICES"] = ",".join(map(str, placement.visible))
+        kept[VISIBLE] = ",".join(placement.visible)
     return kept
 
 

@@ -19,8 +19,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from curation.policies.vllm.placement import visible_gpus
 from curation.records import ConfigError
-from training.engines.placement import gpus_here
 
 VERSION = "0.9.1"
 """Of verl: the one that the configuration is written for."""
@@ -132,7 +132,7 @@ def main() -> int:
     options = parser.parse_args()
     folder = verl_folder()
     if find_interpreter() is None and not options.list:
-        make(folder, gpu=bool(gpus_here()))
+        make(folder, gpu=bool(visible_gpus()))
     found = find_interpreter()
     print(f"verl {VERSION}: {found}" if found is not None else missing())
     return 0 if found is not None else 1

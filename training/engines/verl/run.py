@@ -27,12 +27,13 @@ from pathlib import Path
 from typing import Any
 
 from curation.policies.checkpoints import folder_revision
+from curation.policies.vllm.placement import visible_gpus
 from curation.records import StoreError
 from curation.storage.stages import atomic_write
 from training.embedded_model import resolve_model
 from training.embedded_model.problems import Split
 from training.engines.claim import claim_folder
-from training.engines.placement import gpus_here, place_verl
+from training.engines.placement import place_verl
 from training.engines.processes import EngineError, failure, run_processes
 from training.engines.verl.configuration import VerlConfiguration, VerlFiles, compile_recipe
 from training.engines.verl.data import write_verl_set
@@ -170,7 +171,7 @@ def gpus_per_node(recipe: TrainRecipe) -> int:
     """
     if recipe.verl.gpus_per_node != "auto":
         return recipe.verl.gpus_per_node
-    return max(len(gpus_here()), 1)
+    return max(len(visible_gpus()), 1)
 
 
 def has_experts(model: Path) -> bool:

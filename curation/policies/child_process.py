@@ -1,0 +1,84 @@
+"""Run a command that ends with the process that started it: ``python child_process.py [--grace=SECONDS] COMMAND…``.
+
+This small process stands between a run and a server, or training. It reads its standard input, which the run holds
+open and never writes to: at its end, however the run ended, the command and all processes of its group are ended, at
+once or, with a grace, after they were asked to. Where the command ends, what is left of its group is killed, and its
+status is returned. Where this process is killed, the kernel kills the command.
+
+It is started by its path and imports nothing of the project, so that it costs little.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from types import FrameType
+
+_DEATH_SIGNAL = 1
+"""`PR_SET_PDEATHSIG` of Linux's prctl."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command until it ends or standard input does; return its exit status, 128 + n where a signal ended it."""
+    grace, command = 0.0, list(arguments)
+    if command[0].startswith("--grace="):
+        grace = float(command.pop(0).partition("=")[2])
+    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=_die_with_parent)
+    try:
+        _wait(child)
+    finally:
+        _end(child, grace)
+    status = child.wait()
+    return status if status >= 0 else 128 - status
+
+
+def _wait(child: subprocess.Popen[bytes]) -> None:
+    """Return once the command has ended, or the parent's end of standard input is gone."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _leave)
+    ended, says_so = os.pipe()
+    threading.Thread(target=_tell, args=(child, says_so), daemon=True).start()
+    while True:
+        readable, _, _ = select.select([ended, 0], [], [])
+        if ended in readable or not os.read(0, 1):
+            return
+
+
+def _tell(child: subprocess.Popen[bytes], says_so: int) -> None:
+    """Close a descriptor when the command has ended."""
+    child.wait()
+    os.close(says_so)
+
+
+def _leave(number: int, _: FrameType | None) -> None:
+    sys.exit(128 + number)
+
+
+def _end(child: subprocess.Popen[bytes], grace: float) -> None:
+    """End the command and all that it started and that has not left its group."""
+    if grace and child.poll() is None:
+        _signal(child, signal.SIGTERM)
+        with suppress(subprocess.TimeoutExpired):
+            child.wait(grace)
+    _signal(child, signal.SIGKILL)
+
+
+def _signal(child: subprocess.Popen[bytes], number: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(child.pid, number)
+
+
+def _die_with_parent() -> None:
+    with suppress(OSError, AttributeError):  # another system than Linux
+        ctypes.CDLL(None).prctl(_DEATH_SIGNAL, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
