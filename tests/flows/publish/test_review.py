@@ -146,7 +146,7 @@ def test_overlap_with_a_benchmark_is_dropped_with_its_row(tiny_copy: Tiny) -> No
         inputs / "exam.jsonl", [{"task": "What is the tallest tree?"}, {"task": "what is the SUM of $5$ and 6 ?"}]
     )
     assert (
-        "benchmark exam: jsonl exam.jsonl, licence CC0"
+        "benchmark exam: jsonl exam.jsonl, licence CC0-1.0"
         in goldilocks("run", tiny_copy.recipe, "--out", tiny_copy.folder, "--dry").out
     )
     assert tiny_copy.run().status == 0
@@ -156,7 +156,7 @@ def test_overlap_with_a_benchmark_is_dropped_with_its_row(tiny_copy: Tiny) -> No
     assert evidence == "ngram 1.0 with row 1 of exam; words 1.0 with row 1 of exam"
     assert "Decontamination: dropped row 2 of school, contaminated" in goldilocks("explain", tiny_copy.folder, name).out
     card = (tiny_copy.folder / "curated" / "README.md").read_text()
-    assert "| exam | CC0 | 1 | 1 | 1 | 0 |" in card
+    assert "| exam | CC0-1.0 | 1 | 1 | 1 | 0 |" in card
     assert tiny_copy.table("data").height + tiny_copy.table("dropped").height == len(TINY)
     (inputs / "exam.jsonl").write_text('{"task": "What is the tallest tree?"}\n')
     assert tiny_copy.run().status == 0
