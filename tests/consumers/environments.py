@@ -94,8 +94,8 @@ TRAINERS: Mapping[str, Environment] = {
         ("mlcroissant==1.1.1", *"absl-py etils jsonpath-rw ply rdflib pandas python-dateutil six".split()),
     ),
 }
-"""By the format's name; skyrl-gym is a part of SkyRL, and croissant reads the set itself. verl has the environment that its
-engine runs in."""
+"""By the format's name; skyrl-gym is a part of SkyRL, and croissant reads the set itself. verl has the
+environment that its engine runs in."""
 
 PRIME_RL_CHECK = """
 import sys

@@ -100,6 +100,7 @@ def make(folder: Path, *, gpu: bool) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     python = folder / "bin" / "python"
     subprocess.run([getattr(sys, "_base_executable", sys.executable), "-m", "venv", str(folder)], check=True)
+    whole = False
     try:
         subprocess.run([str(python), "-m", "pip", "install", "-q", "uv"], check=True)
         root = Path(__file__).resolve().parent.parent.parent.parent
@@ -107,9 +108,10 @@ def make(folder: Path, *, gpu: bool) -> None:
         packages = [*CORE, *(WITH_GPU if gpu else WITHOUT_GPU), *ours]
         command = [str(folder / "bin" / "uv"), "pip", "install", "--python", str(python), *_indexes(python), *packages]
         subprocess.run(command, check=True)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
+        whole = True
+    finally:
+        if not whole:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _indexes(python: Path) -> Sequence[str]:
