@@ -18,7 +18,6 @@ from pathlib import Path
 
 import tomli_w
 
-from curation.policies.vllm.placement import visible_gpus
 from curation.publish.export_formats import export_set
 from curation.records import ConfigError, GoldilocksError
 from curation.storage.stages import atomic_write
@@ -35,7 +34,7 @@ def write_prime_rl(recipe_file: Path, out: Path, overrides: Sequence[str] = ()) 
         ConfigError: the recipe trains on no curated set, or on several; or its generators wait for each step.
     """
     from training.embedded_model import resolve_model
-    from training.engines.verl.run import has_experts
+    from training.engines.verl.run import gpus_per_node, has_experts
 
     recipe = load_train_recipe(recipe_file, overrides)
     data = recipe.data
@@ -45,9 +44,7 @@ def write_prime_rl(recipe_file: Path, out: Path, overrides: Sequence[str] = ()) 
         raise ConfigError(f"recipe {recipe.name}: prime-rl never waits; set collector.max_staleness to 1 or more.")
     home = recipe_file.parent.absolute()
     model = resolve_model(recipe.model, home)
-    settings, here = recipe.verl, visible_gpus()
-    gpus = settings.gpus_per_node if settings.gpus_per_node != "auto" else max(len(here), 2)
-    placement = place_verl(settings, gpus, synchronous=False, experts=has_experts(model))
+    placement = place_verl(recipe.verl, gpus_per_node(recipe), synchronous=False, experts=has_experts(model))
     export_set(home / Path(data.folders[0]).expanduser(), "verifiers", out / "taskset")
     table = prime_rl_configuration(recipe, placement, model.absolute(), out.absolute())
     atomic_write(out / "rl.toml", tomli_w.dumps(table))
