@@ -61,8 +61,8 @@ class Figures:
 
 
 def compare_figures(pairs: pl.DataFrame, left: Figures, right: Figures) -> pl.DataFrame:
-    """Return the pairs with ``agreement``, ``shared`` (figures that both have) and ``formal`` (whether one of the two
-    has formulas), in their order.
+    """Return the pairs with ``agreement``, ``shared`` (figures that both have), ``formal`` (whether one of the two has
+    formulas) and ``contained`` (the agreement of texts of which one stands in the other), in their order.
 
     Args:
         pairs: ``row`` of ``left`` and ``at`` of ``right``.
@@ -76,10 +76,11 @@ def compare_figures(pairs: pl.DataFrame, left: Figures, right: Figures) -> pl.Da
         .with_columns(formal=pl.col("formal") | pl.col("formal_right"), shared=pl.col("shared").fill_null(0))
     )
     most, fewest = pl.max_horizontal("total", "total_right"), pl.min_horizontal("total", "total_right")
-    loose = pl.min_horizontal(pl.col("shared") / fewest, _OF_THE_LONGER * pl.col("shared") / most)
-    of = pl.when("formal").then(pl.col("shared") / most).otherwise(loose)
-    agreement = pl.when(pl.when("formal").then(most).otherwise(fewest) == 0).then(1.0).otherwise(of)
-    return joined.with_columns(agreement=agreement).drop("formal_right", "total", "total_right")
+    of = pl.when("formal").then(most).otherwise(fewest)
+    contained = pl.when(of == 0).then(1.0).otherwise(pl.col("shared") / of)
+    longer = pl.when("formal").then(1.0).otherwise(_OF_THE_LONGER * pl.col("shared") / most)
+    agreement = pl.when(of == 0).then(1.0).otherwise(pl.min_horizontal(contained, longer))
+    return joined.with_columns(agreement=agreement, contained=contained).drop("formal_right", "total", "total_right")
 
 
 def compare_wording(pairs: pl.DataFrame, left: Figures, right: Figures) -> pl.DataFrame:

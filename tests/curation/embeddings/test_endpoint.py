@@ -66,7 +66,9 @@ def test_texts_that_are_refused_by_themselves_are_told_and_the_others_get_their_
     outcomes: dict[int, str | None] = {}
     with embedding_server() as server:
         server.refuses = "number 7"
-        vectors = endpoint(server, batch=batch).embed(TEXTS, lambda at, why: outcomes.update({at: why and why.kind}))
+        vectors = endpoint(server, batch=batch).embed(
+            TEXTS, lambda at, why: outcomes.update({at: why.kind if why else None})
+        )
     assert outcomes == {at: "400" if at == 7 else None for at in range(len(TEXTS))}
     expected = unit(TEXTS)
     expected[7] = 0

@@ -121,7 +121,7 @@ def test_verl_composes_and_checks_what_is_compiled(tmp_path: Path) -> None:
     assert len(told) == 12
     dense = told["4x8-dense-2"]
     assert [dense[key] for key in KEYS[:5]] == [2, 8, 2, 8, "fsdp2"]
-    assert (dense["data.train_batch_size"], dense[KEYS[7]]) == (128, {"eps": 1e-8})
+    assert (dense["data.train_batch_size"], dense[KEYS[7]]) == (128, "{'eps': 1e-08}")
     experts = told["32x8-experts-2"]
     assert [experts[key] for key in KEYS[:6]] == [16, 8, 16, 8, "megatron", 8]
     assert [told["1x8-dense-0"][key] for key in KEYS[:4]] == [1, 8, 0, 8]
