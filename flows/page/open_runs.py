@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -28,6 +28,9 @@ _Result = TypeVar("_Result")
 
 MOST_INDEXES = 4
 """Runs whose rows are held in memory, those asked for last."""
+
+MOST_EVIDENCE = 16
+"""Disputed problems whose evidence is held in memory, those gathered last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,8 @@ class OpenRuns:
         self._aside = ThreadPoolExecutor(1, "aside")
         self._judges: dict[Path, Judge] = {}
         self._unranked: dict[Path, str] = {}
+        self._ahead = ThreadPoolExecutor(1, "ahead")
+        self._evidence: dict[tuple[Path, str], tuple[str, Future[dict[str, Any]]]] = {}
         self._models: dict[Path, tuple[str, Future[_Outcome[Anchor | None]]]] = {}
         self._stack = ExitStack()
 
@@ -113,6 +118,21 @@ class OpenRuns:
         with self._lock:
             return self._unranked.get(run.folder)
 
+    def evidence(self, run: Run, problem: str, gather: Callable[[], dict[str, Any]]) -> Future[dict[str, Any]]:
+        """Return the evidence on a disputed problem as it lies on disk, as far as it is gathered; begins to.
+
+        Who asks for the next problem's while a person reads finds it there when it is wanted.
+        """
+        digest, name = made_from(run), (run.folder, problem)
+        with self._lock:
+            known = self._evidence.pop(name, None)
+            if known is None or known[0] != digest:
+                known = (digest, self._ahead.submit(gather))
+            self._evidence[name] = known
+            while len(self._evidence) > MOST_EVIDENCE:
+                self._evidence.pop(next(iter(self._evidence)))
+            return known[1]
+
     def model(self, run: Run, fit: Callable[[Run], Anchor | None]) -> FittedModel:
         """Return the difficulty model of a run as it lies on disk as far as it is fitted; begins the fit."""
         digest = made_from(run)
@@ -134,7 +154,8 @@ class OpenRuns:
 
     def close(self) -> None:
         """End the verifiers."""
-        self._aside.shutdown(wait=False, cancel_futures=True)
+        for pool in (self._aside, self._ahead):
+            pool.shutdown(wait=False, cancel_futures=True)
         with self._judging:
             self._judges.clear()
             self._stack.close()

@@ -7,6 +7,8 @@ answer was lost on its way, is written once.
 from __future__ import annotations
 
 import json
+from concurrent.futures import Future
+from functools import partial
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -20,7 +22,7 @@ from flows.page.attempts_tab import attempts_at
 from flows.page.dispute_queue import Dispute, waiting_for
 from flows.page.leases import Leases
 from flows.page.marking import deciding_words
-from flows.page.open_runs import curation_run
+from flows.page.open_runs import OpenRuns, curation_run
 from flows.page.problem_page import source_row
 from flows.page.rendering import show
 from flows.publish.settling import settle, take_back
@@ -50,19 +52,26 @@ def _next(request: Request) -> Response:
     chosen = Leases(run.folder).take(list(by_name), request.state.session, wanted)
     if chosen is None:
         return show(request, "review_empty.html", run=shown, progress=progress, held=len(waiting))
-    trouble = request.app.state.page.runs.unranked(run)
-    evidence = _evidence(run, by_name[chosen])
-    return show(request, "review_item.html", run=shown, progress=progress, trouble=trouble, **evidence)
+    runs = request.app.state.page.runs
+    gathered = _gathered(runs, run, by_name[chosen])
+    following = next((dispute for dispute in waiting if dispute.problem != chosen), None)
+    if following is not None:
+        _gathered(runs, run, following)
+    shown_with = {"trouble": runs.unranked(run), **_told(by_name[chosen]), **gathered.result()}
+    return show(request, "review_item.html", run=shown, progress=progress, **shown_with)
 
 
-def _evidence(run: Run, dispute: Dispute) -> dict[str, Any]:
-    told = [text for _, text in dispute.reasons]
-    return {
-        "dispute": dispute,
-        "marked": [word for text in told for word in deciding_words(text, dispute.statement)],
-        "stages": attempts_at(run, dispute.problem),
-        "row": source_row(run, dispute.problem),
-    }
+def _told(dispute: Dispute) -> dict[str, Any]:
+    words = [word for _, text in dispute.reasons for word in deciding_words(text, dispute.statement)]
+    return {"dispute": dispute, "marked": words}
+
+
+def _gathered(runs: OpenRuns, run: Run, dispute: Dispute) -> Future[dict[str, Any]]:
+    return runs.evidence(run, dispute.problem, partial(_evidence, run, dispute.problem))
+
+
+def _evidence(run: Run, problem: str) -> dict[str, Any]:
+    return {"stages": attempts_at(run, problem), "row": source_row(run, problem)}
 
 
 async def _verdict(request: Request) -> Response:
