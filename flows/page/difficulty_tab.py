@@ -36,13 +36,12 @@ IN_SET, NOT_THERE = "in the set", "not there"
 
 @dataclass(frozen=True, slots=True)
 class RatesPicture:
-    """A histogram of pass rates, with the band that decides."""
+    """A histogram of pass rates, with the band that decided, where it is known."""
 
     title: str
     note: str
     columns: tuple[Column, ...]
-    low: float
-    high: float
+    band: tuple[float, float] | None
     problems: int
     link: bool
 
@@ -58,7 +57,10 @@ class VersionMoves:
 
 
 def pictures_of(run: Run) -> Iterator[RatesPicture]:
-    """Yield the histogram of each difficulty stage, and of each version since the first."""
+    """Yield the histogram of each difficulty stage, and of each version where there are several.
+
+    Versions do not keep their band; that of the recipe is the newest one's.
+    """
     verifier = verifier_of(run)
     root = Run(run.folder, run.recipe, run.recipe_folder)
     for stage in pipeline_of(run.recipe).stages_of(root):
@@ -66,19 +68,22 @@ def pictures_of(run: Run) -> Iterator[RatesPicture]:
         if result is not None:
             decided = read_table(result.folder, "decisions", ["pass_rate", "keep", "policy"])
             yield _picture(part_title(stage.part), decided, difficulty_stage(run.recipe, stage.part).band, link=True)
-    for version in stored_versions(run.folder)[1:]:
+    versions = stored_versions(run.folder)
+    for version in versions if len(versions) > 1 else []:
         decided = decisions_of(run.folder, version.number).select("pass_rate", "keep", "policy")
-        yield _picture(f"Version {version.number}", decided, difficulty_stage(run.recipe, run.parts[-1]).band)
+        band = difficulty_stage(run.recipe, run.parts[-1]).band if version == versions[-1] else None
+        yield _picture(f"Version {version.number}", decided, band)
 
 
-def _picture(title: str, decided: pl.DataFrame, band: Band, *, link: bool = False) -> RatesPicture:
+def _picture(title: str, decided: pl.DataFrame, band: Band | None, *, link: bool = False) -> RatesPicture:
     if not decided.width:
         decided = pl.DataFrame(schema={"pass_rate": pl.Float64, "keep": pl.Boolean, "policy": pl.String})
     rated = decided.filter(pl.col("pass_rate").is_not_null())
     policies = decided["policy"].value_counts(sort=True)["policy"].to_list()
     note = f"by {', '.join(str(policy) for policy in policies[:3])}"
     columns = tuple(histogram(rated.select("pass_rate", "keep").rows()))
-    return RatesPicture(title, note, columns, band.min_correct / band.attempts, band.max_pass_rate, rated.height, link)
+    shown = (band.min_correct / band.attempts, band.max_pass_rate) if band is not None else None
+    return RatesPicture(title, note, columns, shown, rated.height, link)
 
 
 def moves_of(run: Run) -> list[VersionMoves]:
