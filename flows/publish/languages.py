@@ -34,6 +34,7 @@ from curation.config.loading import parse_settings, read_toml
 from curation.languages.identification import UNDETERMINED, identify_many
 from curation.languages.identification import VERSION as LANGUAGES_VERSION
 from curation.policies.recorded_translations import RecordedTranslations
+from curation.publish import cards
 from curation.records import ConfigError, Policy, SourceError
 from curation.sources.rows import read_rows, require_path
 from curation.storage.stages import atomic_replace, atomic_write, file_digest, require_other_place, write_parquet
@@ -247,6 +248,7 @@ def _write(
     }
     atomic_write(home / MADE_FILE, json.dumps(about, indent=1, ensure_ascii=False) + "\n")
     _write_card(home, counts, policy)
+    cards.list_files_again(home)
     _register_files(home)
 
 

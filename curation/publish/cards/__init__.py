@@ -6,7 +6,7 @@ in words, plots.py draws, attribution.py names the sources, and templates/ holds
 
 from curation.publish.cards.attribution import Origin, attribution
 from curation.publish.cards.card import VERSION, write_card
-from curation.publish.cards.croissant import write_croissant
+from curation.publish.cards.croissant import list_files_again, write_croissant
 from curation.publish.cards.facts import (
     BenchmarkFacts,
     CardFacts,
@@ -28,6 +28,7 @@ __all__ = [
     "StageComparison",
     "attribution",
     "compare_stages",
+    "list_files_again",
     "write_card",
     "write_croissant",
 ]

@@ -19,6 +19,7 @@ import polars as pl
 
 from curation.publish.cards.facts import CardFacts
 from curation.publish.cards.words import COLUMN_WORDS
+from curation.storage.stages import atomic_write
 
 FILE = "croissant.json"
 
@@ -61,9 +62,16 @@ def write_croissant(facts: CardFacts, made_on: str, folder: Path) -> Path:
         made_on: the day of the set's version, YYYY-MM-DD.
     """
     path = folder / FILE
-    text = json.dumps(describe(facts, made_on, folder), indent=1, ensure_ascii=False) + "\n"
-    path.write_text(text, encoding="utf-8")
+    atomic_write(path, _as_text(describe(facts, made_on, folder)))
     return path
+
+
+def list_files_again(folder: Path) -> None:
+    """Write the files and columns of a set anew into its croissant.json, where files came to the set; none is made."""
+    path = folder / FILE
+    if path.is_file():
+        about = {**json.loads(path.read_text(encoding="utf-8")), **_contents(folder)}
+        atomic_write(path, _as_text(about))
 
 
 def describe(facts: CardFacts, made_on: str, folder: Path) -> dict[str, Any]:
@@ -81,10 +89,13 @@ def describe(facts: CardFacts, made_on: str, folder: Path) -> dict[str, Any]:
         "inLanguage": sorted(facts.curated["lang"].drop_nulls().unique()),
         "keywords": ["reasoning", "reinforcement learning", "verifiable rewards", "goldilocks"],
         "isBasedOn": sorted({source.url for source in facts.sources if source.url}),
-        "distribution": list(_distribution(folder)),
-        "recordSet": [_record_set(folder, table) for table in TABLES if _files(folder, table)],
+        **_contents(folder),
     }
     return {key: value for key, value in about.items() if value not in (None, [])}
+
+
+def _as_text(about: dict[str, Any]) -> str:
+    return json.dumps(about, indent=1, ensure_ascii=False) + "\n"
 
 
 def _context() -> dict[str, Any]:
@@ -98,6 +109,13 @@ def _context() -> dict[str, Any]:
         "conformsTo": "dct:conformsTo",
         **{term: f"cr:{term}" for term in _TERMS},
         **{term: {"@id": f"cr:{term}", "@type": kind} for term, kind in _PLAIN.items()},
+    }
+
+
+def _contents(folder: Path) -> dict[str, Any]:
+    return {
+        "distribution": list(_distribution(folder)),
+        "recordSet": [_record_set(folder, table) for table in TABLES if _files(folder, table)],
     }
 
 

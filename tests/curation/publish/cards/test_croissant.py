@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from curation.publish.cards.croissant import write_croissant
+from curation.publish.cards.croissant import list_files_again, write_croissant
 from curation.publish.cards.words import COLUMN_WORDS
 from curation.publish.export import CURATED
 from tests.curation.publish.cards.test_card import facts
@@ -63,3 +63,15 @@ def test_every_plain_column_has_its_type_and_its_words(tmp_path: Path) -> None:
 
 def test_the_same_set_gives_the_same_bytes(tmp_path: Path) -> None:
     assert written(tmp_path / "a").read_bytes() == written(tmp_path / "b").read_bytes()
+
+
+def test_a_file_that_came_later_is_listed_and_no_file_is_made_for_another_set(tmp_path: Path) -> None:
+    path = written(tmp_path / "set")
+    facts(2).curated.write_parquet(tmp_path / "set" / "data" / "translated-00000.parquet")
+    list_files_again(tmp_path / "set")
+    about = json.loads(path.read_text(encoding="utf-8"))
+    assert about["name"] == "small-set"
+    names = [one["@id"] for one in about["distribution"]]
+    assert names[:3] == ["data/train-00000.parquet", "data/train-00001.parquet", "data/translated-00000.parquet"]
+    list_files_again(tmp_path)
+    assert not (tmp_path / "croissant.json").exists()
