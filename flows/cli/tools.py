@@ -203,6 +203,19 @@ def diff(
     print_diff(diff_folders(old, new), out, as_json=json)
 
 
+@tools.command(short_help="Push a published set to a data set hub.")
+def publish(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run, or of a curated set.")],
+    name: Annotated[str, typer.Option("--to", metavar="NAME", help="The data set on the hub, OWNER/NAME.")],
+    push: Annotated[bool, typer.Option("--push", help="Do it; without, say only what would be sent.")] = False,
+    public: Annotated[bool, typer.Option("--public", help="A data set that is made now is for everybody.")] = False,
+) -> None:
+    """Push a published set to a hub, as one commit with a tag per version; dry unless --push is given."""
+    from flows.cli.publish import publish_set
+
+    publish_set(folder, name, push=push, public=public)
+
+
 @tools.command("serve-reward", short_help="Serve the judge over HTTP, for any trainer.")
 def serve_reward(
     folders: Annotated[

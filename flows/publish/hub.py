@@ -1,0 +1,126 @@
+"""A published set pushed to a data set hub: card, rows, dropped rows, disputed labels, plots and digests, and a tag.
+
+Invariants: nothing is sent before it is asked for (`plan_push` only looks at the folder); a push is one commit, after
+which the hub holds what the folder holds; each version of the set has a tag, `v1`, `v2` …, which is never moved.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from curation.publish.export_formats.writing import card_license
+from curation.records import GoldilocksError, SourceError
+from flows.publish.curated_set import MARK, published_folder
+
+
+class HubError(GoldilocksError):
+    """The hub could not be reached, or refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Push:
+    """What would be pushed: the set's folder, the data set's name on the hub, its tag, and its files with their sizes.
+
+    Example: ``Push(Path("runs/x/curated"), "me/x", "v2", (("README.md", 15392),), "apache-2.0")``
+    """
+
+    folder: Path
+    name: str
+    tag: str
+    files: tuple[tuple[str, int], ...]
+    license: str
+
+    @property
+    def bytes(self) -> int:
+        """Return the size of all files."""
+        return sum(size for _, size in self.files)
+
+
+def plan_push(place: Path, name: str) -> Push:
+    """Return what a push would send.
+
+    Raises:
+        SourceError: there is no published set, or the name is none of a hub.
+    """
+    folder = published_folder(place)
+    try:
+        mark = json.loads((folder / MARK).read_text(encoding="utf-8"))
+        tag = f"v{mark['version']}"
+    except (FileNotFoundError, NotADirectoryError, ValueError, KeyError, TypeError) as error:
+        raise SourceError(
+            f"{folder}: no published set ({MARK} is missing or damaged); give the folder of a run, and finish it with "
+            "`goldilocks run`."
+        ) from error
+    if not re.fullmatch(r"[\w.-]+/[\w.-]+", name):
+        raise SourceError(f"--to {name}: no name of a data set; write OWNER/NAME.")
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    sizes = tuple((str(path.relative_to(folder)), path.stat().st_size) for path in files)
+    return Push(folder, name, tag, sizes, card_license(folder))
+
+
+def push(planned: Push, *, private: bool, endpoint: str | None = None, token: str | None = None) -> str:
+    """Push a set as one commit and tag it; return the commit's address.
+
+    A set whose version has its tag already is refused before anything is sent.
+
+    Args:
+        private: whether a data set that is made now can be seen by its owners alone.
+        endpoint: the hub's address, the usual one (or that of `HF_ENDPOINT`) where absent.
+        token: of its user, the one that `hf auth login` stored (or `HF_TOKEN`) where absent.
+
+    Raises:
+        HubError: the hub cannot be reached or refuses, or has this version already.
+    """
+    from huggingface_hub import HfApi
+    from huggingface_hub.utils.tqdm import disable_progress_bars
+
+    disable_progress_bars()
+    api = HfApi(endpoint=endpoint, token=token)
+    with _told(planned.name):
+        api.create_repo(planned.name, repo_type="dataset", private=private, exist_ok=True)
+        tags = [ref.name for ref in api.list_repo_refs(planned.name, repo_type="dataset").tags]
+        if planned.tag in tags:
+            raise HubError(
+                f"{planned.name} has {planned.tag} already; a version is never moved. What differs is told by "
+                "`goldilocks diff`."
+            )
+        done = api.upload_folder(
+            repo_id=planned.name,
+            repo_type="dataset",
+            folder_path=planned.folder,
+            commit_message=f"Version {planned.tag.removeprefix('v')}, curated by Goldilocks",
+            delete_patterns="*",  # what the folder no longer has goes
+        )
+        api.create_tag(planned.name, repo_type="dataset", tag=planned.tag, revision=done.oid)
+    return str(done.commit_url)
+
+
+@contextmanager
+def _told(name: str) -> Iterator[None]:
+    """Turn what the hub's client raises into a sentence."""
+    import httpx
+    from huggingface_hub.errors import HfHubHTTPError, LocalTokenNotFoundError, OfflineModeIsEnabled
+
+    try:
+        yield
+    except LocalTokenNotFoundError as error:
+        raise HubError(f"{name}: nobody is logged in; set HF_TOKEN, or call `hf auth login`.") from error
+    except OfflineModeIsEnabled as error:
+        raise HubError(f"{name}: HF_HUB_OFFLINE is set; unset it to push.") from error
+    except HfHubHTTPError as error:
+        status = error.response.status_code
+        if status in (401, 403):
+            raise HubError(
+                f"{name}: the hub refuses ({status}); does HF_TOKEN belong to an owner who may write?"
+            ) from error
+        said = " ".join(str(error.server_message or error).split())
+        raise HubError(f"{name}: the hub answers {status}: {said:.200}") from error
+    except (httpx.HTTPError, OSError) as error:
+        raise HubError(
+            f"{name}: the hub cannot be reached ({error}); try again, a push that was cut off is none."
+        ) from error

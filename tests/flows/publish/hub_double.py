@@ -1,0 +1,180 @@
+"""A small double of a data set hub's API, in a thread: repositories, commits with files, tags.
+
+It speaks what `huggingface_hub` asks when a folder is pushed: create, preupload, LFS batch and upload, commit, tag,
+tree. A commit holds its own files whole, as Git does.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import threading
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any, Self
+
+TOKEN = "a-token"
+
+
+@dataclass
+class Repository:
+    """The commits of one data set, oldest first, each its files by path, and its tags."""
+
+    private: bool
+    commits: list[dict[str, bytes]] = field(default_factory=lambda: [{}])
+    messages: list[str] = field(default_factory=lambda: ["initial commit"])
+    tags: dict[str, int] = field(default_factory=dict)
+
+
+class HubDouble:
+    """The server; a context manager. ``status`` answers every request with an error in its place."""
+
+    def __init__(self) -> None:
+        self.repositories: dict[str, Repository] = {}
+        self.objects: dict[str, bytes] = {}
+        self.asked: list[str] = []
+        self.status: int | None = None
+        double = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *_: Any) -> None:
+                return
+
+            def do_GET(self) -> None:
+                double.answer(self, b"")
+
+            def do_POST(self) -> None:
+                double.answer(self, self._body())
+
+            do_PUT = do_POST  # noqa: N815 - the server's own names
+
+            def _body(self) -> bytes:
+                if self.headers.get("Transfer-Encoding") != "chunked":
+                    return self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                parts = []
+                while size := int(self.rfile.readline(), 16):
+                    parts.append(self.rfile.read(size))
+                    self.rfile.readline()
+                self.rfile.readline()
+                return b"".join(parts)
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self.address = f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def answer(self, request: BaseHTTPRequestHandler, body: bytes) -> None:
+        path = request.path.partition("?")[0]
+        self.asked.append(f"{request.command} {path}")
+        is_ours = request.headers.get("Authorization") == f"Bearer {TOKEN}"
+        if path.startswith("/objects/"):
+            self.objects[path.removeprefix("/objects/")] = body
+            return _reply(request, 200, {})
+        if self.status is not None:
+            return _reply(request, self.status, {"error": "not now"})
+        if not is_ours:
+            return _reply(request, 401, {"error": "Invalid credentials"})
+        status, told = self._told(path, body)
+        _reply(request, status, told)
+
+    def _told(self, path: str, body: bytes) -> tuple[int, Any]:
+        if path == "/api/repos/create":
+            table = json.loads(body)
+            name = f"{table['organization']}/{table['name']}" if table.get("organization") else table["name"]
+            is_there = name in self.repositories
+            self.repositories.setdefault(
+                name, Repository(table.get("visibility") == "private" or bool(table.get("private")))
+            )
+            return (409 if is_there else 200), {"url": f"{self.address}/datasets/{name}", "name": name}
+        if path == "/api/validate-yaml":
+            return 200, {"errors": [], "warnings": []}
+        match = re.match(r"/(?:api/)?datasets/([\w-]+/[\w-]+?)(?:\.git/info/lfs/objects/batch|/(\w+)(?:/.*)?)?$", path)
+        repository = self.repositories.get(match[1]) if match is not None else None
+        if match is None or repository is None:
+            return 404, {"error": "Repository not found"}
+        if path.endswith("/objects/batch"):
+            return 200, {"transfer": "basic", "objects": [self._object(one) for one in json.loads(body)["objects"]]}
+        work = {"preupload": _preupload, "commit": self._commit, "tag": _tag, "tree": _tree, "refs": _refs}.get(
+            match[2] or ""
+        )
+        return work(repository, path, body) if work is not None else (200, {"id": match[1], "siblings": [], "sha": "0"})
+
+    def _object(self, one: dict[str, Any]) -> dict[str, Any]:
+        upload = {"href": f"{self.address}/objects/{one['oid']}", "header": {}}
+        return {**one, "actions": {"upload": upload}}
+
+    def _commit(self, repository: Repository, _: str, body: bytes) -> tuple[int, Any]:
+        files = dict(repository.commits[-1])
+        for line in body.splitlines():
+            entry = json.loads(line)
+            value = entry["value"]
+            if entry["key"] == "header":
+                repository.messages.append(value["summary"])
+            elif entry["key"] == "file":
+                files[value["path"]] = base64.b64decode(value["content"])
+            elif entry["key"] == "lfsFile":
+                content = self.objects[value["oid"]]
+                assert hashlib.sha256(content).hexdigest() == value["oid"]
+                files[value["path"]] = content
+            elif entry["key"] == "deletedFile":
+                del files[value["path"]]
+        repository.commits.append(files)
+        return 200, {
+            "commitOid": f"{len(repository.commits):040x}",
+            "commitUrl": f"{self.address}/datasets/x/y/commit/{len(repository.commits):040x}",
+            "hookOutput": "",
+            "success": True,
+        }
+
+
+def _preupload(_: Repository, __: str, body: bytes) -> tuple[int, Any]:
+    files = json.loads(body)["files"]
+    modes = [
+        {"path": one["path"], "uploadMode": "lfs" if one["path"].endswith((".parquet", ".png")) else "regular"}
+        for one in files
+    ]
+    return 200, {"files": [{**mode, "shouldIgnore": False} for mode in modes]}
+
+
+def _tag(repository: Repository, _: str, body: bytes) -> tuple[int, Any]:
+    tag = json.loads(body)["tag"]
+    if tag in repository.tags:
+        return 409, {"error": f"Tag {tag} exists already"}
+    repository.tags[tag] = len(repository.commits) - 1
+    return 200, {}
+
+
+def _refs(repository: Repository, _: str, __: bytes) -> tuple[int, Any]:
+    tags = [
+        {"name": name, "ref": f"refs/tags/{name}", "targetCommit": f"{commit:040x}"}
+        for name, commit in repository.tags.items()
+    ]
+    return 200, {"branches": [], "converts": [], "tags": tags}
+
+
+def _tree(repository: Repository, _: str, __: bytes) -> tuple[int, Any]:
+    files = repository.commits[-1].items()
+    return 200, [{"type": "file", "path": path, "size": len(data), "oid": "0" * 40} for path, data in files]
+
+
+def _reply(request: BaseHTTPRequestHandler, status: int, told: Any) -> None:
+    body = json.dumps(told).encode()
+    request.send_response(status)
+    request.send_header("Content-Type", "application/json")
+    request.send_header("Content-Length", str(len(body)))
+    request.end_headers()
+    request.wfile.write(body)

@@ -1,0 +1,83 @@
+"""A set pushed to a double of a hub: what is there after it is what the folder holds, under a tag of its version."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from flows.publish.hub import plan_push
+from tests.flows.conftest import Tiny, goldilocks
+from tests.flows.publish.hub_double import TOKEN, HubDouble
+
+
+@pytest.fixture
+def hub() -> Iterator[HubDouble]:
+    with HubDouble() as double:
+        yield double
+
+
+def publish(hub: HubDouble, folder: Path, *options: str, token: str = TOKEN) -> tuple[int, str]:
+    """The command in a process of its own, whose hub is the double; its status and all that it says."""
+    variables = {"HF_ENDPOINT": hub.address, "HF_TOKEN": token, "HF_HUB_OFFLINE": "0", "HF_HUB_DISABLE_XET": "1"}
+    command = [sys.executable, "-m", "flows.cli", "publish", str(folder), "--to", "me/tiny", *options]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **variables})
+    return done.returncode, done.stdout + done.stderr
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_nothing_is_sent_unless_it_is_asked_for(hub: HubDouble, tiny_run: Tiny) -> None:
+    status, said = publish(hub, tiny_run.folder)
+    assert (status, hub.asked) == (0, [])
+    assert "me/tiny, tag v1, licence " in said
+    assert "nothing was sent; --push does it (private where it is new)" in said
+    for name in contents(tiny_run.folder / "curated"):
+        assert name in said
+
+
+def test_a_push_is_one_commit_of_all_files_with_the_versions_tag(hub: HubDouble, tiny_copy: Tiny) -> None:
+    curated = tiny_copy.folder / "curated"
+    status, said = publish(hub, curated, "--push")
+    assert status == 0, said
+    there = hub.repositories["me/tiny"]
+    assert there.private
+    assert (there.commits[-1], len(there.commits), there.tags) == (contents(curated), 2, {"v1": 1})
+    assert there.messages[-1] == "Version 1, curated by Goldilocks"
+
+    status, said = publish(hub, tiny_copy.folder, "--push")
+    assert (status, len(there.commits)) == (1, 2)
+    assert "me/tiny has v1 already; a version is never moved" in said
+
+    assert tiny_copy.run("stage2.band.max_pass_rate=0.3").status == 0
+    there.commits[-1]["data/left-over.parquet"] = b""  # as a set of more files left it
+    status, said = publish(hub, tiny_copy.folder, "--push")
+    assert status == 0, said
+    assert (there.commits[-1], there.tags) == (contents(curated), {"v1": 1, "v2": 2})
+
+
+def test_what_the_hub_says_against_it_is_one_sentence(hub: HubDouble, tiny_run: Tiny, tmp_path: Path) -> None:
+    status, said = publish(hub, tiny_run.folder, "--push", token="another")
+    assert status == 1
+    assert "the hub refuses (401)" in said
+    hub.status = 500
+    status, said = publish(hub, tiny_run.folder, "--push")
+    assert status == 1
+    assert "me/tiny: the hub answers 500: not now" in said
+    assert "Traceback" not in said
+    for place, name, words in [(tmp_path, "me/x", "no published set"), (tiny_run.folder, "tiny", "write OWNER/NAME")]:
+        ended = goldilocks("publish", place, "--to", name)
+        assert ended.status == 1
+        assert words in ended.err
+
+
+def test_the_plan_names_every_file(tiny_run: Tiny) -> None:
+    planned = plan_push(tiny_run.folder, "me/tiny")
+    assert dict(planned.files) == {name: len(data) for name, data in contents(planned.folder).items()}
+    assert planned.bytes == sum(len(data) for data in contents(planned.folder).values())
