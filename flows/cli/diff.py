@@ -17,13 +17,14 @@ from curation.storage.stages import atomic_write, write_parquet
 from flows.cli.as_json import print_json
 from flows.publish import versions
 from flows.publish.curated_set import published_folder
+from flows.stages.base import JUDGING_TABLE, TESTS_TABLE
 
 EXAMPLES = 3
 """Problems of each class that are printed."""
 
 UNMOVED = (VersionChange.KEPT, VersionChange.LEFT_OUT)
 
-_BESIDE = {"tests": ["index", "input", "output"], "judging": None}
+_BESIDE = {TESTS_TABLE: ["index", "input", "output"], JUDGING_TABLE: None}
 """What belongs to the problems of a set of programs, and by which columns two differ; all, where none are named."""
 
 

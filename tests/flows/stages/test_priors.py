@@ -110,8 +110,12 @@ def unbiased(rule: StoppingRule, outcomes: list[str], answers: list[int | None])
     return begun / whole
 
 
-def check_every_figure(folder: Path, part: str, policy: str) -> None:
-    """Each published row says what the verdicts on its attempts say."""
+def check_every_figure(folder: Path, part: str, policy: str, *stated: str) -> None:
+    """Each published row says what the verdicts on its attempts say.
+
+    Args:
+        stated: whom the source names with their attempts at every problem, as ``somebody 16``.
+    """
     verdicts = read_table(next((folder / "verdicts" / part).iterdir()), "verdicts")
     run = open_run(folder)
     priors = as_priors(read_table(attempts_of(part).folder_in(run), "priors"))
@@ -140,6 +144,7 @@ def check_every_figure(folder: Path, part: str, policy: str) -> None:
         with_others = [
             f"{name} {judged}" for name, judged in tried.sort("policy").select("policy", "judged").iter_rows()
         ]
+        with_others = sorted([*with_others, *stated])
         is_foreseen = row["decided_by"].startswith("foreseen") and rule.priors[row["id"]].informed_by
         others = with_others if is_foreseen else []
         assert row["informed_by"] == ", ".join([f"{policy} {row['judged']}", *others])
@@ -190,7 +195,7 @@ def test_solve_rates_of_sources_come_in_and_are_refused_where_they_tell_nothing(
         took = actual_cost(open_run(home / "run"), "stage1")
         assert took is not None
         if sign > 0:
-            check_every_figure(home / "run", "stage1", "other@1")
+            check_every_figure(home / "run", "stage1", "other@1", "somebody 16")
         assert took.attempts == solver.requests  # the pilot's are among them
         assert plan.foreseen is not None
         assert plan.foreseen.startswith("the difficulty model is" + (" used" if sign > 0 else " not used"))
