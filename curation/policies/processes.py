@@ -24,6 +24,7 @@ import subprocess
 import sys
 import zlib
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -191,20 +192,33 @@ class _AskingProcess:
             with theirs:
                 command = [sys.executable, "-m", "curation.policies.asking_process", str(theirs.fileno())]
                 self.process = subprocess.Popen(command, pass_fds=(theirs.fileno(),), env=environment)
-            reader, writer = await asyncio.open_connection(sock=ours, limit=2**30)
-            writer.write(frame(self._opening))
-            status = await read_frame(reader)
-            if status is not None and status[0] != "ready":
-                writer.close()
-                raise PolicyError(status[1])
-            if status is not None:
-                self._writer = writer
+            if (reader := await self._greeted(ours)) is not None:
                 return reader
-            writer.close()
         raise PolicyError(
             f"a process that asks the servers died {MOST_STARTS} times without an answer; look at what it printed "
             "above, or set sampling.samplers to 1."
         )
+
+    async def _greeted(self, ours: socket.socket) -> asyncio.StreamReader | None:
+        """Return what a process writes once it is ready; None where it died. A connection that comes to nothing ends.
+
+        Raises:
+            PolicyError: it cannot ask the servers.
+        """
+        with ExitStack() as on_failure:
+            on_failure.callback(ours.close)
+            reader, writer = await asyncio.open_connection(sock=ours, limit=2**30)
+            on_failure.pop_all()
+            on_failure.callback(writer.close)  # also where this is cancelled
+            writer.write(frame(self._opening))
+            status = await read_frame(reader)
+            if status is None:
+                return None
+            if status[0] != "ready":
+                raise PolicyError(status[1])
+            on_failure.pop_all()
+            self._writer = writer
+            return reader
 
     def _end(self) -> None:
         writer, self._writer = self._writer, None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -52,6 +53,21 @@ def test_processes_draw_what_one_draws_however_many_are_killed(server: StandIn) 
         return answers
 
     assert asyncio.run(together()) == asyncio.run(alone())
+
+
+def test_a_process_that_is_left_while_it_starts_again_leaves_nothing_open(server: StandIn) -> None:
+    async def work() -> None:
+        policy = AskingProcesses(settings(server), Path(), None, 1)
+        async with policy:
+            (process,) = policy.processes
+            first = process.process
+            assert first is not None
+            os.kill(first.pid, signal.SIGKILL)
+            await until(lambda: process.process not in (first, None))
+        assert process.process is None
+
+    asyncio.run(work())
+    gc.collect()  # what is still open says so, and warnings are errors
 
 
 def test_cancelling_closes_the_request(tmp_path: Path) -> None:

@@ -150,7 +150,7 @@ def test_a_set_that_cannot_be_meant_is_refused(path: Path, override: str, said: 
         (
             changed(sources=[{"name": "s", "kind": "csv", "path": "x", "columns": {"statment": "q"}}]),
             "unknown key `sources.0.columns.statment`; did you mean `statement`? Allowed here: answer, choices, lang, "
-            "meta, solution, statement.",
+            "license, meta, solution, statement.",
         ),
         (
             changed(sources=[{"name": "s", "kind": "csv", "path": "x", "columns": {"answer": {"pth": "q"}}}]),
