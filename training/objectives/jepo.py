@@ -48,7 +48,7 @@ class JepoSettings(ObjectiveSettings):
         description="Weight of the reference text's own likelihood. 1e-2 for short answers and 1 for long ones in "
         "arXiv 2503.19618.",
     )
-    normalise: bool = Field(
+    normalise_weights: bool = Field(
         True, description="Weights of chains over their deviation in the minibatch, clipped to [-1, 1]."
     )
     form_penalty: float = Field(
@@ -91,7 +91,7 @@ def jepo_weights(kept: Tensor, answers: Tensor, groups: Tensor, settings: JepoSe
         if settings.form_penalty and len(members) < len(own):
             loss = -settings.form_penalty * (1 - kept[own])
             form[own] = _bounded(loss - loss.mean(), loss.std(correction=0)) if len(members) else 0.0
-    if settings.normalise:
+    if settings.normalise_weights:
         formed = chains[kept > 0]
         chains = _bounded(chains, formed.std(correction=0)) if len(formed) else chains
     return torch.stack([chains + form, texts], dim=1)

@@ -58,6 +58,8 @@ band = { attempts = 8 }
 per_server = 8
 """
 COMMAND = [sys.executable, "-m", "flows.cli"]
+SLOW_S = 15
+"""Longest wait for a slow answer: a run writes how far it is when answers come."""
 TABS = ("", "rows", "attempts", "difficulty", "review", "training")
 ITEM = "#item [data-problem]"
 SHOWN = "document.querySelector('#item [data-problem]')?.dataset.problem"
@@ -273,15 +275,15 @@ def test_every_tab_is_readable_at_400_pixels(browser: Any, served: Served, schem
 
 
 class HeldSolver(Solver):
-    """Solves some sums at once, and the others once it is let go on."""
+    """Solves sums at once, from some number on slowly, until it is let go on."""
 
-    def __init__(self, at_once: int) -> None:
+    def __init__(self) -> None:
         super().__init__(0.5)
-        self.at_once, self.goes_on = at_once, threading.Event()
+        self.at_once, self.goes_on = sys.maxsize, threading.Event()
 
     def solve(self, prompt: str, seed: int) -> str:
         if self.requests > self.at_once:
-            self.goes_on.wait(PATIENCE_S)
+            self.goes_on.wait(SLOW_S)
         return super().solve(prompt, seed)
 
 
@@ -289,10 +291,11 @@ def test_a_run_is_watched_from_its_middle_to_its_end_without_a_touch(browser: An
     rows = [{"question": statement(number), "final": str(answer(number))} for number in range(40)]
     write_jsonl(tmp_path / "sums.jsonl", rows)
     recipe, folder = tmp_path / "sums.toml", tmp_path / "run"
-    with HeldSolver(at_once=100) as solver:
+    with HeldSolver() as solver:
         recipe.write_text(SUMS_RECIPE + solver.table("weak"))
         command = [*COMMAND, "run", str(recipe), "--out", str(folder)]
         subprocess.run([*COMMAND, "plan", str(recipe), "--out", str(folder), "--pilot", "4"], cwd=ROOT, check=True)
+        solver.at_once = solver.requests + 60  # the pilot was not held
         pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         with subprocess.Popen(command, cwd=ROOT, **pipes) as run, Served(folder) as served:
             wait_until(lambda: any("problems" in row for row in read_metrics(folder)), run)

@@ -23,7 +23,7 @@ from training.recipe import LatentData, TrainRecipe
 from training.rewards import Reward
 from training.rollouts.tasks import load_tasks
 
-EXACT = JepoSettings(normalise=False, supervised=1.0, form_penalty=0.0)
+EXACT = JepoSettings(normalise_weights=False, supervised=1.0, form_penalty=0.0)
 KEPT, BROKEN = Reward(format=0.1), Reward(format_error="no </think>")
 
 

@@ -166,7 +166,7 @@ def publish_model(recipe: TrainRecipe, out: Path) -> Path:
 
 
 def gpus_per_node(recipe: TrainRecipe) -> int:
-    """Return how many GPUs each node has: as the recipe says, or as many as this machine; 1 where none is to be seen."""
+    """Return how many GPUs each node has: as the recipe says, or this machine; 1 where none is to be seen."""
     if recipe.verl.gpus_per_node != "auto":
         return recipe.verl.gpus_per_node
     return max(len(visible_gpus()), 1)
