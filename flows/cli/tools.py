@@ -178,7 +178,11 @@ def export(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run, or of a curated set.")],
     form: Annotated[
         str,
-        typer.Option("--format", help="verl, trl, open-r1, verifiers, nemo-rl, areal, openrlhf, slime, open-instruct."),
+        typer.Option(
+            "--format",
+            help="verl, trl, open-r1, verifiers, nemo-rl, nemo-gym, areal, openrlhf, slime, open-instruct, roll, skyrl, "
+            "tinker, art.",
+        ),
     ],
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder to write to.")],
 ) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from curation.publish.export_formats import FORMATS
 from flows.run.recipe import load_recipe, parse_recipe
 from tests.flows.cli.test_cli import commands
 from tests.flows.conftest import ROOT
@@ -58,6 +59,13 @@ def test_the_table_has_a_row_for_every_command_and_no_other() -> None:
 def test_a_row_names_every_option_and_no_other(command: str) -> None:
     options = {option for parameter in COMMANDS[command].params for option in parameter.opts if option[:2] == "--"}
     assert set(re.findall(r"(?<![\w-])--[a-z-]+", table()[command])) == options - {"--help"}
+
+
+def test_the_help_of_export_and_the_table_name_every_format() -> None:
+    (option,) = (one for one in COMMANDS["goldilocks export"].params if one.name == "form")
+    named = set(re.findall(r"[\w-]+", str(getattr(option, "help", ""))))
+    assert named == set(FORMATS)
+    assert set(FORMATS) <= set(re.findall(r"[\w-]+", table()["goldilocks export"]))
 
 
 def test_the_recipe_of_the_readme_is_a_recipe() -> None:
