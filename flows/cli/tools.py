@@ -180,8 +180,8 @@ def export(
         str,
         typer.Option(
             "--format",
-            help="verl, trl, open-r1, verifiers, nemo-rl, nemo-gym, areal, openrlhf, slime, open-instruct, roll, skyrl, "
-            "tinker, art.",
+            help="verl, trl, open-r1, verifiers, nemo-rl, nemo-gym, areal, openrlhf, slime, open-instruct, roll, "
+            "skyrl, tinker, art.",
         ),
     ],
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder to write to.")],
