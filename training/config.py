@@ -152,10 +152,6 @@ class ComputeSettings(Settings):
     )
 
 
-AMPLE_ADMISSION = 2.5
-"""How many times `n_async` rollouts must be admissible for generators to be busy (`tests.benchmarks.bench_async`)."""
-
-
 class CollectorSettings(Settings):
     """The asynchronous collector (paper, sections 3 and 6.3)."""
 
@@ -217,7 +213,10 @@ class CollectorSettings(Settings):
         return self
 
     def warnings(self) -> tuple[str, ...]:
-        """Return what the paper's ablation (section 6.3) advises against, one sentence each."""
+        """Return what the paper's ablation (section 6.3) advises against, one sentence each.
+
+        That generators will starve is found by simulation (`training.rollouts.starvation`).
+        """
         messages = []
         if self.n_async > 2 * self.n_batch:
             messages.append(
@@ -228,20 +227,6 @@ class CollectorSettings(Settings):
             messages.append(
                 f"n_minibatch = {self.minibatch_size} is not n_batch = {self.n_batch}: the paper kept them equal and "
                 "saw more than two minibatches per batch do worse."
-            )
-        if (self.max_staleness + 1) * self.n_batch < self.n_async:
-            most = (self.max_staleness + 1) * self.n_batch
-            messages.append(
-                f"max_staleness = {self.max_staleness} admits at most {most} rollouts, fewer than n_async = "
-                f"{self.n_async}: generators will idle; raise max_staleness or lower n_async."
-            )
-        elif self.max_staleness and (self.max_staleness + 1) * self.n_batch < AMPLE_ADMISSION * self.n_async:
-            times = (self.max_staleness + 1) * self.n_batch / self.n_async
-            messages.append(
-                f"max_staleness = {self.max_staleness} admits {times:.3g} times n_async rollouts: while groups wait "
-                "for their longest, generators idle. With lengths from 1 to 5 simulated ones idled 22 % of their time "
-                "at 1.5 times, 6 to 21 % at 2, 1 % at 3, and more where lengths spread wider; raise max_staleness or "
-                "lower n_async."
             )
         return tuple(messages)
 

@@ -80,7 +80,7 @@ class TrainingLoop:
         self._refused = RefusedProblems(collector.max_failed, tasks, draw, logger.log_message)
         self.scheduler: RolloutScheduler[Rollout] = RolloutScheduler(collector, self._decide_group, self._refused.draw)
         self._groups = SampledGroupStats()
-        self._timer = Timer(collector.n_async)
+        self._timer = Timer(lambda: components.generators.decoding)
         self._stored = components.stored
         stall = components.recipe.stall
         self._stall_monitor = StallMonitor(stall, collector, logger.log_message)
@@ -143,7 +143,9 @@ class TrainingLoop:
         self.scheduler.mark_updated()
         self._start_rollouts()
         last = self.step == self._stored.steps
-        speeds = speed_metrics(results, self._timer, self._groups.tokens) | trainer.throughput(results)
+        capacity, wanted = self._components.generators.capacity, self.scheduler.settings.n_async
+        speeds = speed_metrics(results, self._timer, self._groups.tokens, capacity, wanted)
+        speeds |= trainer.throughput(results)
         if self._components.held_out_tasks and (self.step % recipe.evaluation.every == 0 or last):
             metrics |= await self._evaluation(self.step)
         metrics |= {**speeds, **policy_metrics(results), **self._groups.numbers()}
@@ -225,7 +227,6 @@ class TrainingLoop:
             task = asyncio.create_task(self._run_rollout(request))
             self._in_flight.add(task)
             task.add_done_callback(self._on_task_done)
-        self._timer.set_busy_slots(self.scheduler.settings.n_async - self.scheduler.idle_slots)
 
     async def _run_rollout(self, request: RolloutRequest) -> None:
         completion = await self._generate(request)
@@ -240,9 +241,7 @@ class TrainingLoop:
     async def _run_synchronous_batch(self) -> int:
         """Generate all that is admitted together, judge it, record it in order, and return how many there were."""
         requests = list(iter(self.scheduler.admit, None))
-        self._timer.set_busy_slots(len(requests))
         completions = await asyncio.gather(*(self._generate(request) for request in requests))
-        self._timer.set_busy_slots(0)
         rollouts = await asyncio.gather(
             *(
                 self._rollouts.verify(self._task(request), completion, request.group)
