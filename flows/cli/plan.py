@@ -223,7 +223,7 @@ def print_training_warnings(path: Path, overrides: Sequence[str] = ()) -> None:
     from rich.console import Console
 
     recipe = load_recipe(path, overrides)
-    grader, scheduled = recipe.grader, recipe.schedule.train if recipe.schedule is not None else None
+    grader, scheduled = recipe.grader, recipe.schedule.train
     named = [(grader.recipe, grader.set)] if grader is not None else []
     named += [(scheduled, ())] if scheduled is not None else []
     console = Console(soft_wrap=True, highlight=False, markup=False)

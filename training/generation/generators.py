@@ -243,10 +243,8 @@ class TorchGenerator:
                 leaving = [request for request in opened if request in aborted]
                 free = self._capacity - len(opened) + len(leaving)
                 joining = [self._inbox.popleft() for _ in range(min(free, len(self._inbox)))]
-            held_at = time.perf_counter()
             for state, version, future in updates:
-                _load_weights(engine, state, version, future)
-            self._held_s += time.perf_counter() - held_at if updates else 0.0
+                self._exchange(engine, state, version, future)
             for request in leaving:
                 del opened[request]
             opened.update({pending.request: pending for pending in joining})
@@ -262,6 +260,19 @@ class TorchGenerator:
             self._decoding_s += seconds * len(opened)
             if finished:
                 self._loop.call_soon_threadsafe(_settle, [(opened.pop(request), request) for request in finished])
+
+    def _exchange(self, engine: DecodingEngine, state: Mapping[str, Tensor], version: int, done: Future[float]) -> None:
+        started_at, error = time.perf_counter(), None
+        try:
+            engine.load(state, version)
+        except PolicyError as unfit:
+            error = unfit
+        seconds = time.perf_counter() - started_at
+        self._held_s += seconds  # before anybody hears of the exchange, and looks
+        if error is not None:
+            done.set_exception(error)
+        else:
+            done.set_result(seconds)
 
     def _fail_all(self, opened: Mapping[DecodingRequest, _PendingRequest], why: str) -> None:
         """End the thread: every request and update that still waits fails with the reason."""
@@ -343,16 +354,6 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
     for path in files:
         state.update(load_file(path))
     return state
-
-
-def _load_weights(engine: DecodingEngine, state: Mapping[str, Tensor], version: int, done: Future[float]) -> None:
-    started_at = time.perf_counter()
-    try:
-        engine.load(state, version)
-    except PolicyError as error:
-        done.set_exception(error)
-    else:
-        done.set_result(time.perf_counter() - started_at)
 
 
 def _settle(finished: Sequence[tuple[_PendingRequest, DecodingRequest]]) -> None:

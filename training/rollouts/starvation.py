@@ -76,19 +76,16 @@ def scaled_down(settings: CollectorSettings) -> CollectorSettings:
 
 
 @lru_cache(maxsize=256)
-def _idle(group: int, places: int, batch: int, queue: int | None, staleness: int, lengths: str) -> float:
-    sizes = CollectorSettings(
-        group_size=group, n_async=places, n_batch=batch, queue_size=queue, max_staleness=staleness
-    )
+def _idle(sizes_json: str, lengths: str) -> float:
+    sizes = CollectorSettings.model_validate_json(sizes_json)
     instant = SimulationCosts(train_ticks=0.0, verify_ticks=0.0, update_ticks=0.0)
-    draw = LENGTHS[lengths](0, group)
+    draw = LENGTHS[lengths](0, sizes.group_size)
     return simulate_asynchronous(sizes, draw, batches=BATCHES, warmup=WARMUP, costs=instant).generator_idle
 
 
 def simulated_idle(settings: CollectorSettings, lengths: str) -> float:
     """Return the share of their time that places idle with an instant trainer, for one of the spreads in `LENGTHS`."""
-    one = scaled_down(settings)
-    return _idle(one.group_size, one.n_async, one.n_batch, one.queue_size, one.max_staleness, lengths)
+    return _idle(scaled_down(settings).model_dump_json(), lengths)
 
 
 def starvation_warning(settings: CollectorSettings) -> str | None:
