@@ -39,7 +39,7 @@ from training.optimisation.balancing import collate_shares, waiting_share
 from training.optimisation.checkpoint_names import to_checkpoint_names
 from training.optimisation.distributed import DistributedContext, RankTask
 from training.optimisation.logprobs import PackedPolicy
-from training.optimisation.model import load_model
+from training.optimisation.model import checkpoint_layers, load_model
 from training.optimisation.nonfinite import nonfinite_gradient
 from training.optimisation.packing import (
     MicroBatch,
@@ -110,7 +110,7 @@ class Trainer:
             model = load_model(folder, dtype="float32", device=place, training=True)
         self.model: Any = model
         if recipe.compute.activation_checkpointing:
-            self.model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+            checkpoint_layers(self.model)
         self.parameters = active_parameters(model)
         self.packing, self.packing_note = packing_for(model, recipe.packing)
         self.policy = PackedPolicy(model, recipe.packing, recipe.temperature, recipe.compute.head_dtype)
