@@ -15,6 +15,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
+from functools import cached_property
 from typing import Any, NoReturn
 
 import torch
@@ -60,6 +61,11 @@ class DistributedContext:
                 dist.init_process_group(backend, timeout=PROCESS_GROUP_TIMEOUT)
             else:
                 dist.init_process_group(backend, store=torch._C._distributed_c10d.HashStore(), rank=0, world_size=1)
+
+    @cached_property
+    def background_group(self) -> dist.ProcessGroup | None:
+        """Return a group of all ranks for what goes on beside their tasks; all first ask for it at the same time."""
+        return dist.new_group(backend="gloo", timeout=PROCESS_GROUP_TIMEOUT) if self.sharded else None
 
     @property
     def is_rank_zero(self) -> bool:

@@ -52,11 +52,13 @@ def accumulating_head(head: Any) -> Callable[[Tensor], Tensor] | None:
     if not plain or not head.weight.requires_grad or not torch.is_grad_enabled():
         return None
     gradient = _Gradient()
-    weight: Tensor = _Collected.apply(head.weight, gradient)
+    collected: Callable[[Tensor, _Gradient], Tensor] = _Collected.apply
+    linear: Callable[[Tensor, Tensor, _Gradient], Tensor] = _Linear.apply
+    weight = collected(head.weight, gradient)
     bias = head.bias
 
     def logits_of_states(states: Tensor) -> Tensor:
-        logits: Tensor = _Linear.apply(states, weight, gradient)
+        logits = linear(states, weight, gradient)
         return logits if bias is None else logits + bias
 
     return logits_of_states
