@@ -142,6 +142,19 @@ class ComputeSettings(Settings):
     activation_checkpointing: bool = Field(
         False, description="Keep each layer's input only and compute the rest again in the backward pass."
     )
+    replicas: int = Field(
+        1,
+        ge=1,
+        description="The ranks are so many groups; weights and optimiser are sharded within each, and gradients "
+        "averaged over them (HSDP). 1: sharded over all ranks. Not in the paper.",
+        exclude_if=lambda count: count == 1,
+    )
+    cpu_offload: bool = Field(
+        False,
+        description="Weights, gradients and optimiser lie in the host's memory, and AdamW steps there; a GPU holds "
+        "what it computes with. Slower. With several ranks, or bfloat16. Not in the paper.",
+        exclude_if=lambda offload: not offload,
+    )
     threads: int = Field(1, ge=1, description="Threads of torch on a CPU; set for the whole process.")
     hang_s: float = Field(
         900.0,

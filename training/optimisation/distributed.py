@@ -22,6 +22,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from curation.records import ConfigError
 from training.config import ComputeSettings
 from training.optimisation.hang_watch import HangWatch
 
@@ -40,6 +41,9 @@ class DistributedContext:
 
     Args:
         compute: the device; with several GPUs each process takes that of its local rank.
+
+    Raises:
+        ConfigError: `compute.replicas` does not divide the ranks.
     """
 
     def __init__(self, compute: ComputeSettings) -> None:
@@ -52,6 +56,12 @@ class DistributedContext:
             torch.cuda.set_device(self.device)
         else:
             torch.set_num_threads(compute.threads)
+        self.replicas, self.cpu_offload = compute.replicas, compute.cpu_offload
+        if self.world_size % self.replicas:
+            raise ConfigError(
+                f"compute.replicas = {self.replicas} does not divide the {self.world_size} ranks that were started; "
+                "change one of them"
+            )
         self.sharded = self.world_size > 1 or compute.dtype != "float32"
         self.watch = HangWatch(self.rank, compute.hang_s if self.world_size > 1 else 0.0)
         self._owner = self.sharded and not dist.is_initialized()

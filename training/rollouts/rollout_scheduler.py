@@ -357,8 +357,7 @@ class RolloutScheduler(Generic[T]):
 
     def _select_groups(self, room: int) -> list[RolloutGroup[T]] | None:
         """Select ready groups for the next batch: those that must not wait any longer, then in the order they finished.
-
-        With a reserve, then in the order they were opened; while nothing more can be admitted the reserve is used up.
+        With a reserve, in the order they were opened; where nothing more is under way the reserve is used up.
 
         Of the groups due in batch ``taken + d`` or earlier, at most d batches' worth may be left over.
         """
@@ -368,8 +367,7 @@ class RolloutScheduler(Generic[T]):
         oldest = self.batches_taken - self.settings.max_staleness
         due = Counter(group.version - oldest for group in self._groups.values())
         due.update(group.version - oldest for group in self._ready)
-        selected: dict[int, RolloutGroup[T]] = {}
-        due_count = 0
+        selected, due_count = dict[int, RolloutGroup[T]](), 0
         for distance in sorted(due):
             due_count += due[distance]
             urgent = [group for group in self._ready if group.version - oldest <= distance]
