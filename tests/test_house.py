@@ -62,6 +62,7 @@ SHARED_ROOMS = {
     "options",
     "policies",
     "prompts",
+    "publish.merged_copies",
     "publish.set_diff",
     "records",
     "response_formats",
