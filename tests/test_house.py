@@ -64,6 +64,7 @@ SHARED_ROOMS = {
     "prompts",
     "publish.merged_copies",
     "publish.set_diff",
+    "publish.withheld",
     "records",
     "response_formats",
     "scoring",

@@ -58,4 +58,4 @@ def with_copies(problems: pl.DataFrame, copies: pl.DataFrame) -> pl.DataFrame:
 
 def copies_of(problems: pl.DataFrame) -> pl.DataFrame:
     """Return all copies in the column ``also_from`` of rows: ``source``, ``row``, ``license``, in order."""
-    return problems.select(pl.col("also_from").list.explode()).drop_nulls().unnest("also_from").cast(dict(_COPY))
+    return problems.select(pl.col("also_from").list.explode()).drop_nulls().unnest("also_from").cast(pl.Schema(_COPY))

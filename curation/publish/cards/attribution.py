@@ -53,8 +53,9 @@ def attribution(title: str, license: str, curated: pl.DataFrame, origins: Sequen
     text += [
         "",
         "Changed: a statement was cleaned or rewritten, or a multiple choice opened; the columns `raw_statement` and "
-        "`raw_answer` hold what the source says. Merged copies: rows of the source that are exact or near duplicates of "
-        "a problem of the set, which stands under the row that was kept. All rows were selected, judged and measured as the card tells.",
+        "`raw_answer` hold what the source says. Merged copies: rows of the source that are exact or near duplicates "
+        "of a problem of the set, which stands under the row that was kept. All rows were selected, judged and "
+        "measured as the card tells.",
         "",
     ]
     return "\n".join(text)
