@@ -39,7 +39,7 @@ def typed(text: str) -> list[str]:
 
 def parse(line: str) -> str:
     """The command of a shown line, whose arguments and options it must take."""
-    _, *words = shlex.split(line, comments=True)
+    _, *words = shlex.split(line.partition(" > ")[0], comments=True)
     name = "goldilocks"
     while words and any(known == f"{name} {words[0]}" or known.startswith(f"{name} {words[0]} ") for known in COMMANDS):
         name += f" {words.pop(0)}"
