@@ -130,7 +130,9 @@ def test_links_lead_somewhere(page: Path) -> None:
     assert [target for target, _ in targets if not target.exists()] == []
     assert [(target, one) for target, one in targets if one and one not in anchors(target)] == []
     if page.is_relative_to(DOCS):
-        assert [target for target, _ in targets if not target.resolve().is_relative_to(DOCS)] == []  # the site has no more
+        assert [
+            target for target, _ in targets if not target.resolve().is_relative_to(DOCS)
+        ] == []  # the site has no more
 
 
 def test_the_demo_card_is_what_the_demo_renders(demo_run: Path) -> None:

@@ -1,4 +1,4 @@
-"""Write the generated pages of docs/reference: `python -m tests.reference_pages`. A test holds that they are up to date.
+"""Write the generated pages of docs/reference, which a test holds up to date: `python -m tests.reference_pages`.
 
 Commands come from the command line's own parser, settings from the pydantic models, tables of records from their
 schemas with the comments that stand beside the columns, drop reasons from their enumeration and the card's words.
@@ -56,7 +56,7 @@ def commands_page() -> str:
     ]
     for name, command in _commands():
         context = command.make_context(name, [], resilient_parsing=True)
-        usage = " ".join([name, *command.collect_usage_pieces(context)])
+        usage = " ".join([name, *command.collect_usage_pieces(context)]).replace("{", "").replace("}", "")
         parts += [f"## `{name}`", (command.help or "").strip(), f"```text\n{usage}\n```"]
         rows = [_parameter(one) for one in command.params if "--help" not in one.opts]
         parts.append(_table(("argument or option", "what it is"), rows))
@@ -71,7 +71,9 @@ def settings_page(title: str, file: str, words: str, settings: Iterator[Setting]
         top = re.split(r"[.(]", setting.key)[0]
         is_top = setting.kind != "table" and setting.key == top
         rows = sections.setdefault("At the top" if is_top else f"`[{top}]`", [])
-        rows.append((f"`{setting.key}`", setting.kind, f"`{setting.default}`" if setting.default else "", setting.meaning))
+        rows.append(
+            (f"`{setting.key}`", setting.kind, f"`{setting.default}`" if setting.default else "", setting.meaning)
+        )
     for section, rows in sections.items():
         parts += [f"## {section}", _table(("setting", "type", "default", "what it means"), rows)]
     return _page(parts)
@@ -182,7 +184,8 @@ def _cell(text: str) -> str:
     """Return text for a cell: on one line, with what Markdown would take for its own escaped outside of code."""
     flat = " ".join(text.split()).replace("|", "\\|")
     spans = re.split(r"(`[^`]*`)", flat)
-    return "".join(one if one.startswith("`") else re.sub(r"([<>*_\[\]{}])", r"\\\1", one) for one in spans)
+    escaped = "".join(one if one.startswith("`") else re.sub(r"([<>*_\[\]{}])", r"\\\1", one) for one in spans)
+    return re.sub(r"docs/([\w-]+)/([\w-]+)\.md", r"[\2](../\1/\2.md)", escaped)
 
 
 def _page(parts: list[str]) -> str:
