@@ -38,7 +38,7 @@ class SamplingSettings(Settings):
         le=0.2,
         description="Stop earlier, once the decision is foreseen with probability 1 - `error_rate`; needs "
         "`early_stopping`. 0 switches it off: decisions are those of all attempts. Not in the paper "
-        "(docs/difficulty.md).",
+        "(docs/explanation/difficulty.md).",
     )
     prior: Literal["jeffreys", "model"] = Field(
         "model",
