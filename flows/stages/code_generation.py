@@ -178,13 +178,15 @@ class _Maker:
         gained = False
         if agreed.is_empty():
             self.reasons["the voting solutions agree on no input, or take too long"] += 1
+        most = test_generation.promised_most(self.unit.row["statement"], self.outputs)
         sound = {
             test: group
             for test, group in agreed.select("test", "output").iter_rows()
             if not test_generation.is_unforeseen_refusal(texts[test, group], self.unit.row["statement"], self.outputs)
+            and not (most is not None and test_generation.exceeds(texts[test, group], most))
         }
         if len(sound) < agreed.height:
-            self.reasons["the solutions say of inputs that they have no solution, the statement does not"] += 1
+            self.reasons["the solutions give answers that the statement rules out, as that there is none"] += 1
         small = [
             (test, one.text)
             for test, one in zip(indices, batch, strict=True)

@@ -17,6 +17,7 @@ from curation.programs.test_generation.mutants import Mutant, mutants_of
 from curation.programs.test_generation.mutation import mutate_input
 from curation.programs.test_generation.negatives import rule_breaking_inputs
 from curation.programs.test_generation.output_classes import OutputClasses, output_kind
+from curation.programs.test_generation.promised_outputs import exceeds, promised_most
 from curation.programs.test_generation.selecting import TIMES, select_tests
 
 VERSION = "test_generation@9"
@@ -34,6 +35,7 @@ __all__ = [
     "RunInput",
     "StatedBound",
     "doubtful_inputs",
+    "exceeds",
     "find_hints",
     "infer_form",
     "inputs_breaking_the_statement",
@@ -44,6 +46,7 @@ __all__ = [
     "new_inputs",
     "output_kind",
     "programs_in",
+    "promised_most",
     "rule_breaking_inputs",
     "select_tests",
     "stated_bounds",

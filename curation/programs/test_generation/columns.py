@@ -29,6 +29,8 @@ from curation.programs.test_generation.shapes import is_whole
 
 OPEN = 10**18
 """The greatest value of a column that only another one limits."""
+_CONSTANT = 3
+"""Values that are all the same: of fewer it is not said that there is no other."""
 _REAL = re.compile(r"-?\d+\.(\d+)")
 
 
@@ -108,7 +110,7 @@ def columns_in(
     for column, limit in limits.items():
         low, high = limit
         if not careful and column not in aligned:
-            columns[column] = dataclasses.replace(columns[column], wide=_wide(low, high, bounds))
+            columns[column] = dataclasses.replace(columns[column], wide=_wide(low, high, bounds, groups[column]))
         if columns[column].kind == "word":
             if column in aligned:
                 columns[column] = dataclasses.replace(columns[column], sizes=(max(1, low), high))
@@ -120,9 +122,9 @@ def columns_in(
         if certain and column not in aligned:
             high = OPEN
         columns[column] = dataclasses.replace(columns[column], low=low, high=high, most=most, certain=certain)
-    for name, column in columns.items() if signs else ():
-        if column.kind == "real" or name not in aligned:
-            columns[name] = _signed(column, groups[name])
+    for name, own in columns.items() if signs else ():
+        if own.kind == "real" or name not in aligned:
+            columns[name] = _signed(own, groups[name])
     return columns
 
 
@@ -242,10 +244,12 @@ def ranges(
     return limits, {whole[place] for place in matched}
 
 
-def _wide(low: int, high: int, bounds: Sequence[StatedBound]) -> tuple[int, int] | None:
-    """Return the narrowest limit that holds more than a range, None where that is one number or no limit does."""
+def _wide(low: int, high: int, bounds: Sequence[StatedBound], group: Sequence[SeenInputs]) -> tuple[int, int] | None:
+    """Return the narrowest limit that holds more than a range, None where no limit does, or so many values were seen
+    that one alone is all that there is.
+    """
     holding = [bound for bound in bounds if bound.holds(low, high) and (bound.low, bound.high) != (low, high)]
-    if low == high or not holding:
+    if (low == high and sum(len(one.tokens) for one in group) >= _CONSTANT) or not holding:
         return None
     narrowest = min(holding, key=lambda bound: bound.high - bound.low)
     return narrowest.low, narrowest.high

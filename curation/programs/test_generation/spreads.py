@@ -33,6 +33,7 @@ class ValueSpread:
     _few: dict[int, list[int]] = field(default_factory=dict)
     _lists: dict[int, list[list[int]]] = field(default_factory=dict)
     _texts: list[str] = field(default_factory=list)
+    _shared: list[int] = field(default_factory=list)
 
     def one(self, name: int, low: int, high: int) -> int:
         """Return a value of the column ``name`` between two ends, both included."""
@@ -48,6 +49,8 @@ class ValueSpread:
             return draw.randint(start, min(high, start + self._spans.setdefault(name, draw.choice(_NARROW))))
         if mode in ("few", "skewed"):
             return self._of_few(name, low, high)
+        if mode == "shared":
+            return max(low, min(high, self._of_shared(low, high)))
         near = [number for number in self.hints.numbers if low <= number <= high] if mode == "hinted" else []
         if near and draw.random() < 0.7:
             return max(low, min(high, draw.choice(near) + draw.choice((-1, 0, 0, 1))))
@@ -58,6 +61,15 @@ class ValueSpread:
         if mode == "special" and high > 2:
             return special_number(low, high, draw)
         return draw.randint(low, high)
+
+    def _of_shared(self, low: int, high: int) -> int:
+        """Return one of a few numbers that all columns draw from, so that values of several are equal or adjoin."""
+        draw = self.draw
+        if not self._shared:
+            first = draw.choice((0, 1, draw.randint(low, high), draw.randint(low, min(high, max(low, 0) + 50))))
+            step = draw.choice((1, 1, 2, max(1, abs(first))))
+            self._shared = [first + step * at for at in range(draw.choice((2, 3, 4)))]
+        return draw.choice(self._shared)
 
     def _of_few(self, name: int, low: int, high: int) -> int:
         """Return one of two or three values of a column, all the same often or the first nearly always."""

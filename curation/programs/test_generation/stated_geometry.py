@@ -23,6 +23,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from functools import partial
 
 from curation.programs.test_generation.columns import Column
 from curation.programs.test_generation.geometry import HOLDS, MANY, MEND, Point, orientation
@@ -101,7 +102,7 @@ class Promise:
         points = [tuple(int(Decimal(token) * scale) for token in row) for row in rows]
         radius = max(1, columns[-1].low * 10 ** columns[-1].decimals) * steps[-1], steps[-1]
         for _ in range(4 if len(points) <= MANY else 1):
-            mended = MEND[self.kind](points, lambda: _drawn(columns, steps, draw), radius, draw)
+            mended = MEND[self.kind](points, partial(_beside, points, columns, steps, draw), radius, draw)
             if self.turn and orientation(mended) != self.turn:
                 mended = mended[::-1]
             texts = [
@@ -178,6 +179,18 @@ def _text(value: int, column: Column) -> str:
     if column.kind == "whole":
         return str(value)
     return f"{Decimal(value).scaleb(-column.decimals):.{column.decimals}f}"
+
+
+def _beside(points: Sequence[Point], columns: Sequence[Column], steps: Sequence[int], draw: random.Random) -> Point:
+    """Return a point that has its coordinates of others, one near another, or any point of the range."""
+    if (way := draw.random()) < 0.4:
+        return tuple(draw.choice(points)[place] for place in range(len(columns)))
+    if way > 0.75:
+        return _drawn(columns, steps, draw)
+    moved = [value + step * draw.randint(-2, 2) for value, step in zip(draw.choice(points), steps, strict=True)]
+    lows = [column.low * 10**column.decimals * step for column, step in zip(columns, steps, strict=True)]
+    highs = [column.high * 10**column.decimals * step for column, step in zip(columns, steps, strict=True)]
+    return tuple(max(low, min(high, value)) for value, low, high in zip(moved, lows, highs, strict=True))
 
 
 def _drawn(columns: Sequence[Column], steps: Sequence[int], draw: random.Random) -> Point:
