@@ -48,13 +48,11 @@ class Plan:
         return self.rung in {"namespaces", "user-namespace"}
 
 
-def _reachable(plan: Plan, uid: int) -> bool:
-    """Return whether another user could read the toolchain; one in a private home cannot be read."""
+def _reachable(plan: Plan) -> bool:
+    """Return whether the slot's user could read the toolchain; one in a private home cannot be read."""
     child = os.fork()
     if child == 0:
-        os.setgroups([])
-        os.setresgid(uid, uid, uid)
-        os.setresuid(uid, uid, uid)
+        _become(plan.uid)
         os._exit(0 if all(os.access(path, os.R_OK) for path in plan.binds) else 1)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
@@ -71,7 +69,7 @@ def _own_user_namespace(plan: Plan) -> bool:
 
     It does from Linux 5.14 on, for users other than root.
     """
-    if os.geteuid() == 0 and _reachable(plan, plan.uid):
+    if os.geteuid() == 0 and _reachable(plan):
         _become(plan.uid)
     uid, gid = os.geteuid(), os.getegid()
     kernel.unshare(kernel.CLONE_NEWUSER)
@@ -149,7 +147,10 @@ def _own_namespaces(plan: Plan) -> bool:
     """
     alone = plan.rung == "namespaces" or _own_user_namespace(plan)
     flags = kernel.CLONE_NEWNS | kernel.CLONE_NEWPID | kernel.CLONE_NEWNET | kernel.CLONE_NEWIPC | kernel.CLONE_NEWUTS
+    before = os.stat("/proc/self/ns/mnt").st_ino
     kernel.unshare(flags)
+    if os.stat("/proc/self/ns/mnt").st_ino == before:  # what follows would cover the host's /tmp
+        raise OSError(0, "unshare: no mount namespace of its own was made")
     child = os.fork()
     if child:
         kernel.close_from(plan.control)
@@ -189,22 +190,20 @@ def _ruleset(plan: Plan) -> int:
 
 
 def enter(plan: Plan) -> tuple[int, bool]:
-    """Climb the rung. Return Landlock's rule set (or -1) and whether the user id is this slot's alone."""
-    ruleset, alone = -1, False
-    if plan.apart:
-        alone = _own_namespaces(plan)
-    if plan.rung != "none":
-        kernel.drop_bounding_set()
+    """Climb the rung. Return Landlock's rule set (or -1) and whether the user id is this slot's alone.
+
+    Also without isolation root's rights are given up: nothing that runs there may mount, reboot or signal the host.
+    """
+    alone = _own_namespaces(plan) if plan.apart else False
+    kernel.drop_bounding_set()
+    ruleset = _ruleset(plan) if plan.rung == "landlock" else -1
     if plan.rung == "namespaces":
         _become(plan.uid)
-    if plan.rung == "landlock":
-        ruleset = _ruleset(plan)
-        if os.geteuid() == 0 and _reachable(plan, plan.uid):
-            os.chown(plan.scratch, plan.uid, plan.uid)
-            _become(plan.uid)
-            alone = True
-    if plan.rung != "none":
-        kernel.drop_capabilities()
+    elif not plan.apart and os.geteuid() == 0 and _reachable(plan):
+        os.chown(plan.scratch, plan.uid, plan.uid)
+        _become(plan.uid)
+        alone = True
+    kernel.drop_capabilities()
     kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
     kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL if plan.apart else 0)
