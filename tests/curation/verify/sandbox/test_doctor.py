@@ -54,7 +54,8 @@ assert open("/proc/self/mountinfo").read() == before
 """
 NO_NAMESPACE = """
 from curation.verify.sandbox.inside import kernel, launcher
-kernel.unshare = lambda flags: None
+call = kernel.call
+kernel.call = lambda name, *words: 0 if name == "unshare" else call(name, *words)
 plan = launcher.Plan({"rung": "namespaces", "kind": "std", "binds": [], "hidden": [], "scratch_mb": 1, "control": 0})
 try:
     launcher._own_namespaces(plan)
