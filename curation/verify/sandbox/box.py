@@ -19,13 +19,21 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 from curation.records import VerifierError
 from curation.verify.sandbox.ladder import choose_rung
 from curation.verify.sandbox.outcomes import CompileResult, Ending, Limits, RunResult
 from curation.verify.sandbox.results import broken_run, run_result, worse_than_limits
-from curation.verify.sandbox.slot import Slot, SlotError, limits_message, memory_file, output_file, read_file, writable
+from curation.verify.sandbox.slot import (
+    Slot,
+    SlotError,
+    file_names,
+    limits_message,
+    memory_file,
+    output_file,
+    read_file,
+    writable,
+)
 from curation.verify.sandbox.view import numpy_site_packages
 
 LOG_BYTES = 65536
@@ -223,14 +231,14 @@ class Sandbox:
     def _compile(
         self, sources: Mapping[str, bytes], command: Sequence[str], limits: Limits, output: str
     ) -> CompileResult:
-        message: dict[str, Any] = {"op": "command", "command": list(command), "output": output, "files": list(sources)}
-        message |= {"limits": limits_message(limits, tree=True)}
         with contextlib.ExitStack() as opened:
             outputs = [output_file() for _ in range(3)]
             inputs = [memory_file(content) for content in (b"", *sources.values())]
             for descriptor in (*outputs, *inputs):
                 opened.callback(os.close, descriptor)
             try:
+                order = {"op": "command", "command": list(command), "output": output, "files": file_names(sources)}
+                message = {**order, "limits": limits_message(limits, tree=True)}
                 with self._slot("compile") as slot:
                     patience = ANSWER_TIMEOUT_S + 12 * limits.wall_guard_s
                     used = slot.ask(message, [inputs[0], *outputs, *inputs[1:]], patience)
@@ -270,7 +278,7 @@ def _together(tests: Sequence[Test]) -> Sequence[Test]:
 
 def _ran(slot: Slot, tests: Sequence[Test], job: _Job) -> Iterator[RunResult]:
     """Yield the runs of the first of these tests, at least one."""
-    message = {"op": "tests", "args": list(job.args), "files": [list(files) for _, files in tests]}
+    message = {"op": "tests", "args": list(job.args), "files": [file_names(files) for _, files in tests]}
     descriptors, outputs = [], []
     try:
         for stdin, files in tests:

@@ -15,13 +15,13 @@ import os
 import signal
 import socket
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from curation.storage.scratch import ScratchFolder
-from curation.verify.sandbox.inside.folder import empty
+from curation.verify.sandbox.inside.folder import empty, path_in
 from curation.verify.sandbox.outcomes import Limits
 from curation.verify.sandbox.view import build_view, interpreter
 
@@ -93,6 +93,17 @@ def read_answer(data: bytes) -> Answer:
     if not isinstance(message, Answer):
         raise SlotError("the supervisor's answer is no object")
     return message
+
+
+def file_names(files: Iterable[str]) -> list[str]:
+    """Return the names of a program's files. Raises `SlotError` where one leads out of its folder."""
+    names = list(files)
+    try:
+        for name in names:
+            path_in("", name)
+    except ValueError as error:
+        raise SlotError(str(error)) from error
+    return names
 
 
 def memory_file(content: bytes) -> int:

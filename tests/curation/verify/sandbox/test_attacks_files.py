@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -176,6 +177,18 @@ def test_extra_files_are_seen_and_gone_afterwards(box: Sandbox) -> None:
     source = "import os; print(open('answer').read(), sorted(os.listdir('.')))"
     runs = list(box.run_python(source, [b"", b""], Limits(), files=[{"answer": b"1"}, {"answer": b"2", "b": b""}]))
     assert [ran.stdout for ran in runs] == [b"1 ['answer']\n", b"2 ['answer', 'b']\n"]
+
+
+@pytest.mark.parametrize("name", ["../out", "a/../../out", "{folder}/out", "", ".", "..", "a//b", "a/", "x\0y"])
+def test_a_files_name_does_not_lead_out_of_the_folder(box: Sandbox, name: str, tmp_path: Path) -> None:
+    name = name.format(folder=tmp_path)
+    (ran,) = box.run_python("print(1)", [b""], Limits(), files={name: b"x"})
+    compiled = box.compile({"main.cpp": b"int main(){}", name: b"x"}, ["g++", "main.cpp"])
+    for end in (ran, compiled.run):
+        assert end.ending is Ending.BROKEN
+        assert "which is no place in the program's folder" in end.note
+    assert not (tmp_path / "out").exists()
+    assert not Path(tempfile.gettempdir(), "out").exists()
 
 
 @pytest.mark.parametrize("device", ["/dev/mem", "/dev/kmsg", "/dev/vda", "/dev/tty", "/dev/ptmx", "/dev/fuse"])
