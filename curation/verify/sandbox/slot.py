@@ -70,24 +70,27 @@ class Answer(dict[str, Any]):
         raise SlotError(f"the supervisor's answer lacks {word!r}")
 
 
+def _checked(words: list[tuple[str, Any]]) -> Answer:
+    for word, value in words:
+        fits = type(value) in WORDS.get(word, ())
+        match value:
+            case list():
+                fits &= all(type(item) is (int if word == "sizes" else Answer) for item in value)
+                fits &= word != "sizes" or len(value) == 2
+            case int() | float():
+                fits &= 0 <= value < MOST
+        if not fits:
+            raise ValueError(f"{word!r} is {str(value)[:40]}")
+    return Answer(words)
+
+
+_ANSWERS = json.JSONDecoder(object_pairs_hook=_checked)
+
+
 def read_answer(data: bytes) -> Answer:
     """Return a supervisor's message. Raises `SlotError` where it is none: an unknown word, a value of another kind."""
-
-    def checked(words: list[tuple[str, Any]]) -> Answer:
-        for word, value in words:
-            fits = type(value) in WORDS.get(word, ())
-            match value:
-                case list():
-                    fits &= all(type(item) is (int if word == "sizes" else Answer) for item in value)
-                    fits &= word != "sizes" or len(value) == 2
-                case int() | float():
-                    fits &= 0 <= value < MOST
-            if not fits:
-                raise ValueError(f"{word!r} is {str(value)[:40]}")
-        return Answer(words)
-
     try:
-        message = json.loads(data, object_pairs_hook=checked)
+        message = _ANSWERS.decode(data.decode())
     except (ValueError, RecursionError) as error:
         raise SlotError(f"the supervisor's answer cannot be read: {str(error)[:100]}") from error
     if not isinstance(message, Answer):

@@ -26,7 +26,6 @@ MS_BIND, MS_REC, MS_PRIVATE, MNT_DETACH = 4096, 16384, 1 << 18, 2
 AT_FDCWD, AT_EMPTY_PATH, AT_RECURSIVE = -100, 0x1000, 0x8000
 # prctl(2)
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_CAPBSET_DROP, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 4, 24, 36, 38
-PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL = 47, 4
 SECCOMP_SET_MODE_FILTER = 1
 LAST_DESCRIPTOR = 0xFFFFFFFF
 
@@ -89,8 +88,7 @@ def drop_bounding_set() -> None:
 
 
 def drop_capabilities() -> None:
-    """Empty the ambient, effective, permitted and inheritable sets (capabilities(7)), for good."""
-    call("prctl", PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL)
+    """Empty the effective, permitted and inheritable sets, with them the ambient one (capabilities(7)), for good."""
     call("capset", struct.pack("Ii", 0x20080522, 0), bytes(24))
     call("prctl", PR_SET_NO_NEW_PRIVS, 1)
 

@@ -17,6 +17,7 @@ import pytest
 from curation.verify.sandbox import RUNGS, Sandbox
 from curation.verify.sandbox.doctor import diagnose
 from curation.verify.sandbox.doctor_attempts import ATTEMPTS
+from tests.places import ROOT
 
 WITHOUT = """
 from curation.records import VerifierError
@@ -107,3 +108,27 @@ def test_what_an_attempt_would_change_is_the_doctors_own(attempt: tuple[str, str
         if re.search(r"mount\(|chmod\(|'w'|O_CREAT|unlink|rename|truncate", act):
             assert own in act, "it would change something of the machine"
         assert not re.search(r"kill\([^()]*(\(\))?, (?!0\))", act), "a signal is asked for, and not sent"
+
+
+INSIDE_GVISOR = """
+from curation.records import VerifierError
+from curation.verify.sandbox import Sandbox
+try:
+    print("chosen", Sandbox(workers=1).description)
+except VerifierError as why:
+    print("refused", why)
+"""
+
+
+def test_inside_gvisor_no_rung_is_taken_for_one_that_isolates() -> None:
+    """Its kernel lacks what the rungs are made of (docs/sandbox.md); a reason for each is given, and no box."""
+    runsc = shutil.which("runsc")
+    if runsc is None:
+        pytest.skip("gVisor's runsc is not installed")
+    command = [runsc, "--rootless", "--network=none", "do", sys.executable, "-c", INSIDE_GVISOR]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if "refused" not in ran.stdout and "chosen" not in ran.stdout:
+        pytest.skip(f"runsc does not start here: {ran.stderr[-300:]}")
+    assert all(f"{rung}: " in ran.stdout for rung in RUNGS[:-1]), ran.stdout
+    assert "chosen" not in ran.stdout
