@@ -10,7 +10,6 @@
    descriptor and ends the child with the status that means "no foreign code has run". */
 
 #define _GNU_SOURCE
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -212,15 +211,15 @@ static long tried(const struct plan *plan, const struct tests *tests, struct tes
     return 1;
 }
 
-/* Whether nothing lies in it but itself and its parent. */
+/* Whether nothing lies in it but itself and its parent, whose entries fill the room of 24 bytes each: of three entries one
+   is left for the second call, or is too long for the first. */
 static int empty(const char *folder) {
-    int found = 0;
-    DIR *opened = opendir(folder);
-    while (opened && found < 3 && readdir(opened))
-        found++;
-    if (opened)
-        closedir(opened);
-    return found == 2;
+    long room[6];
+    int opened = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    long first = syscall(SYS_getdents64, opened, room, sizeof room);
+    long rest = syscall(SYS_getdents64, opened, room, sizeof room);
+    close(opened);
+    return first == sizeof room && rest == 0;
 }
 
 /* Tests one after another, until one of them is not plainly done with, or so much time has passed. Returns what

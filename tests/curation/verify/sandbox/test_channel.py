@@ -17,7 +17,7 @@ from curation.verify.sandbox import Ending, Limits, Sandbox
 from curation.verify.sandbox import slot as slots
 from curation.verify.sandbox.inside import folder
 from curation.verify.sandbox.results import run_result, worse_than_limits
-from curation.verify.sandbox.slot import WORDS, Answer, SlotError, read_answer
+from curation.verify.sandbox.slot import WORDS, Answer, SlotError, output_file, read_answer
 
 RUN = {"status": 0, "killed": "", "cpu_s": 0.1, "wall_s": 0.1, "peak_kb": 9, "sizes": [0, 0], "failed": ""}
 NUMBERS = st.one_of(st.integers(), st.floats(), st.integers(0, 1 << 17))
@@ -36,18 +36,22 @@ MESSAGES = st.one_of(VALUES, OBJECTS, st.builds(lambda runs, more: {**more, "ran
 @example(b'{"status": true}')
 @example(b'{"sizes": [1]}')
 @example(b'{"ran": [{"status": 9007199254740991, "killed": "", "cpu_s": 0, "wall_s": 0, "peak_kb": 0}]}')
+@example(json.dumps({"ran": [{**RUN, "sizes": [1, 0]}]}).encode())
 @example(b'{"ran": [{}]}')
 @example(b'{"ran": [1]}')
 @example(b"\xff")
 def test_an_answer_is_read_or_refused_and_nothing_else(data: bytes) -> None:
+    empty = output_file()
     try:
         answer = read_answer(data)
         for used in answer.get("ran", []):
-            ran = run_result(used, Limits())
+            ran = run_result(used, Limits(), empty, empty)
             assert (ran.ending in Ending, ran.stdout, ran.stderr) == (True, b"", b"")
         assert worse_than_limits(answer, Limits()) in {True, False}
     except SlotError:
         return
+    finally:
+        os.close(empty)
 
 
 def test_a_true_answer_is_read_as_it_is() -> None:
