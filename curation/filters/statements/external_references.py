@@ -29,6 +29,10 @@ PICTURE = either(
     r"|diagram)\s*\d*\]|<(?:image|figure)[^>]{0,20}>"
 )
 FIGURE = either(*every(_figures))
+# What only a figure says: the graph of a function that is not given, the letter of one of several graphs.
+UNDRAWN = either(*every(lambda lang: lang.statements.undrawn))
+# A function that is given all the same.
+FUNCTION_GIVEN = r"[a-z]\s*\([a-z]\)\s*=[^$=]*[0-9]"
 
 # "the picture of", graphs as objects, figures as numbers, three-dimensional figures, plots that are described in words
 FIGURE_HARMLESS = either(*every(lambda lang: lang.statements.figure_harmless))

@@ -28,6 +28,8 @@ MEASURED: Mapping[str, tuple[int, int]] = {
     "series_guess": (13, 13),
     "several_answers": (39, 39),
     "textual_answer": (67, 66),
+    "undefined_name": (21, 21),
+    "undrawn_graph": (16, 16),
     "yes_no_answer": (16, 16),
 }
 """By rule: labelled rows that it dropped, and those dropped rightly. Rules with fewer than `LEAST_ROWS` are absent."""
