@@ -192,8 +192,8 @@ def report(rows: Rows, probability: Floats) -> None:
 def report_bare(rows: Rows, probability: Floats) -> None:
     """Print what the default threshold drops of the rows whose figures were taken away, by weights that saw none."""
     drop = (rows.family == BARE) & (probability >= StatementSettings().suspected_from)
-    print(f"of {int((rows.family == BARE).sum())} rows without their figures {int(drop.sum())} would be dropped by weights "
-          f"trained without them, {int(rows.unusable[drop].sum())} rightly")  # fmt: skip
+    print(f"of {int((rows.family == BARE).sum())} rows without their figures {int(drop.sum())} would be dropped by "
+          f"weights trained without them, {int(rows.unusable[drop].sum())} rightly")  # fmt: skip
 
 
 def write(weights: scoring.Classifier, folder: Path) -> None:

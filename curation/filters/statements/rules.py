@@ -147,7 +147,7 @@ _FIXED: tuple[StatementRule, ...] = (
     StatementRule(
         "broken_answer",
         DropReason.UNVERIFIABLE_ANSWER,
-        ANSWER.str.contains_any(["\\", "{", "}", "^", "_", "=", "/", "*", "<", ">", "+", "-", "−"]),
+        ANSWER.str.contains(question_type.MAY_BE_BROKEN),
         either_text(ANSWER.str.contains(question_type.BROKEN) | _UNBALANCED, ANSWER),
     ),
     StatementRule(
@@ -281,7 +281,8 @@ _FIXED: tuple[StatementRule, ...] = (
         contains_any(STATEMENT, external_references.GIVEN_NEEDLES),
         either_text(
             (_TOKENS.str.len_chars() > 2)
-            & (_GIVEN.str.starts_with(_TOKENS) | _WORKED_OUT.str.contains(_TOKENS, literal=True)).fill_null(False),
+            & (_GIVEN.str.starts_with(_TOKENS) | _WORKED_OUT.str.contains(_TOKENS, literal=True)).fill_null(False)
+            | external_references.is_shown(STATEMENT.str.extract(external_references.GIVEN), ANSWER),
             tail(STATEMENT, 80),
         ),
     ),
@@ -289,7 +290,11 @@ _FIXED: tuple[StatementRule, ...] = (
         "answer_to_show",
         DropReason.ANSWER_IN_STATEMENT,
         contains_any(STATEMENT, external_references.SHOWN_NEEDLES),
-        either_text((_TOKENS.str.len_chars() > 2) & _SHOWN.str.contains(_TOKENS, literal=True), tail(STATEMENT, 80)),
+        either_text(
+            ((_TOKENS.str.len_chars() > 2) & _SHOWN.str.contains(_TOKENS, literal=True))
+            | external_references.is_shown(STATEMENT.str.extract(external_references.SHOWN), ANSWER),
+            tail(STATEMENT, 80),
+        ),
     ),
     figure_rules.UNDEFINED_NAME,
     StatementRule(
