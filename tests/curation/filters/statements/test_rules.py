@@ -395,7 +395,7 @@ def test_a_proof_beside_a_value_gives_nothing_away(statement: str, answer: str) 
 
 @pytest.mark.parametrize(
     "answer",
-    ["2..5", "1.2.3", "1,,2", "(1,)", "(,2)", "x__2", "3++4", "3#", "1/0", "\\angle", "3 or", "1, 2, and", "和 3"],
+    ["2..5", "1.2.3", "1,,2", "(1,)", "(,2)", "x__2", "3++4", "3#", "1/0", "\\angle", "3 or", "1, 2, and", "and 3"],
 )
 def test_references_that_lost_a_piece_are_broken(answer: str) -> None:
     assert verdict("What is the value that is asked for here?", answer) == (
