@@ -19,8 +19,8 @@ from curation.translation.quantities import numbers, units
 from curation.verify import judge_worker
 from curation.verify.math_judge import MathJudge, ReferenceCheck
 from curation.verify.worker import Guard
-from tests.benchmarks.bench_translation import pairs
 from tests.benchmarks.corrupting import CORRUPTIONS
+from tests.benchmarks.translation_sets import shared
 from tests.places import SHARED_DATA
 
 DATA = SHARED_DATA
@@ -201,7 +201,7 @@ def test_the_parallel_problems(judge: MathJudge) -> None:
     path = DATA / "math" / "mgsm.jsonl"
     if not path.is_file():
         pytest.skip(f"no {path}; set GOLDILOCKS_DATA to the folder that holds math/")
-    found = pairs(path)[::4]
+    found = shared(path)[::4]
     passed = [
         not check_translation(CheckedText(p.original, p.answer), CheckedText(p.translated, p.answer), p.target, judge)
         for p in found
