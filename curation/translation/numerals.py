@@ -43,7 +43,9 @@ _SPACED_SCALES: dict[int, list[str]] = {}
 for _words in _SPACED:
     for _value, _patterns in _words.behind_digits.items():
         _SPACED_SCALES.setdefault(int(_value), []).extend(_patterns)
-_GROUPS = "|".join(f"(?P<x{value}>{'|'.join(patterns)})" for value, patterns in _SPACED_SCALES.items())
+_GROUPS = "|".join(
+    f"(?P<x{value}>{'|'.join(patterns)})" for value, patterns in sorted(_SPACED_SCALES.items(), reverse=True)
+)
 _SPACED_SCALE = re.compile(rf"[\s-]?(?:{_GROUPS})(?![^\W\d_])", re.IGNORECASE)
 _SCALED = re.compile(rf"\d(?:{_HAN_SCALE.pattern}|{_SPACED_SCALE.pattern})", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]+")
@@ -125,6 +127,12 @@ def _scale(rest: str) -> int:
         return _HAN_SCALES[sign[1]]
     word = _SPACED_SCALE.match(rest)
     return int((word.lastgroup or "x1")[1:]) if word else 1
+
+
+def scale_end(text: str, end: int) -> int:
+    """Return where a number in digits ends with the numeral behind them: behind 万 of 3万, million of 2 million."""
+    scale = _HAN_SCALE.match(text, end) or _SPACED_SCALE.match(text, end)
+    return scale.end() if scale else end
 
 
 @cache

@@ -42,6 +42,12 @@ class Meaning:
     """Capitalised words that name nobody, in small letters: days, months, nations."""
     names: dict[str, tuple[str, ...]]
     """English name, in small letters → how it is written here, where its sound does not show it."""
+    measures: str
+    """Characters between a number and what it counts; empty where words stand apart."""
+    transcribing: str
+    """Characters that names are transcribed with, where words run together; empty elsewhere."""
+    counted: dict[str, tuple[str, ...]]
+    """English noun → expressions of it here, in any form: what a number counts, so that numbers may change places."""
     thousands: str
     """Signs that part thousands in its numbers, of comma, point and space."""
     counts: str

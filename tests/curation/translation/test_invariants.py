@@ -107,11 +107,12 @@ def test_numbers_are_counted_and_words_serve_for_digits() -> None:
     assert numbers("n = 2,3,4", "n = 2, 3, 4", "en", "it") == []
 
 
-def test_units_may_be_said_in_any_language() -> None:
-    assert units("He runs 5 km for $20", "Il court 5 kilomètres pour 20 dollars") == []
-    (one,) = units("He runs 5 miles", "Il court 5 km")
+def test_units_may_be_said_in_the_other_language() -> None:
+    assert units("She bakes 3 pies", "她烤了3个馅饼", "en", "zh") == [], "pies are feet in Spanish alone"
+    assert units("He runs 5 km for $20", "Il court 5 kilomètres pour 20 dollars", "en", "fr") == []
+    (one,) = units("He runs 5 miles", "Il court 5 km", "en", "fr")
     assert one.evidence == "mile became km"
-    assert units("He pays $ x $ and $5$ is a formula", "Er zahlt $x$, und $5$ ist eine Formel") == []
+    assert units("He pays $ x $ and $5$ is a formula", "Er zahlt $x$, und $5$ ist eine Formel", "en", "de") == []
 
 
 def test_formulas_may_be_written_otherwise_but_not_changed() -> None:
