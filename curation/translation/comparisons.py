@@ -14,6 +14,7 @@ from functools import cache
 
 from curation.languages.stripping import parts
 from curation.languages.vocabulary import language
+from curation.translation.numerals import in_words
 from curation.translation.sentences import Segment, sides
 from curation.translation.violations import Violation
 
@@ -38,6 +39,7 @@ class Said:
     negative: int
     forms: int
     smaller: int
+    factors: int
 
 
 @cache
@@ -49,6 +51,7 @@ def read(text: str, lang: str) -> Said:
     plain, most = _matcher(lang, "at_most").subn(" ; ", plain)
     compared, less = _matcher(lang, "less").subn(" ; ", plain)
     affirmed, denied = _matcher(lang, "negations").subn(" ; ", plain)
+    factors = len(_matcher(lang, "times_less").findall(plain))
     return Said(
         up=least + len(_matcher(lang, "more").findall(compared)),
         down=most + less,
@@ -56,6 +59,7 @@ def read(text: str, lang: str) -> Said:
         negative=len(_matcher(lang, "negative_words").findall(affirmed)),
         forms=len(_matcher(lang, "negative_forms").findall(affirmed)),
         smaller=len(_matcher(lang, "smaller").findall(plain)),
+        factors=factors,
     )
 
 
@@ -79,6 +83,8 @@ def comparisons(segment: Segment, source: str, target: str) -> list[Violation]:
     a half, a discount or another such word explains it.
     """
     before, after = read(segment.before, source), read(segment.after, target)
+    if after.factors > before.factors and not any(value < 1 for value in in_words(segment.before, source)):
+        return [Violation("comparisons", f"a factor became one of less: {sides(segment)}")]
     if after.down > before.down + (before.smaller if after.up >= before.up else 0):
         return [Violation("comparisons", f"more became less: {sides(segment)}")]
     if after.up > before.up and after.down < before.down:

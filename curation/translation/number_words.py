@@ -61,22 +61,21 @@ def replaced_words(original: str, translated: str, source: str, target: str) -> 
     words_before, words_after = in_words(before, source), in_words(after, target)
     said = Counter([*words_before, *_digits(before, source)])
     there = Counter([*words_after, *_digits(after, target)])
-    ranks_before, ranks_after = {*ordinals(before, source)}, {*ordinals(after, target)}
-    elsewhere = {_ONE, *ranks_after, *in_names(original, source), *named_again(before, source)}
+    ranks_before, ranks_after = Counter(ordinals(before, source)), Counter(ordinals(after, target))
+    elsewhere = {_ONE, *(ranks_after - ranks_before), *in_names(original, source), *named_again(before, source)}
     elsewhere |= {*in_compounds(translated, target)}
     lost = [
         value
         for value in dict.fromkeys(words_before)
-        if said[value] > there[value] and value not in elsewhere and 1 / (value or _ONE) not in ranks_after
+        if said[value] > there[value] + _ranked(value, ranks_after) and value not in elsewhere
     ]
-    known = {_ONE, *ranks_before, *implied(before, source), *in_names(original, source)}
+    known = {_ONE, *(ranks_before - ranks_after), *implied(before, source), *in_names(original, source)}
     known |= {*in_compounds(original, source)}
     new = [
         value
         for value in dict.fromkeys(words_after)
-        if there[value] > said[value]
+        if there[value] > said[value] + _ranked(value, ranks_before)
         and value not in known
-        and 1 / (value or _ONE) not in ranks_before
         and not (said[_HALF] and said[value - _HALF])
     ]
     for value in lost:
@@ -88,6 +87,11 @@ def replaced_words(original: str, translated: str, source: str, target: str) -> 
 
 def _digits(text: str, lang: str) -> list[Fraction]:
     return [value for token in in_digits(text, lang) for value in token.values]
+
+
+def _ranked(value: Fraction, ranks: Counter[Fraction]) -> int:
+    """Return how often a part, which an ordinal also names, is an ordinal in the other text: a third, the third."""
+    return ranks[1 / value] if value.numerator == 1 and value.denominator > 2 else 0
 
 
 def _turned(original: str, translated: str, source: str, target: str) -> bool:

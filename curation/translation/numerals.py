@@ -18,7 +18,7 @@ from functools import cache
 
 from curation.languages.vocabulary import language, languages
 from curation.translation.numeral_words import POSITIONAL, STEMS, WORDS
-from curation.translation.numerals_positional import positional
+from curation.translation.numerals_positional import positional, positional_runs
 
 _FRACTION_SIGNS = {sign: f" {top}/{bottom}" for sign, top, bottom in (
     ("½", 1, 2), ("⅓", 1, 3), ("⅔", 2, 3), ("¼", 1, 4), ("¾", 3, 4), ("⅕", 1, 5), ("⅛", 1, 8), ("⅜", 3, 8), ("⅝", 5, 8),
@@ -158,7 +158,7 @@ def in_words(text: str, lang: str) -> list[Fraction]:
     text = _SCALED.sub(" ", text)
     if language(lang).numerals.order == POSITIONAL:
         return positional(text, lang)
-    return _western(text.lower().replace("’", "'"), lang)
+    return [value for token in _western(text.lower().replace("’", "'"), lang) for value in token.values]
 
 
 def in_names(text: str, lang: str) -> list[Fraction]:
@@ -175,17 +175,24 @@ def in_compounds(text: str, lang: str) -> list[Fraction]:
     return [value for value, stem in STEMS.get(lang, ()) for word in others if stem.match(word)]
 
 
-def _western(text: str, lang: str) -> list[Fraction]:
+def word_tokens(text: str, lang: str) -> list[NumeralToken]:
+    """Return the numbers written in words, each where it stands; of positional numerals those that are one run."""
+    if language(lang).numerals.order == POSITIONAL:
+        return [NumeralToken(run, at, frozenset({value})) for run, at, value in positional_runs(text, lang)]
+    return _western(text.lower().replace("’", "'"), lang)
+
+
+def _western(text: str, lang: str) -> list[NumeralToken]:
     """Return the numbers of a text in spaced words, joined as they add up: twenty-five, deux cent trois, treinta y
     uno.
     """
     numerals = language(lang).numerals
     for compound, single in numerals.compounds.items():
-        text = text.replace(compound, single)
+        text = text.replace(compound, single.ljust(len(compound)))
     words, joiners = WORDS[lang], numerals.joiners
-    numbers: list[Fraction] = []
+    numbers: list[NumeralToken] = []
     current: Fraction | None = None
-    end = 0
+    begin = end = last = 0
     for match in _WORD.finditer(text):
         between = text[end : match.start()].strip(" -\u00a0")
         value = words.get(match[0])
@@ -194,10 +201,12 @@ def _western(text: str, lang: str) -> list[Fraction]:
             continue
         joined = _joined(current, value) if current is not None and value is not None and not between else None
         if joined is None and current is not None:
-            numbers.append(current)
+            numbers.append(NumeralToken(text[begin:last], begin, frozenset({current})))
+        if joined is None:
+            begin = match.start()
         current = joined if joined is not None else value
-        end = match.end()
-    return [*numbers, current] if current is not None else numbers
+        end = last = match.end()
+    return [*numbers, NumeralToken(text[begin:last], begin, frozenset({current}))] if current is not None else numbers
 
 
 def _joined(before: Fraction, value: Fraction) -> Fraction | None:

@@ -44,7 +44,7 @@ def units_stay(segment: Segment, source: str, target: str) -> bool:
 
 def order(segment: Segment, source: str, target: str) -> list[Violation]:
     """Return a violation where two numbers changed places or units, and did not take their own units along."""
-    before, after = tied_numbers(segment.before, source), tied_numbers(segment.after, target)
+    before, after = _both(segment, source, target)
     partners = _partners(before, after)
     pairs = [(number, after[at]) for number, at in zip(before, partners, strict=True) if at is not None]
     places = [at for at in partners if at is not None]
@@ -60,6 +60,18 @@ def order(segment: Segment, source: str, target: str) -> list[Violation]:
     lost = [number for number, at in zip(before, partners, strict=True) if at is None]
     new = [number for at, number in enumerate(after) if at not in places]
     return _moved_out(segment, lost, new, source, target)
+
+
+def _both(segment: Segment, source: str, target: str) -> tuple[list[TiedNumber], list[TiedNumber]]:
+    """Return the numbers in digits of both sides, and those in words that the other side has in digits."""
+    before, after = tied_numbers(segment.before, source), tied_numbers(segment.after, target)
+    mine = frozenset(value for number in before for value in number.values)
+    others = frozenset(value for number in after for value in number.values)
+    if others - mine - {1}:
+        before = tied_numbers(segment.before, source, others - mine - {1})
+    if mine - others - {1}:
+        after = tied_numbers(segment.after, target, mine - others - {1})
+    return before, after
 
 
 def _moved_out(

@@ -38,7 +38,7 @@ def numbers(original: str, translated: str, source: str, target: str) -> list[Vi
     all_before, all_after = in_words(before, source), in_words(after, target)
     words_before, words_after = _word_surplus(all_before, all_after)
     months_before, months_after = months_named(original, source), months_named(translated, target)
-    ranks_before, ranks_after = ordinals(before, source), ordinals(after, target)
+    ranks_before, ranks_after = _word_surplus(ordinals(before, source), ordinals(after, target))
     again = [value for value in named_again(before, source) if value in (*all_after, *_values(after, target))]
     missing_texts = [
         token.text

@@ -1,4 +1,4 @@
-"""The numbers in digits of a text, each with what it stands with: its unit, or the noun that it counts.
+"""The numbers of a text, each with what it stands with: its unit, or the noun that it counts.
 
 A number that keeps its unit or its noun is still what it was, wherever it stands. Units are `units`', with factors (3
 times), shares of each (in each of 16 blocks), ratios (2:3) and fractions as units of their own; nouns are those that
@@ -17,7 +17,7 @@ from functools import cache
 
 from curation.languages.stripping import parts
 from curation.languages.vocabulary import language
-from curation.translation.numerals import in_digits, plain_digits, scale_end
+from curation.translation.numerals import in_digits, plain_digits, scale_end, word_tokens
 from curation.translation.quantities import prose_of_units
 from curation.translation.units import UnitMention, units_mentioned
 
@@ -48,12 +48,17 @@ class TiedNumber:
         return self.unit or (f"{self.noun} counted" if self.noun else None)
 
 
-def tied_numbers(text: str, lang: str) -> list[TiedNumber]:
-    """Return the numbers in digits of a text, in order, with what stands behind or before each."""
+def tied_numbers(text: str, lang: str, spelt: frozenset[Fraction] = frozenset()) -> list[TiedNumber]:
+    """Return the numbers in digits of a text, in order, with what stands behind or before each.
+
+    Args:
+        spelt: values of which numbers in words are returned, too.
+    """
     plain = prose_of_units(plain_digits(without_terms(text)))
     mentions = units_mentioned(plain, lang)
     tied: list[TiedNumber] = []
-    for token in in_digits(plain, lang):
+    words = [token for token in word_tokens(plain, lang) if token.values <= spelt] if spelt else []
+    for token in sorted((*in_digits(plain, lang), *words), key=lambda token: token.start):
         end = scale_end(plain, token.start + len(token.text))
         unit = _unit(plain, token.start, end, lang, mentions)
         noun = _noun(plain, end, lang) if unit is None else None

@@ -32,6 +32,8 @@ class Meaning:
     """Words that deny by themselves, and whose translation mostly does so too: unsold, missing, wrong."""
     times: tuple[str, ...]
     """Expressions right behind a number that multiplies: three times, 3 fois, 3 倍."""
+    times_less: tuple[str, ...]
+    """Expressions of a factor that makes less: three times fewer, half as many."""
     each_of: str
     """What says that a number counts those of whom each is meant: before it where words stand apart, else behind it."""
     owner: tuple[str, ...]
