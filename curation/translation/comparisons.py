@@ -87,6 +87,6 @@ def comparisons(segment: Segment, source: str, target: str) -> list[Violation]:
         return [Violation("comparisons", f"a factor became one of less: {sides(segment)}")]
     if after.down > before.down + (before.smaller if after.up >= before.up else 0):
         return [Violation("comparisons", f"more became less: {sides(segment)}")]
-    if after.up > before.up and after.down < before.down:
+    if after.up > before.up and after.down < before.down - before.factors:
         return [Violation("comparisons", f"less became more: {sides(segment)}")]
     return []

@@ -23,7 +23,15 @@ from curation.languages.vocabulary import language
 from curation.translation.clauses import clause_moved
 from curation.translation.comparisons import comparisons, polarity
 from curation.translation.formulas import formulas_of
-from curation.translation.names import Name, exchanged_names, exchanged_owners, names_of, owner_stays, places_of
+from curation.translation.names import (
+    Name,
+    exchanged_names,
+    exchanged_owners,
+    joined_names,
+    names_of,
+    owner_stays,
+    places_of,
+)
 from curation.translation.number_words import replaced_words
 from curation.translation.numerals import in_digits, plain_digits
 from curation.translation.order import order, units_exchanged, units_stay
@@ -34,7 +42,9 @@ from curation.translation.units import DIMENSIONS, units_mentioned
 from curation.translation.violations import Violation
 
 _DIGITS = re.compile(r"\d+")
-_CLOCK = re.compile(r"\d\s?[ap]\.?\s?m\b|\d:\d\d|o['’]clock|noon|midnight", re.IGNORECASE)
+_CLOCK = re.compile(
+    r"\d\s?[ap]\.?\s?m\b|\d:\d\d|o['’]clock|noon|midnight|\b(?:turn(?:s|ed)?|birthday|aged?)\b", re.IGNORECASE
+)
 _QUESTION = re.compile(r"[?？]")
 _SHORTEST = 0.5
 _LONGEST = 2.2
@@ -124,6 +134,8 @@ def entities(segment: Segment, names: list[Name], source: str, target: str) -> l
         return [Violation("entities", f"what {owners[0]} has is {owners[1]}'s: {sides(segment)}")]
     exchanged = exchanged_names(segment, names)
     if exchanged is None or owner_stays(segment, names, exchanged, source, target):
+        return []
+    if joined_names(segment, names, exchanged):
         return []
     if _clause_moved(segment, names, source, target, names_changed=True):
         return []

@@ -86,14 +86,24 @@ def exchanged_owners(segment: Segment, names: list[Name], source: str, target: s
         for name in names
         if len(places_of(segment.before, (name.original,))) == len(places_of(segment.after, name.forms)) == 1
     ]
-    if len(once) < 2 or not language(target).meaning.owner:
+    if len(once) < 2 or not language(target).meaning.owner or not language(target).spaced:
         return None
     before = [name for name in once if _owns(segment.before, (name.original,), source)]
     after = [name for name in once if _owns(segment.after, name.forms, target)]
     lost, new = [name for name in before if name not in after], [name for name in after if name not in before]
-    if not (len(lost) == len(new) == 1) or _stand_together(segment.before, lost[0].original, new[0].original):
+    if not (len(lost) == len(new) == 1) or stand_together(segment.before, lost[0].original, new[0].original):
         return None
     return lost[0].original, new[0].original
+
+
+def joined_names(segment: Segment, names: list[Name], pair: tuple[str, str]) -> bool:
+    """Return whether two names are joined on both sides: Ann and Bob are Bob and Ann."""
+    forms = {name.original: name.forms for name in names}
+    counts = [len(places_of(segment.before, (one,))) + len(places_of(segment.after, forms[one])) for one in pair]
+    if counts != [2, 2]:
+        return False
+    after = any(stand_together(segment.after, one, other) for one in forms[pair[0]] for other in forms[pair[1]])
+    return after and stand_together(segment.before, *pair) and "'s" not in segment.before.replace("’", "'")
 
 
 def owner_stays(segment: Segment, names: list[Name], pair: tuple[str, str], source: str, target: str) -> bool:
@@ -101,11 +111,11 @@ def owner_stays(segment: Segment, names: list[Name], pair: tuple[str, str], sour
     mine = [name for name in names if name.original in pair]
     before = [name for name in mine if _owns(segment.before, (name.original,), source)]
     after = [name for name in mine if _owns(segment.after, name.forms, target)]
-    joined = _stand_together(segment.before, *pair)
+    joined = stand_together(segment.before, *pair)
     return len(mine) == 2 and len(before) == 1 and before == after and not joined
 
 
-def _stand_together(text: str, first: str, second: str) -> bool:
+def stand_together(text: str, first: str, second: str) -> bool:
     """Return whether two names are joined: what is one's is the other's, too."""
     first, second = re.escape(first), re.escape(second)
     joined = r"[^.?!\w]*(?:\w{1,4}\W+)?"

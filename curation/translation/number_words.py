@@ -80,7 +80,7 @@ def replaced_words(original: str, translated: str, source: str, target: str) -> 
     ]
     for value in lost:
         for other in new:
-            if value * other != 1 or not _turned(original, translated, source, target):
+            if value * other != 1 or not _said_by_less(translated, target, max(value, other)):
                 return [Violation("numbers", f"{value} of the original is {other} in the translation")]
     return []
 
@@ -94,6 +94,8 @@ def _ranked(value: Fraction, ranks: Counter[Fraction]) -> int:
     return ranks[1 / value] if value.numerator == 1 and value.denominator > 2 else 0
 
 
-def _turned(original: str, translated: str, source: str, target: str) -> bool:
-    """Return whether one text says less more often than the other: half as many is two times fewer."""
-    return read(original, source).down != read(translated, target).down
+def _said_by_less(translated: str, target: str, factor: Fraction) -> bool:
+    """Return whether half as many is two times fewer, or cut into fifths into five parts."""
+    if factor > 2:
+        return True
+    return bool(read(translated, target).factors)

@@ -27,13 +27,21 @@ def units_exchanged(segment: Segment, source: str, target: str) -> list[Violatio
     after = Counter(one.unit for one in units_mentioned(prose_of_units(segment.after), target))
     for unit in before - after:
         for other in after - before:
-            if DIMENSIONS[unit] == DIMENSIONS[other]:
+            gone = not after[unit] and not before[other]
+            if DIMENSIONS[unit] == DIMENSIONS[other] and (gone or _unit_of_number_turned(segment, source, target)):
                 return [Violation("units", f"{unit} became {other}: {sides(segment)}")]
     if before["percent"] > after["percent"]:
         for mine, other in _paired(tied_numbers(segment.before, source), tied_numbers(segment.after, target)):
             if mine.unit == "percent" and other.unit is None:
                 return [Violation("units", f"{other.text} is no percentage any more: {sides(segment)}")]
     return []
+
+
+def _unit_of_number_turned(segment: Segment, source: str, target: str) -> bool:
+    """Return whether a number in digits stands with another unit of the same kind now."""
+    pairs = _paired(tied_numbers(segment.before, source), tied_numbers(segment.after, target))
+    kinds = [(mine.unit, other.unit) for mine, other in pairs if mine.unit in DIMENSIONS and other.unit in DIMENSIONS]
+    return any(mine != other and DIMENSIONS[mine] == DIMENSIONS[other] for mine, other in kinds if mine and other)
 
 
 def units_stay(segment: Segment, source: str, target: str) -> bool:
@@ -93,11 +101,16 @@ def _partners(before: list[TiedNumber], after: list[TiedNumber]) -> list[int | N
     partners: list[int | None] = []
     for number in before:
         equal = [at for at in free if after[at].values & number.values]
-        best = min(equal, key=lambda at: (after[at].tie != number.tie, at), default=None)
+        best = min(equal, key=lambda at: (*_unlike(number, after[at]), at), default=None)
         partners.append(best)
         if best is not None:
             free.remove(best)
     return partners
+
+
+def _unlike(mine: TiedNumber, other: TiedNumber) -> tuple[bool, bool]:
+    """Return how two numbers that may be equal differ: 1,000 is sooner 1 000 than 1."""
+    return max(mine.values) != max(other.values), mine.tie != other.tie
 
 
 def _paired(before: list[TiedNumber], after: list[TiedNumber]) -> list[_Pair]:
@@ -118,5 +131,8 @@ def _told_apart(mine: _Pair, others: _Pair) -> bool:
 
 
 def _ties_exchanged(mine: _Pair, others: _Pair) -> bool:
-    """Return whether each of two numbers stands with what the other stood with."""
-    return mine[0].tie == others[1].tie != others[0].tie == mine[1].tie
+    """Return whether each of two numbers stands with what the other stood with: units, or nouns that both count."""
+    if mine[0].unit == others[1].unit != others[0].unit == mine[1].unit:
+        return True
+    nouns = mine[0].noun, others[0].noun
+    return None not in nouns and (others[1].noun, mine[1].noun) == nouns and nouns[0] != nouns[1]

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from curation.languages.stripping import parts
+from curation.languages.vocabulary import language
 from curation.translation.number_words import implied, named_again, ordinals
 from curation.translation.numeral_words import months_of
 from curation.translation.numerals import NumeralToken, in_compounds, in_digits, in_names, in_words, plain_digits
@@ -40,6 +41,11 @@ def numbers(original: str, translated: str, source: str, target: str) -> list[Vi
     months_before, months_after = months_named(original, source), months_named(translated, target)
     ranks_before, ranks_after = _word_surplus(ordinals(before, source), ordinals(after, target))
     again = [value for value in named_again(before, source) if value in (*all_after, *_values(after, target))]
+    missing, extra = _said_together(missing, extra, {*all_before, *_values(before, source)}, before)
+    if not language(target).answers.articles:
+        missing = [token for token in missing if token.text != "1"]
+    ranks_after += in_compounds(translated, target)
+    ranks_after += [1 / value for value in words_after if value and _is_ordinal(1 / value, before, source)]
     missing_texts = [
         token.text
         for token in missing
@@ -67,6 +73,31 @@ def numbers(original: str, translated: str, source: str, target: str) -> list[Vi
             Violation("numbers", f"written in words in the original, missing from the translation: {listed}")
         )
     return violations
+
+
+def _is_ordinal(value: Fraction, text: str, lang: str) -> bool:
+    """Return whether a number is written as an ordinal in digits: a 5th."""
+    suffixes = "|".join(language(lang).dates.day_suffixes)
+    return bool(suffixes) and re.search(rf"(?<!\d){value}(?:{suffixes})(?!\w)", text) is not None
+
+
+def _said_together(
+    missing: list[NumeralToken], extra: list[NumeralToken], said: set[Fraction], text: str
+) -> tuple[list[NumeralToken], list[NumeralToken]]:
+    """Return what is left when 1 1/2, or 2 and a half, may be 1.5 or 2.5, and $0.20 be 20 cents."""
+    for token in list(extra):
+        (value, *_) = sorted(token.values)
+        whole, part = Fraction(int(value)), value - int(value)
+        pieces = [next((one for one in missing if one.values == {piece}), None) for piece in (whole, part)]
+        if part and part in said and (whole in said or not whole):
+            extra = [one for one in extra if one is not token]
+            missing = [one for one in missing if one not in pieces]
+        else:
+            cents = next((one for one in missing if one.values & {value / 100, value * 100}), None)
+            if cents is not None and re.search(r"[$€£¢]|cents?\b", text):
+                extra = [one for one in extra if one is not token]
+                missing = [one for one in missing if one is not cents]
+    return missing, extra
 
 
 def _values(text: str, lang: str) -> list[Fraction]:
@@ -149,6 +180,8 @@ def units(original: str, translated: str, source: str, target: str) -> list[Viol
     before, after = prose_of_units(original), prose_of_units(translated)
     units_before, units_after = units_with_numbers(before, source), units_with_numbers(after, target)
     missing = sorted(unit for unit in units_before if not is_named(unit, after, target))
+    if is_named("cent", after, target):  # $0.20 may be 20 cents
+        missing = [unit for unit in missing if unit not in ("dollar", "euro")]
     extra = sorted(unit for unit in units_after if not is_named(unit, before, source))
     if not missing:
         return []

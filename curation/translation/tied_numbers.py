@@ -17,7 +17,7 @@ from functools import cache
 
 from curation.languages.stripping import parts
 from curation.languages.vocabulary import language
-from curation.translation.numerals import in_digits, plain_digits, scale_end, word_tokens
+from curation.translation.numerals import NumeralToken, in_digits, plain_digits, scale_end, word_tokens
 from curation.translation.quantities import prose_of_units
 from curation.translation.units import UnitMention, units_mentioned
 
@@ -25,6 +25,7 @@ _NUMBER = re.compile(r"[\d.,\s{}/]+(?:\\%)?")
 _DISPLAYED = re.compile(
     r"\$\$.*?\$\$|\\\[.*?\\\]|\\\(.*?\\\)|\\begin\s*\{(\w+\*?)\}.*?\\end\s*\{\1\}|```.*?```|`[^`\n]+`", re.DOTALL
 )
+_YEAR = re.compile(r"(?:19|20)\d\d")
 _CURRENCIES = "$€£¢"
 _BLANKS = " \u00a0\u202f-个"
 """What may stand between a number and its unit."""
@@ -32,7 +33,7 @@ _BLANKS = " \u00a0\u202f-个"
 
 @dataclass(frozen=True, slots=True)
 class TiedNumber:
-    """A number in digits, the values that it may have, the unit that it stands with, and the noun that it counts.
+    """A number in digits, the values that it may have, the unit that it stands with, the noun that it counts, its role.
 
     Example: ``TiedNumber("5", frozenset({Fraction(5)}), None, "box")`` of ``5 boxes``
     """
@@ -41,11 +42,15 @@ class TiedNumber:
     values: frozenset[Fraction]
     unit: str | None
     noun: str | None = None
+    role: str | None = None
 
     @property
     def tie(self) -> str | None:
-        """Return the unit, or the noun where there is none."""
-        return self.unit or (f"{self.noun} counted" if self.noun else None)
+        """Return the role, unit and noun that tell a number from others; None where it has none."""
+        if self.role == "year of a date":
+            return self.role
+        kept = [word for word in (self.role, self.unit, self.noun and f"counted {self.noun}") if word]
+        return " ".join(kept) or None
 
 
 def tied_numbers(text: str, lang: str, spelt: frozenset[Fraction] = frozenset()) -> list[TiedNumber]:
@@ -62,7 +67,9 @@ def tied_numbers(text: str, lang: str, spelt: frozenset[Fraction] = frozenset())
         end = scale_end(plain, token.start + len(token.text))
         unit = _unit(plain, token.start, end, lang, mentions)
         noun = _noun(plain, end, lang) if unit is None else None
-        tied.append(TiedNumber(token.text, token.values, unit or ("fraction" if "/" in token.text else None), noun))
+        unit = unit or ("fraction" if "/" in token.text else None)
+        role = _role(plain, token, end, lang, unit, mentions)
+        tied.append(TiedNumber(token.text, token.values, unit, noun, role))
     return tied
 
 
@@ -76,6 +83,28 @@ def _unit(text: str, start: int, end: int, lang: str, mentions: Sequence[UnitMen
     if unit is None and _counts_each(text, start, end, lang):
         return "each"
     return unit
+
+
+def _role(
+    text: str, token: NumeralToken, end: int, lang: str, unit: str | None, mentions: Sequence[UnitMention]
+) -> str | None:
+    """Return whether a number is a year's, a rate (8 feet per minute) or what each share is of (every 8 children)."""
+    meaning, spaced = language(lang).meaning, language(lang).spaced
+    if _YEAR.fullmatch(token.text) and unit in (None, "year"):
+        return "year of a date"
+    before = text[max(0, token.start - 24) : token.start].lower()
+    if spaced:
+        if re.search(rf"(?<![^\W\d_])(?:{meaning.every})\s\Z", before):
+            return "every"
+    elif re.search(rf"(?:{meaning.every})\Z", before):
+        return "every"
+    mention = next((one for one in mentions if one.unit == unit and one.start >= end - 1), None)
+    if unit is None or mention is None:
+        return None
+    behind = text[mention.end : mention.end + 24].lower()
+    if re.match(rf"\s?(?:{meaning.per})\s?[^\W\d_]" if spaced else rf"(?:{meaning.per})", behind):
+        return "rate"
+    return "rate" if not spaced and re.search(rf"(?:{meaning.per})[^，。,\d]{{1,5}}\Z", before) else None
 
 
 def _counts_each(text: str, start: int, end: int, lang: str) -> bool:

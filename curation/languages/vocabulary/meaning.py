@@ -36,6 +36,11 @@ class Meaning:
     """Expressions of a factor that makes less: three times fewer, half as many."""
     each_of: str
     """What says that a number counts those of whom each is meant: before it where words stand apart, else behind it."""
+    every: str
+    """Expression before a number of which each is meant: every 8 children."""
+    per: str
+    """Expression between a unit and the one that it is measured by: 8 feet per minute; before both where words run
+    together."""
     owner: tuple[str, ...]
     """Expressions of whose something is, ``{}`` for the name as it is written; none where an ending says it."""
     smaller: tuple[str, ...]
