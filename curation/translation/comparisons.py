@@ -83,10 +83,12 @@ def comparisons(segment: Segment, source: str, target: str) -> list[Violation]:
     a half, a discount or another such word explains it.
     """
     before, after = read(segment.before, source), read(segment.after, target)
-    if after.factors > before.factors and not any(value < 1 for value in in_words(segment.before, source)):
+    halved = any(value < 1 for value in in_words(segment.before, source))
+    if after.factors > before.factors and not halved:
         return [Violation("comparisons", f"a factor became one of less: {sides(segment)}")]
     if after.down > before.down + (before.smaller if after.up >= before.up else 0):
         return [Violation("comparisons", f"more became less: {sides(segment)}")]
-    if after.up > before.up and after.down < before.down - before.factors:
+    kept = int(halved and any(value < 1 for value in in_words(segment.after, target)))  # half as many is the half
+    if after.up > before.up and after.down < before.down - kept:
         return [Violation("comparisons", f"less became more: {sides(segment)}")]
     return []

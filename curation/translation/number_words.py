@@ -17,7 +17,7 @@ from functools import cache
 from curation.languages.vocabulary import language
 from curation.translation.comparisons import read
 from curation.translation.numeral_words import WORDS
-from curation.translation.numerals import in_compounds, in_digits, in_names, in_words, plain_digits
+from curation.translation.numerals import in_compounds, in_digits, in_names, in_words, plain_digits, word_tokens
 from curation.translation.violations import Violation
 
 _ONE, _HALF = Fraction(1), Fraction(1, 2)
@@ -58,11 +58,11 @@ def named_again(text: str, lang: str) -> list[Fraction]:
 def replaced_words(original: str, translated: str, source: str, target: str) -> list[Violation]:
     """Return a violation where a number in words is gone and another one came in."""
     before, after = plain_digits(original), plain_digits(translated)
-    words_before, words_after = in_words(before, source), in_words(after, target)
+    words_before, words_after = _firm(before, source), _firm(after, target)
     said = Counter([*words_before, *_digits(before, source)])
     there = Counter([*words_after, *_digits(after, target)])
     ranks_before, ranks_after = Counter(ordinals(before, source)), Counter(ordinals(after, target))
-    elsewhere = {_ONE, *(ranks_after - ranks_before), *in_names(original, source), *named_again(before, source)}
+    elsewhere = {_ONE, *(ranks_after - ranks_before), *in_names(original, source)}
     elsewhere |= {*in_compounds(translated, target)}
     lost = [
         value
@@ -80,9 +80,20 @@ def replaced_words(original: str, translated: str, source: str, target: str) -> 
     ]
     for value in lost:
         for other in new:
-            if value * other != 1 or not _said_by_less(translated, target, max(value, other)):
+            if value * other != 1 or not _said_by_less(original, translated, source, target, max(value, other)):
                 return [Violation("numbers", f"{value} of the original is {other} in the translation")]
     return []
+
+
+def _firm(text: str, lang: str) -> list[Fraction]:
+    """Return the numbers in words of a text without those that other languages leave out, such as both."""
+    values = in_words(text, lang)
+    if language(lang).spaced:
+        loose = language(lang).numerals.loose
+        for token in word_tokens(text, lang):
+            if token.text.strip() in loose:
+                values.remove(*token.values)
+    return values
 
 
 def _digits(text: str, lang: str) -> list[Fraction]:
@@ -94,8 +105,8 @@ def _ranked(value: Fraction, ranks: Counter[Fraction]) -> int:
     return ranks[1 / value] if value.numerator == 1 and value.denominator > 2 else 0
 
 
-def _said_by_less(translated: str, target: str, factor: Fraction) -> bool:
+def _said_by_less(original: str, translated: str, source: str, target: str, factor: Fraction) -> bool:
     """Return whether half as many is two times fewer, or cut into fifths into five parts."""
     if factor > 2:
         return True
-    return bool(read(translated, target).factors)
+    return read(translated, target).factors > read(original, source).factors

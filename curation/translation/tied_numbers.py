@@ -102,7 +102,7 @@ def _role(
     if unit is None or mention is None:
         return None
     behind = text[mention.end : mention.end + 24].lower()
-    if re.match(rf"\s?(?:{meaning.per})\s?[^\W\d_]" if spaced else rf"(?:{meaning.per})", behind):
+    if re.match(rf"\s?(?:{meaning.per})(?:\s|(?<=[/'’]))" if spaced else rf"(?:{meaning.per})", behind):
         return "rate"
     return "rate" if not spaced and re.search(rf"(?:{meaning.per})[^，。,\d]{{1,5}}\Z", before) else None
 
