@@ -340,3 +340,42 @@ def argued_by(debate: Debate, rounds: int, speak: Callable[[PromptRequest], str 
 def rounds_of(protocol: Protocol, rounds: int) -> range:
     """Return the numbers of the rounds in which sides speak; none in `direct`."""
     return range(0) if protocol is Protocol.DIRECT else range(1, rounds + 1)
+
+
+def evidence(row: Mapping[str, Any]) -> str:
+    """Return what an `ADJUDICATION` row says, as a sentence for people."""
+    about = f"{row['protocol']} on {row['reference']} against {row['rival']}"
+    if row["state"] != State.JUDGED:
+        return f"{about}: {STATES[State(row['state'])]}"
+    views = " ".join(f"{view:.2f}" for view in row["views"])
+    who = f"{row['judge']}, who heard {row['debater']}" if row["debater"] is not None else row["judge"]
+    return f"{about}: the reference is right with probability {row['score']:.2f} (views {views}) by {who}"
+
+
+STATES = {
+    State.JUDGED: "judged",
+    State.ONE_ANSWER: "nothing stands against the reference",
+    State.OTHER_QUESTION: "the question is whether two answers are the same",
+    State.NOT_ASKED: "not asked",
+    State.NO_SPEECH: "a side said nothing, so nothing is decided",
+    State.NO_VERDICT: "the judge gave no readable verdict in every view, so nothing is decided",
+}
+
+
+def accepted_answers(rows: pl.DataFrame, decide_at: float) -> dict[str, str]:
+    """Return the answers that the scores are enough to accept, by problem.
+
+    The reference is accepted where it wins every pair of its problem, a rival where there is but one pair.
+
+    Args:
+        rows: `ADJUDICATION` rows. decide_at: least probability of the answer.
+    """
+    accepted: dict[str, str] = {}
+    asked = rows.filter(~pl.col("state").is_in([State.ONE_ANSWER.value, State.OTHER_QUESTION.value]))
+    for (name,), pairs in asked.group_by("id", maintain_order=True):
+        scores = pairs["score"].to_list()
+        if all(score is not None and score >= decide_at for score in scores):
+            accepted[str(name)] = pairs["reference"][0]
+        elif len(scores) == 1 and scores[0] is not None and 1 - scores[0] >= decide_at:
+            accepted[str(name)] = pairs["rival"][0]
+    return accepted

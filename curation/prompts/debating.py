@@ -6,6 +6,8 @@ The id of a request is that of its whole text: a file of recorded speeches or vo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from curation.prompts.base import Prompt
 from curation.records import Domain, PromptRequest, problem_id
 
@@ -53,9 +55,7 @@ def speech_request(statement: str, lang: str, mine: str, other: str, heard: str)
     return _request(f"{text}\n\nArgue for your answer.", lang)
 
 
-def view_request(
-    statement: str, lang: str, answers: tuple[tuple[str, str], tuple[str, str]], heard: str
-) -> PromptRequest:
+def view_request(statement: str, lang: str, answers: Sequence[tuple[str, str]], heard: str) -> PromptRequest:
     """Return the request to judge between two answers.
 
     Args:
