@@ -44,6 +44,7 @@ IN_PROBLEM, NOT_IN_PROBLEM = "[stands in the problem]", "[does not stand in the 
 _MARK = re.compile(r"\[\s*(?:does\s+not\s+)?stands?\s+in\s+the\s+problem\s*\]", re.IGNORECASE)
 _QUOTE = re.compile(r"<quote>(.*?)</quote>", re.DOTALL | re.IGNORECASE)
 _TAG = re.compile(r"</?quote>", re.IGNORECASE)
+_NAMED = re.compile(r"\b[Aa]nswer(?:\s+is|\s*:)[\s*(]*([AB])(?![A-Za-z'])")
 
 
 class Protocol(StrEnum):
@@ -247,7 +248,7 @@ def _state(is_other: bool, rival: str | None, is_beyond: bool) -> State | None:
 def reading(text: str | None, logprobs: Sequence[float] | None = None) -> tuple[str, float] | None:
     """Return the letter of a vote, and the probability that the judge gives it; None where it cannot be read.
 
-    A verdict is a vote, of probability 1. A bare letter with the log-probabilities of its tokens has that of its first.
+    A verdict is a vote, of probability 1, as is "the answer is B" where nothing else is named. A bare letter with the log-probabilities of its tokens has that of its first.
 
     Example: ``reading("Both steps hold.\\nVERDICT: B") == ("B", 1.0)``
     """
@@ -257,6 +258,9 @@ def reading(text: str | None, logprobs: Sequence[float] | None = None) -> tuple[
         is_alone = logprobs is not None and 1 <= len(logprobs) <= 2  # the letter, and the end of the turn
         return bare, exp(logprobs[0]) if logprobs is not None and is_alone else 1.0
     letter = read_verdict(text, LETTERS)
+    if letter is None:
+        named = set(_NAMED.findall(answer or ""))
+        letter = named.pop() if len(named) == 1 else None
     return (letter, 1.0) if letter is not None else None
 
 

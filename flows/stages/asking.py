@@ -55,8 +55,9 @@ class ResponseWatch:
         if self._has_warned:
             return
         text = completion.text or ""
-        is_cut_off = completion.finish == "length"
-        self._responses.add(problem, index, has_answer=self._is_readable(text), is_cut_off=is_cut_off)
+        has_answer = self._is_readable(text)
+        is_cut_off = completion.finish == "length" and not has_answer  # a verdict of one token is whole
+        self._responses.add(problem, index, has_answer=has_answer, is_cut_off=is_cut_off)
         if (problem, index) in self._responses.examples.values():
             self._examples = {name: self._examples.get(name, text) for name in self._responses.examples.values()}
         if self._responses.is_alarming:

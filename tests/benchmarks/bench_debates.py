@@ -11,8 +11,8 @@ Scripted judges: `solves .6` sums the problem itself and is right in .6 of the c
 takes each stated sum for false in .9 of the cases where it is, and in .05 where it is not, and solves by itself with .6
 where that tells the sides not apart; `last` believes who spoke last, `longer` who said more.
 
---real: through `goldilocks run` and `goldilocks adjudicate`, SmolLM2-135M-Instruct in vLLM judges by the
-log-probability of its letter; it hears the scripted speakers, or itself. Rightly: the score is on the right answer's
+--real: through `goldilocks run` and `goldilocks adjudicate`, SmolLM2-135M-Instruct in vLLM judges, two votes a view; it
+hears the scripted speakers, or itself. Rightly: the score is on the right answer's
 side of 1/2, ties half. Sure: the score is .8 or more for an answer; of these the share that is right.
 """
 
@@ -194,6 +194,7 @@ columns = {{ problem = "question", attempts = "tries", answer = "answer" }}
 [adjudication]
 rounds = {rounds}
 judge_answers = "letter"
+votes = 2
 max_failed = 0.0
 [adjudication.judge]
 kind = "vllm"
@@ -201,7 +202,7 @@ model = {model}
 prompt = "plain"
 thinking = "none"
 keep_tokens = true
-decoding = {{ temperature = 1.0, max_tokens = 1 }}
+decoding = {{ temperature = 0.7, max_tokens = 12 }}
 {engine}
 {speaker}
 """
