@@ -44,7 +44,7 @@ IN_PROBLEM, NOT_IN_PROBLEM = "[stands in the problem]", "[does not stand in the 
 _MARK = re.compile(r"\[\s*(?:does\s+not\s+)?stands?\s+in\s+the\s+problem\s*\]", re.IGNORECASE)
 _QUOTE = re.compile(r"<quote>(.*?)</quote>", re.DOTALL | re.IGNORECASE)
 _TAG = re.compile(r"</?quote>", re.IGNORECASE)
-_NAMED = re.compile(r"\b[Aa]nswer(?:\s+is|\s*:)[\s*(]*([AB])(?![A-Za-z'])")
+_NAMED = re.compile(r"\b[Aa]nswer(?:\s+is|\s*:)[\s*(]*([AB])(?=[.,;:!*)]|\s*$)", re.MULTILINE)
 
 
 class Protocol(StrEnum):
