@@ -1,6 +1,7 @@
 """Disputed labels argued before a judge: the share of suspicions that direct, consultancy and debate resolve rightly.
 
     .venv/bin/python -m tests.benchmarks.bench_debates [--problems 400] [--rounds 1]
+    .venv/bin/python -m tests.benchmarks.bench_debates --letters [--problems 40]
     .venv/bin/python -m tests.benchmarks.bench_debates --real FOLDER [--problems 40] [--speakers scripted smollm]
 
 A problem is a sum of three steps. Half of the references are planted wrong and the rival is right; the others are right
@@ -11,9 +12,10 @@ Scripted judges: `solves .6` sums the problem itself and is right in .6 of the c
 takes each stated sum for false in .9 of the cases where it is, and in .05 where it is not, and solves by itself with .6
 where that tells the sides not apart; `last` believes who spoke last, `longer` who said more.
 
---real: through `goldilocks run` and `goldilocks adjudicate`, SmolLM2-135M-Instruct in vLLM judges, two votes a view; it
-hears the scripted speakers, or itself. Rightly: the score is on the right answer's
-side of 1/2, ties half. Sure: the score is .8 or more for an answer; of these the share that is right.
+--letters: SmolLM2-135M-Instruct judges by what it gives "A" and "B" as its next token, p(A) / (p(A) + p(B)), and hears
+the scripted speakers. --real: the same through `goldilocks run` and `goldilocks adjudicate` in vLLM, two votes a view,
+and it hears itself too. Rightly: the score is on the right answer's side of 1/2, ties half. Sure: the score is .8 or
+more for an answer; of these the share that is right.
 """
 
 from __future__ import annotations
@@ -30,8 +32,8 @@ from pathlib import Path
 
 import polars as pl
 
-from curation.adjudication import Debate, Protocol, argued_by, score_by
-from curation.records import PromptRequest, problem_id
+from curation.adjudication import VIEWS, Debate, Protocol, argued_by, score_by
+from curation.records import Domain, PromptRequest, problem_id
 from training.evaluation.estimators import mean_interval
 
 SURE = 0.8
@@ -279,17 +281,62 @@ def real(options: argparse.Namespace) -> None:
             )
 
 
+def letters(options: argparse.Namespace) -> None:
+    """Print the table of the real judge by its letters' probabilities; what all its prompts begin with is read once."""
+    import copy
+
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    from curation.prompts.debating import JUDGE_LETTER
+    from tests.real_model.smollm import smollm_folder
+
+    folder = smollm_folder()
+    tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModelForCausalLM.from_pretrained(folder).float()
+    marks = [tokenizer.encode(letter, add_special_tokens=False)[0] for letter in "AB"]
+
+    def tokens(request: PromptRequest) -> list[int]:
+        chat = JUDGE_LETTER.messages(request)
+        return list(tokenizer.apply_chat_template(chat, add_generation_prompt=True, return_dict=False))
+
+    planted = list(cases(options.problems))
+    one, other = (tokens(PromptRequest("", text, Domain.MATH, "en")) for text in "xy")
+    shared = one[: next(place for place, (a, b) in enumerate(zip(one, other, strict=True)) if a != b)]
+    with torch.inference_mode():
+        begun_with = model(torch.tensor([shared]), use_cache=True).past_key_values
+        for protocol in (Protocol.DIRECT, Protocol.CONSULTANCY, Protocol.DEBATE):
+            scores, of_a, begun = [], [], time.process_time()
+            for case in planted:
+                answers = str(case.reference), str(case.rival)
+                debate = argued_by(Debate("", KIND, case.statement, "en", answers, protocol), options.rounds, speech)
+                assert debate is not None
+                views = []
+                for view in VIEWS:
+                    whole = tokens(debate.view_request(view))
+                    assert whole[: len(shared)] == shared
+                    rest = whole[len(shared) :]
+                    logits = model(torch.tensor([rest]), past_key_values=copy.deepcopy(begun_with)).logits[0, -1]
+                    of_a.append(float(logits[marks].softmax(-1)[0]))
+                    views.append(of_a[-1] if view.reference_is_a else 1 - of_a[-1])
+                scores.append(of_right(case, sum(views) / len(views)))
+            print(row("SmolLM2, letters", protocol.value, scores), flush=True)
+            print(f"  mean p(A) {sum(of_a) / len(of_a):.3f}; {time.process_time() - begun:.0f} CPU s", flush=True)
+
+
 def main() -> None:
     """Print the table of the scripted judges, or of the real one."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--problems", type=int, default=400)
     parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--letters", action="store_true")
     parser.add_argument("--real", type=Path)
     parser.add_argument("--speakers", nargs="+", choices=("scripted", "smollm"), default=["scripted", "smollm"])
     options = parser.parse_args()
     print("| judge | protocol | rightly resolved (95 %) | mean probability of the right answer | sure: right |")
     print("|---|---|---|---|---|")
-    if options.real is None:
+    if options.letters:
+        letters(options)
+    elif options.real is None:
         scripted(options)
     else:
         real(options)

@@ -38,6 +38,7 @@ name = "sums"
 kind = "jsonl"
 path = "sums.jsonl"
 license = "Apache-2.0"
+columns = { answer = "answer", solution = "solution" }
 [near_dedup]
 enabled = false
 [stage1]
@@ -59,6 +60,7 @@ decoding = { temperature = 0.7, max_tokens = 48 }
 name = "sums"
 kind = "jsonl"
 path = "held-out.jsonl"
+columns = { answer = "answer" }
 [policy]
 kind = "torch"
 model = "embedded"
@@ -100,7 +102,7 @@ def test_a_ready_ablation_comes_to_its_end(path: Path, toy_run: Path, tmp_path: 
     )
     assert len(report.results) == len(report.ablation.arms())
     assert all(result.seeds == 1 for result in report.results)
-    assert len(json.loads((tmp_path / "out" / "ablation.json").read_text())["arms"]) == len(report.results)
+    assert len(json.loads((tmp_path / "out" / "ablation.json").read_text())["results"]) == len(report.results)
     assert (tmp_path / "out" / "report.html").is_file()
 
 
