@@ -112,6 +112,11 @@ class Recipe(Settings):
             raise ValueError(f"two sources are named {', '.join(twice)}; names must differ")
         return self
 
+    @property
+    def weighs_labels(self) -> bool:
+        """Return whether the probability that a reference is wrong is learnt from everyone's answers."""
+        return self.labels.rule != "votes" and self.flow == "curate-math"
+
     @model_validator(mode="after")
     def _one_domain(self) -> Self:
         domain = self.flow.removeprefix("curate-")

@@ -222,7 +222,7 @@ def attempts_of(part: str) -> Stage:
             f"{band.min_correct} correct and a pass rate up to {band.max_pass_rate:g}"
             + (
                 f"; suspected wrong label above {band.wrong_label_share:g} and from {band.wrong_label_votes} votes"
-                if run.recipe.labels.rule == "votes"
+                if run.recipe.labels.rule != "posterior"
                 else ""
             )
         )
