@@ -180,6 +180,14 @@ def review(
     review_run(folder, accept, reject, answer, audit)
 
 
+@app.command("adjudicate", short_help="Have the disputed labels argued before a judge.")
+def adjudicate_command(folder: RunFolder, overrides: Overrides = None, json: Json = False) -> None:
+    """Have the disputed labels argued before a judge by models: evidence for whoever reviews them."""
+    from flows.cli.adjudicate import adjudicate_run
+
+    adjudicate_run(folder, overrides or [], as_json=json)
+
+
 @app.command(short_help="Look at a run in a browser, and judge its disputed labels.")
 def page(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run, or of several.")],

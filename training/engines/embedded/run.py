@@ -255,6 +255,7 @@ def _curriculum(
         {task.id: PassCounts(0, task.correct, task.judged) for task in tasks.values() if task.judged},
         [task.id for task in tasks.values() if task.deferred],
         memory,
+        {task.id: task.request.domain.value for task in tasks.values()},
     )
     if settings is not None and settings.carry is not None:
         earlier = recipe_folder / Path(settings.carry).expanduser()
