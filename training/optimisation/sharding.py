@@ -61,7 +61,8 @@ def _receive(module: nn.Module, ranks: DistributedContext) -> None:
     """
     given: dict[int, tuple[Tensor, Tensor]] = {}  # by identity, which lasts while the tensor does
     for part in module.modules():
-        for tensors in (part._parameters, part._buffers):
+        tables: tuple[dict[str, Any], ...] = (part._parameters, part._buffers)
+        for tensors in tables:
             for name, value in tensors.items():
                 if value is None or isinstance(value, DTensor):
                     continue
