@@ -105,10 +105,11 @@ class Trainer:
         self.reference: ReferencePolicy | None = None  # set where the objective needs one
         self._saving: Future[Any] = Future()  # of the checkpoint that is being written, or the last one
         self._saving.set_result(None)
-        bf16, loaded = recipe.compute.dtype == "bfloat16", model is None
+        bf16 = recipe.compute.dtype == "bfloat16"
         if model is None:
             assert folder is not None
-            model = load_model(folder, dtype="float32", device=ranks.loading_device, training=True)
+            place = "cpu" if ranks.world_size > 1 else str(ranks.device)
+            model = load_model(folder, dtype="float32", device=place, training=True)
         self.model: Any = model
         if recipe.compute.activation_checkpointing:
             checkpoint_layers(self.model)
@@ -116,7 +117,7 @@ class Trainer:
         self.packing, self.packing_note = packing_for(model, recipe.packing)
         self.policy = PackedPolicy(model, recipe.packing, recipe.temperature, recipe.compute.head_dtype)
         if ranks.sharded:
-            shard(self.policy, ranks, torch.bfloat16 if bf16 else torch.float32, received=loaded)
+            shard(self.policy, ranks, torch.bfloat16 if bf16 else torch.float32)
         self.scorer = PolicyScorer(self.policy, ranks, self.packing, recipe.temperature)
         optim = recipe.optim
         self.optimiser = torch.optim.AdamW(
