@@ -7,6 +7,7 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from curation.config.adjudicating import AdjudicationSettings
 from curation.config.base import Settings
 from curation.config.coding import CodeSettings
 from curation.config.difficulty import DifficultyStage, LabelSettings, SecondStage
@@ -34,6 +35,14 @@ class ExportSettings(Settings):
         description="Publish rows whose own licence forbids the card's, such as non-commercial ones under "
         "`apache-2.0`; `ATTRIBUTION.md` names them. Otherwise they are an error. Not in the paper.",
         exclude_if=lambda mixed: not mixed,
+    )
+    withhold: tuple[License, ...] = Field(
+        (),
+        strict=False,
+        description="Licences whose texts are not handed on: `goldilocks publish` sends such rows with id, source, row "
+        "and measurements only, and `goldilocks restore` puts their texts back from the source. Math only. Not in the "
+        "paper.",
+        exclude_if=lambda named: not named,
     )
     pretty_name: str | None = Field(None, description="Title of the card; the recipe's name where absent.")
 
@@ -82,6 +91,11 @@ class Recipe(Settings):
     labels: LabelSettings = Field(
         default_factory=LabelSettings, description="When a reference is not believed: by votes, or by probability."
     )
+    adjudication: AdjudicationSettings = Field(
+        default_factory=AdjudicationSettings,
+        description="Debates on disputed labels, by `goldilocks adjudicate`: evidence for whoever reviews them.",
+        exclude_if=lambda settings: settings == AdjudicationSettings(),
+    )
     export: ExportSettings = Field(default_factory=ExportSettings, description="The curated set.")
     runner: Literal["local", "ray"] = Field(
         "local", description="`ray`: shards that are filtered or judged run on a Ray cluster (an extra)."
@@ -106,12 +120,26 @@ class Recipe(Settings):
             raise ValueError(f"two sources are named {', '.join(twice)}; names must differ")
         return self
 
+    @property
+    def weighs_labels(self) -> bool:
+        """Return whether the probability that a reference is wrong is learnt from everyone's answers."""
+        return self.labels.rule != "votes" and self.flow == "curate-math"
+
     @model_validator(mode="after")
     def _one_domain(self) -> Self:
         domain = self.flow.removeprefix("curate-")
         other = next((source.name for source in self.sources if source.domain != domain), None)
         if other is not None:
             raise ValueError(f'source {other} is not of domain `{domain}`, which `flow = "{self.flow}"` goes with')
+        return self
+
+    @model_validator(mode="after")
+    def _withholds_math(self) -> Self:
+        if self.export.withhold and self.flow != "curate-math":
+            raise ValueError(
+                "export.withhold: tests, checkers and solutions of programs cannot be withheld; leave the sources out, "
+                "or make a set of their own"
+            )
         return self
 
     @model_validator(mode="after")
@@ -127,4 +155,6 @@ class Recipe(Settings):
         for name, policy in asked.items():
             if policy is not None and self.flow != "curate-math":
                 raise ValueError(f"{name}.policy: no stage of `{self.flow}` asks it; remove the table [{name}.policy]")
+        if self.adjudication.judge is not None and self.flow != "curate-math":
+            raise ValueError("adjudication: programs have tests, no reference; remove the table [adjudication]")
         return self
