@@ -207,6 +207,7 @@ def _as_source(benchmark: Benchmark) -> Source:
         subset=benchmark.subset,
         split=benchmark.split,
         revision=benchmark.revision,
+        files=benchmark.files,
         license=benchmark.license,
         columns=ProblemColumns(statement=benchmark.field),
     )
