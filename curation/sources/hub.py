@@ -25,6 +25,9 @@ from curation.storage.stages import atomic_write, file_digest
 
 COMMIT = re.compile(r"[0-9a-f]{40}")
 
+BUILDERS = {".parquet": "parquet", ".json": "json", ".jsonl": "json", ".csv": "csv", ".arrow": "arrow"}
+"""Who reads files by their names; so a set is read past its script, and only the files that are named are fetched."""
+
 
 class MissingSourceError(SourceError):
     """A source that cannot be had: it is gone, access to it was not granted, or it cannot be reached."""
@@ -75,10 +78,18 @@ def _subsets(place: Place) -> tuple[str | None, ...]:
 
 
 def _by_library(place: Place, name: str, subset: str | None, revision: str | None) -> Any:
+    """Return the data set of a configuration, or that of the files that the place names."""
     import datasets
 
-    files = None if place.files is None else {split: list(names(place.files)) for split in names(place.split)[:1]}
-    return _loaded(place, lambda: datasets.load_dataset(name, subset, data_files=files, revision=revision))
+    if place.files is None:
+        return _loaded(place, lambda: datasets.load_dataset(name, subset, revision=revision))
+    root = f"hf://datasets/{name}@{revision}" if revision is not None else name
+    files = [f"{root}/{file}" for file in names(place.files)]
+    kinds = {BUILDERS.get(Path(file).suffix) for file in files}
+    builder = next(iter(kinds))
+    if len(kinds) > 1 or builder is None:
+        raise SourceError(f"{_named(place)}: `files` are of one kind, {', '.join(BUILDERS)}: {', '.join(files)}.")
+    return _loaded(place, lambda: datasets.load_dataset(builder, data_files=files, split="train"))
 
 
 def _pick_splits(place: Place, loaded: list[Any]) -> Any:

@@ -32,13 +32,22 @@ class FunnelRow:
 
 @dataclass(frozen=True, slots=True)
 class SourceFacts:
-    """Where rows came from, and how many of them are left."""
+    """Where rows came from, and how many of them are left.
+
+    ``state`` is the commit or revision and ``digest`` the hash of what was read; ``seen`` counts the rows that were
+    looked at before `where`, quota and join, ``which`` says these in words; ``left_out``: nothing was read at all.
+    """
 
     name: str
     url: str | None
     license: str
     read: int
     curated: int
+    state: str | None = None
+    digest: str | None = None
+    seen: int = 0
+    which: str = ""
+    left_out: bool = False
 
 
 @dataclass(frozen=True, slots=True)
