@@ -62,6 +62,9 @@ def _sum(first: int, second: int) -> tuple[str, str]:
     return f"Compute the sum of the numbers ${first}$ and ${second}$.", str(first + second)
 
 
+OF_THE_BENCH = "How many whole numbers below 1000 are divisible by 7 or by 11 and not by both of them?", "208"
+"""A problem of the miniature bench, which stands among those to train on too."""
+
 NUMINA = [
     {
         "problem": problem, "solution": f"Adding gives {answer}.", "answer": answer, "problem_type": "Algebra",
@@ -74,6 +77,7 @@ NUMINA = [
         (("Prove that $2$ is even.", "proof"), "proof", "Yes"),
         (("Which is prime? (A) 4 (B) 6 (C) 7 (D) 8", "C"), "MCQ", "Yes"),
         (("How many apples has Ann, who had 14 apples and ate 5 of them?", "9"), "math-word-problem", "Yes"),
+        (OF_THE_BENCH, "math-word-problem", "Yes"),
     )
 ]  # fmt: skip
 DEEPMATH = [
@@ -253,7 +257,7 @@ SETS: Mapping[str, Sequence[Mini]] = {
     "codeparrot/apps": [Mini("train.jsonl", {}, APPS), Mini("test.jsonl", {}, APPS_TEST)],
     "HuggingFaceH4/aime_2024": [
         Mini("data/train-00000-of-00001.parquet", {"id": INT, "problem": TEXT, "answer": TEXT},
-             [{"id": 60, "problem": "How many whole numbers below 1000 are divisible by 7 or by 11?", "answer": "220"}])
+             [{"id": 60, "problem": OF_THE_BENCH[0], "answer": OF_THE_BENCH[1]}])
     ],
 }  # fmt: skip
 """By the name on the hub."""
@@ -272,12 +276,11 @@ def local_recipe(name: str, folder: Path) -> Path:
     text = re.sub(r"(?m)^revision = \"[0-9a-f]{40}\".*\n(?=(?!.*stage1))", "", text)
     text = re.sub(r"(?m)^benches = .*$", 'benches = ["./aime24.toml"]', text)
     bench = (ROOT / "flows" / "benches" / "aime24.toml").read_text()
-    (folder / "aime24.toml").write_text(re.sub(r"(?m)^revision = .*\n", "", bench))
+    bench = re.sub(r"(?m)^revision = .*\n", "", bench).replace('path = "Hugging', 'path = "./Hugging')
+    (folder / "aime24.toml").write_text(bench)
     for mini in SETS["HuggingFaceH4/aime_2024"]:
         mini.write(folder / "HuggingFaceH4/aime_2024")
-    for beside in ("grader_7b",):
-        if (RECIPES / f"{beside}.toml").exists():
-            (folder / f"{beside}.toml").write_text((RECIPES / f"{beside}.toml").read_text())
+    (folder / "grader_7b.toml").write_text((RECIPES / "grader_7b.toml").read_text())
     path = folder / f"{name}.toml"
     path.write_text(text)
     return path

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from curation.publish.export_formats import FORMATS
+from flows.launch.training import is_training_recipe
 from flows.run.recipe import load_recipe, parse_recipe
 from tests.flows.cli.test_cli import commands
 from tests.flows.conftest import ROOT
@@ -75,7 +76,7 @@ def test_the_recipe_of_the_readme_is_a_recipe() -> None:
     assert f"runs/{recipe.name} " in README
 
 
-RECIPES = [path for path in sorted((ROOT / "flows" / "recipes").glob("*.toml")) if not path.stem.startswith("train_")]
+RECIPES = [path for path in sorted((ROOT / "flows" / "recipes").glob("*.toml")) if not is_training_recipe(path)]
 
 
 @pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)

@@ -61,7 +61,7 @@ def test_a_source_is_read_in_its_own_schema(name: str, source: str, recipes: dic
 def test_numina_s_proofs_and_faulty_rows_are_not_read(recipes: dict[str, tuple[Recipe, Path]]) -> None:
     recipe, folder = recipes[MATH]
     ((positions, rows),) = problems.read_batches(recipe.sources[0], folder, 100)
-    assert positions == [0, 3, 4]
+    assert positions == [0, 3, 4, 5]
     assert {row["question_type"] for row in rows} == {"math-word-problem", "MCQ"}
 
 
@@ -105,10 +105,13 @@ def test_a_rehearsal_walks_the_whole_recipe_and_says_what_would_fail(name: str, 
     rehearsal = rehearse(recipe, 1.0, out=tmp_path / "run")
     assert rehearsal.curated is not None, rehearsal.failures
     said = " ".join(rehearsal.failures)
+    assert "decontamination" not in said
+    dropped = published(tmp_path / "run", "dropped")
     if name == MATH:
-        assert "stage1.policy: kind `vllm` wants a GPU" in said or "grader" in said
-        assert "there is no folder" in said  # of the model that grader_7b.toml trains
+        assert "models/Qwen2.5-7B-Instruct; fetch the model into it" in said  # the model that grader_7b.toml trains
+        assert dropped.filter(pl.col("reason") == "contaminated")["row"].to_list() == [5]
     else:
+        assert dropped.filter(pl.col("source") == "apps")["reason"].to_list() == ["asks_function"]
         assert "stage1.policy.model = 'your-model' is a placeholder" in said
         assert "nobody listens at http://localhost:8000/v1" in said
     taken = published(tmp_path / "run", "data")
