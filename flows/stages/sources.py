@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ import polars as pl
 from curation.config import Recipe, Source
 from curation.licenses import UNKNOWN, conflict
 from curation.programs import execution_matrix
-from curation.records import SourceError
+from curation.records import DROPPED, SourceError
 from curation.sources import code_problems, problems, quarantine
 from curation.sources.hub import MissingSourceError
 from curation.sources.kattis import Package, find_packages
@@ -41,6 +41,8 @@ def read_sources(job: StageRun) -> StageResult:
     folder = job.open(version, settings, digests={name: state.digest for name, state in states.items()})
     counts = {source.name: SelectionCounts() for source in sources}
     parts = (part for source in sources for part in _parts(source, run, counts[source.name]))
+    if any(source.on_bad_row == "quarantine" for source in sources):
+        parts = ((rows, partial(_with_bad_rows, work)) for rows, work in parts)
     result = job.compute(folder, parts, total=None)
     if not result.reused:
         write_states(result.folder, states, counts)
@@ -139,6 +141,13 @@ def _parts(source: Source, run: Run, counts: SelectionCounts) -> Iterator[tuple[
         with _naming_the_way_out(source):
             for positions, rows in problems.read_batches(source, run.recipe_folder, run.recipe.shard_rows, counts):
                 yield len(rows), partial(_all_kept, problems.problem_rows(source, rows, positions))
+
+
+def _with_bad_rows(work: Work) -> Shard:
+    """Return a shard with tables of bad rows, empty where its source has none: all shards of a run have the same."""
+    shard = work()
+    empty = {"dropped": pl.DataFrame(schema=DROPPED), quarantine.TABLE: pl.DataFrame(schema=quarantine.QUARANTINE)}
+    return replace(shard, tables={**empty, **shard.tables})
 
 
 @contextmanager

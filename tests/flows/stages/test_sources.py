@@ -86,3 +86,16 @@ def test_names_that_are_no_sources_cannot_be_left_out(recipe: Path, tmp_path: Pa
     assert "`left_out` names 'goon', which is no source; there are: school, gone" in said
     said = refusal("run", recipe, "--out", tmp_path / "run", "--set", 'left_out=["school", "gone"]')
     assert "nothing would be read" in said
+
+
+def test_a_source_with_a_quarantine_beside_one_without(recipe: Path, tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "gone.jsonl", [{"question": "What is 3 plus 3 plus 30?", "final": "36"}])
+    with (tmp_path / "gone.jsonl").open("a") as handle:
+        handle.write("{broken\n")
+    tries = [{"question": text, "tries": [{"text": str(value)}, {"text": "1"}]} for text, value in SUMS.items()]
+    more = [{"question": "What is 3 plus 3 plus 30?", "tries": [{"text": "36"}, {"text": "1"}]}]
+    write_jsonl(tmp_path / "attempts.jsonl", tries + more)
+    done = goldilocks("run", recipe, "--out", tmp_path / "run", "--set", 'sources.1.on_bad_row="quarantine"')
+    assert done.status == 0, done.err
+    assert "bad_row" in published(tmp_path / "run", "dropped")["reason"].to_list()
+    assert set(published(tmp_path / "run", "data")["source"]) == {"school", "gone"}
