@@ -24,7 +24,7 @@ class Band(Settings):
         ATTEMPTS,
         ge=1,
         description="Attempts per problem, at most. 16 in the paper; 32 that stop at an `error_rate` are fewer and "
-        "decide better (docs/difficulty.md).",
+        "decide better (docs/explanation/difficulty.md).",
     )
     min_correct: int = Field(
         ATTEMPTS // 16,
@@ -101,16 +101,18 @@ class LabelSettings(Settings):
     """When a reference is not believed: by votes of a stage, or by the probability that it is wrong.
 
     That probability comes from the answers of all stages' policies, with reliabilities that are learnt
-    (`curation.difficulty.label_trust`).
+    (`curation.difficulty.label_trust`). Programs have tests and no reference; there votes decide.
     """
 
     undigested: ClassVar[frozenset[str]] = frozenset({"reviewers"})
 
-    rule: Literal["votes", "posterior"] = Field(
-        "votes",
+    rule: Literal["auto", "votes", "posterior"] = Field(
+        "auto",
         description="`votes`: a majority of a stage's attempts agrees on another answer, as in the paper "
         "(`wrong_label_share` and `wrong_label_votes` of a stage's band). `posterior`: by the probability that the "
-        "reference is wrong, from the answers of all policies so far; the rule of votes is off. Not in the paper.",
+        "reference is wrong, from the answers of all policies so far; the rule of votes is off. `auto`: by the one "
+        "that finds wrong references better that are planted in the run's own votes; by votes where too few problems "
+        "were judged to tell. Not in the paper.",
     )
     drop_above: float = Field(
         0.5,

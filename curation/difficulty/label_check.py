@@ -25,7 +25,7 @@ from curation.difficulty.label_trust import fit_labels, label_posteriors
 from curation.difficulty.label_votes import REFERENCE, VOTES
 
 LEAST_PROBLEMS = 200
-"""Fewer problems with votes tell nothing; then the posterior decides."""
+"""Fewer problems with votes tell nothing."""
 
 MOST_SOUND = 0.01
 """Share of sound labels that a rule may accuse."""
@@ -92,7 +92,12 @@ class PlantedCheck:
 
 
 def check_by_planting(
-    votes: pl.DataFrame, voters: Collection[str], drop_above: float, settled: tuple[str, ...] = (), seed: int = 0
+    votes: pl.DataFrame,
+    voters: Collection[str],
+    drop_above: float,
+    settled: tuple[str, ...] = (),
+    seed: int = 0,
+    band: Band | None = None,
 ) -> PlantedCheck | None:
     """Return how both rules do on planted references; None where there are too few problems.
 
@@ -100,6 +105,7 @@ def check_by_planting(
         voters: policies whose votes are counted together; those of the stage that decides.
         drop_above: probability from which the posterior accuses.
         settled, seed: as in `curation.difficulty.label_trust.fit_labels`.
+        band: whose rule of votes is tried; None: that of the defaults.
     """
     names = votes["problem"].unique().sort()
     if len(names) < LEAST_PROBLEMS:
@@ -109,7 +115,10 @@ def check_by_planting(
     for draw in range(_DRAWS):
         cast, wrong = plant_references(votes, drawable, seed + draw)
         labels = label_posteriors(fit_labels(cast, settled, seed), cast, names, settled)
-        accused = set(labels.filter(pl.col("wrong_label") >= drop_above)["problem"]), accused_by_votes(cast, voters)
+        accused = (
+            set(labels.filter(pl.col("wrong_label") >= drop_above)["problem"]),
+            accused_by_votes(cast, voters, band),
+        )
         found += [[len(one & wrong), len(one - wrong)] for one in accused]
         planted += len(wrong)
         besides = labels.filter(~pl.col("problem").is_in(list(wrong)))["wrong_label"]

@@ -23,7 +23,7 @@ from flows.publish.curated_set import published_verifier, published_version
 from flows.publish.versions import newest_run
 from flows.run.pipeline import read_results
 from flows.run.run_folder import Run, verdicts_of_people
-from flows.stages.label_trust import current_labels
+from flows.stages.label_trust import weighed_labels
 
 FILE = "audit.json"
 
@@ -91,7 +91,7 @@ def _draw(run: Run, size: int) -> _Audit:
     columns = ["id", "statement", "answer"]
     rows = pl.concat([pl.read_parquet(file, columns=columns, glob=False) for file in files])
     results = read_results(run, filters_of(run))
-    labels = current_labels(newest_run(run.folder), results, verifier).select("problem", "wrong_label")
+    labels = weighed_labels(newest_run(run.folder), results, verifier).labels.select("problem", "wrong_label")
     labels = rows.select(problem="id").join(labels, on="problem", how="left", maintain_order="left")
     strata = draw_audit(labels, size, run.recipe.seed)
     drawn = [name for stratum in strata for name in stratum.drawn]

@@ -18,7 +18,7 @@ from flows.pipelines.run_tables import verifier_of
 from flows.publish.disputes import published_queue
 from flows.run.pipeline import read_results
 from flows.run.run_folder import Run, verdicts_of_people
-from flows.stages.label_trust import current_labels
+from flows.stages.label_trust import weighed_labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def ranked(disputes: Iterable[Dispute], chances: Mapping[str, float] | None = No
 
 def weigh(run: Run) -> dict[str, float]:
     """Return the probability that each problem's reference is wrong, where the attempts tell it."""
-    labels = current_labels(run, read_results(run, filters_of(run)), verifier_of(run))
+    labels = weighed_labels(run, read_results(run, filters_of(run)), verifier_of(run)).labels
     return dict(labels.drop_nulls("wrong_label").select("problem", "wrong_label").iter_rows())
 
 

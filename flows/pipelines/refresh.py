@@ -57,7 +57,7 @@ from flows.run.stage import Kind, Results, Stage, StageResult, StageRun, shard_c
 from flows.run.stage_priors import exact_priors
 from flows.stages.attempts import attempt_store, attempts_of, measured_on, stated_rates, stopping_rule
 from flows.stages.decisions import decide_with_reviews
-from flows.stages.label_trust import current_labels
+from flows.stages.label_trust import weighed_labels
 from flows.stages.llm_judge import final_verdicts, llm_judge_of
 from flows.stages.verdicts import verdicts_of
 
@@ -273,11 +273,12 @@ def _publish(run: RefreshedRun, published: _PublishedRun, results: Results) -> R
     judged = read_table(verdicts.folder, "verdicts")
     rule = _rule(run, results)
     failures = failed_verdicts(pass_rates.counted_verdicts(judged, rule))
-    new = decide_with_reviews(rates, settings, part, verdicts_of_people(run), failures, rule)
-    if run.recipe.labels.rule == "posterior":
-        new = suspect_labels(
-            new, current_labels(run, published.results, verdicts.folder.name), run.recipe.labels.drop_above
-        )
+    labels = weighed_labels(run, published.results, verdicts.folder.name) if run.recipe.weighs_labels else None
+    suspects = labels is not None and labels.decides
+    by_votes = not suspects or run.recipe.labels.rule == "posterior"
+    new = decide_with_reviews(rates, settings, part, verdicts_of_people(run), failures, rule, by_votes=by_votes)
+    if labels is not None and suspects:
+        new = suspect_labels(new, labels.labels, run.recipe.labels.drop_above)
     new = new.with_columns(measured_on=pl.lit(measured_on(run, part)))
     table = merge_decisions(old, new, published, run.recipe)
     cost = {

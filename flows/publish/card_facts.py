@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib.metadata import version as package_version
 
 import polars as pl
@@ -11,6 +12,7 @@ from curation.config import Recipe, Source
 from curation.filters.decontamination import OVERLAP
 from curation.filters.statements.precision import precision_sentences
 from curation.publish import cards, review
+from curation.publish.merged_copies import copies_of
 from curation.publish.versions import MOVED
 from curation.records import PASS_RATE, DropReason
 from curation.storage.stages import read_table
@@ -21,7 +23,7 @@ from flows.run.stage import Results, StageResult
 from flows.stages.attempts import attempt_key, attempts_of
 from flows.stages.decontamination import DECONTAMINATION, benchmarks_of
 from flows.stages.export import EXPORT
-from flows.stages.label_trust import current_labels
+from flows.stages.label_trust import deciding_labels
 from flows.stages.sources import SOURCES, read_states
 
 
@@ -41,9 +43,10 @@ def card_facts(
     recipe, decided, exported = run.recipe, results.decisions, results[EXPORT]
     rates = {part: _pass_rates(result) for part, result in zip(run.parts, decided, strict=True)}
     settings = {part: difficulty_stage(recipe, part) for part in run.parts}
-    curated = read_table(exported.folder, "kept")
+    curated, labels = read_table(exported.folder, "kept"), deciding_labels(run, results)
     first, last = (read_table(decided[at].folder, "decisions", ["problem", "keep", "reason"]) for at in (0, -1))
     per_source = dict(curated.group_by("source").len().iter_rows()) if curated.height else {}
+    merged = dict(copies_of(curated).group_by("source").len().iter_rows()) if curated.height else {}
     rows_read = dict(read_table(results[SOURCES].folder, "kept", ["source"]).group_by("source").len().iter_rows())
     return cards.CardFacts(
         name=recipe.name,
@@ -54,7 +57,12 @@ def card_facts(
         created=None,
         funnel=tuple(results.funnel),
         sources=tuple(
-            _source_facts(run, results, source, rows_read.get(source.name, 0), per_source.get(source.name, 0))
+            replace(
+                _source_facts(run, results, source),
+                read=rows_read.get(source.name, 0),
+                curated=per_source.get(source.name, 0),
+                merged=merged.get(source.name, 0),
+            )
             for source in recipe.sources
         ),
         curated=curated,
@@ -66,9 +74,9 @@ def card_facts(
         policies={part: version.policy if part == run.parts[-1] else _policy(run, part) for part in settings},
         verifier=decided[-1].folder.name,
         recipe_toml=recipe_toml,
-        notes=(*_limits(recipe), *_label_notes(run, results, curated), *_earlier_policies(curated, version)),
+        notes=(*_limits(recipe), *_label_notes(recipe, results, labels, curated), *_earlier_policies(curated, version)),
         benchmarks=_benchmarks(run, results),
-        **_suspicion(recipe),
+        **_suspicion(recipe, labels),
         disputed={review.KINDS[kind]: count for kind, count in disputed.items()},
         code=code_publish.code_facts(run) if recipe.flow == "curate-code" else None,
         set_version=version.number,
@@ -77,8 +85,8 @@ def card_facts(
     )
 
 
-def _source_facts(run: Run, results: Results, source: Source, read: int, curated: int) -> cards.SourceFacts:
-    """Return what the card says of a source: its state, digest and selection, or that it was left out."""
+def _source_facts(run: Run, results: Results, source: Source) -> cards.SourceFacts:
+    """Return what the card says of a source without its rows: state, digest, selection, or that it was left out."""
     held = read_states(results[SOURCES].folder).get(source.name, {})
     steps = [f"where `{source.where}`"] if source.where else []
     steps += ["drawn by a quota"] if source.quota is not None else []
@@ -88,8 +96,8 @@ def _source_facts(run: Run, results: Results, source: Source, read: int, curated
         source.name,
         source.url,
         source.license,
-        read,
-        curated,
+        0,
+        0,
         state=held.get("commit") or source.revision,
         digest=held.get("digest"),
         seen=held.get("rows", 0),
@@ -150,9 +158,9 @@ def _limits(recipe: Recipe) -> tuple[str, ...]:
     return near, contamination, *model_steps, *precision
 
 
-def _suspicion(recipe: Recipe) -> dict[str, str]:
+def _suspicion(recipe: Recipe, labels: pl.DataFrame | None) -> dict[str, str]:
     """Return when a label is suspected, as the card's field, where it is not by votes."""
-    if recipe.labels.rule == "votes":
+    if labels is None:
         return {}
     least = recipe.labels.drop_above
     return {
@@ -160,12 +168,13 @@ def _suspicion(recipe: Recipe) -> dict[str, str]:
     }
 
 
-def _label_notes(run: Run, results: Results, curated: pl.DataFrame) -> tuple[str, ...]:
+def _label_notes(
+    recipe: Recipe, results: Results, labels: pl.DataFrame | None, curated: pl.DataFrame
+) -> tuple[str, ...]:
     """Return what was dropped and queued by which probability, with the model's own estimates; nothing by votes."""
-    settings = run.recipe.labels
-    if settings.rule == "votes":
+    if labels is None:
         return ()
-    labels = current_labels(run, results, results.decisions[-1].folder.name).select("problem", "wrong_label")
+    settings, labels = recipe.labels, labels.select("problem", "wrong_label")
     decisions = read_table(results.decisions[-1].folder, "decisions", ["problem", "reason"])
     dropped = decisions.filter(pl.col("reason") == DropReason.SUSPECTED_WRONG_LABEL.value)
     accused = labels.join(dropped, on="problem", how="semi")["wrong_label"]

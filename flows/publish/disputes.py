@@ -18,7 +18,7 @@ from flows.run.pipeline import read_result
 from flows.run.run_folder import Run, grader_folder, verdicts_of_people
 from flows.run.stage import Results, StageResult
 from flows.stages.exact_dedup import EXACT_DEDUP
-from flows.stages.label_trust import current_labels
+from flows.stages.label_trust import deciding_labels
 from flows.stages.llm_judge import final_verdicts
 from flows.stages.near_dedup import NEAR_DEDUP
 
@@ -32,8 +32,8 @@ def find_disputes(run: Run, results: Results) -> pl.DataFrame:
     if (near := results.get(NEAR_DEDUP)) is not None:
         parts.append(review.near_conflicts(_table(near, "dropped"), _table(near, "members")))
     problems = _table(results.problems, "kept")
-    if run.recipe.labels.rule == "posterior":
-        labels = current_labels(run, results, results.decisions[-1].folder.name)
+    labels = deciding_labels(run, results)
+    if labels is not None:
         parts.append(review.doubted_labels(problems, labels, run.recipe.labels.queue_above))
     else:
         parts.append(review.wrong_labels(problems, _table(results.decisions[-1], "decisions")))
@@ -53,7 +53,7 @@ def made_from(run: Run, results: Results) -> Mapping[str, str]:
         "verdicts": verdicts.manifest.digest if verdicts is not None else "",
         "said": verdicts_digest,
         **({"trained": " ".join(trained)} if trained else {}),
-        **({"labels": run.recipe.labels.digest()} if run.recipe.labels.rule == "posterior" else {}),
+        **({"labels": run.recipe.labels.digest()} if run.recipe.weighs_labels else {}),
         "as": review.VERSION,
     }
 

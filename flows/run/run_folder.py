@@ -66,10 +66,10 @@ class Run:
 
 
 def difficulty_stage(recipe: Recipe, part: str) -> DifficultyStage:
-    """Return the recipe's table of a difficulty stage; its rule of votes is off where labels are judged otherwise."""
+    """Return the recipe's table of a difficulty stage; its rule of votes is off where it can never decide."""
     settings = recipe.stage1 if part == PARTS[0] else recipe.stage2
     assert settings is not None, part
-    if recipe.labels.rule == "votes":
+    if recipe.labels.rule != "posterior":
         return settings
     return settings.model_copy(update={"band": settings.band.model_copy(update={"wrong_label_share": 1.0})})
 

@@ -22,7 +22,7 @@ from flows.run.sampling_session import REFUSED_TABLE
 from flows.run.stage import Kind, Stage, StageResult, StageRun
 from flows.stages.attempts import attempt_key, attempts_of, part_title, rule_of_shard, stopping_digest, stopping_rule
 from flows.stages.base import split_rows
-from flows.stages.label_trust import label_trust_of
+from flows.stages.label_trust import label_trust_of, posterior_decides
 from flows.stages.llm_judge import final_verdicts
 
 _LEAST_DOUBT = 1e-9
@@ -38,6 +38,9 @@ def decide_difficulty(job: StageRun) -> StageResult:
     policy = attempt_key(attempts_of(part).folder_in(run)).policy
     reviews = verdicts_of_people(run)
     labels = job.results[label_trust_of(part)] if label_trust_of(part).enabled(run) else None
+    if labels is not None and not posterior_decides(labels):
+        labels = None
+    by_votes = labels is None or run.recipe.labels.rule == "posterior"  # which switches votes off in the band
     trusted = sorted(name for name, verdict in reviews.items() if verdict.answer is not None)
     problems, judged_in = job.problems.folder, verdicts.folder
 
@@ -48,7 +51,7 @@ def decide_difficulty(job: StageRun) -> StageResult:
         rule = rule_of_shard(base, sampled.folder, index)
         rates = pass_rates.pass_rates(frame["id"], judged, policy, rule, stopped)
         failures = failed_verdicts(pass_rates.counted_verdicts(judged, rule))
-        decisions = decide_with_reviews(rates, settings, part, reviews, failures, rule)
+        decisions = decide_with_reviews(rates, settings, part, reviews, failures, rule, by_votes=by_votes)
         if labels is not None:
             trust = read_shard(labels.folder, "labels", index)
             decisions = suspect_labels(decisions, trust, run.recipe.labels.drop_above)
@@ -65,7 +68,7 @@ def decide_difficulty(job: StageRun) -> StageResult:
     read = [job.problems, verdicts]
     if labels is not None:
         read.append(labels)
-        settings_text += f" labels above {run.recipe.labels.drop_above}"
+        settings_text += f" labels above {run.recipe.labels.drop_above}{'' if by_votes else ', not by votes'}"
     if (sampled.folder / "priors").is_dir() or sampled.manifest.notes.get(retries.REFUSED):
         read.append(sampled)
     folder = job.open(version, settings_text, *read, verifier=judged_in.name)
@@ -79,6 +82,8 @@ def decide_with_reviews(
     reviews: review.ReviewVerdicts,
     failures: pl.DataFrame,
     rule: early_stopping.StoppingRule,
+    *,
+    by_votes: bool = True,
 ) -> pl.DataFrame:
     """Return `DECISION` rows, in which no label is suspected that a person accepted.
 
@@ -86,15 +91,18 @@ def decide_with_reviews(
 
     Args:
         rule: by which the attempts stopped.
+        by_votes: whether the band's rule of votes decides; else no label is suspected here.
         failures: `curation.difficulty.failed_verdicts.failed_verdicts` of the problems.
     """
     decisions = pass_rates.decide(rates, settings.band, part, rule, failures)
-    if all(verdict.answer is None for verdict in reviews.values()):
+    if by_votes and all(verdict.answer is None for verdict in reviews.values()):
         return decisions
     band = settings.band.model_copy(update={"wrong_label_share": 1.0})
     error_rate = max(rule.error_rate, _LEAST_DOUBT) if rule.early_stopping else 0.0
     foreseeing = rule.given(rule.priors, band, error_rate)
     unsuspecting = pass_rates.decide(rates, band, part, foreseeing, failures)
+    if not by_votes:
+        return unsuspecting
     return review.keep_accepted_labels(decisions, unsuspecting, reviews)
 
 

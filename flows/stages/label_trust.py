@@ -2,12 +2,14 @@
 
 The stage stands between the verdicts of a difficulty stage and its decisions; one model is learnt from the verdicts of
 this and of earlier difficulty stages (`curation.difficulty.label_trust`), references of conflicting near duplicates and
-what people accepted. It drops nothing.
+what people accepted. It drops nothing; whether its probabilities decide, or votes, it finds out on references that it
+plants, and notes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -22,11 +24,29 @@ from curation.storage.stages import Shard, read_manifest, read_shard, read_table
 from flows.run.lookup import rows_of
 from flows.run.pipeline import read_result
 from flows.run.progress import note, warn
-from flows.run.run_folder import Run, verdicts_of_people
+from flows.run.run_folder import Run, difficulty_stage, verdicts_of_people
 from flows.run.stage import Kind, Results, Stage, StageResult, StageRun
 from flows.stages.attempts import part_title
 from flows.stages.llm_judge import final_verdicts
 from flows.stages.near_dedup import NEAR_DEDUP
+
+DECIDES = "posterior_decides"
+"""Note of the stage, above 0 where its probabilities decide."""
+
+
+@dataclass(frozen=True, slots=True)
+class WeighedLabels:
+    """References weighed by everyone's answers.
+
+    Args:
+        labels: `curation.difficulty.label_trust.LABEL_TRUST` rows.
+        decides: whether a reference is not believed by these probabilities, rather than by votes.
+        check: how both rules did on planted references; None where it was not tried here.
+    """
+
+    labels: pl.DataFrame
+    decides: bool
+    check: PlantedCheck | None
 
 
 def weigh_labels(job: StageRun) -> StageResult:
@@ -38,65 +58,62 @@ def weigh_labels(job: StageRun) -> StageResult:
     reviews = verdicts_of_people(run)
     accepted = sorted(name for name, verdict in reviews.items() if verdict.answer is not None)
     read = [job.problems, *verdicts, *([near] if near is not None else [])]
-    version, settings = label_trust.VERSION, f"{run.recipe.seed} {run.recipe.labels.drop_above} {' '.join(accepted)}"
+    version, rule = label_trust.VERSION, run.recipe.labels.rule
+    settings = f"{run.recipe.seed} {run.recipe.labels.drop_above} {' '.join(accepted)}"
+    if rule == "auto":
+        settings += f" {rule} {difficulty_stage(run.recipe, part).band.digest()}"
     folder = job.open(version, settings, *read, verifier=verdicts[-1].folder.name)
     if (result := job.finished(folder)) is not None:
         return result
     frames = [read_table(result.folder, "verdicts") for result in verdicts]
     names = read_table(job.problems.folder, "kept", ["id"])["id"]
-    table, check = trust_labels(
-        frames, names, accepted, run.recipe.seed, other_references(near), run.recipe.labels.drop_above
-    )
-    if check is not None:
+    weighed = trust_labels(run, frames, names, accepted, other_references(near))
+    if (check := weighed.check) is not None:
         note(f"{job.stage.title}: {check.sentence}")
-        if not check.posterior_holds:
+        if rule == "posterior" and not check.posterior_holds:
             warn(run.folder, job.stage.name, check.sentence)
 
     def work(index: int) -> Shard:
         frame = read_shard(job.problems.folder, "kept", index).select(problem="id")
-        labels = frame.join(table, on="problem", how="left", maintain_order="left")
-        return Shard(frame.height, {"labels": labels}, kept_rows=frame.height)
+        labels = frame.join(weighed.labels, on="problem", how="left", maintain_order="left")
+        return Shard(frame.height, {"labels": labels}, kept_rows=frame.height, notes={DECIDES: int(weighed.decides)})
 
     return job.shard_by_shard(folder, work)
 
 
 def trust_labels(
-    verdicts: Iterable[pl.DataFrame],
-    problems: pl.Series,
-    accepted: list[str],
-    seed: int,
-    others: pl.DataFrame | None = None,
-    drop_above: float | None = None,
-) -> tuple[pl.DataFrame, PlantedCheck | None]:
-    """Return `curation.difficulty.label_trust.LABEL_TRUST` rows of the problems, and whether their rule was checked.
+    run: Run, verdicts: Iterable[pl.DataFrame], problems: pl.Series, accepted: list[str], others: pl.DataFrame | None
+) -> WeighedLabels:
+    """Return what everyone's answers say of the problems' references, and whether that decides.
 
-    Where planted wrong references show that votes do better, those that votes accuse reach ``drop_above``, and no other
-    (`curation.difficulty.label_check`).
+    By the rule `posterior`, where planted wrong references show that votes do better, those that votes accuse reach
+    `drop_above`, and no other (`curation.difficulty.label_check`). By `auto` votes themselves decide then.
 
     Args:
         verdicts: `VERDICT` rows of each stage.
         accepted: problems whose reference a person accepted.
-        seed: of the draw of problems that reliabilities are learnt from.
         others: further references: problem, source, answer.
-        drop_above: from which probability references are dropped; None: nothing is decided by these rows.
     """
-    frames = list(verdicts)
+    frames, settings, seed = list(verdicts), run.recipe.labels, run.recipe.seed
+    by_order = settings.rule == "posterior"
     votes, answers = label_votes(frames)
     if others is not None and others.height:
         voted = others.join(votes.select("problem").unique(), on="problem", how="semi")
         votes = pl.concat([votes, source_votes(voted, answers)])
     if votes.is_empty():
-        return label_trust.LABEL_TRUST.to_frame(), None
+        return WeighedLabels(label_trust.LABEL_TRUST.to_frame(), by_order, None)
     settled = tuple(accepted)
     model = label_trust.fit_labels(votes, settled, seed)
     labels, check = label_trust.label_posteriors(model, votes, problems, settled), None
-    if drop_above is not None:
+    if run.recipe.weighs_labels:
         voters = frames[-1]["policy"].unique().to_list()
-        check = check_by_planting(votes, voters, drop_above, settled, seed)
-        if check is not None and not check.posterior_holds:
+        band = None if by_order else difficulty_stage(run.recipe, run.parts[-1]).band
+        check = check_by_planting(votes, voters, settings.drop_above, settled, seed, band)
+        if by_order and check is not None and not check.posterior_holds:
             accused = accused_by_votes(votes, voters) - set(settled)
-            labels = decided_by_votes(labels, accused, drop_above)
-    return label_trust.described(labels, answers), check
+            labels = decided_by_votes(labels, accused, settings.drop_above)
+    decides = by_order or (check is not None and check.posterior_holds)
+    return WeighedLabels(label_trust.described(labels, answers), decides, check)
 
 
 def other_references(near: StageResult | None) -> pl.DataFrame | None:
@@ -112,10 +129,10 @@ def other_references(near: StageResult | None) -> pl.DataFrame | None:
     return joined.filter(pl.col("answer").is_not_null()).select(problem="kept_id", source="source", answer="answer")
 
 
-def current_labels(run: Run, filters: Results, verifier: str) -> pl.DataFrame:
-    """Return the `LABEL_TRUST` rows of a finished run, or of a refreshed version with the attempts made for it.
+def weighed_labels(run: Run, filters: Results, verifier: str) -> WeighedLabels:
+    """Return what is said of the references of a finished run, or of a version with the attempts made for it.
 
-    Where the recipe goes by votes they are computed here, from the same verdicts.
+    Where the recipe goes by votes it is computed here, from the same verdicts, and decides nothing.
 
     Args:
         filters: the results of the run's filters.
@@ -124,7 +141,7 @@ def current_labels(run: Run, filters: Results, verifier: str) -> pl.DataFrame:
     root = Run(run.folder, run.recipe, run.recipe_folder)
     last = label_trust_of(run.parts[-1])
     if run.version_folder is None and last.enabled(run) and (stored := read_result(last, root, verifier)) is not None:
-        return read_table(stored.folder, "labels")
+        return WeighedLabels(read_table(stored.folder, "labels"), posterior_decides(stored), None)
     folders = [final_verdicts(root, part).folder_in(root, verifier) for part in run.parts]
     if run.version_folder is not None:
         folders.append(final_verdicts(run, run.parts[-1]).folder_in(run, verifier))
@@ -132,9 +149,20 @@ def current_labels(run: Run, filters: Results, verifier: str) -> pl.DataFrame:
     reviews = verdicts_of_people(run)
     accepted = sorted(name for name, verdict in reviews.items() if verdict.answer is not None)
     problems = read_table(filters.problems.folder, "kept", ["id"])["id"]
-    drop_above = run.recipe.labels.drop_above if run.recipe.labels.rule == "posterior" else None
-    near = other_references(filters.get(NEAR_DEDUP))
-    return trust_labels(frames, problems, accepted, run.recipe.seed, near, drop_above)[0]
+    return trust_labels(run, frames, problems, accepted, other_references(filters.get(NEAR_DEDUP)))
+
+
+def deciding_labels(run: Run, results: Results) -> pl.DataFrame | None:
+    """Return the `LABEL_TRUST` rows by which references are not believed; None where votes decide."""
+    if not run.recipe.weighs_labels:
+        return None
+    weighed = weighed_labels(run, results, results.decisions[-1].folder.name)
+    return weighed.labels if weighed.decides else None
+
+
+def posterior_decides(labels: StageResult) -> bool:
+    """Return whether the probabilities of a finished stage decide which references are not believed."""
+    return bool(labels.manifest.notes.get(DECIDES, 0))
 
 
 def label_line(settings: LabelSettings, row: dict[str, object]) -> str:
@@ -149,10 +177,13 @@ def label_trust_of(part: str) -> Stage:
     """Return the stage that weighs the references by the answers of a difficulty stage and of those before it."""
 
     def is_enabled(run: Run) -> bool:
-        return part in run.parts and run.recipe.labels.rule == "posterior"
+        return part in run.parts and run.recipe.weighs_labels
 
     def describe(run: Run) -> Iterator[str]:
         labels = run.recipe.labels
+        if labels.rule == "auto":
+            yield f"{part}: references leave by votes, or by everyone's answers, whichever finds planted ones better"
+            return
         yield (
             f"{part}: references wrong with a probability of {labels.drop_above:g} leave, from "
             f"{labels.queue_above:g} on they wait for review"

@@ -1,11 +1,12 @@
 """Wrong labels: who is accused rightly, by the posterior, by the exact rule of votes, by plurality of strings.
 
-    .venv/bin/python -m tests.benchmarks.bench_labels [--data FOLDER] [--half 1] [--seeds 3]
+    .venv/bin/python -m tests.benchmarks.bench_labels [--data FOLDER] [--half 1] [--seeds 3] [--only odyssey]
 
 Recorded: FOLDER is the shared data's `attempts`, or any folder of JSON lines with ``id``, ``gold`` and ``samples`` =
 [{model, answer}]. Wrong labels are planted; what was wrong before counts as sound. Settings of the model were chosen on
-half 0 of the problems (every other one, by id); half 1 is scored. Each cell: precision, recall, and the share of sound
-labels accused, over all seeds; *drop* and *queue* at the thresholds of `LabelSettings`, *.8* at that one; *checked*: as
+half 0 of the problems (every other one, by id); half 1 is scored, or all of them (`--half -1`). Each cell:
+precision, recall, and the share of sound labels accused, over all seeds;
+*drop* and *queue* at the thresholds of `LabelSettings`, *.8* at that one; *checked*: as
 a run decides, by votes where planting shows that they do better (`curation.difficulty.label_check`); *R .8*: the best
 precision at a recall of .8; *share*: of wrong labels, as the model learnt it. Then simulated policies. Last:
 audits of what is left; in how many of 100 draws the interval covers the truth.
@@ -62,12 +63,14 @@ def main() -> None:
     options.add_argument("--data", type=Path, default=SHARED_DATA / "attempts")
     options.add_argument("--half", type=int, default=1)
     options.add_argument("--seeds", type=int, default=3)
+    options.add_argument("--only", default="", help="sets whose name holds these letters")
     options.add_argument("--problems", type=int, default=1000, help="simulated ones")
     chosen = options.parse_args()
     heads = ("strings", "votes", "posterior: drop", ".8", "queue", "checked")
     print(f"{'attempts of':40} planted | " + " | ".join(f"{head:>15}" for head in heads) + " | R .8 share     s")
     sets = dict(recorded_sets(chosen.data, chosen.half))
-    sets |= simulated_sets(chosen.problems, chosen.half)
+    sets |= simulated_sets(chosen.problems, max(0, chosen.half))
+    sets = {name: answers for name, answers in sets.items() if chosen.only.lower() in name.lower()}
     for name, answers in sets.items():
         for share in SHARES:
             print(f"{name:40} {share:7.0%} | {line(answers, share, chosen.seeds)}", flush=True)

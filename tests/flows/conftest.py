@@ -117,9 +117,9 @@ def refusal(*arguments: str | Path) -> str:
 
 OPTIONAL = (
     *("rewriting", "doubtful", "review", "decontamination", "premises"),
-    *(f"stage{n}.{name}" for n in (1, 2) for name in ("llm_judge", "label_trust")),
+    *(f"stage{n}.llm_judge" for n in (1, 2)),
 )
-"""Stages of a run with verdicts of people, benchmarks, a model asked beside attempts, or probabilities of labels."""
+"""Stages of a run with verdicts of people, benchmarks, or a model asked beside attempts."""
 
 STAGES = {stage.name: stage for stage in CURATE_MATH.stages}
 TITLES = [stage.title for stage in CURATE_MATH.stages if stage.name not in OPTIONAL]

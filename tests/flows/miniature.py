@@ -187,8 +187,13 @@ APPS = [
         "difficulty": "introductory", "url": "https://example.org/max", "starter_code": "",
     }
 ]  # fmt: skip
-APPS_TEST = [{**APPS[0], "id": 8, "solutions": "", "question": "Write a function.", "starter_code": "def f(x):\n",
-              "input_output": json.dumps({"fn_name": "f", "inputs": [[1]], "outputs": [[1]]})}]  # fmt: skip
+APPS_TEST = [
+    {
+        **APPS[0], "id": 8, "solutions": "", "starter_code": "def f(x):\n",
+        "question": "Write a function that takes a whole number and gives it back as it is.",
+        "input_output": json.dumps({"fn_name": "f", "inputs": [[1]], "outputs": [[1]]}),
+    }
+]  # fmt: skip
 
 _SUBMISSION = {name: FLOAT if isinstance(value, float) else TEXT for name, value in _submission(0, "", "").items()}
 _TACO = dict.fromkeys(TACO[0], TEXT)

@@ -32,7 +32,7 @@ class FunnelRow:
 
 @dataclass(frozen=True, slots=True)
 class SourceFacts:
-    """Where rows came from, and how many of them are left.
+    """Where rows came from, how many of them are left, and how many are merged into a row that is left.
 
     ``state`` is the commit or revision and ``digest`` the hash of what was read; ``seen`` counts the rows that were
     looked at before `where`, quota and join, ``which`` says these in words; ``left_out``: nothing was read at all.
@@ -43,6 +43,7 @@ class SourceFacts:
     license: str
     read: int
     curated: int
+    merged: int = 0
     state: str | None = None
     digest: str | None = None
     seen: int = 0

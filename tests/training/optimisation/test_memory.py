@@ -54,4 +54,4 @@ def test_a_7b_fits_eight_gpus_of_80_gb_at_40k() -> None:
 
 def test_the_table_has_a_row_for_each_and_stands_in_the_readme() -> None:
     assert memory_table().count("\n") == 1 + 9
-    assert memory_table() in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert memory_table() in (ROOT / "docs" / "reference" / "memory.md").read_text(encoding="utf-8")

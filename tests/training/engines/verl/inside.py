@@ -184,6 +184,7 @@ def groups(folder: Path) -> Any:
 
     config = compose(json.loads((folder / "job.json").read_text()))
     OmegaConf.update(config, "transfer_queue.enable", True)
+    OmegaConf.update(config, "transfer_queue.backend.SimpleStorage.num_data_storage_units", 1)
     start_ray()
     tq.init(config.transfer_queue)
     tokenizer = AutoTokenizer.from_pretrained(config.actor_rollout_ref.model.path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 from verl.experimental.reward_loop.reward_manager import register
@@ -28,7 +29,7 @@ class GoldilocksRewards(RewardManagerBase):
     def __init__(self, config: Any, tokenizer: Any, compute_score: Any = None, **_others: Any) -> None:
         super().__init__(config, tokenizer, compute_score)
         recipe = run_facts().recipe
-        stops = folder_stop_tokens(config.actor_rollout_ref.model.path, tokenizer)
+        stops = folder_stop_tokens(Path(config.actor_rollout_ref.model.path), tokenizer)
         check_language = consistent if recipe.rewards.language else None
         self._rewards = RewardComputer(recipe, tokenizer, stops.ids, check_language)
         self._threads = ThreadPoolExecutor(max(2 * recipe.verifier_workers, 2), "reward")
