@@ -44,6 +44,7 @@ SHARED_ROOMS = {
     "difficulty.recalibration",
     "difficulty.refresh_forecast",
     "difficulty.refusals",
+    "difficulty.representation",
     "difficulty.sampling",
     "difficulty.sampling_tables",
     "difficulty.unanswered",

@@ -7,6 +7,7 @@ Import settings from this package; the files behind it hold a stage or two each.
 here. `loading` reads them from TOML and says what is wrong with them; `old_keys` knows what was renamed.
 """
 
+from curation.config.adjudicating import AdjudicationSettings
 from curation.config.base import Settings, to_plain
 from curation.config.bench import Bench
 from curation.config.difficulty import Band, DifficultyStage, LabelSettings, SecondBand, SecondStage
@@ -40,6 +41,7 @@ from curation.config.schedule import ScheduleSettings, StatedCosts
 from curation.config.sources import Column, Pick, ProblemColumns, SolveRate, Source
 
 __all__ = [
+    "AdjudicationSettings",
     "AttemptColumns",
     "Band",
     "Bench",

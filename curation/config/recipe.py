@@ -7,6 +7,7 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from curation.config.adjudicating import AdjudicationSettings
 from curation.config.base import Settings
 from curation.config.coding import CodeSettings
 from curation.config.difficulty import DifficultyStage, LabelSettings, SecondStage
@@ -90,6 +91,11 @@ class Recipe(Settings):
     labels: LabelSettings = Field(
         default_factory=LabelSettings, description="When a reference is not believed: by votes, or by probability."
     )
+    adjudication: AdjudicationSettings = Field(
+        default_factory=AdjudicationSettings,
+        description="Debates on disputed labels, by `goldilocks adjudicate`: evidence for whoever reviews them.",
+        exclude_if=lambda settings: settings == AdjudicationSettings(),
+    )
     export: ExportSettings = Field(default_factory=ExportSettings, description="The curated set.")
     runner: Literal["local", "ray"] = Field(
         "local", description="`ray`: shards that are filtered or judged run on a Ray cluster (an extra)."
@@ -149,4 +155,6 @@ class Recipe(Settings):
         for name, policy in asked.items():
             if policy is not None and self.flow != "curate-math":
                 raise ValueError(f"{name}.policy: no stage of `{self.flow}` asks it; remove the table [{name}.policy]")
+        if self.adjudication.judge is not None and self.flow != "curate-math":
+            raise ValueError("adjudication: programs have tests, no reference; remove the table [adjudication]")
         return self

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
+from curation.adjudication import evidence
 from curation.publish import review
 from curation.records import ConfigError, StoreError
 from flows.cli.audit import audit_run
 from flows.pipelines.find_problem import find_id
-from flows.publish.disputes import DISPUTED, published_queue
+from flows.publish.disputes import DISPUTED, adjudications, published_queue
 from flows.publish.settling import settle
 from flows.run.run_folder import Run, open_run, verdicts_of_people
 from flows.run.training_status import is_training
@@ -20,6 +23,9 @@ from flows.stages.judging import open_judge
 
 SHOWN = 20
 """Disputes that are printed; all of them lie in DIR/curated/disputed."""
+
+SPEECH_SHOWN = 240
+"""Letters of a speech that are printed; the whole of it lies in DIR/adjudication."""
 
 
 def review_run(
@@ -65,18 +71,29 @@ def _print_training(folder: Path) -> None:
     )
 
 
+def _print_adjudication(row: Mapping[str, Any], console: Console) -> None:
+    console.print(f"  judged      {evidence(row)}")
+    for speech in row["transcript"]:
+        said = " ".join(speech["text"].split())
+        shown = said if len(said) <= SPEECH_SHOWN else f"{said[:SPEECH_SHOWN]} …"
+        console.print(f"    round {speech['round']}, for the {speech['side']}: {shown}")
+
+
 def _print_queue(run: Run, console: Console) -> None:
     published = published_queue(run)
     if published is None:
         raise StoreError(f"{run.folder} holds no finished run yet; finish it with `goldilocks run`.")
     verdicts = verdicts_of_people(run)
     waiting = review.dispute_queue([published], verdicts)
+    debated = adjudications(run)
     for row in waiting.head(SHOWN).iter_rows(named=True):
         chance = f", wrong with probability {row['wrong_label']:.2f}" if row["wrong_label"] is not None else ""
         console.print(f"{row['id']}  {review.KINDS[row['kind']]}{chance} ({', '.join(row['rows'])})")
         console.print(f"  statement   {' '.join(row['statement'].split())}")
         console.print(f"  references  {' | '.join(str(reference) for reference in row['references'])}")
         console.print(f"  evidence    {row['evidence']}")
+        for adjudication in debated.get(row["id"], ()):
+            _print_adjudication(adjudication, console)
     if waiting.height > SHOWN:
         console.print(
             f"… and {waiting.height - SHOWN:,} more: {run.folder / 'curated' / 'disputed' / 'disputed.jsonl'}"

@@ -16,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from curation.adjudication import evidence
 from curation.publish import review
 from curation.records import ConfigError, GoldilocksError, StoreError, VerifierError
 from flows.page.attempts_tab import attempts_at
@@ -25,6 +26,7 @@ from flows.page.marking import deciding_words
 from flows.page.open_runs import OpenRuns, curation_run
 from flows.page.problem_page import source_row
 from flows.page.rendering import show
+from flows.publish.disputes import adjudications
 from flows.publish.settling import settle, take_back
 from flows.run.run_folder import Run
 
@@ -57,7 +59,8 @@ def _next(request: Request) -> Response:
     following = next((dispute for dispute in waiting if dispute.problem != chosen), None)
     if following is not None:
         _gathered(runs, run, following)
-    shown_with = {"trouble": runs.unranked(run), **_told(by_name[chosen]), **gathered.result()}
+    debated = [(evidence(row), row["transcript"]) for row in adjudications(run).get(chosen, ())]
+    shown_with = {"trouble": runs.unranked(run), "debated": debated, **_told(by_name[chosen]), **gathered.result()}
     return show(request, "review_item.html", run=shown, progress=progress, **shown_with)
 
 

@@ -1,4 +1,4 @@
-"""A policy that answers one prompt for a stage other than the attempts.
+"""A policy that answers one prompt, for a stage other than the attempts or for a command.
 
 Its responses lie in the run's attempt store under the version of the prompt: a killed run requests nothing twice, and a
 new threshold requests nothing at all. Where most of what comes is of no use, the run says so once, with an example.
@@ -55,8 +55,9 @@ class ResponseWatch:
         if self._has_warned:
             return
         text = completion.text or ""
-        is_cut_off = completion.finish == "length"
-        self._responses.add(problem, index, has_answer=self._is_readable(text), is_cut_off=is_cut_off)
+        has_answer = self._is_readable(text)
+        is_cut_off = completion.finish == "length" and not has_answer  # a verdict of one token is whole
+        self._responses.add(problem, index, has_answer=has_answer, is_cut_off=is_cut_off)
         if (problem, index) in self._responses.examples.values():
             self._examples = {name: self._examples.get(name, text) for name in self._responses.examples.values()}
         if self._responses.is_alarming:
@@ -81,28 +82,48 @@ class PolicySession:
     The policy is entered with the first request that the store cannot answer; leaving ends it and closes the store.
 
     Args:
-        table: of the recipe, that has the policy.
-        max_failed: share of the stage's problems that may be refused.
-        is_readable: says whether a response holds what the stage asks for.
+        work: the stage or the command that asks, as warnings name it.
+        place: the table of the recipe that has the policy.
+        budget: how many requests may be refused.
+        is_readable: says whether a response holds what is asked for.
     """
 
     def __init__(
         self,
+        run: Run,
+        work: str,
+        place: str,
+        settings: PolicySettings,
+        budget: FailureBudget,
+        prompt: Prompt,
+        is_readable: Callable[[str], bool],
+    ) -> None:
+        self._watch = ResponseWatch(run, work, place, settings, is_readable)
+        self._budget = budget
+        self._refused: set[str] = set()
+        self.policy = open_policy(settings, run.recipe_folder, prompt)
+        self._store = attempts.AttemptStore(run.folder / "attempts", self.policy.key, self.policy.about)
+        self._runner: asyncio.Runner | None = None
+        self._entered = False
+
+    @classmethod
+    def of_stage(
+        cls,
         job: StageRun,
         table: str,
         settings: PolicySettings,
         max_failed: float,
         prompt: Prompt,
         is_readable: Callable[[str], bool],
-    ) -> None:
-        run = job.run
-        self._watch = ResponseWatch(run, job.stage.name, table, settings, is_readable)
-        self._budget = FailureBudget(max_failed, job.problems.manifest.kept, f"{table}.max_failed")
-        self._refused: set[str] = set()
-        self.policy = open_policy(settings, run.recipe_folder, prompt)
-        self._store = attempts.AttemptStore(run.folder / "attempts", self.policy.key, self.policy.about)
-        self._runner: asyncio.Runner | None = None
-        self._entered = False
+    ) -> PolicySession:
+        """Return the session of a stage.
+
+        Args:
+            table: of the recipe, that has the policy.
+            max_failed: share of the stage's problems that may be refused.
+        """
+        budget = FailureBudget(max_failed, job.problems.manifest.kept, f"{table}.max_failed")
+        return cls(job.run, job.stage.name, table, settings, budget, prompt, is_readable)
 
     def __enter__(self) -> PolicySession:
         return self

@@ -36,7 +36,7 @@ def ask_generators(job: StageRun) -> StageResult:
     assert settings.policy is not None
     problems, matrix = job.problems.folder, job.results[EXECUTION_MATRIX].folder
     table = "code.test_generation"
-    with PolicySession(job, table, settings.policy, settings.max_failed, TESTING, _is_readable) as session:
+    with PolicySession.of_stage(job, table, settings.policy, settings.max_failed, TESTING, _is_readable) as session:
 
         def work(index: int) -> Shard:
             runs = read_shard(matrix, "runs", index)

@@ -47,7 +47,7 @@ def judge_doubtful(job: StageRun) -> StageResult:
     def is_readable(text: str) -> bool:
         return llm_judge.read_vote(text) is not llm_judge.JudgeVote.UNREADABLE
 
-    with PolicySession(job, TABLE, settings.policy, settings.max_failed, JUDGE, is_readable) as session:
+    with PolicySession.of_stage(job, TABLE, settings.policy, settings.max_failed, JUDGE, is_readable) as session:
         version = f"{llm_judge.VERSION} {JUDGE.version}"
         settings_text = f"{session.policy.key} {settings.digest()} {review.digest(reviews)}"
         folder = job.open(version, settings_text, job.problems, verdicts, verifier=judged_in.name)

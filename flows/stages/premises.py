@@ -30,7 +30,7 @@ def judge_premises(job: StageRun) -> StageResult:
     def is_readable(text: str) -> bool:
         return premises.read_vote(text) is not premises.PremiseVote.UNREADABLE
 
-    with PolicySession(job, stage, settings.policy, settings.max_failed, PROMPT, is_readable) as session:
+    with PolicySession.of_stage(job, stage, settings.policy, settings.max_failed, PROMPT, is_readable) as session:
 
         def work(index: int) -> Shard:
             frame = read_shard(problems, "kept", index)

@@ -56,7 +56,7 @@ def rewrite_choices(job: StageRun) -> StageResult:
     def is_readable(text: str) -> bool:
         return read_rewriting(text) is not None
 
-    asking = PolicySession(job, job.stage.name, settings.policy, settings.max_failed, REWRITE, is_readable)
+    asking = PolicySession.of_stage(job, job.stage.name, settings.policy, settings.max_failed, REWRITE, is_readable)
     with asking as session, open_judge(job.run) as judge:
 
         def work(index: int) -> Shard:

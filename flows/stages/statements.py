@@ -84,7 +84,9 @@ def ask_doubtful(job: StageRun) -> StageResult:
     def is_readable(text: str) -> bool:
         return BALLOT.read(text) != UNREADABLE
 
-    with PolicySession(job, job.stage.name, settings.policy, settings.max_failed, PROMPT, is_readable) as session:
+    with PolicySession.of_stage(
+        job, job.stage.name, settings.policy, settings.max_failed, PROMPT, is_readable
+    ) as session:
 
         def work(index: int) -> Shard:
             frame = read_shard(problems, "kept", index)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from curation.config import Recipe
+from curation.config import AdjudicationSettings, Recipe
 from curation.response_formats import ANY
 from curation.thinking import OPEN
 from flows.cli.settings import display_key, settings_of
@@ -95,6 +95,7 @@ def test_every_default_is_the_one_that_a_run_uses(policy: dict[str, Any]) -> Non
         "stage2": {"policy": policy},
     }
     least = parse_recipe(table, "least").model_dump(mode="json")
+    least["adjudication"] = AdjudicationSettings().model_dump(mode="json")  # left out where it is the default
     for setting in settings_of():
         if "(" in setting.key and (f"({policy['kind']})" not in setting.key or "embedder" in setting.key):
             continue

@@ -75,6 +75,7 @@ class CurriculumController:
         starts: what is known of problems before the run, where `CurriculumSettings.from_set` is on.
         deferred: problems that are too hard at first.
         memory: a generator's KV cache; None where it is not looked at.
+        domains: of the problems, for a draw by domain; one for all where absent.
 
     ``collector``, ``rewards`` and ``objective`` are the present ones.
     """
@@ -91,10 +92,11 @@ class CurriculumController:
         starts: Mapping[str, PassCounts] | None = None,
         deferred: Iterable[str] = (),
         memory: KVCacheModel | None = None,
+        domains: Mapping[str, str] | None = None,
     ) -> None:
         self.pools = dict.fromkeys(problems, Pool.ACTIVE)
         self.rewards, self.objective = rewards, objective
-        self._settings, self._seed = settings, seed
+        self._settings, self._seed, self._domains = settings, seed, domains
         self._pool_settings = settings.pools if settings is not None else PoolSettings()
         self._draw_counts = DrawCounts()
         self._pass_counts: dict[str, list[PassCounts]] = {}
@@ -139,7 +141,7 @@ class CurriculumController:
                 for problem in self._members[Pool.ACTIVE]
             }
             seed = f"{self._seed}:{draw.kind}:{self._draw_counts.total}"
-            self._active_order = deque(weighted_order(counts, draw, self._step / self._steps, seed))
+            self._active_order = deque(weighted_order(counts, draw, self._step / self._steps, seed, self._domains))
         return self._active_order.popleft()
 
     def record_group(

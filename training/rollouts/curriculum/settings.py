@@ -125,6 +125,11 @@ class GaussianDraw(Settings):
         (0.8, 0.3), description="Mean pass rate at the run's begin and at its end. Not in the paper."
     )
     spread: float = Field(0.15, gt=0, description="Standard deviation of the pass rate. Not in the paper.")
+    per_domain: bool = Field(
+        True,
+        description="Draw within each domain (math, code) and mix the domains by their numbers of active problems, as "
+        "Nemotron does; else a domain whose pass rates lie near the mean comes first.",
+    )
 
 
 class ThompsonDraw(Settings):

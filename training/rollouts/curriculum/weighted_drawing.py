@@ -1,6 +1,7 @@
 """Orders in which active problems are drawn, by what is known of their pass rates.
 
-    gaussian   in proportion to exp(-(p - m)^2 / 2 s^2), p the posterior mean, m falling over the run
+    gaussian   in proportion to exp(-(p - m)^2 / 2 s^2), p the posterior mean, m falling over the run; within each
+               domain, whose orders are then mixed evenly by their lengths
     thompson   a draw from each problem's posterior Beta(1 + correct, 1 + wrong), the nearest to 1/2 first
 
 An order is drawn anew after every step and walked through: without putting back, so that nobody comes twice before all
@@ -10,7 +11,7 @@ others had their chance. Pure: the same numbers and the same seed give the same 
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,13 +25,18 @@ LEAST_WEIGHT = 1e-6
 
 
 def weighted_order(
-    counts: Mapping[str, tuple[float, float]], draw: GaussianDraw | ThompsonDraw, progress: float, seed: str
+    counts: Mapping[str, tuple[float, float]],
+    draw: GaussianDraw | ThompsonDraw,
+    progress: float,
+    seed: str,
+    domains: Mapping[str, str] | None = None,
 ) -> list[str]:
     """Return the problems in the order in which they are drawn next.
 
     Args:
         counts: weights of correct and of wrong rollouts, by problem (`weigh_counts`).
         progress: share of the run that is behind, from 0 to 1.
+        domains: of the problems; one for all where absent. A draw that is not by domain does not look at them.
 
     Source of the order by weights: Efraimidis and Spirakis 2006, keys u^(1/w).
     """
@@ -41,7 +47,24 @@ def weighted_order(
         keys = np.abs(generator.beta(a, b) - 0.5)
     else:
         keys = generator.exponential(size=len(names)) / draw_weights(a / (a + b), draw, progress)
-    return [names[place] for place in np.argsort(keys, kind="stable")]
+    order = [names[place] for place in np.argsort(keys, kind="stable")]
+    return _mixed(order, domains) if isinstance(draw, GaussianDraw) and draw.per_domain and domains else order
+
+
+def _mixed(order: Sequence[str], domains: Mapping[str, str]) -> list[str]:
+    """Return an order in which every beginning has each domain's share of all problems, to within one problem.
+
+    Within a domain the order stays.
+    """
+    by_domain: dict[str, list[str]] = {}
+    for name in order:
+        by_domain.setdefault(domains.get(name, ""), []).append(name)
+    places = {
+        name: ((rank + 0.5) / len(members), domain)
+        for domain, members in by_domain.items()
+        for rank, name in enumerate(members)
+    }
+    return sorted(order, key=places.__getitem__)
 
 
 def draw_weights(rates: Numbers, draw: GaussianDraw, progress: float) -> Numbers:

@@ -176,6 +176,23 @@ def test_far_rates_are_unlikely_but_nothing_starves() -> None:
     assert sorted(order) == ["easy", "hard"]  # everybody comes before somebody comes twice
 
 
+def test_domains_keep_their_shares_in_every_beginning_and_their_own_densities() -> None:
+    draw = GaussianDraw(kind="gaussian", mean=(0.8, 0.8))
+    easy = {f"math {number:03}": (80.0 - number % 40, 20.0 + number % 40) for number in range(200)}
+    hard = {f"code {number:03}": (5.0 + number % 10, 95.0) for number in range(100)}
+    domains = {name: name.split()[0] for name in (*easy, *hard)}
+    order = weighted_order(easy | hard, draw, 0.0, "1", domains)
+    assert sorted(order) == sorted(domains)
+    for end in range(1, 301):
+        assert abs(sum(domains[name] == "math" for name in order[:end]) - end * 2 / 3) <= 1
+    together = weighted_order(easy | hard, draw.model_copy(update={"per_domain": False}), 0.0, "1", domains)
+    assert sum(domains[name] == "code" for name in together[:100]) < 5
+    assert [name for name in order if domains[name] == "code"] == [name for name in together if domains[name] == "code"]
+    assert weighted_order(easy, draw, 0.0, "1", domains) == weighted_order(easy, draw, 0.0, "1")
+    thompson = ThompsonDraw(kind="thompson")
+    assert weighted_order(easy | hard, thompson, 0.0, "1", domains) == weighted_order(easy | hard, thompson, 0.0, "1")
+
+
 def test_thompson_takes_first_what_may_be_of_middling_difficulty() -> None:
     counts = {"sure middle": (500.0, 500.0), "sure easy": (990.0, 10.0), "unknown": (0.0, 0.0)}
     orders = [weighted_order(counts, ThompsonDraw(kind="thompson"), 0.0, str(number)) for number in range(200)]

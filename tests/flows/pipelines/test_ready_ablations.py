@@ -1,0 +1,138 @@
+"""Every ready ablation and every ready recipe of stored attempts to its end, at toy size, on the embedded model."""
+
+from __future__ import annotations
+
+import json
+import math
+import tomllib
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from flows.cli.commands import run_recipe
+from flows.pipelines.ablate import READY, ablate
+from flows.run.training import train
+from tests.flows.conftest import write_jsonl
+from tests.places import ROOT
+from training.embedded_model.problems import Split, generate_exercises
+
+pytestmark = pytest.mark.slow
+
+RECIPES = ROOT / "flows" / "recipes"
+TOY = [
+    "steps=1",
+    "collector.group_size=4",
+    "collector.n_batch=8",
+    "collector.n_async=8",
+    "collector.max_staleness=0",
+    "evaluation={}",
+    "checks=false",
+    "logged_rollouts=0",
+]
+RECIPE = """
+name = "toy"
+workers = 1
+[[sources]]
+name = "sums"
+kind = "jsonl"
+path = "sums.jsonl"
+license = "Apache-2.0"
+columns = { answer = "answer", solution = "solution" }
+[near_dedup]
+enabled = false
+[stage1]
+band = { attempts = 4, min_correct = 0, max_pass_rate = 1, wrong_label_share = 1 }
+[stage1.policy]
+kind = "torch"
+model = "embedded"
+prompt = "plain"
+keep_tokens = true
+decoding = { temperature = 1.0, max_tokens = 112 }
+"""
+BENCH = """
+name = "few"
+attempts = 2
+workers = 1
+consistency = false
+decoding = { temperature = 0.7, max_tokens = 48 }
+[[sources]]
+name = "sums"
+kind = "jsonl"
+path = "held-out.jsonl"
+columns = { answer = "answer" }
+[policy]
+kind = "torch"
+model = "embedded"
+prompt = "plain"
+"""
+
+
+@pytest.fixture(scope="module")
+def toy_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run of sums with the embedded model's attempts; proofs that it dropped; a bench beside it."""
+    home = tmp_path_factory.mktemp("toy")
+    sums = [
+        {"problem": one.statement, "answer": str(one.answer), "solution": f"{one.answer}"}
+        for one in islice(generate_exercises(5, Split.TRAIN), 40)
+    ]
+    proofs = [
+        {"problem": f"Prove that {n} + {n} = {2 * n}.", "answer": None, "solution": "9 + 9"} for n in range(3, 15)
+    ]
+    write_jsonl(home / "sums.jsonl", [*sums, *proofs])
+    held_out = islice(generate_exercises(31, Split.HELD_OUT), 4)
+    write_jsonl(home / "held-out.jsonl", [{"problem": one.statement, "answer": str(one.answer)} for one in held_out])
+    (home / "recipe.toml").write_text(RECIPE, encoding="utf-8")
+    (home / "few.toml").write_text(BENCH, encoding="utf-8")
+    run_recipe(home / "recipe.toml", [], home / "run")
+    return home / "run"
+
+
+@pytest.mark.parametrize("path", sorted(READY.glob("*.toml")), ids=lambda path: path.stem)
+def test_a_ready_ablation_comes_to_its_end(path: Path, toy_run: Path, tmp_path: Path) -> None:
+    text = path.read_text(encoding="utf-8").replace("../recipes/", f"{RECIPES}/")
+    for name in ("demo-loop", "magistral-math", "magistral-code", "random-rows"):
+        text = text.replace(f"../../runs/{name}/curated", str(toy_run / "curated"))
+    (tmp_path / path.name).write_text(text, encoding="utf-8")
+    (tmp_path / "few.toml").write_text(BENCH.replace("held-out.jsonl", str(toy_run.parent / "held-out.jsonl")))
+    report = ablate(
+        tmp_path / path.name,
+        tmp_path / "out",
+        [f"set={json.dumps([*given(text), *TOY])}", "seeds=[1]", "benches=['few.toml']", "bench_set=[]"],
+    )
+    assert len(report.results) == len(report.ablation.arms())
+    assert all(result.seeds == 1 for result in report.results)
+    assert len(json.loads((tmp_path / "out" / "ablation.json").read_text())["results"]) == len(report.results)
+    assert (tmp_path / "out" / "report.html").is_file()
+
+
+def given(text: str) -> list[str]:
+    """The changes of a ready file that its arms need at any size."""
+    return [change for change in tomllib.loads(text).get("set", []) if change.partition("=")[0] in ("data", "prompt")]
+
+
+def test_a_cold_start_and_reinforcement_from_it_come_to_their_end(toy_run: Path, tmp_path: Path) -> None:
+    folders = f"data.folders=[{json.dumps(str(toy_run / 'curated'))}]"
+    held_out = ["evaluation.problems=4", "evaluation.attempts=1", "evaluation.every=1", "checks=false"]
+    cold = [folders, f"stored.runs=[{json.dumps(str(toy_run))}]", "stored.after_step=0", "stored.epochs=1.0"]
+    train(
+        RECIPES / "train_cold_start.toml",
+        tmp_path / "cold",
+        [*cold, *held_out, "collector.n_batch=16", "collector.n_async=16"],
+    )
+    summary = json.loads((tmp_path / "cold" / "summary.json").read_text())
+    assert 0 < summary["steps"] < 1000
+    assert (tmp_path / "cold" / "best" / "model.safetensors").is_file()
+    model = f"model={json.dumps(str(tmp_path / 'cold' / 'best'))}"
+    sizes = ["steps=1", "collector.group_size=4", "collector.n_batch=8", "collector.n_async=8"]
+    train(RECIPES / "train_after_cold_start.toml", tmp_path / "after", [folders, model, *held_out, *sizes])
+    assert json.loads((tmp_path / "after" / "summary.json").read_text())["steps"] == 1
+
+
+def test_latent_training_comes_to_its_end(toy_run: Path, tmp_path: Path) -> None:
+    sizes = ["steps=1", "collector.group_size=4", "collector.n_batch=8", "collector.n_async=8", "checks=false"]
+    folders = f"data.folders=[{json.dumps(str(toy_run / 'curated'))}]"
+    train(RECIPES / "train_latent.toml", tmp_path / "latent", [folders, *sizes, "collector.max_staleness=0"])
+    (row,) = [json.loads(line) for line in (tmp_path / "latent" / "metrics.jsonl").read_text().splitlines()][-1:]
+    assert math.isfinite(row["loss"])
+    assert json.loads((tmp_path / "latent" / "summary.json").read_text())["steps"] == 1
