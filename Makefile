@@ -5,7 +5,7 @@ BIN := .venv/bin
 PYTEST_FLAGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-verl demo test test-all check format clean
+.PHONY: help setup setup-verl demo test test-all check docs format clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,6 +30,9 @@ check: setup ## style, types and walls
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs: setup ## the documentation as a site in build/docs; a warning, such as a broken link, is an error
+	$(BIN)/zensical build --strict -f .zensical.toml
 
 format: setup ## put the code in order
 	$(BIN)/ruff check --fix

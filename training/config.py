@@ -142,6 +142,19 @@ class ComputeSettings(Settings):
     activation_checkpointing: bool = Field(
         False, description="Keep each layer's input only and compute the rest again in the backward pass."
     )
+    replicas: int = Field(
+        1,
+        ge=1,
+        description="The ranks are so many groups; weights and optimiser are sharded within each, and gradients "
+        "averaged over them (HSDP). 1: sharded over all ranks. Not in the paper.",
+        exclude_if=lambda count: count == 1,
+    )
+    cpu_offload: bool = Field(
+        False,
+        description="Weights, gradients and optimiser lie in the host's memory, and AdamW steps there; a GPU holds "
+        "what it computes with. Slower. With several ranks, or bfloat16. Not in the paper.",
+        exclude_if=lambda offload: not offload,
+    )
     threads: int = Field(1, ge=1, description="Threads of torch on a CPU; set for the whole process.")
     hang_s: float = Field(
         900.0,
@@ -150,10 +163,6 @@ class ComputeSettings(Settings):
         "where it is and ends the run, which `--resume` goes on with. 0: never. Not in the paper.",
         exclude_if=lambda seconds: seconds == 900.0,
     )
-
-
-AMPLE_ADMISSION = 2.5
-"""How many times `n_async` rollouts must be admissible for generators to be busy (`tests.benchmarks.bench_async`)."""
 
 
 class CollectorSettings(Settings):
@@ -178,6 +187,15 @@ class CollectorSettings(Settings):
         ge=0,
         description="A group is trained on at most so many updates after its first rollout was admitted: admission "
         "stops, or a batch waits, but nothing is dropped for its age. Not in the paper.",
+    )
+    reserve_batches: int = Field(
+        0,
+        ge=0,
+        description="A batch is taken once so many more batches' groups are finished, those opened first before the "
+        "others. What is under way is longer than what was trained on, which leaves a debt: in its first 40 batches a "
+        "run trains on lengths 1.5 to 3 % too short. A reserve of `n_async` / `n_batch` halves that, and makes groups "
+        "as many updates older. Not in the paper.",
+        exclude_if=lambda count: count == 0,
     )
     max_impossible_share: float = Field(
         0.05,
@@ -217,7 +235,10 @@ class CollectorSettings(Settings):
         return self
 
     def warnings(self) -> tuple[str, ...]:
-        """Return what the paper's ablation (section 6.3) advises against, one sentence each."""
+        """Return what the paper's ablation (section 6.3) advises against, one sentence each.
+
+        That generators will starve is found by simulation (`training.rollouts.starvation`).
+        """
         messages = []
         if self.n_async > 2 * self.n_batch:
             messages.append(
@@ -228,20 +249,6 @@ class CollectorSettings(Settings):
             messages.append(
                 f"n_minibatch = {self.minibatch_size} is not n_batch = {self.n_batch}: the paper kept them equal and "
                 "saw more than two minibatches per batch do worse."
-            )
-        if (self.max_staleness + 1) * self.n_batch < self.n_async:
-            most = (self.max_staleness + 1) * self.n_batch
-            messages.append(
-                f"max_staleness = {self.max_staleness} admits at most {most} rollouts, fewer than n_async = "
-                f"{self.n_async}: generators will idle; raise max_staleness or lower n_async."
-            )
-        elif self.max_staleness and (self.max_staleness + 1) * self.n_batch < AMPLE_ADMISSION * self.n_async:
-            times = (self.max_staleness + 1) * self.n_batch / self.n_async
-            messages.append(
-                f"max_staleness = {self.max_staleness} admits {times:.3g} times n_async rollouts: while groups wait "
-                "for their longest, generators idle. With lengths from 1 to 5 simulated ones idled 22 % of their time "
-                "at 1.5 times, 6 to 21 % at 2, 1 % at 3, and more where lengths spread wider; raise max_staleness or "
-                "lower n_async."
             )
         return tuple(messages)
 

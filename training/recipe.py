@@ -169,7 +169,7 @@ class TrainRecipe(Settings):
     engine: Literal["embedded", "verl"] = Field(
         "embedded",
         description="What trains: `embedded`, the exact reference, on one machine; `verl`, on a cluster "
-        "(docs/engines.md).",
+        "(docs/how-to/engines.md).",
         exclude_if=lambda engine: engine == "embedded",
     )
     verl: VerlSettings = Field(

@@ -24,7 +24,7 @@ class Band(Settings):
         ATTEMPTS,
         ge=1,
         description="Attempts per problem, at most. 16 in the paper; 32 that stop at an `error_rate` are fewer and "
-        "decide better (docs/difficulty.md).",
+        "decide better (docs/explanation/difficulty.md).",
     )
     min_correct: int = Field(
         ATTEMPTS // 16,

@@ -36,6 +36,14 @@ class ExportSettings(Settings):
         "`apache-2.0`; `ATTRIBUTION.md` names them. Otherwise they are an error. Not in the paper.",
         exclude_if=lambda mixed: not mixed,
     )
+    withhold: tuple[License, ...] = Field(
+        (),
+        strict=False,
+        description="Licences whose texts are not handed on: `goldilocks publish` sends such rows with id, source, row "
+        "and measurements only, and `goldilocks restore` puts their texts back from the source. Math only. Not in the "
+        "paper.",
+        exclude_if=lambda named: not named,
+    )
     pretty_name: str | None = Field(None, description="Title of the card; the recipe's name where absent.")
 
 
@@ -123,6 +131,15 @@ class Recipe(Settings):
         other = next((source.name for source in self.sources if source.domain != domain), None)
         if other is not None:
             raise ValueError(f'source {other} is not of domain `{domain}`, which `flow = "{self.flow}"` goes with')
+        return self
+
+    @model_validator(mode="after")
+    def _withholds_math(self) -> Self:
+        if self.export.withhold and self.flow != "curate-math":
+            raise ValueError(
+                "export.withhold: tests, checkers and solutions of programs cannot be withheld; leave the sources out, "
+                "or make a set of their own"
+            )
         return self
 
     @model_validator(mode="after")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -39,7 +38,7 @@ class SamplingSettings(Settings):
         le=0.2,
         description="Stop earlier, once the decision is foreseen with probability 1 - `error_rate`; needs "
         "`early_stopping`. 0 switches it off: decisions are those of all attempts. Not in the paper "
-        "(docs/difficulty.md).",
+        "(docs/explanation/difficulty.md).",
     )
     prior: Literal["jeffreys", "model"] = Field(
         "model",
@@ -72,8 +71,8 @@ class SamplingSettings(Settings):
     samplers: Annotated[int, Field(ge=1, le=64)] | Literal["auto"] = Field(
         1,
         description="Processes that ask the servers of an `endpoint` policy; one takes some thousand attempts a "
-        "second, on a core of its own. `auto`: one per four cores. Which process asks changes no attempt. Not in the "
-        "paper.",
+        'second, on a core of its own. `auto`: one per four cores. With `runner = "ray"` they are spread over the '
+        "cluster's nodes. Which process asks changes no attempt. Not in the paper.",
         exclude_if=lambda samplers: samplers == 1,
     )
     max_failed: MaxFailed = DEFAULT_MAX_FAILED
@@ -84,10 +83,9 @@ class SamplingSettings(Settings):
         exclude_if=lambda rounds: rounds == 2,
     )
 
-    @property
-    def sampler_processes(self) -> int:
-        """Return `samplers`, or one per four cores."""
-        return max(1, (os.cpu_count() or 1) // 4) if self.samplers == "auto" else self.samplers
+    def sampler_processes(self, cores: int) -> int:
+        """Return `samplers`, or one per four of so many cores."""
+        return max(1, cores // 4) if self.samplers == "auto" else self.samplers
 
     @property
     def foreseen_by(self) -> str:

@@ -3,6 +3,8 @@
     sampler, store, judge (this process)  ⇄  N asking processes, each with its own connections
 
 Attempts are parted by problem, so that what a process knows of one (too long, samples of one request) is known there.
+The processes are this machine's, or those of a cluster's nodes: whoever opens the channels decides
+(`curation.policies.channels`).
 
 Invariants:
   - the store has one writer, this process: which process asked is not to be seen in what is stored;
@@ -17,26 +19,19 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import os
-import pickle
-import socket
-import subprocess
-import sys
 import zlib
 from collections.abc import Mapping
-from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from curation.config import EndpointPolicy
+from curation.policies.channels import Channel, OpenChannel, Opening, open_process
 from curation.policies.endpoint import Endpoint
 from curation.prompts import Prompt
 from curation.records import AttemptKey, Completion, PolicyError, PromptRequest, RequestRefused
 
 MOST_STARTS = 5
-
-_LENGTH_BYTES = 4
 
 
 class AskingProcesses:
@@ -45,17 +40,25 @@ class AskingProcesses:
     Args:
         settings, folder, prompt: as of `Endpoint`.
         processes: how many.
+        open_channel: starts one and returns the way to it.
 
     Raises:
         PolicyError: as `Endpoint`.
     """
 
-    def __init__(self, settings: EndpointPolicy, folder: Path, prompt: Prompt | None, processes: int) -> None:
+    def __init__(
+        self,
+        settings: EndpointPolicy,
+        folder: Path,
+        prompt: Prompt | None,
+        processes: int,
+        open_channel: OpenChannel = open_process,
+    ) -> None:
         self._endpoint = Endpoint(settings, folder, prompt)
         self.key: AttemptKey = self._endpoint.key
         self.in_flight = settings.in_flight
         share = settings.model_copy(update={"per_server": max(1, -(-settings.most_per_server // processes))})
-        self.processes = [_AskingProcess((share, folder, prompt)) for _ in range(processes)]
+        self.processes = [_AskingProcess((share, folder, prompt), open_channel) for _ in range(processes)]
 
     @property
     def about(self) -> Mapping[str, Any]:
@@ -93,14 +96,13 @@ class AskingProcesses:
 class _AskingProcess:
     """One process, started again whenever it dies, and what it has not answered yet."""
 
-    def __init__(self, opening: tuple[EndpointPolicy, Path, Prompt | None]) -> None:
+    def __init__(self, opening: Opening, open_channel: OpenChannel) -> None:
         self.hedged = 0
-        self.process: subprocess.Popen[bytes] | None = None
-        self._opening = opening
+        self.channel: Channel | None = None
+        self._opening, self._open_channel = opening, open_channel
         self._numbers = itertools.count()
         self._open: dict[int, tuple[PromptRequest, int, asyncio.Future[Completion]]] = {}
         self._outbox: list[tuple[Any, ...]] = []
-        self._writer: asyncio.StreamWriter | None = None
         self._following: asyncio.Task[None] | None = None
         self._starts_without_answer = 0
         self._failure = ""
@@ -111,8 +113,8 @@ class _AskingProcess:
         Raises:
             PolicyError: they cannot be asked.
         """
-        reader = await self._connect()
-        self._following = asyncio.create_task(self._follow(reader))
+        channel = await self._connect()
+        self._following = asyncio.create_task(self._follow(channel))
 
     async def stop(self) -> None:
         """End the process; a second call does nothing."""
@@ -146,17 +148,17 @@ class _AskingProcess:
 
     def _flush(self) -> None:
         messages, self._outbox = self._outbox, []
-        if self._writer is not None:
-            self._writer.write(frame(messages))
+        if self.channel is not None:
+            self.channel.send(messages)
 
-    async def _follow(self, reader: asyncio.StreamReader) -> None:
+    async def _follow(self, channel: Channel) -> None:
         """Take in answers; start the process again whenever it dies, until nobody wants it."""
         try:
             while True:
-                while (content := await read_frame(reader)) is not None:
+                while (content := await channel.receive()) is not None:
                     self._starts_without_answer = 0
                     self._settle(*content)
-                reader = await self._connect()
+                channel = await self._connect()
                 self._send_again()
         except PolicyError as error:
             self._failure = str(error)
@@ -182,64 +184,20 @@ class _AskingProcess:
             self._outbox.append(("ask", number, problem, index))
         self._flush()
 
-    async def _connect(self) -> asyncio.StreamReader:
-        """Start a process and return what it writes, once it is ready."""
+    async def _connect(self) -> Channel:
+        """Start a process and return the way to it, once it is ready."""
         while self._starts_without_answer < MOST_STARTS:
             self._starts_without_answer += 1
             self._end()
-            ours, theirs = socket.socketpair()
-            environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
-            with theirs:
-                command = [sys.executable, "-m", "curation.policies.asking_process", str(theirs.fileno())]
-                self.process = subprocess.Popen(command, pass_fds=(theirs.fileno(),), env=environment)
-            if (reader := await self._greeted(ours)) is not None:
-                return reader
+            if (channel := await self._open_channel(self._opening)) is not None:
+                self.channel = channel
+                return channel
         raise PolicyError(
             f"a process that asks the servers died {MOST_STARTS} times without an answer; look at what it printed "
             "above, or set sampling.samplers to 1."
         )
 
-    async def _greeted(self, ours: socket.socket) -> asyncio.StreamReader | None:
-        """Return what a process writes once it is ready; None where it died. A connection that comes to nothing ends.
-
-        Raises:
-            PolicyError: it cannot ask the servers.
-        """
-        with ExitStack() as on_failure:
-            on_failure.callback(ours.close)
-            reader, writer = await asyncio.open_connection(sock=ours, limit=2**30)
-            on_failure.pop_all()
-            on_failure.callback(writer.close)  # also where this is cancelled
-            writer.write(frame(self._opening))
-            status = await read_frame(reader)
-            if status is None:
-                return None
-            if status[0] != "ready":
-                raise PolicyError(status[1])
-            on_failure.pop_all()
-            self._writer = writer
-            return reader
-
     def _end(self) -> None:
-        writer, self._writer = self._writer, None
-        if writer is not None:
-            writer.close()
-        process, self.process = self.process, None
-        if process is not None:
-            process.kill()
-            process.wait()
-
-
-def frame(content: Any) -> bytes:
-    """Return a message between the processes: its length, then the pickled content."""
-    pickled = pickle.dumps(content, pickle.HIGHEST_PROTOCOL)
-    return len(pickled).to_bytes(_LENGTH_BYTES, "big") + pickled
-
-
-async def read_frame(reader: asyncio.StreamReader) -> Any | None:
-    """Read the next message; None where the other side has gone."""
-    try:
-        length = await reader.readexactly(_LENGTH_BYTES)
-        return pickle.loads(await reader.readexactly(int.from_bytes(length, "big")))
-    except (asyncio.IncompleteReadError, ConnectionError):
-        return None
+        channel, self.channel = self.channel, None
+        if channel is not None:
+            channel.close()

@@ -12,9 +12,10 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from curation.publish.merged_copies import COPIES
 from curation.records import PROBLEM
 
-VERSION = "export@4"
+VERSION = "export@5"
 
 STAGE = "export"
 
@@ -36,6 +37,7 @@ CURATED = pl.Schema(
         "measured_on": pl.String(),  # the day on which these attempts were begun, YYYY-MM-DD in UTC
         "first_policy": pl.String(),  # stage 1 where there are two stages, else null
         "first_pass_rate": pl.Float64(),
+        "also_from": COPIES,  # where its merged copies stood, and under which licences; empty where there are none
     }
 )
 
@@ -44,11 +46,13 @@ def curate(problems: pl.DataFrame, last: pl.DataFrame, first: pl.DataFrame | Non
     """Return the kept problems with their measured difficulty, in the `CURATED` schema and the order of ``problems``.
 
     Args:
-        problems: kept rows in the `PROBLEM` schema.
+        problems: kept rows in the `PROBLEM` schema; a column ``also_from`` is taken over where it is there.
         last: `DECISION` rows of the stage that decided; a column ``measured_on`` is taken over where it is there.
         first: `DECISION` rows of the stage before it, if there was one.
     """
     renamed = {"low": "pass_rate_low", "high": "pass_rate_high"}
+    if "also_from" not in problems.columns:
+        problems = problems.with_columns(also_from=pl.lit([], COPIES))
     if "measured_on" not in last.columns:
         last = last.with_columns(measured_on=pl.lit(None, pl.String))
     last = last.with_columns(decided_by=_decided_by(), informed_by=_informed_by())

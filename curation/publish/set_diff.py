@@ -36,6 +36,7 @@ MEASURED = frozenset(
 """Columns that say how hard a problem was; all others are contents, but where it was found."""
 
 _PLACE = ("source", "row")
+_WHERE_FOUND = frozenset({"id", "also_from", *_PLACE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +117,7 @@ def _differing(old: PublishedTables, new: PublishedTables) -> pl.DataFrame:
     names = [
         name
         for name in new.data.columns
-        if name in old.data.columns and name not in MEASURED and name not in ("id", *_PLACE)
+        if name in old.data.columns and name not in MEASURED and name not in _WHERE_FOUND
     ]
     both = new.data.select("id", *names).join(old.data.select("id", *names), on="id", suffix="_old")
     found = [pl.when(pl.col(name).ne_missing(pl.col(f"{name}_old"))).then(pl.lit(name)) for name in names]

@@ -8,6 +8,7 @@ with the bytes that they were, and go on behind such a row. Not here: what the c
 
 from __future__ import annotations
 
+import ast
 import csv
 import gzip
 import io
@@ -164,26 +165,57 @@ def parse_options(value: Any, where: str) -> list[str] | None:
             value = [f"{label}) {text}" for label, text in zip(labels, texts, strict=True)]
         else:
             value = [f"{label}) {text}" for label, text in value.items() if text is not None]
+    if isinstance(value, list) and value and all(isinstance(option, str) and _APART.match(option) for option in value):
+        value = _lettered(", ".join(value)) or value
     if not isinstance(value, list) or not all(isinstance(option, str | int | float) for option in value):
         raise BadRowError(f"{where} should be a list of options, but is {str(value)[:80]!r}.")
     return [str(option) for option in value] or None
 
 
 def _lettered(value: Any) -> list[str] | None:
-    """Return the options of MathQA's one text, "a ) 38 , b ) 27.675 , c ) 30"; None where it is no such text.
+    """Return the options of one text: MathQA's "a ) 38 , b ) 27.675", or its list as text, "['a ) 38', 'b ) 27.675']";
+    "A. 38; B. 27.675", "A: 38, B: 27.675", "(a) 38 (b) 27.675"; None where it is no such text.
 
     The letters must run from a without a gap, so that an option may hold a comma, or a bracket behind a letter.
     """
     if not isinstance(value, str):
         return None
+    text = value.strip()
+    if text.startswith("[") and text.endswith("]"):
+        return _listed(text)
+    if _APART.match(text):
+        text = _THOUSANDS.sub(r"\1,\2", text)
+    return next((options for mark, gap in _LETTERINGS if (options := _parted(text, mark, gap)) is not None), None)
+
+
+_APART = re.compile(r"[a-jA-J]\s+\)")
+"""A letter and its bracket apart, as MathQA's tokens are."""
+_THOUSANDS = re.compile(r"(?<!\d)(\d{1,3}) , (\d{3})(?!\d)")
+_LETTERINGS = ((r"\(\s*{}\s*\)", r"[,;]?\s*"), (r"{}\s*\)", r"[,;\n]\s*"), (r"{}\s*[.:]", r"[,;\n]\s*"))
+"""How an option's letter is marked, and what stands before the next one's."""
+
+
+def _listed(text: str) -> list[str] | None:
+    """Return the items of a list of texts in Python's writing; of another text in brackets, its options."""
+    try:
+        items = ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return _lettered(text[1:-1].strip())
+    if not isinstance(items, list) or not items or not all(isinstance(item, str | int | float) for item in items):
+        return None
+    options = [str(item) for item in items]
+    return _lettered(", ".join(options)) or (options if len(options) > 1 else None)
+
+
+def _parted(text: str, mark: str, gap: str) -> list[str] | None:
     options: list[str] = []
-    rest = value.strip()
-    while (label := f"{chr(97 + len(options))}") <= "j":
-        first = re.match(rf"{label}\s*\)", rest, re.IGNORECASE)
+    rest = text
+    while (label := chr(97 + len(options))) <= "j":
+        first = re.match(mark.format(label), rest, re.IGNORECASE)
         if first is None:
             return None
         rest = rest[first.end() :]
-        following = re.search(rf",\s*(?={chr(ord(label) + 1)}\s*\))", rest, re.IGNORECASE)
+        following = re.search(rf"{gap}(?={mark.format(chr(ord(label) + 1))})", rest, re.IGNORECASE)
         if following is None:
             options.append(rest.strip())
             break

@@ -292,6 +292,8 @@ def atomic_replace(path: Path) -> Iterator[BinaryIO]:
     Raises:
         StoreError: the file cannot be made or written.
     """
+    if path.is_dir():
+        raise StoreError(f"{path} is a folder; name a file that is to be written.")
     aside = path.parent / f".aside-{path.name}"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

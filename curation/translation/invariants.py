@@ -37,7 +37,7 @@ from curation.translation.formulas import code, formulas, variables
 from curation.translation.quantities import numbers, units
 from curation.translation.violations import Violation
 
-VERSION = "translation@6"
+VERSION = "translation@7"
 """Changes whenever a translation could pass or fail that did not."""
 
 INVARIANTS = (
@@ -79,7 +79,7 @@ def check_translation(
     before, after = _whole(original), _whole(translated)
     violations = [
         *numbers(before, after, source, target),
-        *units(before, after),
+        *units(before, after, source, target),
         *formulas(before, after),
         *variables(before, after),
         *code(original.statement, translated.statement),

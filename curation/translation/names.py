@@ -22,7 +22,6 @@ from curation.translation.sentences import Segment
 _CAPITALISED = re.compile(
     r"(?<![^\W\d_])[^\W\d_a-z\u0430-\u044f\u0451\u3400-\u9fff][a-zà-ÿ\u0430-\u044f\u0451]+(?:[A-Z][a-z]+)?(?:-[A-Z\u0410-\u042f][a-z\u0430-\u044f\u0451]+)?"
 )
-_HAN_RUN = re.compile(r"[\u3400-\u9fff·]{2,}")
 _SOUNDS = (
     ("dzh", "j"), ("zh", "j"), ("tch", "j"), ("ch", "j"), ("sch", "s"), ("sh", "s"), ("th", "t"), ("ph", "f"),
     ("ck", "k"), ("qu", "k"),
@@ -30,6 +29,8 @@ _SOUNDS = (
 )  # fmt: skip
 _LOOSE = str.maketrans("bpdtgkhlrmnsjfvy", "bbddgggllnnssff.")
 """Classes of sounds that a transcription into Chinese does not keep apart."""
+_ENDING = 4
+"""Letters that a name may be longer by in another script."""
 _LONGEST = 6
 """Characters of the longest transcribed name that is looked for."""
 
@@ -55,6 +56,8 @@ def names_of(original: str, translated: str, source: str, target: str) -> list[N
         best = max(candidates, key=lambda name: (_likeness(name, form, target), -len(name)))
         if _likeness(best, form, target) > 0:
             taken[form] = best
+    as_written = {name for form, name in taken.items() if form == name}
+    taken = {form: name for form, name in taken.items() if form.isascii() or name not in as_written}
     names = [Name(name, tuple(form for form, of in taken.items() if of == name)) for name in candidates]
     short = Counter(_consonants(name) for name in candidates)
     names = [name if _tells(name, short) else Name(name.original, ()) for name in names]
@@ -83,17 +86,36 @@ def exchanged_owners(segment: Segment, names: list[Name], source: str, target: s
         for name in names
         if len(places_of(segment.before, (name.original,))) == len(places_of(segment.after, name.forms)) == 1
     ]
-    if len(once) < 2 or not language(target).meaning.owner:
+    if len(once) < 2 or not language(target).meaning.owner or not language(target).spaced:
         return None
     before = [name for name in once if _owns(segment.before, (name.original,), source)]
     after = [name for name in once if _owns(segment.after, name.forms, target)]
     lost, new = [name for name in before if name not in after], [name for name in after if name not in before]
-    if not (len(lost) == len(new) == 1) or _stand_together(segment.before, lost[0].original, new[0].original):
+    if not (len(lost) == len(new) == 1) or stand_together(segment.before, lost[0].original, new[0].original):
         return None
     return lost[0].original, new[0].original
 
 
-def _stand_together(text: str, first: str, second: str) -> bool:
+def joined_names(segment: Segment, names: list[Name], pair: tuple[str, str]) -> bool:
+    """Return whether two names are joined on both sides: Ann and Bob are Bob and Ann."""
+    forms = {name.original: name.forms for name in names}
+    counts = [len(places_of(segment.before, (one,))) + len(places_of(segment.after, forms[one])) for one in pair]
+    if counts != [2, 2]:
+        return False
+    after = any(stand_together(segment.after, one, other) for one in forms[pair[0]] for other in forms[pair[1]])
+    return after and stand_together(segment.before, *pair) and "'s" not in segment.before.replace("’", "'")
+
+
+def owner_stays(segment: Segment, names: list[Name], pair: tuple[str, str], source: str, target: str) -> bool:
+    """Return whether something is of the same one of two names on both sides: Aaron, Henry's brother, in any order."""
+    mine = [name for name in names if name.original in pair]
+    before = [name for name in mine if _owns(segment.before, (name.original,), source)]
+    after = [name for name in mine if _owns(segment.after, name.forms, target)]
+    joined = stand_together(segment.before, *pair)
+    return len(mine) == 2 and len(before) == 1 and before == after and not joined
+
+
+def stand_together(text: str, first: str, second: str) -> bool:
     """Return whether two names are joined: what is one's is the other's, too."""
     first, second = re.escape(first), re.escape(second)
     joined = r"[^.?!\w]*(?:\w{1,4}\W+)?"
@@ -122,7 +144,7 @@ def places_of(text: str, forms: tuple[str, ...]) -> list[int]:
     if not forms:
         return []
     listed = "|".join(re.escape(form) for form in sorted(forms, key=len, reverse=True))
-    pattern = rf"(?<![A-Za-z\u0410-\u044f\u0451])(?:{listed})(?![a-z\u0430-\u044f\u0451])"
+    pattern = rf"(?<![A-Za-z\u0410-\u044f\u0451])(?:{listed})s?(?![a-z\u0430-\u044f\u0451])"
     return [match.start() for match in re.finditer(pattern, text)]
 
 
@@ -131,7 +153,8 @@ def _candidates(original: str, source: str) -> list[str]:
     no_names = frozenset(language(source).meaning.not_names)
     words = dict.fromkeys(word for word in _CAPITALISED.findall(original) if word.lower() not in no_names)
     lower = frozenset(re.findall(r"(?<![^\W\d_])[a-z]+", original))
-    return [word for word in words if word.lower() not in lower and len(word) > 2]
+    named = [word for word in words if word.lower() not in lower and len(word) > 2]
+    return [word for word in named if word.removesuffix("s") == word or word.removesuffix("s") not in named]
 
 
 def _tells(name: Name, alike: Counter[str]) -> bool:
@@ -150,13 +173,15 @@ def _likeness(name: str, form: str, target: str) -> float:
     """Return how surely a word is a name's form, from 0 to 1."""
     if form == name:
         return 1.0
+    if name == form + "s":
+        return 0.9
     if form.isascii() and name.isascii() and form.startswith(name) and len(form) - len(name) <= 2:
         return 0.9
     mine, other = _consonants(name), _consonants(form)
     if language(target).script == "latin":
         same = unidecode(form).lower()[:2] == unidecode(name).lower()[:2] and len(mine) > 1
         return 0.7 if same and mine == other and abs(len(form) - len(name)) <= 2 else 0.0
-    if form.isascii() or not mine or not other:
+    if form.isascii() or not mine or not other or len(form) > len(name) + _ENDING:
         return 0.0
     if other == mine or (mine[0] == "h" and other == "g" + mine[1:]):  # Harry is Гарри
         return 0.8 if len(mine) > 1 else 0.4 if abs(len(form) - len(name)) <= 2 else 0.0
@@ -196,18 +221,18 @@ def _written(name: Name, translated: str, target: str) -> Name:
     listed = language(target).meaning.names.get(name.original.lower(), ())
     known = [form for form in listed if form in translated]
     if not known and not language(target).spaced:
-        known = _transcribed(name.original, translated)
+        known = _transcribed(name.original, translated, language(target).meaning.transcribing)
     return Name(name.original, tuple(dict.fromkeys((*name.forms, *known))))
 
 
-def _transcribed(name: str, translated: str) -> list[str]:
-    """Return the run of characters that sounds most like a name; none where nothing does."""
+def _transcribed(name: str, translated: str, signs: str) -> list[str]:
+    """Return the run of characters used for names that sounds most like this one; none where nothing does."""
     sound = _consonants(name).translate(_LOOSE)
     if len(sound) < 2:
         return []
     runs = {
         run[at : at + size]
-        for run in _HAN_RUN.findall(translated)
+        for run in re.findall(rf"[{signs}·]{{2,}}", translated)
         for size in range(2, _LONGEST + 1)
         for at in range(len(run) - size + 1)
     }

@@ -18,7 +18,7 @@ from functools import cache
 
 from curation.languages.vocabulary import language, languages
 from curation.translation.numeral_words import POSITIONAL, STEMS, WORDS
-from curation.translation.numerals_positional import positional
+from curation.translation.numerals_positional import positional, positional_runs
 
 _FRACTION_SIGNS = {sign: f" {top}/{bottom}" for sign, top, bottom in (
     ("½", 1, 2), ("⅓", 1, 3), ("⅔", 2, 3), ("¼", 1, 4), ("¾", 3, 4), ("⅕", 1, 5), ("⅛", 1, 8), ("⅜", 3, 8), ("⅝", 5, 8),
@@ -43,7 +43,9 @@ _SPACED_SCALES: dict[int, list[str]] = {}
 for _words in _SPACED:
     for _value, _patterns in _words.behind_digits.items():
         _SPACED_SCALES.setdefault(int(_value), []).extend(_patterns)
-_GROUPS = "|".join(f"(?P<x{value}>{'|'.join(patterns)})" for value, patterns in _SPACED_SCALES.items())
+_GROUPS = "|".join(
+    f"(?P<x{value}>{'|'.join(patterns)})" for value, patterns in sorted(_SPACED_SCALES.items(), reverse=True)
+)
 _SPACED_SCALE = re.compile(rf"[\s-]?(?:{_GROUPS})(?![^\W\d_])", re.IGNORECASE)
 _SCALED = re.compile(rf"\d(?:{_HAN_SCALE.pattern}|{_SPACED_SCALE.pattern})", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]+")
@@ -127,6 +129,12 @@ def _scale(rest: str) -> int:
     return int((word.lastgroup or "x1")[1:]) if word else 1
 
 
+def scale_end(text: str, end: int) -> int:
+    """Return where a number in digits ends with the numeral behind them: behind 万 of 3万, million of 2 million."""
+    scale = _HAN_SCALE.match(text, end) or _SPACED_SCALE.match(text, end)
+    return scale.end() if scale else end
+
+
 @cache
 def _clock(lang: str) -> re.Pattern[str] | None:
     """Return the expression of what stands behind an hour of a twelve-hour clock, in a language that has one."""
@@ -150,7 +158,7 @@ def in_words(text: str, lang: str) -> list[Fraction]:
     text = _SCALED.sub(" ", text)
     if language(lang).numerals.order == POSITIONAL:
         return positional(text, lang)
-    return _western(text.lower().replace("’", "'"), lang)
+    return [value for token in _western(text.lower().replace("’", "'"), lang) for value in token.values]
 
 
 def in_names(text: str, lang: str) -> list[Fraction]:
@@ -167,17 +175,24 @@ def in_compounds(text: str, lang: str) -> list[Fraction]:
     return [value for value, stem in STEMS.get(lang, ()) for word in others if stem.match(word)]
 
 
-def _western(text: str, lang: str) -> list[Fraction]:
+def word_tokens(text: str, lang: str) -> list[NumeralToken]:
+    """Return the numbers written in words, each where it stands; of positional numerals those that are one run."""
+    if language(lang).numerals.order == POSITIONAL:
+        return [NumeralToken(run, at, frozenset({value})) for run, at, value in positional_runs(text, lang)]
+    return _western(text.lower().replace("’", "'"), lang)
+
+
+def _western(text: str, lang: str) -> list[NumeralToken]:
     """Return the numbers of a text in spaced words, joined as they add up: twenty-five, deux cent trois, treinta y
     uno.
     """
     numerals = language(lang).numerals
     for compound, single in numerals.compounds.items():
-        text = text.replace(compound, single)
+        text = text.replace(compound, single.ljust(len(compound)))
     words, joiners = WORDS[lang], numerals.joiners
-    numbers: list[Fraction] = []
+    numbers: list[NumeralToken] = []
     current: Fraction | None = None
-    end = 0
+    begin = end = last = 0
     for match in _WORD.finditer(text):
         between = text[end : match.start()].strip(" -\u00a0")
         value = words.get(match[0])
@@ -186,10 +201,12 @@ def _western(text: str, lang: str) -> list[Fraction]:
             continue
         joined = _joined(current, value) if current is not None and value is not None and not between else None
         if joined is None and current is not None:
-            numbers.append(current)
+            numbers.append(NumeralToken(text[begin:last], begin, frozenset({current})))
+        if joined is None:
+            begin = match.start()
         current = joined if joined is not None else value
-        end = match.end()
-    return [*numbers, current] if current is not None else numbers
+        end = last = match.end()
+    return [*numbers, NumeralToken(text[begin:last], begin, frozenset({current}))] if current is not None else numbers
 
 
 def _joined(before: Fraction, value: Fraction) -> Fraction | None:

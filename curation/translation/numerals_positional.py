@@ -68,13 +68,22 @@ def positional(text: str, code: str) -> list[Fraction]:
     return values
 
 
+def positional_runs(text: str, code: str) -> list[tuple[str, int, Fraction]]:
+    """Return the numerals of a text, each with where it starts and its value; no doublings, no dozens."""
+    signs = _signs(code)
+    text = signs.passed_over.sub(lambda match: " " * len(match[0]), text)
+    return [(match[0], match.start(), _value(match[0], signs)) for match in signs.numeral.finditer(text)]
+
+
 def _value(numeral: str, signs: _Signs) -> Fraction:
-    """Return the value of a numeral: a half, a fraction or a whole number."""
+    """Return the value of a numeral: a half, a fraction, a whole number; of 百分之四十, which is 40 %, 40."""
     if numeral == signs.half:
         return Fraction(1, 2)
     if signs.fraction in numeral:
         bottom, top = numeral.split(signs.fraction)
-        low = 100 if bottom == signs.hundredth else _whole(bottom, signs)
+        if bottom == signs.hundredth:
+            return Fraction(_whole(top, signs))
+        low = _whole(bottom, signs)
         return Fraction(_whole(top, signs), low) if low else Fraction(0)
     return Fraction(_whole(numeral, signs))
 

@@ -18,6 +18,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from curation.languages.stripping import parts
+from curation.languages.vocabulary import language
+from curation.translation.number_words import implied, named_again, ordinals
 from curation.translation.numeral_words import months_of
 from curation.translation.numerals import NumeralToken, in_compounds, in_digits, in_names, in_words, plain_digits
 from curation.translation.units import DIMENSIONS, is_named, units_with_numbers
@@ -26,27 +28,44 @@ from curation.translation.violations import Violation
 _LEAST_WORD = 3
 """Number words below it are articles and pronouns in one language or another, and are not asked for."""
 _SHOWN = 6
-_ONE = Fraction(1)
+_ONE, _HALF = Fraction(1), Fraction(1, 2)
 
 
 def numbers(original: str, translated: str, source: str, target: str) -> list[Violation]:
     """Return violations for numbers that are missing, and for numbers that came in."""
     before, after = plain_digits(original), plain_digits(translated)
-    missing, extra = _unmatched(in_digits(before, source), in_digits(after, target))
-    words_before, words_after = _word_surplus(in_words(before, source), in_words(after, target))
     violations: list[Violation] = []
+    missing, extra = _unmatched(in_digits(before, source), in_digits(after, target))
+    all_before, all_after = in_words(before, source), in_words(after, target)
+    words_before, words_after = _word_surplus(all_before, all_after)
     months_before, months_after = months_named(original, source), months_named(translated, target)
+    ranks_before, ranks_after = _word_surplus(ordinals(before, source), ordinals(after, target))
+    again = [value for value in named_again(before, source) if value in (*all_after, *_values(after, target))]
+    missing, extra = _said_together(missing, extra, {*all_before, *_values(before, source)}, before)
+    if not language(target).answers.articles:
+        missing = [token for token in missing if token.text != "1"]
+    ranks_after += in_compounds(translated, target)
+    ranks_after += [1 / value for value in words_after if value and _is_ordinal(1 / value, before, source)]
     missing_texts = [
-        token.text for token in missing if not _take_match(token, words_after) and not _take_match(token, months_after)
+        token.text
+        for token in missing
+        if not any(_take_match(token, values) for values in (words_after, months_after, ranks_after, again))
     ]
+    hints = implied(before, source)
     extra_texts = [
-        token.text for token in extra if not _take_match(token, words_before) and not _take_match(token, months_before)
+        token.text
+        for token in extra
+        if token.text != "1"
+        and not any(_take_match(token, values) for values in (words_before, months_before, ranks_before, hints))
+        and not _adds_half(token, all_before)
     ]
     if missing_texts:
         violations.append(Violation("numbers", f"missing from the translation: {', '.join(missing_texts[:_SHOWN])}"))
     if extra_texts:
         violations.append(Violation("numbers", f"not in the original: {', '.join(extra_texts[:_SHOWN])}"))
-    words_before, _ = _word_surplus(words_before, in_names(original, source) + in_compounds(translated, target))
+    words_before, _ = _word_surplus(
+        words_before, in_names(original, source) + in_compounds(translated, target) + ranks_after + again
+    )
     unmatched = [str(value) for value in words_before if value >= _LEAST_WORD and value.denominator == 1]
     if unmatched:
         listed = ", ".join(unmatched[:_SHOWN])
@@ -54,6 +73,40 @@ def numbers(original: str, translated: str, source: str, target: str) -> list[Vi
             Violation("numbers", f"written in words in the original, missing from the translation: {listed}")
         )
     return violations
+
+
+def _is_ordinal(value: Fraction, text: str, lang: str) -> bool:
+    """Return whether a number is written as an ordinal in digits: a 5th."""
+    suffixes = "|".join(language(lang).dates.day_suffixes)
+    return bool(suffixes) and re.search(rf"(?<!\d){value}(?:{suffixes})(?!\w)", text) is not None
+
+
+def _said_together(
+    missing: list[NumeralToken], extra: list[NumeralToken], said: set[Fraction], text: str
+) -> tuple[list[NumeralToken], list[NumeralToken]]:
+    """Return what is left when 1 1/2, or 2 and a half, may be 1.5 or 2.5, and $0.20 be 20 cents."""
+    for token in list(extra):
+        (value, *_) = sorted(token.values)
+        whole, part = Fraction(int(value)), value - int(value)
+        pieces = [next((one for one in missing if one.values == {piece}), None) for piece in (whole, part)]
+        if part and part in said and (whole in said or not whole):
+            extra = [one for one in extra if one is not token]
+            missing = [one for one in missing if one not in pieces]
+        else:
+            cents = next((one for one in missing if one.values & {value / 100, value * 100}), None)
+            if cents is not None and re.search(r"[$€£¢]|cents?\b", text):
+                extra = [one for one in extra if one is not token]
+                missing = [one for one in missing if one is not cents]
+    return missing, extra
+
+
+def _values(text: str, lang: str) -> list[Fraction]:
+    return [value for token in in_digits(text, lang) for value in token.values]
+
+
+def _adds_half(token: NumeralToken, words: Sequence[Fraction]) -> bool:
+    """Return whether the original says a number as so many and a half."""
+    return _HALF in words and any((value - _HALF).denominator == 1 for value in token.values)
 
 
 def _unmatched(
@@ -91,10 +144,10 @@ def _in_pieces(missing: list[NumeralToken], extra: list[NumeralToken]) -> tuple[
 
 
 def _word_surplus(before: Sequence[Fraction], after: Sequence[Fraction]) -> tuple[list[Fraction], list[Fraction]]:
-    """Return numbers in words of either side without an equal on the other."""
+    """Return numbers in words of either side without an equal on the other. A one, which may be an article, stays."""
     free, surplus = list(after), []
     for value in before:
-        if value in free:
+        if value in free and value != _ONE:
             free.remove(value)
         else:
             surplus.append(value)
@@ -122,12 +175,14 @@ def months_named(text: str, lang: str) -> list[Fraction]:
     ]
 
 
-def units(original: str, translated: str) -> list[Violation]:
+def units(original: str, translated: str, source: str, target: str) -> list[Violation]:
     """Return a violation for units of the original's numbers that the translation no longer names, or exchanged."""
     before, after = prose_of_units(original), prose_of_units(translated)
-    units_before, units_after = units_with_numbers(before), units_with_numbers(after)
-    missing = sorted(unit for unit in units_before if not is_named(unit, after))
-    extra = sorted(unit for unit in units_after if not is_named(unit, before))
+    units_before, units_after = units_with_numbers(before, source), units_with_numbers(after, target)
+    missing = sorted(unit for unit in units_before if not is_named(unit, after, target))
+    if is_named("cent", after, target):  # $0.20 may be 20 cents
+        missing = [unit for unit in missing if unit not in ("dollar", "euro")]
+    extra = sorted(unit for unit in units_after if not is_named(unit, before, source))
     if not missing:
         return []
     swapped = [(unit, other) for unit in missing for other in extra if DIMENSIONS[unit] == DIMENSIONS[other]]

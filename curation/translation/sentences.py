@@ -9,7 +9,6 @@ Not here: what the sentences of a segment must share (`equivalence`).
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -37,6 +36,9 @@ _ANCHOR = 1.5
 """Cost of a number or question mark that only one side of a segment has."""
 _SPREAD, _SLACK = 0.16, 4.0
 """Deviation of a segment's length: its share of the length, and characters."""
+_SHOWN = 70
+_SHORT = 14
+"""Characters that a sentence of few words may grow by: they cost 5 each is the price of each one is 5."""
 _FORMULA = 6
 """Characters that a formula counts for."""
 
@@ -145,7 +147,20 @@ def _joined(run: Sequence[_Sentence]) -> str:
 
 
 def length_ratio(segment: Segment, source: str, target: str) -> float:
-    """Return how long a segment's translation is, as a share of what is expected; 1 where either side is short."""
+    """Return how long a segment's translation is, as a share of what is expected; near 1 where either side is short."""
     before = sum(one.length for one in _measured(segment.before, source))
     after = sum(one.length for one in _measured(segment.after, target))
-    return math.exp(math.log((after + _SLACK) / (before + _SLACK)))
+    if after < before:
+        return (after + _SLACK) / (before + _SLACK)
+    return max(1.0, (after + _SLACK) / (before + _SHORT))
+
+
+def excerpt(text: str) -> str:
+    """Return the beginning of a text, in quotation marks, for the evidence of a violation."""
+    flat = " ".join(text.split())
+    return f"“{flat if len(flat) <= _SHOWN else flat[: _SHOWN - 1] + '…'}”"
+
+
+def sides(segment: Segment) -> str:
+    """Return the beginnings of both sides of a segment."""
+    return f"{excerpt(segment.before)} / {excerpt(segment.after)}"

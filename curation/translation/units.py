@@ -6,18 +6,18 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
-from curation.languages.vocabulary import every, language
+from curation.languages.vocabulary import language
 
 _SIGNS: dict[str, tuple[str, tuple[str, ...]]] = {
     "dollar": ("money", (r"\$", r"US\$", "USD")),
     "euro": ("money", ("€", "eur")),
     "pound": ("money", ("£",)),
     "cent": ("money", ("¢",)),
-    "percent": ("share", ("%",)),
+    "percent": ("share", ("%", "％")),
     "km": ("length", ("km",)),
     "mile": ("length", ("mi", "mph")),
     "foot": ("length", ("ft",)),
-    "inch": ("length", ()),
+    "inch": ("length", ('(?<=\\d)["”″]',)),
     "yard": ("length", ("yd",)),
     "cm": ("length", ("cm",)),
     "m": ("length", ("m",)),
@@ -40,12 +40,6 @@ _SIGNS: dict[str, tuple[str, tuple[str, ...]]] = {
 """Unit → what it measures, and the expressions of the signs for it that every language uses."""
 
 
-def _names(unit: str) -> str:
-    """Return the alternatives that name a unit, signs first."""
-    return "|".join((*_SIGNS[unit][1], *every(lambda lang: lang.units.beside_numbers.get(unit, ()))))
-
-
-_NAMES = {unit: _names(unit) for unit in _SIGNS}
 DIMENSIONS = {name: dimension for name, (dimension, _) in _SIGNS.items()}
 """Unit → what it measures."""
 
@@ -54,29 +48,41 @@ _COMPARED = frozenset(
 )  # fmt: skip
 """Units that a translation must name again; hours and days are too often said otherwise (a day: daily, 24 h)."""
 _BEFORE = re.compile(r"(?P<dollar>\$|US\$)\s?\d|(?P<euro>€)\s?\d|(?P<pound>£)\s?\d")
-_BEHIND = {
-    name: re.compile(rf"\d\s?(?:-\s?)?(?:{pattern})(?![^\W\d_])" if name in ("m", "gram", "liter", "foot")
-                     else rf"(?:\d\s?-?\s?(?:{pattern}))(?![a-zа-яà-ÿ])", re.IGNORECASE)
-    for name, pattern in _NAMES.items()
-}  # fmt: skip
-_ANYWHERE = {
-    name: re.compile(rf"(?<![^\W\d_])(?:{pattern})(?![a-zа-яà-ÿ])|(?<=[\u3400-\u9fff\d\s])(?:{pattern})", re.IGNORECASE)
-    for name, pattern in _NAMES.items()
-}
 
 
-def units_with_numbers(text: str) -> set[str]:
+@cache
+def _names(unit: str, lang: str) -> str:
+    """Return the alternatives that name a unit in a language or in English, signs first."""
+    named = (language(code).units.beside_numbers.get(unit, ()) for code in dict.fromkeys((lang, "en")))
+    return "|".join((*_SIGNS[unit][1], *(word for words in named for word in words)))
+
+
+@cache
+def _behind(unit: str, lang: str) -> re.Pattern[str]:
+    names = _names(unit, lang)
+    if unit in ("m", "gram", "liter", "foot"):
+        return re.compile(rf"\d\s?(?:-\s?)?(?:{names})(?![^\W\d_])", re.IGNORECASE)
+    return re.compile(rf"(?:\d\s?-?\s?(?:{names}))(?![a-zа-яà-ÿ])", re.IGNORECASE)
+
+
+@cache
+def _anywhere(unit: str, lang: str) -> re.Pattern[str]:
+    names = _names(unit, lang)
+    return re.compile(rf"(?<![^\W\d_])(?:{names})(?![a-zа-яà-ÿ])|(?<=[\u3400-\u9fff\d\s])(?:{names})", re.IGNORECASE)
+
+
+def units_with_numbers(text: str, lang: str) -> set[str]:
     """Return the compared units that stand directly with a number, or an amount of money.
 
-    Example: ``units_with_numbers("a 5 km walk costs $3") == {"km", "dollar"}``
+    Example: ``units_with_numbers("a 5 km walk costs $3", "en") == {"km", "dollar"}``
     """
     before_numbers = {name for match in _BEFORE.finditer(text) for name, value in match.groupdict().items() if value}
-    return before_numbers | {name for name in _COMPARED if _BEHIND[name].search(text)}
+    return before_numbers | {name for name in _COMPARED if _behind(name, lang).search(text)}
 
 
-def is_named(unit: str, text: str) -> bool:
-    """Return whether a unit is named anywhere in a text, in any of the languages."""
-    return _ANYWHERE[unit].search(text) is not None
+def is_named(unit: str, text: str, lang: str) -> bool:
+    """Return whether a unit is named anywhere in a text, in its language or in English."""
+    return _anywhere(unit, lang).search(text) is not None
 
 
 @cache

@@ -220,12 +220,11 @@ class MathJudge:
             if final_answers is None
             else list(final_answers)
         )
-        distinct = list(dict.fromkeys(answer for answer in extracted_answers if answer is not None))
-        quick_verdicts = _quick_verdicts(task, distinct) if self.engine == OWN_ENGINE else None
         result: Future[tuple[Verdict, ...]] = Future()
-        if quick_verdicts is not None or not distinct:
-            result.set_result(tuple(_verdict_on(answer, quick_verdicts or {}) for answer in extracted_answers))
+        if (quick := self.at_once(task, extracted_answers)) is not None:
+            result.set_result(quick)
             return result
+        distinct = list(dict.fromkeys(answer for answer in extracted_answers if answer is not None))
 
         def finish(reply: Future[JobReply]) -> None:
             if reply.cancelled() or not result.set_running_or_notify_cancel():
@@ -240,6 +239,14 @@ class MathJudge:
 
         self._start().submit(self._judge_job(task, distinct)).add_done_callback(finish)
         return result
+
+    def at_once(self, task: JudgeTask, final_answers: Sequence[str | None]) -> tuple[Verdict, ...] | None:
+        """Return the verdicts on these final answers where no worker is needed for them, else None."""
+        distinct = list(dict.fromkeys(answer for answer in final_answers if answer is not None))
+        quick_verdicts = _quick_verdicts(task, distinct) if self.engine == OWN_ENGINE else None
+        if quick_verdicts is None and distinct:
+            return None
+        return tuple(_verdict_on(answer, quick_verdicts or {}) for answer in final_answers)
 
     def _judge_job(self, task: JudgeTask, distinct: list[str]) -> dict[str, Any]:
         return {

@@ -108,7 +108,7 @@ def plan(
 ) -> None:
     """Say what a run will cost, before it runs: its filters, then a pilot through each stage's policy."""
     from flows.cli.as_json import plan_table, print_json
-    from flows.cli.plan import plan_recipe, print_plan
+    from flows.cli.plan import plan_recipe, print_plan, print_training_warnings
     from flows.cli.plan_stated import print_stated, stated_plan
 
     if json:
@@ -118,6 +118,8 @@ def plan(
         print_stated(recipe, overrides or [])
     else:
         print_plan(plan_recipe(recipe, out, overrides or [], pilot))
+    if not json:
+        print_training_warnings(recipe, overrides or [])
 
 
 @app.command()

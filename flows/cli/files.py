@@ -38,7 +38,7 @@ def classify_file(path: Path, out: Path, columns: Sequence[str], bad_rows: int =
     Up to ``bad_rows`` rows that cannot be read are set aside, as in a run: each has its line, dropped as ``bad_row``,
     and its bytes stand in a parquet file beside ``out``.
     """
-    aside = out.with_name(f"{out.name}.quarantine.parquet")
+    aside = out.parent / f"{out.name}.quarantine.parquet"
     require_other_place(out, path)
     require_other_place(aside, path)
     kept = total = 0

@@ -36,10 +36,12 @@ from flows.pipelines.by_recipe import pipeline_of
 from flows.pipelines.planned_costs import PLAN, estimate_text, stored_plan
 from flows.run.pipeline import read_result, run_pipeline
 from flows.run.policies import open_policy
+from flows.run.recipe import load_recipe
 from flows.run.run_folder import Run, difficulty_stage, new_run
 from flows.run.sampling_session import sampling_requests
 from flows.run.stage import StageResult
 from flows.run.stage_priors import PriorLearner
+from flows.run.training import training_warnings
 from flows.stages.attempts import stage_learner, stopping_rule
 from flows.stages.decisions import decisions_of
 from flows.stages.judging import open_judge
@@ -210,3 +212,21 @@ def print_plan(plans: Sequence[StagePlan]) -> None:
     for plan in plans:
         if plan.foreseen is not None:
             console.print(f"{plan.stage}, by its pilot: {plan.foreseen}", highlight=False, markup=False)
+
+
+def print_training_warnings(path: Path, overrides: Sequence[str] = ()) -> None:
+    """Print what is to be said before a run of the training recipes that a recipe names: its grader's, its schedule's.
+
+    Raises:
+        ConfigError: one of them is not there, or cannot be meant.
+    """
+    from rich.console import Console
+
+    recipe = load_recipe(path, overrides)
+    grader, scheduled = recipe.grader, recipe.schedule.train
+    named = [(grader.recipe, grader.set)] if grader is not None else []
+    named += [(scheduled, ())] if scheduled is not None else []
+    console = Console(soft_wrap=True, highlight=False, markup=False)
+    for name, changes in named:
+        for warning in training_warnings(path.parent / name, changes):
+            console.print(f"{name}: warning: {warning}")

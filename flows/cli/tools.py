@@ -220,6 +220,22 @@ def publish(
     publish_set(folder, name, push=push, public=public)
 
 
+@tools.command(short_help="Put withheld texts of a set back from its sources.")
+def restore(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a set without its texts.")],
+    home: Annotated[
+        Path, typer.Option("--from", metavar="FOLDER", help="What relative paths of its sources are relative to.")
+    ] = Path(),
+    places: Annotated[
+        list[str] | None, typer.Option("--source", metavar="NAME=PATH", help="Where a source lies here.")
+    ] = None,
+) -> None:
+    """Read the sources of a set again, put the texts that were withheld back, and check each by its digest."""
+    from flows.cli.restore import restore_set
+
+    restore_set(folder, home, places or ())
+
+
 @tools.command("serve-reward", short_help="Serve the judge over HTTP, for any trainer.")
 def serve_reward(
     folders: Annotated[

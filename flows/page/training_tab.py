@@ -26,7 +26,7 @@ CHARTS: Mapping[str, tuple[str, ...]] = {
     "pass rate": ("sampled/pass_rate", "batch/pass_rate"),
     "length in tokens": ("length/sampled_mean", "length/trained_mean"),
     "entropy": ("policy/entropy",),
-    "idle share": ("speed/generator_idle_share", "speed/trainer_idle_share"),
+    "idle share": ("speed/generator_idle_share", "speed/generator_held_share", "speed/trainer_idle_share"),
     "KL of generator and trainer": ("policy/kl_generator",),
     "gradient norm": ("policy/gradient_norm",),
     "age of tokens in versions": ("age/token_mean", "age/token_max"),

@@ -11,6 +11,7 @@ from curation.config import Recipe
 from curation.filters.decontamination import OVERLAP
 from curation.filters.statements.precision import precision_sentences
 from curation.publish import cards, review
+from curation.publish.merged_copies import copies_of
 from curation.publish.versions import MOVED
 from curation.records import PASS_RATE, DropReason
 from curation.storage.stages import read_table
@@ -44,6 +45,7 @@ def card_facts(
     curated, labels = read_table(exported.folder, "kept"), deciding_labels(run, results)
     first, last = (read_table(decided[at].folder, "decisions", ["problem", "keep", "reason"]) for at in (0, -1))
     per_source = dict(curated.group_by("source").len().iter_rows()) if curated.height else {}
+    merged = dict(copies_of(curated).group_by("source").len().iter_rows()) if curated.height else {}
     rows_read = dict(read_table(results[SOURCES].folder, "kept", ["source"]).group_by("source").len().iter_rows())
     return cards.CardFacts(
         name=recipe.name,
@@ -55,7 +57,12 @@ def card_facts(
         funnel=tuple(results.funnel),
         sources=tuple(
             cards.SourceFacts(
-                source.name, source.url, source.license, rows_read.get(source.name, 0), per_source.get(source.name, 0)
+                source.name,
+                source.url,
+                source.license,
+                rows_read.get(source.name, 0),
+                per_source.get(source.name, 0),
+                merged.get(source.name, 0),
             )
             for source in recipe.sources
         ),

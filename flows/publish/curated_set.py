@@ -85,6 +85,7 @@ def _publish(run: Run, version: versions.Version, results: Results) -> Path:
         "version": version.number,
         "asked": None if asked is None else hashlib.blake2b(asked.encode(), digest_size=8).hexdigest(),
         "decisions": version.digest,
+        **({"withhold": list(run.recipe.export.withhold)} if run.recipe.export.withhold else {}),
     }
     if _published(target) == {**made_from, "files": _sizes(target)}:
         return target

@@ -16,6 +16,7 @@ from curation.policies.processes import AskingProcesses
 from curation.policies.recorded import Recorded
 from curation.prompts import Prompt
 from curation.records import Policy
+from flows.run.runner import current_runner
 from training.embedded_model import EMBEDDED, WEIGHTS
 
 if TYPE_CHECKING:
@@ -41,10 +42,13 @@ def open_policy(settings: PolicySettings, recipe_folder: Path, prompt: Prompt | 
 
 
 def open_sampling_policy(settings: DifficultyStage, recipe_folder: Path) -> Policy:
-    """Return the policy of a difficulty stage, in as many processes as it says; see `open_policy`."""
-    processes = settings.sampling.sampler_processes
+    """Return the policy of a difficulty stage, in as many processes as it says, on the runner in force; see
+    `open_policy`.
+    """
+    runner = current_runner(runs_anywhere=True)
+    processes = settings.sampling.sampler_processes(runner.cores)
     if isinstance(settings.policy, EndpointPolicy) and processes > 1:
-        return AskingProcesses(settings.policy, recipe_folder, None, processes)
+        return AskingProcesses(settings.policy, recipe_folder, None, processes, runner.open_channel)
     return open_policy(settings.policy, recipe_folder)
 
 

@@ -3,19 +3,23 @@
 A runner maps works to shards and hands them over in order; the one who asked writes them, alone. So what is on disk is
 the same, byte by byte, whoever computed, and a machine that dies costs time only.
 
-Only stages whose shards stand for themselves are spread (`Stage.runs_anywhere`): filters, reference checks, verdicts,
-programs on tests. Sampling stays with its policy, whose engine or servers are spread by themselves, and reading stays
-with its file. Verdicts on attempts are made beside sampling; the stage spreads where they are made again.
+Only stages whose shards stand for themselves are spread as shards (`Stage.runs_anywhere`): filters, reference checks,
+verdicts, programs on tests. Reading stays with its file. Of sampling, one process decides and stores; those that ask
+servers, where a recipe wants several, and verdicts that take long are spread by the runner, too (`open_channel`,
+`spread_judge`).
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Protocol, TypeVar
 
+from curation.policies.channels import Channel, Opening, open_process
 from curation.storage.stages import Shard
+from curation.verify.math_judge import Judge
 
 Work = Callable[[], Shard]
 Made = TypeVar("Made")
@@ -23,7 +27,20 @@ Made = TypeVar("Made")
 
 
 class ShardRunner(Protocol):
-    """Whoever computes shards."""
+    """Whoever computes shards, and does parts of sampling."""
+
+    async def open_channel(self, opening: Opening) -> Channel | None:
+        """Start a process that asks servers, and return the way to it; see `curation.policies.channels.OpenChannel`."""
+        ...
+
+    @property
+    def cores(self) -> int:
+        """Return how many cores asking processes may be counted by."""
+        ...
+
+    def spread_judge(self, judge: Judge) -> Judge:
+        """Return a verifier whose `submit` judges where there is room, with the verdicts of this one."""
+        ...
 
     def map(self, works: Iterable[tuple[int, Callable[[], Made]]]) -> Iterator[tuple[int, Made]]:
         """Yield what each work makes with its number, in the order given. A work may be called more than once, and on a
@@ -34,6 +51,19 @@ class ShardRunner(Protocol):
 
 class LocalRunner:
     """This process, one shard after the other; the verifier spreads over its cores by itself."""
+
+    async def open_channel(self, opening: Opening) -> Channel | None:
+        """Start an asking process of this machine."""
+        return await open_process(opening)
+
+    @property
+    def cores(self) -> int:
+        """Return this machine's cores."""
+        return os.cpu_count() or 1
+
+    def spread_judge(self, judge: Judge) -> Judge:
+        """Return the verifier as it is."""
+        return judge
 
     def map(self, works: Iterable[tuple[int, Callable[[], Made]]]) -> Iterator[tuple[int, Made]]:
         for index, work in works:

@@ -3,6 +3,10 @@
 RAY_ADDRESS names the cluster; without it Ray runs on this machine's cores. The run folder and this package must be on
 every node: works read their input shards from the folder, and send back what they made.
 
+Sampling is done by one process here, which decides and stores. The processes that ask servers for it are actors, one
+after another on the nodes; whoever dies is started again on another, and asks again with the same seeds. First verdicts
+that take a worker are tasks.
+
 A work is sent as it is, its functions by name. What cannot travel is made anew on the other side, once in each worker
 process and from its settings: the verifiers, each with one process or sandbox slot of its own, and the store of
 attempts, for reading. A worker or node that dies has its shards computed again by Ray on another one; an error of the
@@ -25,16 +29,21 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-from curation.records import AttemptKey, ConfigError
+from curation.policies.channels import Opening
+from curation.records import AttemptKey, ConfigError, PolicyError
 from curation.storage.attempts import AttemptStore
-from curation.verify.math_judge import MathJudge
+from curation.verify.math_judge import Judge, MathJudge
 from curation.verify.programs.judge import ProgramJudge
 from curation.verify.programs.problem import CodeProblem
 from curation.verify.programs.tools import Runner
+from flows.run.askers_ray import ActorChannel, Asker, SpreadJudge
 from flows.run.runner import Made
 
 AHEAD = 2
 """Shards sent for each core of the cluster: one to work on and one to go on with."""
+
+_SHARE = 0.01
+"""Of a core, that an asking actor reserves: actors that reserve nothing are not spread evenly."""
 
 HERE = "local"
 """Without an address Ray would go to the last cluster that was started on this machine, be it alive or not."""
@@ -60,10 +69,40 @@ class RayRunner:
         sent: deque[tuple[int, Any]] = deque()
         for index, work in works:
             sent.append((index, self._compute.remote(work)))
-            if len(sent) >= AHEAD * max(1, int(self._ray.cluster_resources().get("CPU", 1))):
+            if len(sent) >= AHEAD * self.cores:
                 yield self._next(sent)
         while sent:
             yield self._next(sent)
+
+    @property
+    def cores(self) -> int:
+        """Return the cluster's cores."""
+        return max(1, int(self._ray.cluster_resources().get("CPU", 1)))
+
+    async def open_channel(self, opening: Opening) -> ActorChannel | None:
+        """Start an asking actor on some node, and return the way to it; None where it died.
+
+        Raises:
+            PolicyError: it cannot ask the servers.
+        """
+        asker = self._ray.remote(num_cpus=_SHARE, scheduling_strategy="SPREAD")(Asker).remote()
+        channel = ActorChannel(self._ray, asker)
+        is_ready = False
+        try:
+            failure = await asker.open.remote(opening)
+            is_ready = failure == ""
+        except self._ray.exceptions.RayActorError:
+            return None
+        finally:
+            if not is_ready:
+                channel.close()
+        if failure:
+            raise PolicyError(failure)
+        return channel
+
+    def spread_judge(self, judge: Judge) -> Judge:
+        """Return a verifier whose slow verdicts are made on the cluster."""
+        return SpreadJudge(judge, self._ray)
 
     def _next(self, sent: deque[tuple[int, Any]]) -> tuple[int, Any]:
         index, reference = sent.popleft()

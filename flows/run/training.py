@@ -67,6 +67,18 @@ def train_apart(
     return folder / "model"
 
 
+def training_warnings(recipe: Path, overrides: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return what is to be said of a training recipe's collector before a run, one sentence each.
+
+    Raises:
+        ConfigError: the recipe cannot be meant.
+    """
+    from training.rollouts.starvation import collector_warnings
+
+    settings = load_train_recipe(recipe, overrides)
+    return collector_warnings(settings.collector) if settings.engine == "embedded" else ()
+
+
 def needs_ranks(recipe: Path | None, out: Path | None, overrides: Sequence[str], *, resume: bool) -> bool:
     """Return whether the recipe trains on several GPUs of this machine, and this process is none of torchrun's."""
 

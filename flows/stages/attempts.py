@@ -27,6 +27,7 @@ from flows.run import retries
 from flows.run.policies import check_policy, open_sampling_policy, policy_name
 from flows.run.policy_session import policy_session
 from flows.run.run_folder import PARTS, Run, difficulty_stage
+from flows.run.runner import current_runner
 from flows.run.sampling_session import SamplingSession, read_priors
 from flows.run.stage import Kind, Stage, StageResult, StageRun, refusal_retries
 from flows.run.stage_priors import RATES, PriorLearner, prior_learner
@@ -75,7 +76,8 @@ def make_attempts(job: StageRun) -> StageResult:
     settings = difficulty_stage(run.recipe, part)
     policy = open_sampling_policy(settings, run.recipe_folder)
     store = attempts.AttemptStore(run.folder / "attempts", policy.key, policy.about)
-    with open_judge(run) as judge:
+    with open_judge(run) as own_judge:
+        judge = current_runner(runs_anywhere=True).spread_judge(own_judge)
         key, judged_with = asdict(policy.key), judged_by(run, part, judge.version)
         rule = stopping_rule(settings)
         learner = stage_learner(run, part, job.problems.folder, job.results.decisions, rule, policy.key.policy)

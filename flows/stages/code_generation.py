@@ -89,8 +89,10 @@ class _Maker:
     model_inputs: list[str]
     generated: GeneratedTests
     used: set[bytes]
+    given: list[str]
     outputs: list[str]
     pool: list[SoundTest] = field(default_factory=list)
+    doubted: list[test_generation.RunInput] = field(default_factory=list)
     next_index: int = 0
     refused_large: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
@@ -167,16 +169,24 @@ class _Maker:
         agreed = self._agreed(matrix.runs)
         texts = {(test, group): text for _, test, group, text in matrix.outputs.iter_rows()}
         failing = failing_solutions(matrix.runs, agreed)
+        doubted = self._doubted(matrix.runs)
+        self.doubted += [
+            test_generation.RunInput(one.text, one.shape, doubtful=True)
+            for test, one in zip(indices, batch, strict=True)
+            if test in doubted
+        ]
         gained = False
         if agreed.is_empty():
             self.reasons["the voting solutions agree on no input, or take too long"] += 1
+        most = test_generation.promised_most(self.unit.row["statement"], self.outputs)
         sound = {
             test: group
             for test, group in agreed.select("test", "output").iter_rows()
             if not test_generation.is_unforeseen_refusal(texts[test, group], self.unit.row["statement"], self.outputs)
+            and not (most is not None and test_generation.exceeds(texts[test, group], most))
         }
         if len(sound) < agreed.height:
-            self.reasons["the solutions say of inputs that they have no solution, the statement does not"] += 1
+            self.reasons["the solutions give answers that the statement rules out, as that there is none"] += 1
         small = [
             (test, one.text)
             for test, one in zip(indices, batch, strict=True)
@@ -227,6 +237,23 @@ class _Maker:
             .sort("test")
         )
 
+    def _doubted(self, runs: pl.DataFrame) -> set[int]:
+        """Return the tests on which voting solutions give several outputs, or one crashes; slow ones say nothing."""
+        voting = runs.filter(pl.col("solution").is_in(list(self.voting)))
+        told = voting.group_by("test").agg(
+            pl.col("output").filter("valid").n_unique().alias("classes"), (pl.col("ended") == "RTE").any()
+        )
+        return set(told.filter((pl.col("classes") > 1) | pl.col("ended"))["test"])
+
+    def _without_doubts(self) -> list[SoundTest]:
+        """Return the sound tests less those whose inputs are of the kind on which solutions disagreed."""
+        run = [test_generation.RunInput(unpacked(one.packed), one.shape, doubtful=False) for one in self.pool]
+        form = self.maker.form(careful=False) if self.doubted else "nothing is in doubt"
+        doubtful = test_generation.doubtful_inputs(form, self.given, [*run, *self.doubted])
+        if any(at < len(run) for at in doubtful):
+            self.reasons["the solutions disagree on inputs of its kind"] += 1
+        return [one for at, one in enumerate(self.pool) if at not in doubtful]
+
     def work(self, wrong: set[int], have: int) -> None:
         """Make batches until there are enough sound tests and no new one catches what few caught."""
         settings, generated, idle = self.run.recipe.code.test_generation, self.generated, 0
@@ -244,11 +271,10 @@ class _Maker:
     def keep(self, before: Counter[int], have: int) -> None:
         """Choose among the sound tests."""
         settings, generated = self.run.recipe.code.test_generation, self.generated
-        large = sorted(
-            (test for test in self.pool if test.size > LARGE_BYTES), key=lambda t: (-len(t.failing), t.index)
-        )
+        sound = self._without_doubts()
+        large = sorted((test for test in sound if test.size > LARGE_BYTES), key=lambda t: (-len(t.failing), t.index))
         set_aside = {test.index for test in large[settings.keep_large :]}
-        by_index = {test.index: test for test in self.pool if test.index not in set_aside}
+        by_index = {test.index: test for test in sound if test.index not in set_aside}
         room = max(settings.keep, settings.enough - have)
         selected = test_generation.select_tests(
             list(by_index),
@@ -258,7 +284,7 @@ class _Maker:
             room - have,
             kinds={index: test.shape for index, test in by_index.items()},
         )
-        generated.sound = len(self.pool)
+        generated.sound = len(sound)
         generated.caught = before.copy()
         for test in (by_index[index] for index in selected):
             row = (self.unit.name, test.index, unpacked(test.packed), unpacked(test.output), test.origin)
@@ -305,6 +331,7 @@ def generate_tests(
     wrong = set(runs.filter(~pl.col("right").fill_null(True))["solution"])
     candidates = [one for one in unit.candidates(run) if one.index in voting or one.index in wrong]
     codes = [one.submission.code for one in unit.candidates(run)]
+    given = [text for text in tests["input"] if len(text) <= LARGE_BYTES]
     maker = _Maker(
         run,
         unit,
@@ -315,7 +342,7 @@ def generate_tests(
         voting,
         candidates,
         test_generation.InputMaker(
-            [text for text in tests["input"] if len(text) <= LARGE_BYTES],
+            list(given),
             unit.row["statement"],
             settings.max_input_kb << 10,
             vouched=bool(vouching.by),
@@ -325,6 +352,7 @@ def generate_tests(
         inputs_from_model(run, runner, responses, trusted=bool(vouching.by)),
         generated,
         set(map(digest, unit.tests["input"])),
+        given,
         [text for text in tests["output"] if len(text) <= LARGE_BYTES],
         next_index=1 + int(unit.tests["index"].max() or 0),  # type: ignore[arg-type]
     )

@@ -7,10 +7,13 @@ from functools import partial
 import polars as pl
 
 from curation.publish import export
+from curation.publish.merged_copies import merged_copies, with_copies
 from curation.records import DROPPED, DropReason
 from curation.storage.stages import Shard, read_shard, read_table
 from flows.run.stage import Kind, Stage, StageResult, StageRun, shard_counts
 from flows.stages.attempts import measured_on
+from flows.stages.exact_dedup import EXACT_DEDUP
+from flows.stages.near_dedup import NEAR_DEDUP
 
 
 def export_problems(job: StageRun) -> StageResult:
@@ -20,6 +23,12 @@ def export_problems(job: StageRun) -> StageResult:
     rows = read_table(last, "kept", ["id", "group", "source", "weight"])
     over_quota = export.over_quota(rows, recipe.export.size, recipe.seed) if rows.height else {}
     measured = measured_on(job.run, job.run.parts[-1])
+    merging = [result for stage in (EXACT_DEDUP, NEAR_DEDUP) if (result := job.results.get(stage)) is not None]
+    settings = f"{recipe.export.size} {recipe.seed} {measured}"
+    folder = job.open(export.VERSION, settings, job.problems, *merging, *decided)
+    if (result := job.finished(folder)) is not None:
+        return result
+    copies = _merged_copies(job)
 
     def work(index: int) -> Shard:
         kept, decisions = read_shard(last, "kept", index), read_shard(last, "decisions", index)
@@ -27,7 +36,7 @@ def export_problems(job: StageRun) -> StageResult:
             decisions = decisions.with_columns(measured_on=pl.lit(measured))
         evidence = pl.Series("evidence", [over_quota.get(name) for name in kept["id"]], pl.String)
         curated = export.curate(
-            kept.filter(evidence.is_null()),
+            with_copies(kept.filter(evidence.is_null()), copies),
             decisions,
             read_shard(first, "decisions", index) if first is not None else None,
         )
@@ -36,11 +45,22 @@ def export_problems(job: StageRun) -> StageResult:
         over = dropped.filter(evidence.is_not_null()).select(DROPPED.names())
         return Shard(kept.height, {"kept": curated, "dropped": over})
 
-    settings = f"{recipe.export.size} {recipe.seed} {measured}"
-    folder = job.open(export.VERSION, settings, job.problems, *decided)
     counts = shard_counts(last)
     shards = ((rows, partial(work, index)) for index, rows in enumerate(counts))
     return job.compute(folder, shards, total=sum(counts), rows_in=decided[-1].manifest.kept)
+
+
+def _merged_copies(job: StageRun) -> pl.DataFrame:
+    """Return the copies that the stages of dedup merged, by the row that stays."""
+    exact, near = job.results.get(EXACT_DEDUP), job.results.get(NEAR_DEDUP)
+    copy = ["id", "source", "row", "license", "reason"]
+    nothing = pl.DataFrame()
+    return merged_copies(
+        read_table(exact.folder, "kept", copy[:3]) if exact is not None else nothing,
+        read_table(exact.folder, "dropped", copy) if exact is not None else nothing,
+        read_table(near.folder, "dropped", copy) if near is not None else nothing,
+        read_table(near.folder, "members") if near is not None else nothing,
+    )
 
 
 EXPORT = Stage(name="export", title="Curated set", folder="stages/10-export", work=export_problems, kind=Kind.EXPORT)

@@ -12,6 +12,7 @@ import polars as pl
 from curation.config import Recipe, Source
 from curation.licenses import UNKNOWN, conflict
 from curation.programs import execution_matrix
+from curation.publish.withheld import is_withheld
 from curation.records import SourceError
 from curation.sources import code_problems, problems, quarantine
 from curation.sources.kattis import Package, find_packages
@@ -37,7 +38,7 @@ def read_sources(job: StageRun) -> StageResult:
 
 
 def check_licenses(recipe: Recipe, folder: Path) -> None:
-    """Refuse rows whose licence forbids the one that the card is to name.
+    """Refuse rows whose licence forbids the one that the card is to name; texts that are withheld promise nothing.
 
     Raises:
         SourceError: there are some; the message names their source, how many they are, and the first ones.
@@ -48,6 +49,7 @@ def check_licenses(recipe: Recipe, folder: Path) -> None:
     rows = read_table(folder, "kept", ["source", "row", "license"])
     if rows.is_empty():
         return
+    rows = rows.filter(~is_withheld(rows, recipe.export.withhold))
     for source, license, count, first in (
         rows.group_by("source", "license", maintain_order=True)
         .agg(pl.len(), pl.col("row").head(5).alias("first"))
@@ -59,6 +61,12 @@ def check_licenses(recipe: Recipe, folder: Path) -> None:
                 f"source {source}: {count:,} rows ({named}) are under {license}, which {why}, and `export.license` is "
                 f"{card}; leave them out, name another licence, or set `export.mixed_licenses = true`."
             )
+
+
+def read_again(source: Source, run: Run) -> Iterator[pl.DataFrame]:
+    """Yield the rows of a source as the first stage keeps them, in the `PROBLEM` schema; no stage is made of them."""
+    for _, work in _parts(source, run):
+        yield work().tables["kept"]
 
 
 def source_digest(source: Source, folder: Path) -> str:

@@ -1,6 +1,8 @@
 """Who idles: the asynchronous loop beside the synchronous one, same work, driven by the scheduler of the real loop.
 
     python tests/benchmarks/bench_async.py [--places 1024] [--batch 1024] [--group 16] [--batches 60] [--trainer 0.5]
+    python tests/benchmarks/bench_async.py --starving   (idle by staleness, with narrow and wide lengths)
+    python tests/benchmarks/bench_async.py --bias       (lengths of the first 40 batches, by `reserve_batches`)
 
 A discrete-event simulation (`training.rollouts.simulation`): lengths are uniform between 1 and 5 times the shortest, a
 step takes ``--trainer`` times as long as generating the batch would with all places busy. Prints idle shares, ages, and
@@ -21,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from training.config import CollectorSettings
 from training.rollouts.simulation import SimulationCosts, simulate_asynchronous, simulate_synchronous
+from training.rollouts.starvation import LENGTHS, simulated_idle, wide_lengths
 
 SHORTEST = 1000
 
@@ -31,6 +34,42 @@ def spread(seed: int) -> Callable[[], int]:
     return lambda: chance.randint(SHORTEST, 5 * SHORTEST)
 
 
+def print_starving() -> None:
+    """Print what `training.rollouts.starvation` simulates for the paper's sizes."""
+    for ratio in (1, 2, 4):
+        for bound in (1, 2, 4, 8, 16):
+            settings = CollectorSettings(n_async=2048 * ratio, n_batch=2048, max_staleness=bound)
+            idle = ", ".join(f"{name} lengths {simulated_idle(settings, name):.1%}" for name in LENGTHS)
+            print(f"n_async / n_batch = {ratio}, staleness at most {bound}: generators idle, {idle}")
+
+
+def print_bias(batches: int = 40, seeds: int = 10, group: int = 16) -> None:
+    """Print how much shorter the first batches are than as many rollouts in the order of admission."""
+    for places, n_batch, bound in ((256, 256, 8), (512, 256, 16)):
+        for reserve in (0, 1, 2):
+            sizes = CollectorSettings(
+                group_size=group,
+                n_async=places,
+                n_batch=n_batch,
+                max_staleness=bound,
+                queue_size=(bound + 1) * n_batch - places,
+                reserve_batches=reserve,
+            )
+            runs = [
+                simulate_asynchronous(sizes, wide_lengths(seed, group), batches=batches, warmup=batches // 8)
+                for seed in range(seeds)
+            ]
+            count = batches * n_batch
+            lacking = [sum(run.trained_lengths[:count]) / sum(run.sampled_lengths[:count]) - 1 for run in runs]
+            ages = [statistics.mean(run.staleness) for run in runs]
+            print(
+                f"n_async / n_batch = {places // n_batch}, reserve of {reserve}: first {batches} batches "
+                f"{statistics.mean(lacking):+.2%} (standard error {statistics.stdev(lacking) / seeds**0.5:.2%}), "
+                f"generators idle {statistics.mean(run.generator_idle for run in runs):.1%}, "
+                f"age {statistics.mean(ages):.2f}"
+            )
+
+
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--places", type=int, default=1024)
@@ -38,7 +77,12 @@ def main() -> None:
     options.add_argument("--group", type=int, default=16)
     options.add_argument("--batches", type=int, default=60)
     options.add_argument("--trainer", type=float, default=0.5)
+    options.add_argument("--starving", action="store_true")
+    options.add_argument("--bias", action="store_true")
     parsed = options.parse_args()
+    if parsed.starving or parsed.bias:
+        (print_starving if parsed.starving else print_bias)()
+        return
     mean = 3 * SHORTEST
     step = parsed.trainer * mean * parsed.batch / parsed.places
     costs = SimulationCosts(train_ticks=step / (parsed.batch * mean), verify_ticks=20.0, update_ticks=10.0)

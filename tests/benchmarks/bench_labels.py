@@ -4,8 +4,9 @@
 
 Recorded: FOLDER is the shared data's `attempts`, or any folder of JSON lines with ``id``, ``gold`` and ``samples`` =
 [{model, answer}]. Wrong labels are planted; what was wrong before counts as sound. Settings of the model were chosen on
-half 0 of the problems (every other one, by id); half 1 is scored, or all of them (`--half -1`). Each cell: precision, recall, and the share of sound
-labels accused, over all seeds; *drop* and *queue* at the thresholds of `LabelSettings`, *.8* at that one; *checked*: as
+half 0 of the problems (every other one, by id); half 1 is scored, or all of them (`--half -1`). Each cell:
+precision, recall, and the share of sound labels accused, over all seeds;
+*drop* and *queue* at the thresholds of `LabelSettings`, *.8* at that one; *checked*: as
 a run decides, by votes where planting shows that they do better (`curation.difficulty.label_check`); *R .8*: the best
 precision at a recall of .8; *share*: of wrong labels, as the model learnt it. Then simulated policies. Last:
 audits of what is left; in how many of 100 draws the interval covers the truth.

@@ -168,7 +168,7 @@ def _descendants(pid: int) -> Iterator[int]:
             yield from _descendants(int(child))
 
 
-def _cpu_s() -> float:
+def cpu_s() -> float:
     """Return CPU seconds so far of this process, of its ended children and of all that live below it (10 ms steps)."""
     usage = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     total = sum(own.ru_utime + own.ru_stime for own in usage)
@@ -196,10 +196,10 @@ def speed(rounds: int, minutes: float, peers: Path | None, only: str | None = No
         for round_number in range(rounds + 1):
             for kind, ways in kinds.items():
                 for way, act in ways.items():
-                    start, cpu = time.perf_counter(), _cpu_s()
+                    start, cpu = time.perf_counter(), cpu_s()
                     for _ in range(PROGRAMS):
                         act()
-                    spent = time.perf_counter() - start, _cpu_s() - cpu
+                    spent = time.perf_counter() - start, cpu_s() - cpu
                     if round_number:  # the first warms
                         took.setdefault(kind, {}).setdefault(way, []).append(spent)
             if round_number and time.monotonic() > until:

@@ -96,7 +96,9 @@ async def measure(settings: EndpointPolicy, samplers: int, problems: int, server
     policy = Endpoint(settings, Path()) if samplers == 1 else AskingProcesses(settings, Path(), None, samplers)
     with tempfile.TemporaryDirectory() as folder, MathJudge(1) as judge:
         async with policy:
-            asking = [psutil.Process(one.process.pid) for one in getattr(policy, "processes", ()) if one.process]
+            asking = [
+                psutil.Process(one.channel.process.pid) for one in getattr(policy, "processes", ()) if one.channel
+            ]
             before = [sum(map(_cpu, group)) for group in (asking, servers)]
             store = AttemptStore(Path(folder), policy.key)
             begun, own = time.perf_counter(), time.process_time()

@@ -87,7 +87,7 @@ NEGATIONS: dict[str, tuple[tuple[str, str], ...]] = {
     (r"\bniemals\b|\bnie\b", "immer")),
     "fr": ((r"\b[Nn](?:e |['’])(\w+(?: \w+)?) (?:pas|jamais)\b", r"\1"), (r"\bsans\b", "avec"), (r"\baucune?\b", "un")),
     "es": ((r"\b(?:no|No) (?=\w+)(?!solo|sólo|más|menos)(?![^.,]*\bning)", ""),
-    (r"(?<!\\)\bsin\b(?! [\w\\]?\s?\$)", "con"), (r"\bnunca\b", "siempre")),
+    (r"(?<!\\)\bsin\b(?! [\w\\]?\s?\$| embargo| duda)", "con"), (r"\bnunca\b", "siempre")),
     "it": ((r"\b[Nn]on (?!solo|appena)", ""), (r"\bsenza\b", "con"), (r"\bmai\b", "sempre")),
     "ru": ((r"(?<![а-яё])не (?!только|менее|более)(?![^.,]*\bни)", ""), (r"(?<![а-яё])без (?=[а-яё])", "с "),
     (r"(?<![а-яё])никогда", "всегда")),
@@ -123,7 +123,8 @@ COMPARISONS: dict[str, tuple[tuple[str, str], ...]] = {
 """By language: two opposites, exchanged in either direction."""
 
 _ZH_BETWEEN = re.compile(
-    r"比[^，。？！]{1,20}?(多|少|大|小)(?!少)|(多于|少于|大于|小于|高于|低于|至少|至多|更多|更少|更大|更小)"
+    r"比(?!赛|萨|例|分|率)[^，。？！]{1,20}?(多(?!少|数)|(?<!多)少(?!年|女)|大(?!小|约|儿|家|概|学|型)|小(?!时|吃|儿|组|型|学|说|狗|猫|镇))"
+    r"|(多于|少于|大于|小于|高于|低于|至少|至多|更多|更少|更大|更小)"
 )
 _NAME = re.compile(r"(?<![\w.-])[A-Z][a-zé]{2,}(?:[A-Z][a-z]+)?(?![\w-])")
 _NO_NAMES = frozenset(
@@ -280,11 +281,15 @@ def numbers_exchanged(
 ) -> str | None:
     """Exchange two numbers in digits of different value."""
     numbers = list(_NUMBER.finditer(translated))
-    pairs = [(a, b) for at, a in enumerate(numbers) for b in numbers[at + 1 :] if a[0] != b[0]]
+    pairs = [(a, b) for at, a in enumerate(numbers) for b in numbers[at + 1 :] if _value(a[0]) != _value(b[0])]
     if not pairs:
         return None
     a, b = chance.choice(pairs)
     return translated[: a.start()] + b[0] + translated[a.end() : b.start()] + a[0] + translated[b.end() :]
+
+
+def _value(number: str) -> float:
+    return float(number.replace(",", "."))
 
 
 def sentence_dropped(

@@ -90,7 +90,7 @@ def simulated(problems: int, abilities: Mapping[str, float], attempts: int, seed
 
 
 def only(answers: Answers, policies: set[str] | None = None, half: int | None = None) -> Answers:
-    """Return the attempts of some policies, at every other problem; at all where no half is named, or a negative one."""
+    """Return the attempts of some policies, at every other problem; at all without a half, or below 0."""
     names = sorted(answers) if half is None or half < 0 else sorted(answers)[half::2]
     return {name: [row for row in answers[name] if policies is None or row[0] in policies] for name in names}
 

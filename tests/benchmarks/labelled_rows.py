@@ -15,6 +15,7 @@ The sets below may not be copied here. Their files are looked for in a folder un
     math_train        agentica-project/rllm, rllm/data/train/math/math.json; so aime
     gaokao_*_I, _II   OpenLMLab/GAOKAO-Bench, Data/…/2010-2022_Math_I_MCQs.json and the like
     agieval_*         ruixiangcui/AGIEval, data/v1/sat-math.jsonl, gaokao-mathcloze.jsonl
+    math_bare         the rows of math_train with a figure, without its code: by math_train's numbers
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from typing import Any
 
 import polars as pl
 
+from curation.filters.statements import figures
 from curation.records import PROBLEM
 
 LABELS = Path(__file__).with_name("filter_labels.tsv")
@@ -63,7 +65,21 @@ def load_elsewhere(folder: Path) -> pl.DataFrame:
         path = folder / file
         if path.exists():
             rows += [_row(name, number, content) for number, content in enumerate(_contents(path))]
-    return pl.DataFrame(rows, schema={**PROBLEM, "kind": pl.String})
+    frame = pl.DataFrame(rows, schema={**PROBLEM, "kind": pl.String})
+    return pl.concat([frame, _without_figures(frame.filter(pl.col("source") == "math_train"))])
+
+
+def _without_figures(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows with a figure, its code taken away, as sets come that lost their figures."""
+    drawn = rows.filter(pl.col("statement").str.contains("\\begin{tabular", literal=True).not_()).with_row_index("_at")
+    texts, code = figures.take_out(drawn)
+    bare = pl.col("statement").str.replace_all(figures.FIGURE, " ", literal=True).str.replace_all(r"\s+", " ")
+    changed = {
+        "id": pl.format("math_bare/{}", "row"),
+        "statement": bare.str.strip_chars(),
+        "source": pl.lit("math_bare"),
+    }
+    return texts.filter(pl.col("_at").is_in(list(code))).with_columns(**changed).select(rows.columns)
 
 
 def _contents(path: Path) -> list[dict[str, Any]]:

@@ -9,14 +9,23 @@ from pathlib import Path
 
 import pytest
 
+from curation.config import Recipe
+from curation.publish.export import CURATED
 from curation.publish.export_formats import FORMATS
+from curation.records import DropReason
+from flows.cli.settings import settings_of
 from flows.run.recipe import load_recipe, parse_recipe
 from tests.flows.cli.test_cli import commands
 from tests.flows.conftest import ROOT
+from tests.reference_pages.__main__ import PAGES as REFERENCE
+from training.recipe import TrainRecipe
 
 COMMANDS = dict(commands())
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-PAGES = sorted(ROOT.glob("*.md"))
+DOCS = ROOT / "docs"
+OVERVIEW = (DOCS / "reference" / "overview.md").read_text(encoding="utf-8")
+OWN_PROBLEMS = (DOCS / "how-to" / "own-problems.md").read_text(encoding="utf-8")
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.rglob("*.md"))]
+GENERATED = [DOCS / "reference" / name for name in REFERENCE]
 CARD = ROOT / "data_cards" / "demo-math"
 
 
@@ -30,7 +39,7 @@ def typed(text: str) -> list[str]:
 
 def parse(line: str) -> str:
     """The command of a shown line, whose arguments and options it must take."""
-    _, *words = shlex.split(line, comments=True)
+    _, *words = shlex.split(line.partition(" > ")[0], comments=True)
     name = "goldilocks"
     while words and any(known == f"{name} {words[0]}" or known.startswith(f"{name} {words[0]} ") for known in COMMANDS):
         name += f" {words.pop(0)}"
@@ -40,14 +49,14 @@ def parse(line: str) -> str:
 
 
 def test_every_shown_command_exists_with_its_options() -> None:
-    seen = [parse(line) for page in PAGES for line in typed(page.read_text(encoding="utf-8"))]
+    pages = [page for page in PAGES if page not in GENERATED]
+    seen = [parse(line) for page in pages for line in typed(page.read_text(encoding="utf-8"))]
     assert set(seen) == set(COMMANDS)
 
 
 def table() -> dict[str, str]:
-    """The README's table of commands: command → its row."""
-    section = README.split("## Commands")[1].split("\n## ")[0]
-    rows = [row for row in section.splitlines() if row.startswith("| `")]
+    """The table of commands: command → its row."""
+    rows = [row for row in OVERVIEW.splitlines() if row.startswith("| `")]
     return {parse(re.findall(r"`([^`]+)`", row)[0]): row for row in rows}
 
 
@@ -68,11 +77,33 @@ def test_the_help_of_export_and_the_table_name_every_format() -> None:
     assert set(FORMATS) <= set(re.findall(r"[\w-]+", table()["goldilocks export"]))
 
 
-def test_the_recipe_of_the_readme_is_a_recipe() -> None:
-    (text,) = re.findall(r"^```toml\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
-    recipe = parse_recipe(tomllib.loads(text), "README.md")
+def test_the_recipe_of_the_page_on_own_problems_is_a_recipe() -> None:
+    (text,) = re.findall(r"^```toml\n(.*?)^```", OWN_PROBLEMS, re.MULTILINE | re.DOTALL)
+    recipe = parse_recipe(tomllib.loads(text), "own-problems.md")
     assert recipe.stage2 is not None
-    assert f"runs/{recipe.name} " in README
+    assert f"runs/{recipe.name} " in OWN_PROBLEMS
+
+
+@pytest.mark.parametrize("name", REFERENCE)
+def test_the_generated_reference_is_that_of_today(name: str) -> None:
+    assert (DOCS / "reference" / name).read_text(encoding="utf-8") == REFERENCE[name](), (
+        "write it anew: python -m tests.reference_pages"
+    )
+
+
+def test_the_reference_has_every_setting_command_reason_and_column() -> None:
+    text = {name: (DOCS / "reference" / name).read_text(encoding="utf-8") for name in REFERENCE}
+    assert set(COMMANDS) == {name for name in COMMANDS if f"## `{name}`" in text["commands.md"]}
+    assert all(f"| `{reason.value}` |" in text["drop-reasons.md"] for reason in DropReason)
+    assert all(f"| `{one.key}` |" in text["settings.md"] for one in settings_of(Recipe))
+    assert all(f"| `{one.key}` |" in text["training-settings.md"] for one in settings_of(TrainRecipe))
+    assert all(f"| `{column}` |" in text["records.md"] for column in CURATED)
+
+
+def test_every_page_stands_in_the_sites_contents() -> None:
+    contents = (ROOT / ".zensical.toml").read_text(encoding="utf-8")
+    listed = re.findall(r'= "([\w/-]+\.md)"', contents)
+    assert sorted(listed) == sorted(str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md"))
 
 
 RECIPES = [path for path in sorted((ROOT / "flows" / "recipes").glob("*.toml")) if not path.stem.startswith("train_")]
@@ -86,10 +117,22 @@ def test_every_recipe_that_comes_along_is_a_recipe(path: Path) -> None:
         assert not Path(source.path).is_absolute()
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page: Path) -> None:
-    links = re.findall(r"\]\((?!https?:|#)([^)#]+)[^)]*\)", page.read_text(encoding="utf-8"))
-    assert [link for link in links if not (ROOT / link).exists()] == []
+    links = re.findall(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)", page.read_text(encoding="utf-8"))
+    targets = [(page.parent / path if path else page, anchor) for path, anchor in links]
+    assert [target for target, _ in targets if not target.exists()] == []
+    assert [(target, one) for target, one in targets if one and one not in anchors(target)] == []
+    if page.is_relative_to(DOCS):
+        assert [
+            target for target, _ in targets if not target.resolve().is_relative_to(DOCS)
+        ] == []  # the site has no more
 
 
 def test_the_demo_card_is_what_the_demo_renders(demo_run: Path) -> None:

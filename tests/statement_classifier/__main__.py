@@ -48,6 +48,8 @@ FAMILIES = (
     (r"math_train|aime|amc", "math"),
 )
 """Sets that share problems are left out together."""
+BARE = "math_bare"
+"""The set of `labelled_rows` whose figures were taken away."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,9 +147,11 @@ def left_out(rows: Rows) -> Floats:
 def report(rows: Rows, probability: Floats) -> None:
     """Print what a threshold would drop, by family, and how often rows of a score are unusable; rows weigh as drawn.
 
-    Written rows are trained on and not counted.
+    Written rows are trained on and not counted, nor are those whose figures were taken away, of which every one would
+    need a figure or be lucky: they have a line of their own.
     """
-    real = rows.family != "written"
+    real = ~np.isin(rows.family, ("written", BARE))
+    report_bare(rows, probability)
     unusable, weight, probability, families = (
         rows.unusable[real],
         rows.weight[real],
@@ -183,6 +187,13 @@ def report(rows: Rows, probability: Floats) -> None:
         if at.any():
             mean, share = probability[at].mean(), unusable[at].mean()
             print(f"    {low:4.2f} to {min(high, 1):4.2f} {at.sum():6}   {mean:.3f} {share:.3f}")
+
+
+def report_bare(rows: Rows, probability: Floats) -> None:
+    """Print what the default threshold drops of the rows whose figures were taken away, by weights that saw none."""
+    drop = (rows.family == BARE) & (probability >= StatementSettings().suspected_from)
+    print(f"of {int((rows.family == BARE).sum())} rows without their figures {int(drop.sum())} would be dropped by "
+          f"weights trained without them, {int(rows.unusable[drop].sum())} rightly")  # fmt: skip
 
 
 def write(weights: scoring.Classifier, folder: Path) -> None:

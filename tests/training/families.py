@@ -268,7 +268,7 @@ def make_family(family: str, folder: Path, seed: int = 1) -> Path:
 
 
 def families_table() -> list[str]:
-    """The README's rows on families: how each is sampled with torch, and what was seen of it in vLLM."""
+    """The rows of docs/reference/model-families.md: how each is sampled with torch, and what was seen of it in vLLM."""
     import transformers
 
     rows = []

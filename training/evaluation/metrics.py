@@ -16,11 +16,12 @@ import math
 import sys
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from training.evaluation.monitors import Monitor
+from training.generation.decoding_meter import DecodingTotals
 from training.optimisation.checkpoint import JsonlLog
 from training.rollouts.rollouts import Rollout
 
@@ -33,7 +34,8 @@ STEP_METRICS = (
     *(f"policy/{name}" for name in ("loss", "gradient_norm", "learning_rate", "entropy", "ratio_mean", "ratio_max")),
     *(f"policy/{name}" for name in ("kl_generator", "log_ratio_max", "mismatch_share", "impossible_tokens")),
     *(f"speed/{name}" for name in ("step_s", "train_s", "update_s", "trained_tokens_s", "sampled_tokens_s")),
-    *(f"speed/{name}" for name in ("generator_idle_share", "trainer_idle_share", "padding_share", "shared_share")),
+    *(f"speed/{name}" for name in ("generator_idle_share", "generator_held_share", "trainer_idle_share")),
+    *(f"speed/{name}" for name in ("padding_share", "shared_share")),
     *(f"queue/{name}" for name in ("running", "judging", "waiting", "ready", "admitted", "trained", "dropped")),
 )
 """What every step's row has; an objective's own statistics stand beside them, below ``policy/``, and the distance of
@@ -42,23 +44,19 @@ such tokens (`training.objectives.step_statistics`)."""
 
 
 class Timer:
-    """Shares of time: of the generation slots that were busy, and of the trainer's work."""
+    """Shares of time: of the slots that decoded or were held by an update, and of the trainer's work.
 
-    def __init__(self, slots: int) -> None:
-        self._slots = slots
+    Args:
+        decoding: the generators' slot-seconds so far (`training.generation.decoding_meter`).
+    """
+
+    def __init__(self, decoding: Callable[[], DecodingTotals]) -> None:
+        self._decoding = decoding
         self.restart()
 
     def restart(self) -> None:
         """Begin a new interval."""
-        self._begun = self._since = time.perf_counter()
-        self._slot_seconds = self._trainer_s = 0.0
-        self._busy_slots = getattr(self, "_busy_slots", 0)
-
-    def set_busy_slots(self, slots: int) -> None:
-        """Count so many slots as generating from now on."""
-        now = time.perf_counter()
-        self._slot_seconds += self._busy_slots * (now - self._since)
-        self._since, self._busy_slots = now, slots
+        self._begun, self._at_begin, self._trainer_s = time.perf_counter(), self._decoding(), 0.0
 
     def add_trainer_time(self, seconds: float) -> None:
         """Count these seconds as the trainer's work."""
@@ -69,12 +67,22 @@ class Timer:
         """Return the length of the interval so far, in seconds."""
         return time.perf_counter() - self._begun
 
-    def idle_shares(self) -> dict[str, float]:
-        """Return the idle shares of the interval so far, of the generator and of the trainer."""
-        self.set_busy_slots(self._busy_slots)
-        seconds = max(self.elapsed_s, 1e-9)
+    def idle_shares(self, capacity: int, wanted: int) -> dict[str, float]:
+        """Return the idle shares of the interval so far, of the generators' slots and of the trainer.
+
+        A slot is idle unless it decodes: also while it waits for a request, and while an update holds its engine, whose
+        share is told too. Where ``wanted`` rollouts at once (n_async) are fewer than the slots, the rest do not count.
+
+        Args:
+            capacity: requests that all generators decode together.
+            wanted: rollouts that may run at once.
+        """
+        seconds, now = max(self.elapsed_s, 1e-9), self._decoding()
+        decoding, held = now.decoding - self._at_begin.decoding, now.held - self._at_begin.held
+        slots = max(min(capacity, wanted), 1)
         return {
-            "speed/generator_idle_share": max(1 - self._slot_seconds / (self._slots * seconds), 0.0),
+            "speed/generator_idle_share": max(1 - decoding / (slots * seconds), 0.0),
+            "speed/generator_held_share": min(held / (max(capacity, 1) * seconds), 1.0),
             "speed/trainer_idle_share": max(1 - self._trainer_s / seconds, 0.0),
         }
 

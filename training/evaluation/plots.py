@@ -20,7 +20,7 @@ PANELS: Mapping[str, tuple[str, Sequence[str]]] = {
     "mismatch_max": ("|log ratio|, largest", ("policy/mismatch_max", "policy/stale_max")),
     "age": ("versions", ("age/token_mean", "age/token_max")),
     "speed": ("tokens/s", ("speed/trained_tokens_s", "speed/sampled_tokens_s")),
-    "idle": ("idle share", ("speed/generator_idle_share", "speed/trainer_idle_share")),
+    "idle": ("idle share", ("speed/generator_idle_share", "speed/generator_held_share", "speed/trainer_idle_share")),
     "gradient": ("norm", ("policy/gradient_norm",)),
     "update": ("seconds", ("speed/update_s",)),
 }

@@ -29,6 +29,7 @@ from curation.policies.checkpoints import fitting, require_same_shape, weight_fi
 from curation.policies.completions import TokenCompletion
 from curation.records import PolicyError, RequestRefused
 from curation.storage.scratch import memory_folder, sweep
+from training.generation.decoding_meter import DecodingTotals, RequestMeter
 from training.generation.generators import Weights
 from training.generation.vllm_client import TrainingVllmClient
 from training.generation.vllm_settings import EndpointGeneratorSettings
@@ -53,11 +54,17 @@ class EndpointGenerator:
         require_model(folder)
         self._model, self._settings, self._temperature = folder, settings, temperature
         self._servers: TrainingVllmClient | None = None
+        self._meter = RequestMeter(self.capacity)
 
     @property
     def capacity(self) -> int:
         """Return how many requests the servers may have at once."""
         return self._settings.most_per_server * len(self._settings.urls)
+
+    @property
+    def decoding(self) -> DecodingTotals:
+        """Return the slot-seconds of requests at servers that are not paused."""
+        return self._meter.totals
 
     async def __aenter__(self) -> Self:
         self._tokenizer = load_tokenizer(self._model)
@@ -71,7 +78,9 @@ class EndpointGenerator:
                 fcntl.flock(lock_fd, fcntl.LOCK_SH | fcntl.LOCK_NB)  # so that no other run sweeps it away
             initial_folder = self._shared / _version_name(0)
             await asyncio.to_thread(_copy_weights, self._model, initial_folder)
-            self._servers = await stack.enter_async_context(TrainingVllmClient(self._settings, initial_folder))
+            self._servers = await stack.enter_async_context(
+                TrainingVllmClient(self._settings, initial_folder, meter=self._meter)
+            )
             self._stack = stack.pop_all()
         return self
 

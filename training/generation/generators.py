@@ -36,6 +36,7 @@ from curation.policies.chat_templates import folder_stop_tokens
 from curation.policies.completions import TokenCompletion
 from curation.records import PolicyError, RequestRefused
 from training.generation.batched_decoding import DecodingEngine, DecodingRequest
+from training.generation.decoding_meter import DecodingTotals, added_up
 from training.optimisation.model import Dtype, load_model, load_tokenizer
 from training.optimisation.output_layer import set_fp32_head
 
@@ -51,11 +52,15 @@ returned, not before."""
 class Generator(Protocol):
     """An engine, running inside its ``async with`` block. All calls come from one event loop.
 
-    ``capacity`` is how many requests it decodes together with profit; more may be asked and wait.
+    ``capacity`` is how many requests it decodes together with profit; more may be asked and wait. ``decoding`` are the
+    slot-seconds that it decoded since it was made, and those that exchanges of weights held.
     """
 
     @property
     def capacity(self) -> int: ...
+
+    @property
+    def decoding(self) -> DecodingTotals: ...
 
     async def __aenter__(self) -> Self: ...
 
@@ -122,12 +127,17 @@ class TorchGenerator:
         self._failed: str | None = None
         self._engine: DecodingEngine | None = None
         self._tokenizer: PreTrainedTokenizerBase | None = None
-        self.busy_s = 0.0
+        self.busy_s = self._decoding_s = self._held_s = 0.0
 
     @property
     def capacity(self) -> int:
         """Return how many requests are decoded together."""
         return self._capacity
+
+    @property
+    def decoding(self) -> DecodingTotals:
+        """Return the slot-seconds of decoding, by the engine's own steps, and of exchanges of weights."""
+        return DecodingTotals(self._decoding_s, self._held_s * self._capacity)
 
     async def __aenter__(self) -> Self:
         self._loop = asyncio.get_running_loop()
@@ -234,7 +244,7 @@ class TorchGenerator:
                 free = self._capacity - len(opened) + len(leaving)
                 joining = [self._inbox.popleft() for _ in range(min(free, len(self._inbox)))]
             for state, version, future in updates:
-                _load_weights(engine, state, version, future)
+                self._exchange(engine, state, version, future)
             for request in leaving:
                 del opened[request]
             opened.update({pending.request: pending for pending in joining})
@@ -245,9 +255,24 @@ class TorchGenerator:
                 finished = engine.step([pending.request for pending in joining], leaving)
             except RuntimeError as error:  # torch's errors, out of memory among them
                 return self._fail_all(opened, f"{self._folder.name}: torch failed while sampling: {error}")
-            self.busy_s += time.perf_counter() - started_at
+            seconds = time.perf_counter() - started_at
+            self.busy_s += seconds
+            self._decoding_s += seconds * len(opened)
             if finished:
                 self._loop.call_soon_threadsafe(_settle, [(opened.pop(request), request) for request in finished])
+
+    def _exchange(self, engine: DecodingEngine, state: Mapping[str, Tensor], version: int, done: Future[float]) -> None:
+        started_at, error = time.perf_counter(), None
+        try:
+            engine.load(state, version)
+        except PolicyError as unfit:
+            error = unfit
+        seconds = time.perf_counter() - started_at
+        self._held_s += seconds  # before anybody hears of the exchange, and looks
+        if error is not None:
+            done.set_exception(error)
+        else:
+            done.set_result(seconds)
 
     def _fail_all(self, opened: Mapping[DecodingRequest, _PendingRequest], why: str) -> None:
         """End the thread: every request and update that still waits fails with the reason."""
@@ -276,6 +301,11 @@ class GeneratorPool:
     def capacity(self) -> int:
         """Return how many requests all members decode together."""
         return sum(member.capacity for member in self.members)
+
+    @property
+    def decoding(self) -> DecodingTotals:
+        """Return the slot-seconds of all members."""
+        return added_up(member.decoding for member in self.members)
 
     @property
     def in_flight(self) -> int:
@@ -324,16 +354,6 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
     for path in files:
         state.update(load_file(path))
     return state
-
-
-def _load_weights(engine: DecodingEngine, state: Mapping[str, Tensor], version: int, done: Future[float]) -> None:
-    started_at = time.perf_counter()
-    try:
-        engine.load(state, version)
-    except PolicyError as error:
-        done.set_exception(error)
-    else:
-        done.set_result(time.perf_counter() - started_at)
 
 
 def _settle(finished: Sequence[tuple[_PendingRequest, DecodingRequest]]) -> None:

@@ -36,6 +36,7 @@ from curation.policies.completions import (
 from curation.policies.connection import ServerResponse
 from curation.policies.servers import Server, TemporaryFailure
 from curation.records import PolicyError
+from training.generation.decoding_meter import RequestMeter
 from training.generation.vllm_settings import EndpointGeneratorSettings
 
 _MIXED = "mixed"
@@ -49,15 +50,19 @@ class TrainingVllmClient(ServerClient):
 
     Args:
         folder, version: the weights that servers get when they are met first.
+        meter: is told of requests, and of servers that pause for new weights.
 
     Raises:
         PolicyError: the environment lacks the key; on entering: no server answers, or one was not started as needed.
     """
 
-    def __init__(self, settings: EndpointGeneratorSettings, folder: Path, version: int = 0) -> None:
+    def __init__(
+        self, settings: EndpointGeneratorSettings, folder: Path, version: int = 0, meter: RequestMeter | None = None
+    ) -> None:
         urls = [url.rstrip("/").removesuffix("/v1") for url in settings.urls]
         super().__init__(settings, settings.model, welcome=self._welcome, urls=urls, models="/v1/models")
         self.settings = settings
+        self._meter = meter or RequestMeter(1)
         self._run = secrets.token_hex(4)
         self._newest = (version, folder)
         self._locks = {server.url: asyncio.Lock() for server in self.servers.all}
@@ -84,7 +89,11 @@ class TrainingVllmClient(ServerClient):
         def read(server: Server, response: ServerResponse) -> TokenCompletion:
             return self._read(server, response, prompt)
 
-        return await self.ask("/inference/v1/generate", body, read, "a request")
+        self._meter.begin()
+        try:
+            return await self.ask("/inference/v1/generate", body, read, "a request")
+        finally:
+            self._meter.end()
 
     async def update(self, folder: Path, version: int) -> None:
         """Have all living servers take these weights, at once; those that are away get them when they are back.
@@ -160,6 +169,8 @@ class TrainingVllmClient(ServerClient):
             if current.status == 200 and current.json().get("weight_version") == label:
                 return
             await self._command(url, "pause?mode=keep&clear_cache=false", {})
+            share = 1 / len(self.servers.all)
+            self._meter.hold(share)
             try:
                 await self._command(url, "update_weight_version", {"new_version": self._label(_MIXED)})
                 await self._command(url, "start_weight_update", {})
@@ -169,7 +180,10 @@ class TrainingVllmClient(ServerClient):
                 with suppress(TemporaryFailure):  # the first failure is the one reported
                     await self._command(url, "resume", {})
                 raise
-            await self._command(url, "resume", {})
+            else:
+                await self._command(url, "resume", {})
+            finally:
+                self._meter.release(share)
 
     async def _command(self, url: str, path: str, body: Mapping[str, Any]) -> None:
         """Make one call of the weight update.

@@ -19,6 +19,7 @@ from curation.policies.vllm.engine import VllmEngine, sampling_params
 from curation.policies.vllm.startup import Launch
 from curation.policies.vllm.weight_updates import BACKENDS, WeightUpdates
 from curation.records import PolicyError, RequestRefused
+from training.generation.decoding_meter import DecodingTotals, RequestMeter
 from training.generation.generators import Weights
 from training.generation.vllm_settings import VllmGeneratorSettings
 from training.optimisation.model import load_tokenizer
@@ -61,12 +62,24 @@ class VllmGenerator:
             head_dtype=head_dtype,
         )
         self.engine = VllmEngine(launch, settings)
-        self._updates = WeightUpdates(self.engine, self._folder, settings.transfer, settings.address)
+        self._meter = RequestMeter(self._capacity)
+        self._updates = WeightUpdates(
+            self.engine,
+            self._folder,
+            settings.transfer,
+            settings.address,
+            on_pause=lambda paused: self._meter.hold() if paused else self._meter.release(),
+        )
 
     @property
     def capacity(self) -> int:
         """Return how many requests are decoded together."""
         return self._capacity
+
+    @property
+    def decoding(self) -> DecodingTotals:
+        """Return the slot-seconds of requests under way while the engine is not paused."""
+        return self._meter.totals
 
     async def __aenter__(self) -> Self:
         self._ends = folder_stop_tokens(self._folder, load_tokenizer(self._folder)).ids
@@ -96,7 +109,11 @@ class VllmGenerator:
             logprobs=True,
             stop_token_ids=self._ends,
         )
-        return await self.engine.generate(prompt_ids, sampling, "rollout", cache_salt=str(self._updates.version))
+        self._meter.begin()
+        try:
+            return await self.engine.generate(prompt_ids, sampling, "rollout", cache_salt=str(self._updates.version))
+        finally:
+            self._meter.end()
 
     async def update_weights(self, weights: Weights, version: int) -> float:
         """Exchange the weights, see `Generator.update_weights`."""

@@ -6,7 +6,8 @@
     checkpoints/step-00000020/DONE.json    the mark
 
 Invariants: a folder is written aside, flushed and renamed, so one with a mark is whole, also after kill -9; the last
-``keep`` stay. Rollouts that were in flight stand in the state as requests and are generated again, with the same seed.
+``keep`` stay. It is copied at one moment and may be written while training goes on. Rollouts that were in flight stand
+in the state as requests and are generated again, with the same seed.
 
 Not here: what the parts' states hold.
 """
@@ -46,6 +47,74 @@ class Checkpoint:
     state: Mapping[str, Any]
 
 
+class PendingCheckpoint:
+    """A checkpoint of which a copy is in memory, to be written by `finish`, on any thread, while training goes on."""
+
+    def __init__(
+        self,
+        run: Path,
+        step: int,
+        trainer: Trainer,
+        state: Mapping[str, Any],
+        tokenizer: PreTrainedTokenizerBase,
+        *,
+        keep: int,
+        export: bool,
+    ) -> None:
+        self.step = step
+        self._run, self._trainer, self._tokenizer, self._keep = run, trainer, tokenizer, keep
+        self._folder = run / "checkpoints" / f"step-{step:08}"
+        self._aside = self._folder.parent / f".aside-{self._folder.name}"
+        shutil.rmtree(self._aside, ignore_errors=True)
+        self._aside.mkdir(parents=True)
+        self._state = {
+            **state,
+            "format": CHECKPOINT_FORMAT,
+            "step": step,
+            "optimiser_steps": trainer.steps_taken,
+            "rng": torch.get_rng_state().tolist(),
+            "reference": trainer.reference.revision if trainer.reference is not None else None,
+        }
+        self._model = _copies(trainer.full_state_dict()) if export else None
+        self._weights = trainer.begin_save(self._aside / "weights")
+
+    def finish(self) -> Path:
+        """Write what is left, flush and rename; return the checkpoint's folder."""
+        self._weights.result()
+        (self._aside / "state.json").write_text(json.dumps(self._state, ensure_ascii=False), encoding="utf-8")
+        if self._model is not None:
+            save_model(self._trainer.model, self._tokenizer, self._aside / "hf", state=self._model)
+            self._model = None
+        (self._aside / MARK).write_text(json.dumps({"step": self.step}) + "\n", encoding="utf-8")
+        for path in [*self._aside.rglob("*"), self._aside]:
+            _flush(path)
+        shutil.rmtree(self._folder, ignore_errors=True)
+        self._aside.rename(self._folder)
+        _flush(self._folder.parent)
+        for old in _whole(self._run)[: -self._keep]:
+            shutil.rmtree(old, ignore_errors=True)
+        return self._folder
+
+
+def begin_checkpoint(
+    run: Path,
+    step: int,
+    trainer: Trainer,
+    state: Mapping[str, Any],
+    tokenizer: PreTrainedTokenizerBase,
+    *,
+    keep: int,
+    export: bool,
+) -> PendingCheckpoint:
+    """Copy what the checkpoint after ``step`` steps holds, and begin to write it; rank 0 calls, all ranks do it.
+
+    ``state`` is the loop's, as JSON can hold it; the trainer's steps and the RNG are added. The copies take the memory
+    of this rank's weights and optimiser once more until they are written, on a GPU's host; with ``export`` rank 0 has
+    the model's as well. No other checkpoint may be begun meanwhile.
+    """
+    return PendingCheckpoint(run, step, trainer, state, tokenizer, keep=keep, export=export)
+
+
 def save_checkpoint(
     run: Path,
     step: int,
@@ -56,35 +125,8 @@ def save_checkpoint(
     keep: int,
     export: bool,
 ) -> Path:
-    """Write the checkpoint after ``step`` steps; rank 0 calls, all ranks write their part.
-
-    ``state`` is the loop's, as JSON can hold it; the trainer's steps and the RNG are added.
-    """
-    folder = run / "checkpoints" / f"step-{step:08}"
-    temporary = folder.parent / f".aside-{folder.name}"
-    shutil.rmtree(temporary, ignore_errors=True)
-    temporary.mkdir(parents=True)
-    trainer.save(temporary / "weights")
-    whole = {
-        **state,
-        "format": CHECKPOINT_FORMAT,
-        "step": step,
-        "optimiser_steps": trainer.steps_taken,
-        "rng": torch.get_rng_state().tolist(),
-        "reference": trainer.reference.revision if trainer.reference is not None else None,
-    }
-    (temporary / "state.json").write_text(json.dumps(whole, ensure_ascii=False), encoding="utf-8")
-    if export:
-        save_model(trainer.model, tokenizer, temporary / "hf", state=trainer.full_state_dict())
-    (temporary / MARK).write_text(json.dumps({"step": step}) + "\n", encoding="utf-8")
-    for path in [*temporary.rglob("*"), temporary]:
-        _flush(path)
-    shutil.rmtree(folder, ignore_errors=True)
-    temporary.rename(folder)
-    _flush(folder.parent)
-    for old in _whole(run)[:-keep]:
-        shutil.rmtree(old, ignore_errors=True)
-    return folder
+    """Write the checkpoint after ``step`` steps and return its folder; see `begin_checkpoint`."""
+    return begin_checkpoint(run, step, trainer, state, tokenizer, keep=keep, export=export).finish()
 
 
 def last_checkpoint(run: Path) -> Checkpoint | None:
@@ -165,6 +207,15 @@ def write_run_file(run: Path, table: Mapping[str, Any]) -> None:
     """Write ``run.json``, by which a run is resumed."""
     run.mkdir(parents=True, exist_ok=True)
     atomic_write(run / "run.json", json.dumps(table, indent=1, ensure_ascii=False) + "\n")
+
+
+def _copies(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Return the tensors as copies in this machine's memory; one under two names stays one."""
+    copies: dict[int, torch.Tensor] = {}
+    for value in state.values():
+        if id(value) not in copies:
+            copies[id(value)] = value if value.is_meta else value.detach().to("cpu", copy=True)
+    return {name: copies[id(value)] for name, value in state.items()}
 
 
 def _whole(run: Path) -> list[Path]:

@@ -15,12 +15,14 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
+from functools import cached_property
 from typing import Any, NoReturn
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from curation.records import ConfigError
 from training.config import ComputeSettings
 from training.optimisation.hang_watch import HangWatch
 
@@ -39,6 +41,9 @@ class DistributedContext:
 
     Args:
         compute: the device; with several GPUs each process takes that of its local rank.
+
+    Raises:
+        ConfigError: `compute.replicas` does not divide the ranks.
     """
 
     def __init__(self, compute: ComputeSettings) -> None:
@@ -51,6 +56,12 @@ class DistributedContext:
             torch.cuda.set_device(self.device)
         else:
             torch.set_num_threads(compute.threads)
+        self.replicas, self.cpu_offload = compute.replicas, compute.cpu_offload
+        if self.world_size % self.replicas:
+            raise ConfigError(
+                f"compute.replicas = {self.replicas} does not divide the {self.world_size} ranks that were started; "
+                "change one of them"
+            )
         self.sharded = self.world_size > 1 or compute.dtype != "float32"
         self.watch = HangWatch(self.rank, compute.hang_s if self.world_size > 1 else 0.0)
         self._owner = self.sharded and not dist.is_initialized()
@@ -60,6 +71,11 @@ class DistributedContext:
                 dist.init_process_group(backend, timeout=PROCESS_GROUP_TIMEOUT)
             else:
                 dist.init_process_group(backend, store=torch._C._distributed_c10d.HashStore(), rank=0, world_size=1)
+
+    @cached_property
+    def background_group(self) -> dist.ProcessGroup | None:
+        """Return a group of all ranks for what goes on beside their tasks; all first ask for it at the same time."""
+        return dist.new_group(backend="gloo", timeout=PROCESS_GROUP_TIMEOUT) if self.sharded else None
 
     @property
     def is_rank_zero(self) -> bool:

@@ -25,7 +25,7 @@ from torch.utils.checkpoint import checkpoint
 from curation.config.engines import HeadDtype
 from training.config import PackingSettings
 from training.optimisation.attention import attention_kwargs, register_packed_attention, require_known_attention
-from training.optimisation.output_layer import fp32_head
+from training.optimisation.output_layer import accumulating_head, fp32_head
 from training.optimisation.packing import MicroBatch
 from training.optimisation.recurrent_layers import as_transformers_has_them, keep_sequences_apart
 from training.optimisation.text_part import decoder_of, logits_of
@@ -86,7 +86,8 @@ class PackedPolicy(nn.Module):
             **attention_kwargs(batch),
         ).last_hidden_state
         fp32 = self._head_dtype == "float32"
-        head = logits_of(causal, fp32_head(causal.get_output_embeddings()) if fp32 else None)
+        output_layer = causal.get_output_embeddings()
+        head = logits_of(causal, fp32_head(output_layer) if fp32 else accumulating_head(output_layer))
         rows = max(self._elements // int(causal.config.vocab_size), 1)
         piece = None
         if hidden.device.type == "cpu":

@@ -7,6 +7,7 @@ The formula, for P parameters over R ranks (`fully_shard`), bytes:
                                                 layer, but at another time than the policy's
     gathered    = 3 b (P_layer + P_ends)        a layer gathered, the next one prefetched, its gradient unreduced; the
                                                 root's embedding and output layer stay gathered; b bytes a number
+    head        = 8 P_out                       in bf16 only: the output layer's gradient in fp32, and a chunk's part
     activations = T (c L d + k (d, heads, f))   T tokens of a micro-batch: with activation checkpointing one input of
                                                 d numbers a layer (c = b) and all of a single layer; without, all of L
     logits      = 4 · 4 B                       the B logits that exist at once (packing.logit_elements), in fp32, with
@@ -93,11 +94,12 @@ class MemoryEstimate:
     gathered: float
     activations: float
     logits: float
+    head: float = 0.0
 
     @property
     def total(self) -> float:
         """Return the sum in bytes, with 10 % for fragmentation and buffers."""
-        return 1.1 * (self.states + self.reference + self.gathered + self.activations + self.logits)
+        return 1.1 * (self.states + self.reference + self.gathered + self.activations + self.logits + self.head)
 
 
 def estimate_memory(
@@ -139,6 +141,7 @@ def estimate_memory(
         gathered=gathered,
         activations=float(tokens * per_token),
         logits=16.0 * max(logit_elements, shape.vocab_size),
+        head=8.0 * shape.vocab_size * shape.hidden_size if dtype_bytes < 4 else 0.0,
     )
 
 

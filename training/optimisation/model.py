@@ -70,6 +70,11 @@ def load_model(
     return model_on_device.train(training)
 
 
+def checkpoint_layers(model: PreTrainedModel) -> None:
+    """Let each layer keep its input alone, and compute the rest again in the backward pass."""
+    model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+
+
 def _own_memory(model: PreTrainedModel) -> None:
     """Take the weights out of the file that they were mapped from.
 

@@ -8,7 +8,8 @@ vLLM, and KL(generator | trainer) from 5.6e-5 to 3.1e-5, from 2.6e-4 to 2.2e-4; 
 
 Invariants: the weights are those of the computing type, exactly; fp32 has every bf16 number. So trainer and engine
 multiply the same numbers, for an engine has no finer weights than those it is sent. In a model that computes in fp32
-nothing changes.
+nothing changes. The gradient of the layer's weights is added up over chunks of logits in fp32, whatever the model
+computes in: autograd would round the sum to bf16 after each of some hundred chunks, and lose what is small beside it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from torch import Tensor
+import torch
+from torch import Tensor, nn
 from torch.nn import functional
 
 
@@ -38,3 +40,71 @@ def set_fp32_head(model: Any) -> None:
     """Let the model itself compute its logits in fp32, whenever it is called; its weights may change meanwhile."""
     head = model.get_output_embeddings()
     head.forward = lambda states: fp32_head(head)(states)
+
+
+def accumulating_head(head: Any) -> Callable[[Tensor], Tensor] | None:
+    """Return the layer as a function whose weight gradient is added up in fp32 over its calls, and rounded once.
+
+    Values are the layer's own. The sum takes 4 bytes a number while the backward pass runs, and a call's part as many.
+    None where there is nothing to do: no gradient is asked for, weights are fp32, or the layer is no plain linear one.
+    """
+    plain = isinstance(head, nn.Linear) and head.weight.dtype != torch.float32
+    if not plain or not head.weight.requires_grad or not torch.is_grad_enabled():
+        return None
+    gradient = _Gradient()
+    collected: Callable[[Tensor, _Gradient], Tensor] = _Collected.apply
+    linear: Callable[[Tensor, Tensor, _Gradient], Tensor] = _Linear.apply
+    weight = collected(head.weight, gradient)
+    bias = head.bias
+
+    def logits_of_states(states: Tensor) -> Tensor:
+        logits = linear(states, weight, gradient)
+        return logits if bias is None else logits + bias
+
+    return logits_of_states
+
+
+class _Gradient:
+    """The gradient of a weight so far: [out, in] in fp32, None before the first call's part."""
+
+    def __init__(self) -> None:
+        self.total: Tensor | None = None
+
+    def add(self, of_logits: Tensor, states: Tensor) -> None:
+        """Add a call's part, from the gradient of its logits [n, out] and its states [n, in], both as they are."""
+        if of_logits.device.type == "cuda":  # tensor cores multiply bf16, and add up in fp32
+            part = torch.mm(of_logits.t(), states, out_dtype=torch.float32)
+        else:
+            part = of_logits.t().float() @ states.float()
+        self.total = part if self.total is None else self.total.add_(part)
+
+
+class _Collected(torch.autograd.Function):
+    """The weight as it is; its gradient is what was added up, once all calls have had their backward pass."""
+
+    @staticmethod
+    def forward(ctx: Any, weight: Tensor, gradient: _Gradient) -> Tensor:
+        ctx.set_materialize_grads(False)
+        ctx.gradient, ctx.dtype = gradient, weight.dtype
+        return weight.view_as(weight)
+
+    @staticmethod
+    def backward(ctx: Any, _: Tensor | None) -> tuple[Tensor | None, None]:
+        total, ctx.gradient.total = ctx.gradient.total, None
+        return (None if total is None else total.to(ctx.dtype)), None
+
+
+class _Linear(torch.autograd.Function):
+    """Logits = states times weights; the weight's part of the gradient goes to `_Gradient`, not to autograd."""
+
+    @staticmethod
+    def forward(ctx: Any, states: Tensor, weight: Tensor, gradient: _Gradient) -> Tensor:
+        ctx.save_for_backward(states, weight)
+        ctx.gradient = gradient
+        return functional.linear(states, weight)
+
+    @staticmethod
+    def backward(ctx: Any, of_logits: Tensor) -> tuple[Tensor, None, None]:
+        states, weight = ctx.saved_tensors
+        ctx.gradient.add(of_logits, states)
+        return of_logits @ weight, None, None

@@ -15,16 +15,24 @@ from training.optimisation.text_part import decoder_of
 
 
 def shard(policy: PackedPolicy, ranks: DistributedContext, dtype: torch.dtype, *, keep_ends: bool = True) -> None:
-    """Shard each layer, and the policy as root, over all ranks with FSDP2; fp32 weights, computing in ``dtype``.
+    """Shard each layer, and the policy as root, with FSDP2; fp32 weights, computing in ``dtype``.
 
-    ``keep_ends``: embedding and output layer stay gathered after the forward pass, for the backward pass.
+    Over all ranks, or with `compute.replicas` over those of a group. ``keep_ends``: embedding and output layer stay
+    gathered after the forward pass, for the backward pass.
     """
     from torch.distributed.device_mesh import init_device_mesh
-    from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+    from torch.distributed.fsdp import CPUOffloadPolicy, MixedPrecisionPolicy, OffloadPolicy, fully_shard
 
-    mesh = init_device_mesh(ranks.device.type, (ranks.world_size,))
+    if ranks.replicas > 1:
+        shape = (ranks.replicas, ranks.world_size // ranks.replicas)
+        mesh = init_device_mesh(ranks.device.type, shape, mesh_dim_names=("replicas", "shards"))
+    else:
+        mesh = init_device_mesh(ranks.device.type, (ranks.world_size,))
     precision = MixedPrecisionPolicy(param_dtype=dtype, reduce_dtype=torch.float32)
+    pinned = ranks.device.type == "cuda"
+    offload = CPUOffloadPolicy(pin_memory=pinned) if ranks.cpu_offload else OffloadPolicy()
+    options: dict[str, Any] = {"mesh": mesh, "mp_policy": precision, "offload_policy": offload}
     causal: Any = policy.model
     for layer in decoder_of(causal).layers:
-        fully_shard(layer, mesh=mesh, mp_policy=precision)
-    fully_shard(policy, mesh=mesh, mp_policy=precision, reshard_after_forward=None if keep_ends else True)
+        fully_shard(layer, **options)
+    fully_shard(policy, **options, reshard_after_forward=None if keep_ends else True)

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,7 +39,7 @@ from training.optimisation.balancing import collate_shares, waiting_share
 from training.optimisation.checkpoint_names import to_checkpoint_names
 from training.optimisation.distributed import DistributedContext, RankTask
 from training.optimisation.logprobs import PackedPolicy
-from training.optimisation.model import load_model
+from training.optimisation.model import checkpoint_layers, load_model
 from training.optimisation.nonfinite import nonfinite_gradient
 from training.optimisation.packing import (
     MicroBatch,
@@ -103,6 +103,8 @@ class Trainer:
         self.ranks, self._recipe = ranks, recipe
         self.steps_taken = 0  # optimiser steps
         self.reference: ReferencePolicy | None = None  # set where the objective needs one
+        self._saving: Future[Any] = Future()  # of the checkpoint that is being written, or the last one
+        self._saving.set_result(None)
         bf16 = recipe.compute.dtype == "bfloat16"
         if model is None:
             assert folder is not None
@@ -110,7 +112,7 @@ class Trainer:
             model = load_model(folder, dtype="float32", device=place, training=True)
         self.model: Any = model
         if recipe.compute.activation_checkpointing:
-            self.model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+            checkpoint_layers(self.model)
         self.parameters = active_parameters(model)
         self.packing, self.packing_note = packing_for(model, recipe.packing)
         self.policy = PackedPolicy(model, recipe.packing, recipe.temperature, recipe.compute.head_dtype)
@@ -137,6 +139,7 @@ class Trainer:
     def follow(self) -> None:
         """Do as rank 0 says until it is done; for the other ranks."""
         self.ranks.follow(self._work)
+        wait([self._saving])
 
     def step(self, samples: Sequence[TrainingSample], settings: ObjectiveSettings) -> StepResult:
         """Take one optimiser step on a minibatch, its advantages and weights already computed; return its numbers.
@@ -225,9 +228,16 @@ class Trainer:
             numbers["speed/peak_memory_gib"] = torch.cuda.max_memory_allocated(self.ranks.device) / 2**30
         return numbers
 
-    def save(self, folder: Path) -> None:
-        """Write weights and optimiser state of all ranks, by torch.distributed.checkpoint."""
+    def begin_save(self, folder: Path) -> Future[Any]:
+        """Copy weights and optimiser state of all ranks into this machine's memory, and begin to write the copies, by
+        torch.distributed.checkpoint; the future is done when all ranks have written.
+        """
         self.ranks.run_on_all_ranks("save", self._work, None, str(folder))
+        return self._saving
+
+    def save(self, folder: Path) -> None:
+        """Write weights and optimiser state of all ranks; see `begin_save`."""
+        self.begin_save(folder).result()
 
     def load(self, folder: Path, steps_taken: int) -> None:
         """Load what `save` wrote after ``steps_taken`` optimiser steps, with the same or another number of ranks."""
@@ -329,12 +339,17 @@ class Trainer:
 
     def _save(self, _: None, folder: str) -> None:
         from torch.distributed.checkpoint.state_dict import get_state_dict
-        from torch.distributed.checkpoint.state_dict_saver import save
+        from torch.distributed.checkpoint.state_dict_saver import async_save
 
+        wait([self._saving])
         model, optimiser = get_state_dict(self.policy, self.optimiser)
         state = {"model": model, "optimiser": optimiser, **self._moving_reference()}
-        with _without_warning():
-            save(state, checkpoint_id=folder, no_dist=not self.ranks.sharded)
+        _ignore_saving_alone()
+        begun = async_save(
+            state, checkpoint_id=folder, no_dist=not self.ranks.sharded, process_group=self.ranks.background_group
+        )
+        assert isinstance(begun, Future)  # copied when it returns
+        self._saving = begun
 
     def _load(self, _: None, value: tuple[str, int]) -> None:
         from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
@@ -343,8 +358,8 @@ class Trainer:
         folder, self.steps_taken = value
         model, optimiser = get_state_dict(self.policy, self.optimiser)
         state: dict[str, Any] = {"model": model, "optimiser": optimiser, **self._moving_reference()}
-        with _without_warning():
-            load(state, checkpoint_id=folder, no_dist=not self.ranks.sharded)
+        _ignore_saving_alone()
+        load(state, checkpoint_id=folder, no_dist=not self.ranks.sharded)
         set_state_dict(
             self.policy, self.optimiser, model_state_dict=state["model"], optim_state_dict=state["optimiser"]
         )
@@ -358,9 +373,6 @@ class Trainer:
         return {"reference": self.reference.policy.state_dict()}
 
 
-@contextmanager
-def _without_warning() -> Iterator[None]:
-    """Silence torch's warning that a process alone saves and loads alone."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="torch.distributed is disabled")
-        yield
+def _ignore_saving_alone() -> None:
+    """Silence torch's warning that a process alone saves and loads alone, on all threads, since one of them writes."""
+    warnings.filterwarnings("ignore", message="torch.distributed is disabled")

@@ -153,11 +153,13 @@ def policy_metrics(results: Sequence[StepResult]) -> dict[str, float]:
     }
 
 
-def speed_metrics(results: Sequence[StepResult], timer: Timer, sampled_tokens: int) -> dict[str, float]:
-    """Return times and speeds of the interval that a step ends."""
+def speed_metrics(
+    results: Sequence[StepResult], timer: Timer, sampled_tokens: int, capacity: int, wanted: int
+) -> dict[str, float]:
+    """Return times and speeds of the interval that a step ends; ``capacity``, ``wanted``: see `Timer.idle_shares`."""
     seconds = max(timer.elapsed_s, 1e-9)
     return {
-        **timer.idle_shares(),
+        **timer.idle_shares(capacity, wanted),
         "speed/step_s": seconds,
         "speed/train_s": sum(result.seconds for result in results),
         "speed/trained_tokens_s": sum(result.trained_tokens for result in results) / seconds,

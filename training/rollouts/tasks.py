@@ -152,6 +152,10 @@ def _language(row: Mapping[str, Any]) -> str:
 
 def _task_from_row(row: Mapping[str, Any], program: CodeProblem | None, file: Path) -> TrainingTask:
     is_code = row["domain"] == Domain.CODE
+    if row["statement"] is None:
+        raise SourceError(
+            f"{file}: problem {row['id']} has no statement; withheld texts are put back by `goldilocks restore`"
+        )
     if is_code and program is None:
         raise SourceError(f"{file}: problem {row['id']} has no tests beside the data; publish its tests")
     if not is_code and row["answer"] is None:

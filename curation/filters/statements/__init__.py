@@ -16,6 +16,7 @@ It does not judge whether an answer can be verified, nor what needs understandin
 """
 
 from curation.config import StatementSettings
+from curation.filters.statements.expressions import StatementRule
 from curation.filters.statements.filtering import (
     FilterResult,
     apply_rules,
@@ -25,9 +26,9 @@ from curation.filters.statements.filtering import (
     filter_statements,
     score_statements,
 )
-from curation.filters.statements.rules import RULES, StatementRule
+from curation.filters.statements.rules import RULES
 
-VERSION = "statements@8"
+VERSION = "statements@9"
 """Changed whenever a decision could change."""
 
 __all__ = [

@@ -1,10 +1,26 @@
-"""The polars expressions that rules are made of: literals, the first match, the end of a text, its words."""
+"""What rules are made of: columns, and polars expressions: literals, the first match, the end of a text, its words."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import polars as pl
+
+from curation.records import DropReason
+
+STATEMENT = pl.col("statement")
+ANSWER = pl.col("answer")
+
+
+@dataclass(frozen=True, slots=True)
+class StatementRule:
+    """A format rule: ``evidence`` is evaluated where ``gate`` holds, and is null where the rule does not fire."""
+
+    name: str
+    reason: DropReason
+    gate: pl.Expr
+    evidence: pl.Expr
 
 
 def contains_any(column: pl.Expr, needles: Sequence[str]) -> pl.Expr:

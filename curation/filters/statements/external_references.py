@@ -5,9 +5,15 @@ The companion of `words`, with the same conventions: Rust syntax, all languages 
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+
+import polars as pl
+
 from curation.filters.statements import figures
 from curation.filters.statements.words import cheap, either
 from curation.languages.vocabulary import Language, every, one_of
+from curation.verify.rewriting import reads_the_same
 
 # --- figures ---------------------------------------------------------------------------------------------------------
 
@@ -29,6 +35,10 @@ PICTURE = either(
     r"|diagram)\s*\d*\]|<(?:image|figure)[^>]{0,20}>"
 )
 FIGURE = either(*every(_figures))
+# What only a figure says: the graph of a function that is not given, the letter of one of several graphs.
+UNDRAWN = either(*every(lambda lang: lang.statements.undrawn))
+# A function that is given all the same.
+FUNCTION_GIVEN = r"[a-z]\s*\([a-z]\)\s*=[^$=]*[0-9]"
 
 # "the picture of", graphs as objects, figures as numbers, three-dimensional figures, plots that are described in words
 FIGURE_HARMLESS = either(*every(lambda lang: lang.statements.figure_harmless))
@@ -78,3 +88,19 @@ WORKED_OUT = cheap(
 SHOWN = cheap(rf"(?i)^[\s\S]*(?:{one_of(lambda lang: lang.statements.shown)})([^?？]*)$")
 SHOWN_NEEDLES = every(lambda lang: lang.statements.shown_needles)
 GIVEN_NEEDLES = (*every(lambda lang: lang.statements.given_needles), "####", "\\boxed")
+_CLAIM_ENDS = re.compile(r"\.(?:\s|$)|[;。；]|,?\s+(?:for|where|if|when|as|with)\b", re.IGNORECASE)
+_NAMED = re.compile(r"^[\s$]*[A-Za-z]\s*=")
+"""What the answer is called, in front of it."""
+
+
+def is_shown(shown: pl.Expr, answer: pl.Expr) -> pl.Expr:
+    """Return whether the verifier reads what is to be shown as the answer, in whatever way it is written."""
+    return pl.struct(shown=shown, answer=answer).map_elements(_is_shown, return_dtype=pl.Boolean)
+
+
+def _is_shown(row: Mapping[str, str | None]) -> bool:
+    shown, answer = row["shown"], row["answer"]
+    if not shown or not answer:
+        return False
+    claims = (shown.strip(), claim := _CLAIM_ENDS.split(shown, maxsplit=1)[0].strip(), _NAMED.sub("", claim))
+    return any(reads_the_same(claim.rstrip(" ."), answer) for claim in dict.fromkeys(claims) if claim.strip(" .$"))

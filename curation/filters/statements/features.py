@@ -102,3 +102,46 @@ def prepared(rows: pl.DataFrame) -> pl.DataFrame:
     return texts.with_columns(han, _open=bare, _words=words, _pair=_says(_ASKS_FOR_A_PAIR)).with_columns(
         _list=_OPEN.str.contains(r"[,;，；、]\s*\S") | _OPEN.str.contains(several)
     )
+
+
+_NEARER = (
+    r"\b(?:midpoints?|tangent|perpendicular\w*|parallel|inscribed|circumscribed|lies?\s+on|radius|radii|diameters?"
+    r"|equilateral|isosceles|congruent|cent(?:er|re)d?|bisects?|trisects?|right[- ]angled?|divided\s+into|intersect\w*"
+    r"|respectively|folded|adjacent|consecutive)\b"
+)
+_SAYS_NEARER = _STATEMENT.str.count_matches(cheap(f"(?i){_NEARER}"))
+_SAYS_NUMBERS = _STATEMENT.str.count_matches(r"[0-9]+(?:\.[0-9]+)?")
+_SAYS_NAMES = _STATEMENT.str.count_matches(r"(?:^|[^A-Za-z\\])[A-Z]{1,6}(?:[^A-Za-z]|$)")
+
+FIGURE_FEATURES: dict[str, pl.Expr] = {
+    "figure_numbers_none": _SAYS_NUMBERS == 0,
+    "figure_numbers_few": _SAYS_NUMBERS <= 1,
+    "figure_numbers_many": _SAYS_NUMBERS >= 4,
+    "figure_names_many": _SAYS_NAMES >= 8,
+    "figure_says_where": _SAYS_NEARER >= 1,
+    "figure_says_much": _SAYS_NEARER >= 3,
+    "figure_text_short": _LETTERS < 110,
+    "figure_text_long": _LETTERS > 300,
+    "figure_in_question": _says(
+        r"\b(?:shown|below|above|figure|diagram|picture|graph|shaded|drawn)\b[^.?]{0,40}\?|\?[^?]{0,60}$"
+    )
+    & _says(
+        r"\b(?:what|how|find|which)\b[^.?]{0,100}\b(?:shown|below|above|figure|diagram|picture|graph|shaded|drawn)\b"
+    ),
+    "figure_as_shown": _says(r"\bas\s+(?:shown|pictured|illustrated|depicted|drawn|in\s+the)\b"),
+    "figure_shows": _says(
+        r"\b(?:figure|diagram|picture|graph|chart)s?\s+(?:\w+\s+)?(?:shows?|gives?|indicates?|displays?)\b"
+    ),
+    "figure_of_data": _says(
+        r"\b(?:chart|histogram|pictograph|bar\s+graph|line\s+graph|scatter|spinners?|number\s+line)\b"
+    ),
+    "figure_of_grid": _says(r"\b(?:grid|lattice|dots?|tiles?|unit\s+squares?|toothpicks?|polygon|paths?|network)\b"),
+    "figure_graph": _says(r"\bgraph(?:s|ed)?\b"),
+    "figure_shaded": _says(r"\b(?:shaded|gray|grey|striped)\b"),
+    "figure_shaded_said": _says(
+        r"\b(?:outside|inside|between|bounded|common|overlap\w*|remaining|not\s+covered|within|enclosed|intersection)\b"
+    )
+    & _says(r"\b(?:shaded|gray|grey|striped)\b"),
+    "figure_indicated": _says(r"\b(?:indicated|marked|label(?:l?ed|s)|numbered|given\s+in|according\s+to)\b"),
+}
+"""The same, read only where a figure is spoken of: whether the text says by itself what stands on it."""

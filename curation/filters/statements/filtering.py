@@ -22,7 +22,8 @@ import polars as pl
 from curation.config import StatementSettings
 from curation.filters.multiple_choice import is_multiple_choice, open_questions
 from curation.filters.statements import cleaning, figures, scoring
-from curation.filters.statements.rules import StatementRule, rules_for
+from curation.filters.statements.expressions import StatementRule
+from curation.filters.statements.rules import rules_for
 from curation.records import DROPPED, PROBLEM, DropReason
 from curation.verify.rewriting import keep_reference
 

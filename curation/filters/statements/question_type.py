@@ -90,6 +90,12 @@ HEDGED = either(
 )
 # A rounded value was asked for: then a mark of rounding before it hedges nothing.
 ASKS_ROUNDED = r"(?i)\b(?:to\s+the\s+nearest|(?:decimal|significant)\s+(?:places?|digits?|figures?)|rounded?)\b"
+# Words that join answers; those of one letter may be unknowns.
+_JOINERS = "|".join(
+    word.strip()
+    for word in (*every(lambda lang: lang.answers.and_words), *every(lambda lang: lang.answers.or_words))
+    if len(word.strip()) > 1
+)
 # A reference that lost a piece: 90^ , (90^), 3 \\times, \\frac{}{2}, \\frac{3}; a sign alone may be what was asked for.
 BROKEN = (
     r"[0-9\p{L})}\]]\s*(?:[=/*<>]|\\(?:times|cdot|div|pm|mp|leq?|geq?|neq?|in|cup|cap|to|left))[\s$.。]*$"
@@ -98,7 +104,12 @@ BROKEN = (
     r"|(?:^|[^\\_])[\^_]\s*(?:[)\]},，;；.。$]|\\[)\]]|\\right\b|\{\s*\}\s*(?:[^\\\s]|\\[^c\s]|$)|\^|\s[A-Za-z]{2}|$)"
     r"|\\(?:[dtc]?frac|sqrt|d?binom)\s*(?:\[[^\]]*\]|\{[^{}]*\})?\s*\{\s*\}|\\[dtc]?frac\s*\{[^{}]*\}\s*(?:[)$,.]|$)"
     r"|[^\\]\\$|^[\s$]*\^|\\?#\s*\\?#"
+    r"|[0-9]\.\.[0-9]|[0-9]\.[0-9]+\.[0-9]|,\s*,|[(\[]\s*,|,\s*[)\]]|\+\s*\+|__|[0-9]#\s*$|%\s*[0-9]"
+    r"|^[\s$]*-?[0-9]+\s*/\s*0[\s$]*$|^[\s$]*\\(?:angle|circ|triangle)[\s$]*$"
+    rf"|[\s,](?i:{_JOINERS})[\s$.]*$|^[\s$]*(?i:{_JOINERS})\s"
 )
+# What is none of these: letters, digits and single blanks, commas and points.
+MAY_BE_BROKEN = r"[^0-9\p{L}\s,.]|[,.]\s*[,.]|\.\d*\.|(?:^|[\s,])\p{L}+\W*$|^\W*\p{L}+\s"
 
 EITHER_NUMBER = (
     rf"(?i)^\W*\d[\d.,]*\s*(?:{one_of(lambda lang: lang.statements.either_words)}|-|–|~)"

@@ -15,29 +15,31 @@ What needs understanding (missing premises, contradictions) is not here, nor whe
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import polars as pl
 
 from curation.config import StatementSettings
-from curation.filters.statements import completeness, external_references, figures, language_tags, question_type, words
-from curation.filters.statements.expressions import contains_any, either_text, matched_text, tail, tokens
+from curation.filters.statements import (
+    completeness,
+    external_references,
+    figure_rules,
+    figures,
+    language_tags,
+    question_type,
+    words,
+)
+from curation.filters.statements.expressions import (
+    ANSWER,
+    STATEMENT,
+    StatementRule,
+    contains_any,
+    either_text,
+    matched_text,
+    tail,
+    tokens,
+)
 from curation.languages.vocabulary import languages
 from curation.records import DropReason
-
-STATEMENT = pl.col("statement")
-ANSWER = pl.col("answer")
-
-
-@dataclass(frozen=True, slots=True)
-class StatementRule:
-    """A format rule: ``evidence`` is evaluated where ``gate`` holds, and is null where the rule does not fire."""
-
-    name: str
-    reason: DropReason
-    gate: pl.Expr
-    evidence: pl.Expr
-
 
 _NO_ANSWER = ANSWER.is_null() | (ANSWER.str.strip_chars() == "") | ANSWER.str.contains(question_type.NO_ANSWER)
 # An answer short enough to be compared, to a question that asks for it beside the proof.
@@ -71,11 +73,6 @@ _ASKS_NOTHING = (
     | STATEMENT.str.contains(completeness.TASK_WITH_OPTIONS)
     | (STATEMENT.str.contains(completeness.BARE_FORMULA) & STATEMENT.str.contains(completeness.OPERATOR))
 ).not_()
-_UNDRAWN = (
-    pl.when(STATEMENT.str.contains(external_references.DRAWN))
-    .then(STATEMENT.str.replace_all(external_references.SHOWN_BY_ROWS, " ¦ "))
-    .otherwise(STATEMENT)
-)
 _BARE_WORDS = ANSWER.str.replace_all(question_type.TEXT_MARKS, " ")
 
 
@@ -150,7 +147,7 @@ _FIXED: tuple[StatementRule, ...] = (
     StatementRule(
         "broken_answer",
         DropReason.UNVERIFIABLE_ANSWER,
-        ANSWER.str.contains_any(["\\", "{", "}", "^", "_", "=", "/", "*", "<", ">", "+", "-", "−"]),
+        ANSWER.str.contains(question_type.MAY_BE_BROKEN),
         either_text(ANSWER.str.contains(question_type.BROKEN) | _UNBALANCED, ANSWER),
     ),
     StatementRule(
@@ -164,33 +161,15 @@ _FIXED: tuple[StatementRule, ...] = (
             ),
         ),
     ),
-    StatementRule(
-        "missing_figure",
-        DropReason.MISSING_FIGURE,
-        contains_any(STATEMENT, external_references.FIGURE_NEEDLES),
-        pl.coalesce(
-            matched_text(STATEMENT, external_references.PICTURE),
-            either_text(
-                STATEMENT.str.contains(figures.FIGURE, literal=True).not_(),
-                matched_text(_UNDRAWN, external_references.FIGURE, external_references.FIGURE_HARMLESS),
-            ),
-        ),
-    ),
+    figure_rules.UNDRAWN_GRAPH,
+    figure_rules.MISSING_FIGURE,
     StatementRule(
         "program_text",
         DropReason.DEBRIS,
         contains_any(STATEMENT, completeness.CODE_NEEDLES) & contains_any(STATEMENT, completeness.TASK_NEEDLES).not_(),
         matched_text(STATEMENT, completeness.CODE),
     ),
-    StatementRule(
-        "missing_table",
-        DropReason.MISSING_FIGURE,
-        contains_any(STATEMENT, external_references.TABLE_NEEDLES),
-        either_text(
-            STATEMENT.str.contains(external_references.TABLE_HERE).not_(),
-            matched_text(STATEMENT, external_references.TABLE),
-        ),
-    ),
+    figure_rules.MISSING_TABLE,
     StatementRule(
         "letter_answer",
         DropReason.CHOICES_UNRESOLVED,
@@ -302,7 +281,8 @@ _FIXED: tuple[StatementRule, ...] = (
         contains_any(STATEMENT, external_references.GIVEN_NEEDLES),
         either_text(
             (_TOKENS.str.len_chars() > 2)
-            & (_GIVEN.str.starts_with(_TOKENS) | _WORKED_OUT.str.contains(_TOKENS, literal=True)).fill_null(False),
+            & (_GIVEN.str.starts_with(_TOKENS) | _WORKED_OUT.str.contains(_TOKENS, literal=True)).fill_null(False)
+            | external_references.is_shown(STATEMENT.str.extract(external_references.GIVEN), ANSWER),
             tail(STATEMENT, 80),
         ),
     ),
@@ -310,8 +290,13 @@ _FIXED: tuple[StatementRule, ...] = (
         "answer_to_show",
         DropReason.ANSWER_IN_STATEMENT,
         contains_any(STATEMENT, external_references.SHOWN_NEEDLES),
-        either_text((_TOKENS.str.len_chars() > 2) & _SHOWN.str.contains(_TOKENS, literal=True), tail(STATEMENT, 80)),
+        either_text(
+            ((_TOKENS.str.len_chars() > 2) & _SHOWN.str.contains(_TOKENS, literal=True))
+            | external_references.is_shown(STATEMENT.str.extract(external_references.SHOWN), ANSWER),
+            tail(STATEMENT, 80),
+        ),
     ),
+    figure_rules.UNDEFINED_NAME,
     StatementRule(
         "cut_off",
         DropReason.TRUNCATED,

@@ -13,7 +13,7 @@ Invariants: a row's score depends on that row alone; the weights are those of th
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -22,7 +22,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from curation.filters.statements.features import FEATURES, prepared
+from curation.filters.statements.features import FEATURES, FIGURE_FEATURES, prepared
 from curation.filters.statements.ngrams import BUCKETS, hashed
 
 FEATURE_RULES = ("choices", "missing_figure", "no_task")
@@ -32,7 +32,7 @@ FEATURE_RULES = ("choices", "missing_figure", "no_task")
 OF_OPENED = ("no_task",)
 """Those that err where options were taken away, and with them the place for the letter: elsewhere they drop a row."""
 
-NAMES = (*FEATURES, *FEATURE_RULES)
+NAMES = (*FEATURES, *FIGURE_FEATURES, *FEATURE_RULES)
 """The columns of `named_features`, in order."""
 GRAM_BUCKETS = 4 * BUCKETS
 """N-grams of the statement, then those of the answer; the last tokens of each apart."""
@@ -65,8 +65,28 @@ def classifier() -> Classifier:
 
 def named_features(rows: pl.DataFrame) -> Floats:
     """Return a row of zeros and ones for each row, a column for each of `NAMES`."""
-    columns = [feature.fill_null(False).alias(name) for name, feature in FEATURES.items()]
-    return prepared(rows).select(*columns, *FEATURE_RULES).cast(pl.Float64).to_numpy()
+    texts = prepared(rows)
+    return np.hstack(
+        [
+            texts.select(_columns(FEATURES)).cast(pl.Float64).to_numpy(),
+            _figure_features(texts),
+            rows.select(FEATURE_RULES).cast(pl.Float64).to_numpy(),
+        ]
+    )
+
+
+def _columns(features: Mapping[str, pl.Expr]) -> list[pl.Expr]:
+    return [feature.fill_null(False).alias(name) for name, feature in features.items()]
+
+
+def _figure_features(texts: pl.DataFrame) -> Floats:
+    """Return `FIGURE_FEATURES` of prepared rows, zeros where no figure is spoken of."""
+    values = np.zeros((texts.height, len(FIGURE_FEATURES)))
+    pointing = texts["missing_figure"].arg_true().to_numpy()
+    if len(pointing):
+        some = texts.filter(pl.col("missing_figure"))
+        values[pointing] = some.select(_columns(FIGURE_FEATURES)).cast(pl.Float64).to_numpy()
+    return values
 
 
 def gram_features(rows: pl.DataFrame) -> tuple[Places, Places, Floats]:

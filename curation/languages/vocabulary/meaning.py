@@ -32,8 +32,15 @@ class Meaning:
     """Words that deny by themselves, and whose translation mostly does so too: unsold, missing, wrong."""
     times: tuple[str, ...]
     """Expressions right behind a number that multiplies: three times, 3 fois, 3 倍."""
+    times_less: tuple[str, ...]
+    """Expressions of a factor that makes less: three times fewer, half as many."""
     each_of: str
     """What says that a number counts those of whom each is meant: before it where words stand apart, else behind it."""
+    every: str
+    """Expression before a number of which each is meant: every 8 children."""
+    per: str
+    """Expression between a unit and the one that it is measured by: 8 feet per minute; before both where words run
+    together."""
     owner: tuple[str, ...]
     """Expressions of whose something is, ``{}`` for the name as it is written; none where an ending says it."""
     smaller: tuple[str, ...]
@@ -42,6 +49,12 @@ class Meaning:
     """Capitalised words that name nobody, in small letters: days, months, nations."""
     names: dict[str, tuple[str, ...]]
     """English name, in small letters → how it is written here, where its sound does not show it."""
+    measures: str
+    """Characters between a number and what it counts; empty where words stand apart."""
+    transcribing: str
+    """Characters that names are transcribed with, where words run together; empty elsewhere."""
+    counted: dict[str, tuple[str, ...]]
+    """English noun → expressions of it here, in any form: what a number counts, so that numbers may change places."""
     thousands: str
     """Signs that part thousands in its numbers, of comma, point and space."""
     counts: str

@@ -60,6 +60,14 @@ class Numerals:
     """What may stand before these stems."""
     behind_digits: dict[str, tuple[str, ...]]
     """Value → expressions that multiply digits before them: 3 million, 3万."""
+    ordinals: dict[str, str]
+    """Value → expression of its ordinal, in any form: a translation may say 6th grade in a word, or the other way."""
+    implied: dict[str, tuple[str, ...]]
+    """Value → expressions that another language may say with this number: a quarter is a coin of 25 cents."""
+    loose: tuple[str, ...]
+    """Words for a number that other languages leave out or say otherwise: both, a pair."""
+    referring: str
+    """Expression before a number that names again what was counted before: the three, all 5."""
     half_day: tuple[str, ...]
     """Expressions behind an hour of a twelve-hour clock; empty where the day has twenty-four."""
     half_day_range: tuple[str, ...]

@@ -68,6 +68,8 @@ class Statements:
     """Expressions of the kinds of figures; ``<figure>`` in ``figure`` is one of them."""
     figure: tuple[str, ...]
     """Expressions that point at a figure."""
+    undrawn: tuple[str, ...]
+    """Expressions of a figure that alone says what is asked about: the graph of a function that is not given."""
     figure_harmless: tuple[str, ...]
     """Expressions with the same words that point at none: blanked out before ``figure`` is looked for."""
     shown_by_rows: tuple[str, ...]

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -34,12 +34,21 @@ class WeightUpdates:
         folder: the checkpoint that the engine started with.
         transfer: how weights come; see `curation.policies.vllm.weight_senders`.
         address: of this machine as the engine reaches it, for ``nccl``.
+        on_pause: is told when the engine pauses (True) and goes on (False), from any thread.
     """
 
-    def __init__(self, engine: VllmEngine, folder: Path, transfer: Transfer, address: str = "127.0.0.1") -> None:
+    def __init__(
+        self,
+        engine: VllmEngine,
+        folder: Path,
+        transfer: Transfer,
+        address: str = "127.0.0.1",
+        on_pause: Callable[[bool], None] | None = None,
+    ) -> None:
         self.version = 0
         """Of the weights that make the next token."""
         self._engine, self._folder = engine, folder
+        self.on_pause = on_pause or (lambda _paused: None)
         self._sender: Sender = (
             FolderSender() if transfer == "folder" else DeviceSender(transfer, engine.settings.tensor_parallel, address)
         )
@@ -99,6 +108,7 @@ class _Control:
 
     def start_weight_update(self) -> None:
         self._wait_for(self._engine.pause_generation(mode="keep", clear_cache=False))
+        self._updates.on_pause(True)
         self._wait_for(self._engine.start_weight_update())
 
     def update_weights(self, update_info: dict[str, Any]) -> None:
@@ -110,6 +120,7 @@ class _Control:
         self._wait_for(self._engine.finish_weight_update(weight_version or str(self._version)))
         self._updates.version = self._version
         self._wait_for(self._engine.resume_generation())
+        self._updates.on_pause(False)
 
     def _wait_for(self, work: Coroutine[Any, Any, None]) -> None:
         asyncio.run_coroutine_threadsafe(work, self._loop).result()

@@ -7,6 +7,7 @@ Nothing here says that an input is valid: whoever calls asks a validator, and ru
 """
 
 from curation.programs.test_generation.demands import is_unforeseen_refusal
+from curation.programs.test_generation.doubts import RunInput, doubtful_inputs
 from curation.programs.test_generation.forms import infer_form, inputs_breaking_the_statement, inputs_of_another_form
 from curation.programs.test_generation.generators import GeneratorPrograms, programs_in, validators_in
 from curation.programs.test_generation.hints import Hints, find_hints
@@ -16,9 +17,10 @@ from curation.programs.test_generation.mutants import Mutant, mutants_of
 from curation.programs.test_generation.mutation import mutate_input
 from curation.programs.test_generation.negatives import rule_breaking_inputs
 from curation.programs.test_generation.output_classes import OutputClasses, output_kind
+from curation.programs.test_generation.promised_outputs import exceeds, promised_most
 from curation.programs.test_generation.selecting import TIMES, select_tests
 
-VERSION = "test_generation@8"
+VERSION = "test_generation@9"
 
 __all__ = [
     "MUTATED",
@@ -30,7 +32,10 @@ __all__ = [
     "MadeInput",
     "Mutant",
     "OutputClasses",
+    "RunInput",
     "StatedBound",
+    "doubtful_inputs",
+    "exceeds",
     "find_hints",
     "infer_form",
     "inputs_breaking_the_statement",
@@ -41,6 +46,7 @@ __all__ = [
     "new_inputs",
     "output_kind",
     "programs_in",
+    "promised_most",
     "rule_breaking_inputs",
     "select_tests",
     "stated_bounds",

@@ -29,6 +29,8 @@ from curation.programs.test_generation.shapes import is_whole
 
 OPEN = 10**18
 """The greatest value of a column that only another one limits."""
+_CONSTANT = 3
+"""Values that are all the same: of fewer it is not said that there is no other."""
 _REAL = re.compile(r"-?\d+\.(\d+)")
 
 
@@ -38,6 +40,9 @@ class Column:
 
     ``most`` names a column that no value exceeds, ``certain`` says that some value reached it; ``base`` is the least
     value of a permutation, None where it is none; ``order`` is 1, -1 or 0; ``length`` names a word's length.
+    ``wide`` is a limit of the statement that may be this column's, where none is known to be: some of the inputs that a
+    validator will see are drawn from it.
+    ``positive``: no value is 0 or less, though ``low`` of a real column may be 0.
     ``letters`` is empty where words mix with numbers: then only ``words`` are known to do.
     """
 
@@ -54,6 +59,8 @@ class Column:
     sizes: tuple[int, int] = (1, 1)
     length: int | None = None
     decimals: int = 0
+    wide: tuple[int, int] | None = None
+    positive: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +86,17 @@ def counting(nodes: Sequence[Node]) -> set[int]:
 
 
 def columns_in(
-    nodes: Sequence[Node], observed: Sequence[SeenInputs], bounds: Sequence[StatedBound], *, careful: bool = False
+    nodes: Sequence[Node],
+    observed: Sequence[SeenInputs],
+    bounds: Sequence[StatedBound],
+    *,
+    careful: bool = False,
+    signs: bool = False,
 ) -> dict[int, Column]:
     """Return each column of a form, from the tokens seen in it; ``bounds`` in the order of the text.
 
-    ``careful``: a column that no limit stands for keeps the range that was seen.
+    ``careful``: a column that no limit stands for keeps the range that was seen. ``signs``: the statement speaks of
+    positive numbers, so that columns of which no negative ones were seen have none.
     """
     groups: dict[int, list[SeenInputs]] = defaultdict(list)
     for block in observed:
@@ -96,15 +109,36 @@ def columns_in(
     ends |= {first + 1: group for first, group in ends.items()}  # ends of edges lie under the same number
     for column, limit in limits.items():
         low, high = limit
+        if not careful and column not in aligned:
+            columns[column] = dataclasses.replace(columns[column], wide=_wide(low, high, bounds, groups[column]))
         if columns[column].kind == "word":
             if column in aligned:
                 columns[column] = dataclasses.replace(columns[column], sizes=(max(1, low), high))
+            continue
+        if columns[column].kind == "real":
+            columns[column] = dataclasses.replace(columns[column], low=low, high=high)
             continue
         most, certain = _limiting_column(ends.get(column, groups[column]))
         if certain and column not in aligned:
             high = OPEN
         columns[column] = dataclasses.replace(columns[column], low=low, high=high, most=most, certain=certain)
+    for name, own in columns.items() if signs else ():
+        if own.kind == "real" or name not in aligned:
+            columns[name] = _signed(own, groups[name])
     return columns
+
+
+def _signed(column: Column, group: Sequence[SeenInputs]) -> Column:
+    """Return a column without the signs that none of its values has."""
+    if column.kind == "word":
+        return column
+    smallest = min(float(token) for block in group for token in block.tokens)
+    if smallest < 0:
+        return column
+    positive = smallest > 0
+    least = int(positive and column.kind == "whole")
+    wide = column.wide if column.wide is None else (max(least, column.wide[0]), column.wide[1])
+    return dataclasses.replace(column, low=max(least, column.low), wide=wide, positive=positive)
 
 
 def _column(group: Sequence[SeenInputs]) -> Column:
@@ -183,11 +217,10 @@ def ranges(
     to the narrowest limit that begins or ends where it does, and counts to twice the greatest seen; not so where
     ``careful``.
     """
-    whole = [column for column, properties in columns.items() if properties.kind == "whole" or _grows(properties)]
+    kinds = ("whole",) if careful else ("whole", "real")
+    whole = [column for column, properties in columns.items() if properties.kind in kinds or _grows(properties)]
     whole_columns = [columns[column] for column in whole]
-    spans = [
-        properties.sizes if _grows(properties) else (properties.low, properties.high) for properties in whole_columns
-    ]
+    spans = [_span(properties) for properties in whole_columns]
     matched = _aligned(spans, bounds)
     if careful:  # only where the other end of the text would give the same
         other = _aligned([(-b, -a) for a, b in spans[::-1]], [StatedBound(-b.high, -b.low) for b in bounds[::-1]])
@@ -196,10 +229,12 @@ def ranges(
     limits = {}
     for place, column in enumerate(whole):
         low, high = spans[place]
+        low = columns[column].low if columns[column].kind == "real" else low
         fitting = sorted((b for b in bounds if b.holds(low, high)), key=lambda b: b.high - b.low)
         if place in matched:
             bound = bounds[matched[place]]
-            limits[column] = bound.low, bound.high
+            least = min(bound.low, columns[column].low) if columns[column].kind == "real" else bound.low
+            limits[column] = least, bound.high
         elif careful:
             limits[column] = low, high
         elif low != high and fitting and (fitting[0].low == low or fitting[0].high == high):
@@ -207,6 +242,24 @@ def ranges(
         else:
             limits[column] = low, 2 * high if column in counts else high
     return limits, {whole[place] for place in matched}
+
+
+def _wide(low: int, high: int, bounds: Sequence[StatedBound], group: Sequence[SeenInputs]) -> tuple[int, int] | None:
+    """Return the narrowest limit that holds more than a range, None where no limit does, or so many values were seen
+    that one alone is all that there is.
+    """
+    holding = [bound for bound in bounds if bound.holds(low, high) and (bound.low, bound.high) != (low, high)]
+    if (low == high and sum(len(one.tokens) for one in group) >= _CONSTANT) or not holding:
+        return None
+    narrowest = min(holding, key=lambda bound: bound.high - bound.low)
+    return narrowest.low, narrowest.high
+
+
+def _span(column: Column) -> tuple[int, int]:
+    """Return the range of a column's numbers or of its words' lengths. Reals above 0 may lie under the limit 1."""
+    if _grows(column):
+        return column.sizes
+    return (min(column.low + (column.kind == "real"), column.high), column.high)
 
 
 def _grows(column: Column) -> bool:

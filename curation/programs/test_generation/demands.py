@@ -30,6 +30,10 @@ _SOLVABLE = re.compile(r"\b(?:solutions?|answers?|valid|feasible|exists?|possibl
 _HOLDS = re.compile(r"\b(?:contains?|has|have|holds?|includes?)\s+at least one\s+([^.,;:]+)", re.IGNORECASE)
 _FURTHER = re.compile(r"\b(?:and|or|no|not|but|if|such that|exactly)\b", re.IGNORECASE)
 """Words of a further promise in the same sentence."""
+_SIGNS = re.compile(
+    r"\b(?:positive|non-?negative|natural numbers?)\b|(?<![\d.])0\s*(?:<(?!=)|\\lt(?![a-z]))", re.IGNORECASE
+)
+"""Words and formulas that say of numbers that they are positive, or not negative."""
 _VOWELS = "aeiou"
 _CLASSES = {
     "vowel": _VOWELS,
@@ -166,6 +170,11 @@ def stated_total(text: str) -> int | None:
             totals += [int(match[1] or 1) * 10 ** int(match[2]) for match in _GREAT.finditer(sentence)]
             totals += [int(re.sub(r"\D", "", match[0])) for match in _LONG.finditer(sentence)]
     return min(totals, default=None)
+
+
+def speaks_of_signs(statement: str) -> bool:
+    """Return whether the words on the input say of numbers that they are positive, or not negative."""
+    return _SIGNS.search(input_section(statement)) is not None
 
 
 def in_order(statement: str) -> bool:

@@ -22,6 +22,7 @@ from curation.programs.test_generation.demands import (
     input_section,
     promises,
     required_letters,
+    speaks_of_signs,
     spoken_of,
     stated_alphabet,
 )
@@ -34,8 +35,9 @@ from curation.programs.test_generation.grammar import (
     infer_grammars,
 )
 from curation.programs.test_generation.limits import bounds_in_order
-from curation.programs.test_generation.relations import Relations, infer_relations, read_input
+from curation.programs.test_generation.relations import Reading, Relations, infer_relations, read_input
 from curation.programs.test_generation.shapes import is_whole, read_lines
+from curation.programs.test_generation.stated_geometry import Promise, stated_promises
 from curation.programs.test_generation.stated_rules import NamedColumns, name_columns
 
 _SLACK = 1.0
@@ -56,7 +58,8 @@ class InputForm:
     ``others`` are forms that read the given inputs almost as well: a careful input has each of them. ``named`` are the
     statement's names of the columns and its rules, where they could be told: a careful input keeps those, too.
 
-    ``required`` are sets of letters of each of which a careful input holds one.
+    ``required`` are sets of letters of each of which a careful input holds one. ``promises`` on points are kept by
+    every input, careful or not.
 
     ``careful``: new inputs keep all relations and ranges that the given ones show; else only those that are likely.
     """
@@ -69,13 +72,18 @@ class InputForm:
     others: tuple[tuple[Node, ...], ...] = ()
     named: NamedColumns | None = None
     required: tuple[frozenset[str], ...] = ()
+    promises: tuple[Promise, ...] = ()
 
     def allows(self, text: str) -> bool:
-        """Return whether an input has the form and, where the form is careful, keeps its relations and ranges."""
+        """Return whether an input has the form, keeps the promises on points and, where the form is careful, its
+        relations and ranges.
+        """
         lines = read_lines(text)
         reading = read_input(self.nodes, lines, text) if lines else None
-        if reading is None or lines is None or not self.careful:
-            return reading is not None
+        if reading is None or lines is None or not self._keeps_promises(reading):
+            return False
+        if not self.careful:
+            return True
         if any(read_input(nodes, lines) is None for nodes in self.others):
             return False
         for block in reading.seen:
@@ -91,6 +99,9 @@ class InputForm:
         if not all(letters & set(text) for letters in self.required):
             return False
         return self.relations.broken(reading) is None
+
+    def _keeps_promises(self, reading: Reading) -> bool:
+        return all(one.holds(rows) for one in self.promises for rows in reading.rows(one.first, one.width))
 
 
 def infer_form(inputs: Sequence[str], statement: str, *, careful: bool) -> InputForm | None:
@@ -110,7 +121,7 @@ def infer_form(inputs: Sequence[str], statement: str, *, careful: bool) -> Input
     nodes = forms[0]
     readings = [reading for lines, text in pairs if (reading := read_input(nodes, lines, text)) is not None]
     observed = [block for reading in readings for block in reading.seen]
-    columns = columns_in(nodes, observed, bounds, careful=careful)
+    columns = columns_in(nodes, observed, bounds, careful=careful, signs=speaks_of_signs(statement))
     named = name_columns(statement, columns, [reading.seen for reading in readings]) if careful else None
     if careful and len(forms[0]) > len(readings) + 1 and (named is None or len(named.columns) < len(columns)):
         return None  # so many parts were not told apart by so few inputs
@@ -131,7 +142,10 @@ def infer_form(inputs: Sequence[str], statement: str, *, careful: bool) -> Input
         relations = _with_rules(relations, named, nodes, ordered=in_order(statement))
     edges = pairs_in(nodes, observed)
     required = [letters for one in promises(statement) for letters in required_letters(one, inputs)]
-    return InputForm(nodes, columns, edges, relations, careful, tuple(forms[1:_FORMS]), named, tuple(required))
+    points = stated_promises(
+        statement, nodes, columns, lambda first, width: [rows for one in readings for rows in one.rows(first, width)]
+    )
+    return InputForm(nodes, columns, edges, relations, careful, tuple(forms[1:_FORMS]), named, tuple(required), points)
 
 
 def inputs_of_another_form(inputs: Sequence[str]) -> frozenset[int]:

@@ -33,9 +33,11 @@ from curation.programs.test_generation.graphs import draw_edges
 from curation.programs.test_generation.hints import Hints, hinted_word
 from curation.programs.test_generation.profiles import MIXED, SIZES
 from curation.programs.test_generation.shapes import Line, written
-from curation.programs.test_generation.spreads import ValueSpread, draw_word
+from curation.programs.test_generation.spreads import ValueSpread
 
 _NO_HINTS = Hints()
+_WIDE = 0.35
+"""Share of inputs that draw a column from a limit of which it is not known whether it is the column's."""
 _ALPHABETS = (string.ascii_lowercase, string.ascii_uppercase, string.digits)
 
 
@@ -61,7 +63,8 @@ def grow_shapes(
     for shape in shapes:
         size, values = shape.split(" ")
         text = _grow_input(form, (size, values), draw, most_bytes, hints)
-        if text is not None and text not in known and (not form.careful or form.allows(text)):
+        held = form.careful or form.promises
+        if text is not None and text not in known and (not held or form.allows(text)):
             yield text
 
 
@@ -72,7 +75,7 @@ def _grow_input(
     repeats = {node.count.column for node in form.nodes if isinstance(node, RepeatNode)} - {FIXED}
     if profile[0] in ("many", "one") and not repeats:
         return None
-    most = max(16, most_bytes // 8)
+    most = min([max(16, most_bytes // 8), *(promise.most for promise in form.promises)])
     for _ in range(24):
         spread = ValueSpread(profile[1], draw, hints)
         growth = _Growth(form, counting(form.nodes), profile, draw, most, most_bytes // 6, hints, spread, repeats)
@@ -108,6 +111,7 @@ class _Growth:
     repeats: set[int]  # columns that count cases
     lines: list[Line] = field(default_factory=list)
     env: Env = field(default_factory=dict)
+    wide: dict[int, bool] = field(default_factory=dict)
 
     def node(self, node: Node) -> None:
         """Write a node's lines."""
@@ -116,7 +120,8 @@ class _Growth:
                 for inner in node.nodes:
                     self.node(inner)
         elif isinstance(node, LineNode):
-            self.lines.append([self._single(node.first + j) for j in range(node.width)])
+            line = [self._single(node.first + j) for j in range(node.width)]
+            self.lines += self._mended(node.first, [line])
         elif isinstance(node, ArrayNode):
             count = self._count(node.count) if node.count is not None else self._size(1, 2 * self.most)
             self.lines.append(self._many(node.first, count))
@@ -150,7 +155,15 @@ class _Growth:
             columns[0], columns[1] = self._paired(pair, columns[0], columns[1], node)
         if self.form.careful:
             self._relate(node.first, columns)
-        self.lines += [list(row) for row in zip(*columns, strict=True)]
+        self.lines += self._mended(node.first, [list(row) for row in zip(*columns, strict=True)])
+
+    def _mended(self, first: int, rows: list[Line]) -> list[Line]:
+        """Return rows that keep the promises on the points that they are."""
+        for promise in self.form.promises:
+            if promise.first == first:
+                columns = [self.form.columns[first + place] for place in range(promise.width)]
+                rows = promise.mend(rows, columns, self.draw)
+        return rows
 
     def _paired(self, pair: Pair, first: list[str], second: list[str], node: LinesNode) -> tuple[list[str], list[str]]:
         low, high = self._range(node.first + 1)
@@ -257,6 +270,8 @@ class _Growth:
         """
         column = self.form.columns[name]
         low, high = column.low, column.high
+        if column.wide is not None and self._is_wide(name):
+            low, high = column.wide
         for word, other in self.form.relations.between(name) if self.form.careful else ():
             if other in self.env:
                 value = self.env[other]
@@ -267,6 +282,12 @@ class _Growth:
         if low > high:
             raise ValueError(f"no value from {low} to {high}")
         return low, high
+
+    def _is_wide(self, name: int) -> bool:
+        """Return whether this input draws a column from the limit that may be its own; the same for all its values."""
+        if name not in self.wide:
+            self.wide[name] = self.draw.random() < _WIDE
+        return self.wide[name]
 
     def _many(self, name: int, count: int, alone: bool = True) -> list[str]:
         """Return the tokens of an array or of lines.
@@ -282,7 +303,8 @@ class _Growth:
             return [str(value) for value in self._numbers(name, column, count)]
         if column.kind == "real":
             shift = 10**column.decimals
-            low, high = column.low * shift, column.high * shift
+            low, high = column.wide if column.wide is not None and self._is_wide(name) else (column.low, column.high)
+            low, high = max(low * shift, int(column.positive)), high * shift
             return [f"{self.spread.one(name, low, high) / shift:.{column.decimals}f}" for _ in range(count)]
         return self._words(column, count)
 
@@ -332,7 +354,7 @@ class _Growth:
             self.room -= max(1, size // 6)
             if self.room < 0:
                 raise _TooLargeError
-            word = self._spelt(column, size, known) if spelt else draw_word(letters, size, draw)
+            word = self._spelt(column, size, known) if spelt else self.spread.word(letters, size)
             hints = (
                 [hint for hint in self.hints.words if set(hint) <= set(known)] if self.profile[1] == "hinted" else []
             )

@@ -19,6 +19,12 @@ _ABSOLUTE = re.compile(
 )
 _LEAST_MOST = re.compile(rf"at least\s+\$?({_NUMBER})\$?\s+and\s+(?:at )?most\s+\$?({_NUMBER})", re.IGNORECASE)
 _ABOVE = re.compile(rf"(?<![\w}}|)])([A-Za-z](?:_\w)?)\s*(?:\\leq?slant|\\leq?|≤|<=)\s*({_NUMBER})")
+_MOST_WORDS = r"(?:bounded by|(?:is |are )?at most|(?:do(?:es)? )?not exceed(?:ing)?|no (?:more|greater) than|up to)"
+_ABSOLUTE_WORDS = re.compile(
+    rf"\babsolute values?(?: \w+)? {_MOST_WORDS}\s*\$?({_NUMBER})"
+    rf"|{_MOST_WORDS}\s*\$?({_NUMBER})\$?\s*in (?:absolute value|magnitude)",
+    re.IGNORECASE,
+)
 _LESS_BEFORE = re.compile(rf"{_LESS}[^\d$\n]{{0,60}}$")
 _POSITIVE = re.compile(r"(?<!non-)\bpositive\b", re.IGNORECASE)
 _AND = re.compile(r",|\band\b")
@@ -66,6 +72,10 @@ def bounds_in_order(statement: str) -> tuple[StatedBound, ...]:
         high = _value(match[2])
         if high is not None:
             positioned += [(match.start(), StatedBound(-high, high))] * (match[1].count("|") // 2)
+    for match in _ABSOLUTE_WORDS.finditer(statement):
+        high = _value(match[1] or match[2])
+        if high is not None:
+            positioned.append((match.start(), StatedBound(-high, high)))
     for match in _ABOVE.finditer(statement):  # the end of a chain is none of its own
         before = statement[max(0, match.start() - 70) : match.start()]
         high = _value(match[2])

@@ -20,6 +20,7 @@ from curation.programs.test_generation.limits import stated_bounds
 from curation.programs.test_generation.mutation import mutate_input
 from curation.programs.test_generation.profiles import FIRST_SHAPES, SHAPE_PRIORS, shape_name
 from curation.programs.test_generation.shape_choice import ShapeChoice
+from curation.programs.test_generation.stated_geometry import promised_kinds
 from curation.programs.test_generation.stated_rules import stated_rules
 
 _GROWN = 2 / 3
@@ -79,10 +80,11 @@ class InputMaker:
     def _untold(self, form: InputForm | None) -> list[str]:
         """Return the promises of the statement that no relation and no rule keeps."""
         known = set(form.named.rules) if form is not None and form.named is not None else set()
+        points = {one.kind for one in form.promises} if form is not None else set()
         told = []
         for sentence in promises(self.statement):
             rules = set() if _QUANTIFIED.search(sentence) else set(stated_rules(sentence))
-            if required_letters(sentence, self.inputs):
+            if required_letters(sentence, self.inputs) or promised_kinds(sentence) & points:
                 continue
             if (not rules or not rules <= known) and stated_total(sentence) is None:
                 told.append(" ".join(sentence.split()))
@@ -109,7 +111,7 @@ class InputMaker:
             made = self._grown(form, round(count * _GROWN), seed, most_bytes)
         mutated = mutate_input([*self.inputs, *self.rare], stated_bounds(self.statement), count - len(made), seed)
         fitting = [text for text in mutated if len(text) <= most_bytes]
-        if careful and isinstance(form, InputForm):
+        if isinstance(form, InputForm) and (careful or form.promises):
             fitting = [text for text in fitting if form.allows(text)]
         texts = {one.text for one in made}
         return [*made, *(MadeInput(text, MUTATED) for text in fitting if text not in texts)]

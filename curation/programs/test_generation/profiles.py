@@ -3,8 +3,9 @@
 Sizes: all counts least, tiny, small, medium or as great as fits; each its own (``mixed``); as many tiny cases as fit
 (``many``), or one as great as fits (``one``), where inputs hold several cases.
 Values (`spreads`): from a narrow range, the whole range, its ends, one value (``low``, ``high``, ``same``), two or
-three (``few``, ``skewed``), in patterns (``patterned``), numbers of special kinds (``special``), or near numbers and
-words that programs turn on (``hinted``).
+three (``few``, ``skewed``), a few that all columns have in common (``shared``), in patterns (``patterned``), lists and
+words that repeat one another, changed a little (``echoed``), numbers of special kinds (``special``), or near numbers
+and words that programs turn on (``hinted``).
 """
 
 from __future__ import annotations
@@ -49,6 +50,14 @@ PROFILES = (
     ("many", "whole"),
     ("one", "whole"),
     ("one", "narrow"),
+    ("tiny", "echoed"),
+    *[("small", "echoed")] * 2,
+    ("medium", "echoed"),
+    ("most", "echoed"),
+    ("mixed", "echoed"),
+    ("tiny", "shared"),
+    *[("small", "shared")] * 2,
+    ("medium", "shared"),
 )
 FIRST_SHAPES = (("most", "whole"), ("least", "low"), ("small", "narrow"), ("most", "high"))
 """What is made first of all."""

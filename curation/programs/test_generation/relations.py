@@ -77,6 +77,11 @@ class Reading:
     blocks: list[Block]
     text: str
 
+    def rows(self, first: int, width: int) -> list[list[Line]]:
+        """Return the rows of ``width`` columns from ``first`` on, for each place where they stand together."""
+        groups = [self.seen[at : at + width] for at, one in enumerate(self.seen) if one.column == first]
+        return [[list(row) for row in zip(*(one.tokens for one in group), strict=True)] for group in groups]
+
 
 @dataclass(frozen=True, slots=True)
 class Relations:

@@ -31,6 +31,9 @@ class ValueSpread:
     hints: Hints
     _spans: dict[int, int] = field(default_factory=dict)
     _few: dict[int, list[int]] = field(default_factory=dict)
+    _lists: dict[int, list[list[int]]] = field(default_factory=dict)
+    _texts: list[str] = field(default_factory=list)
+    _shared: list[int] = field(default_factory=list)
 
     def one(self, name: int, low: int, high: int) -> int:
         """Return a value of the column ``name`` between two ends, both included."""
@@ -46,14 +49,27 @@ class ValueSpread:
             return draw.randint(start, min(high, start + self._spans.setdefault(name, draw.choice(_NARROW))))
         if mode in ("few", "skewed"):
             return self._of_few(name, low, high)
+        if mode == "shared":
+            return max(low, min(high, self._of_shared(low, high)))
         near = [number for number in self.hints.numbers if low <= number <= high] if mode == "hinted" else []
         if near and draw.random() < 0.7:
             return max(low, min(high, draw.choice(near) + draw.choice((-1, 0, 0, 1))))
         if mode == "hinted":
             return draw.randint(low, min(high, low + 12)) if low >= 0 else draw.randint(low, high)
+        if mode == "echoed" and draw.random() < 0.7:
+            return draw.randint(max(low, min(-3, high)), min(high, max(low, -3) + 9))
         if mode == "special" and high > 2:
             return special_number(low, high, draw)
         return draw.randint(low, high)
+
+    def _of_shared(self, low: int, high: int) -> int:
+        """Return one of a few numbers that all columns draw from, so that values of several are equal or adjoin."""
+        draw = self.draw
+        if not self._shared:
+            first = draw.choice((0, 1, draw.randint(low, high), draw.randint(low, min(high, max(low, 0) + 50))))
+            step = draw.choice((1, 1, 2, max(1, abs(first))))
+            self._shared = [first + step * at for at in range(draw.choice((2, 3, 4)))]
+        return draw.choice(self._shared)
 
     def _of_few(self, name: int, low: int, high: int) -> int:
         """Return one of two or three values of a column, all the same often or the first nearly always."""
@@ -71,7 +87,46 @@ class ValueSpread:
             return [self.draw.choice((low, high, self.draw.randint(low, high)))] * count
         if self.mode == "patterned":
             return self._patterned(low, high, count)
+        if self.mode == "echoed" and count > 1:
+            return self._echoed(name, low, high, count)
         return [self.one(name, low, high) for _ in range(count)]
+
+    def _echoed(self, name: int, low: int, high: int, count: int) -> list[int]:
+        """Return values that repeat an earlier list of as many, as it was, turned round, negated, in another order,
+        shifted, or with one changed; or a list that others may repeat: with gaps, the same from both ends, in periods.
+        """
+        draw, earlier = self.draw, self._lists.setdefault(count, [])
+        values = [self.one(name, low, high) for _ in range(count)]
+        if earlier and draw.random() < 0.7:
+            values = _changed(draw.choice(earlier), draw)
+        elif (way := draw.randrange(4)) == 0:
+            gap, least, first = draw.choice((2, 2, 3)), max(low, min(0, high)), draw.randrange(2)
+            values = [value if (count - 1 - at) % gap == first else least for at, value in enumerate(values)]
+        elif way == 1:
+            values = values[: (count + 1) // 2] + values[: count // 2][::-1]
+        elif way == 2:
+            period = draw.randint(1, max(1, count // 2))
+            values = [values[at % period] for at in range(count)]
+        values = [max(low, min(high, value)) for value in values]
+        earlier.append(values)
+        return values
+
+    def word(self, letters: str, size: int) -> str:
+        """Return a word of these letters (`draw_word`); where words are echoed, often one that an earlier one makes."""
+        draw = self.draw
+        if self.mode != "echoed":
+            return draw_word(letters, size, draw)
+        if self._texts and size and draw.random() < 0.7:
+            text = "".join(letter for letter in draw.choice(self._texts) if letter in letters)[:size]
+            turned = draw.choice((text, text[::-1], text[1:] + text[:1], "".join(draw.sample(text, len(text)))))
+            word = (turned + draw_word(letters, size, draw))[:size]
+            if draw.random() < 0.3:
+                place = draw.randrange(size)
+                word = word[:place] + draw.choice(letters) + word[place + 1 :]
+        else:
+            word = draw_word(letters, size, draw)
+        self._texts = [*self._texts, word][-8:]
+        return word
 
     def _patterned(self, low: int, high: int, count: int) -> list[int]:
         """Return values that alternate, go up and down, stand in runs, or are in order but for one or two of them."""
@@ -105,6 +160,23 @@ class ValueSpread:
             return [often if draw.random() >= 4 * _RARE else draw.choice(words) for _ in range(count)]
         order, cut = draw.sample(list(words), 2), draw.randint(1, count - 1)
         return [order[0]] * cut + [order[1]] * (count - cut)
+
+
+def _changed(values: Sequence[int], draw: random.Random) -> list[int]:
+    """Return a list made of another, as long."""
+    way, by = draw.randrange(6), draw.choice((-2, -1, 1, 2))
+    if way == 0:
+        return list(values[::-1])
+    if way == 1:
+        return [-value for value in values]
+    if way == 2:
+        return draw.sample(values, len(values))
+    if way == 3:
+        return [value + by for value in values]
+    changed = list(values)
+    if way == 4:
+        changed[draw.randrange(len(changed))] += by
+    return changed
 
 
 def draw_word(letters: str, size: int, draw: random.Random) -> str:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from curation.licenses import conflict
+from curation.licenses import UNKNOWN, conflict
 from curation.publish.cards.words import cell
+from curation.publish.merged_copies import copies_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,45 +28,52 @@ def attribution(title: str, license: str, curated: pl.DataFrame, origins: Sequen
     Args:
         title: of the set.
         license: that its card names; rows whose own licence forbids it are marked.
-        curated: rows with ``source``, ``license``, ``raw_statement`` and ``raw_answer``.
+        curated: rows with ``source``, ``license``, ``raw_statement``, ``raw_answer`` and ``also_from``.
         origins: the sources of the recipe, in order; those of which no row is left are named, too.
     """
     text = [
         f"# Attribution of {title}",
         "",
         "Problems come from the sources below, each under the licence that its publisher states. Every row names its "
-        "own in the column `license`, and its place in the columns `source` and `row`. The card's licence is "
-        f"`{license}`.",
+        "own in the column `license`, its place in the columns `source` and `row`, and place and licence of the copies "
+        f"that were merged into it in `also_from`. The card's licence is `{license}`.",
         "",
-        "| source | published at | state | licence | problems | changed |",
-        "|---|---|---|---|---|---|",
+        "| source | published at | state | licence | problems | changed | merged copies |",
+        "|---|---|---|---|---|---|---|",
     ]
     counts = _counts(curated)
     for origin in origins:
         place = origin.url or origin.path
         state = origin.revision or "not pinned"
-        for row_license, problems, changed in counts.get(origin.name, [("–", 0, 0)]):
-            why = conflict(row_license, license) if problems else None
+        for row_license, problems, changed, merged in counts.get(origin.name, [("–", 0, 0, 0)]):
+            why = conflict(row_license, license) if problems or merged else None
             said = f"{cell(row_license)} ({why})" if why is not None else cell(row_license)
             named = f"{cell(origin.name)} | {cell(place)} | {cell(state)} | {said}"
-            text.append(f"| {named} | {problems:,} | {changed:,} |")
+            text.append(f"| {named} | {problems:,} | {changed:,} | {merged:,} |")
     text += [
         "",
         "Changed: a statement was cleaned or rewritten, or a multiple choice opened; the columns `raw_statement` and "
-        "`raw_answer` hold what the source says. All rows were selected, judged and measured as the card tells.",
+        "`raw_answer` hold what the source says. Merged copies: rows of the source that are exact or near duplicates "
+        "of a problem of the set, which stands under the row that was kept. All rows were selected, judged and "
+        "measured as the card tells.",
         "",
     ]
     return "\n".join(text)
 
 
-def _counts(curated: pl.DataFrame) -> dict[str, list[tuple[str, int, int]]]:
-    """Return the licences of each source's rows, how many rows have each, and of how many the text was changed."""
+def _counts(curated: pl.DataFrame) -> dict[str, list[tuple[str, int, int, int]]]:
+    """Return per source and licence how many rows there are, of how many the text was changed, and how many copies."""
     changed = pl.col("raw_statement").is_not_null() | pl.col("raw_answer").is_not_null()
-    grouped = curated.group_by("source", pl.col("license").fill_null("unknown"))
-    table = grouped.agg(pl.len(), changed.sum().alias("changed")).sort(
-        "source", "len", "license", descending=[False, True, False]
+    by = ["source", "license"]
+    licensed = curated.with_columns(pl.col("license").fill_null(UNKNOWN))
+    own = licensed.group_by(by).agg(pl.len().alias("problems"), changed.sum().alias("changed"))
+    copies = copies_of(curated).with_columns(pl.col("license").fill_null(UNKNOWN))
+    merged = copies.group_by(by).agg(pl.len().alias("merged"))
+    table = own.join(merged, on=by, how="full", coalesce=True).with_columns(
+        pl.col("problems", "changed", "merged").fill_null(0)
     )
-    counts: dict[str, list[tuple[str, int, int]]] = {}
-    for source, license, rows, times in table.iter_rows():
-        counts.setdefault(source, []).append((license, rows, times))
+    table = table.sort("source", "problems", "merged", "license", descending=[False, True, True, False])
+    counts: dict[str, list[tuple[str, int, int, int]]] = {}
+    for source, license, problems, times, copied in table.select(*by, "problems", "changed", "merged").iter_rows():
+        counts.setdefault(source, []).append((license, problems, times, copied))
     return counts

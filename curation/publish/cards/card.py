@@ -37,7 +37,7 @@ from curation.publish.cards.words import (
 )
 from curation.records import StoreError
 
-VERSION = "cards@6"
+VERSION = "cards@7"
 """Changed whenever the same facts could give another card."""
 
 SIZES = ((10**3, "n<1K"), (10**4, "1K<n<10K"), (10**5, "10K<n<100K"), (10**6, "100K<n<1M"), (10**7, "1M<n<10M"))

@@ -32,13 +32,14 @@ class FunnelRow:
 
 @dataclass(frozen=True, slots=True)
 class SourceFacts:
-    """Where rows came from, and how many of them are left."""
+    """Where rows came from, how many of them are left, and how many are merged into a row that is left."""
 
     name: str
     url: str | None
     license: str
     read: int
     curated: int
+    merged: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,6 +88,8 @@ COLUMN_WORDS: Mapping[str, str] = {
     "measured_on": "the day on which these attempts were begun, UTC",
     "first_policy": "policy of stage 1 where there are two stages, else null",
     "first_pass_rate": "pass rate of stage 1 where there are two stages, else null",
+    "also_from": "where its merged copies stood, exact and near ones: source, row and licence of each; empty where "
+    "there are none",
 }
 
 LANGUAGES: Mapping[str, str] = {

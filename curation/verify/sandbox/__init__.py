@@ -11,7 +11,8 @@ come here.
 
 `doctor.diagnose()` tells property by property what isolation this machine gives, by trying each.
 
-Why the box is made here and not by a kept tool, what holds each property and which test attacks it: docs/sandbox.md.
+Why the box is made here and not by a kept tool, what holds each property and which test attacks it:
+docs/explanation/sandbox.md.
 """
 
 from curation.verify.sandbox.box import Sandbox

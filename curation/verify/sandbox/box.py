@@ -4,7 +4,7 @@ Each call occupies one slot, as long as its iterator lives; `workers` slots work
 are started when first needed and kept, per kind: programs, programs with numpy, compilers. A slot that failed is
 thrown away and the test tried once more in a fresh one; a second failure is `Ending.BROKEN`, never a verdict.
 
-Iterators should be exhausted or closed; ``stop`` ends the tests early. Quick tests are run some ahead of what has been
+Iterators should be exhausted or closed, which ends the tests early. Quick tests are run some ahead of what has been
 yielded, never past one that did not end well; what nobody asks for is dropped. Safe to call from several threads.
 """
 
@@ -15,16 +15,25 @@ import hashlib
 import itertools
 import os
 import threading
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 from curation.records import VerifierError
 from curation.verify.sandbox.ladder import choose_rung
 from curation.verify.sandbox.outcomes import CompileResult, Ending, Limits, RunResult
 from curation.verify.sandbox.results import broken_run, run_result, worse_than_limits
-from curation.verify.sandbox.slot import Slot, SlotError, limits_message, memory_file, output_file, read_file, writable
+from curation.verify.sandbox.slot import (
+    Slot,
+    SlotError,
+    file_names,
+    limits_message,
+    memory_file,
+    output_file,
+    read_file,
+    writable,
+)
 from curation.verify.sandbox.view import numpy_site_packages
 
 LOG_BYTES = 65536
@@ -33,6 +42,23 @@ ANSWER_TIMEOUT_S = 60.0
 MAX_TRIES = 2
 AHEAD, AHEAD_BYTES = 16, 1 << 20
 """Tests sent to a slot at once, at most, and the bytes of their inputs."""
+
+Files = Mapping[str, bytes] | Sequence[Mapping[str, bytes]]
+"""Read-only files by name, the same for all tests or of each."""
+Test = tuple[bytes, Mapping[str, bytes]]
+"""Standard input, and files."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """A program and what it may use; ``kind``: of its slot, ``op``: how the slot is to start it."""
+
+    kind: str
+    op: str
+    program: bytes
+    limits: Limits
+    args: Sequence[str]
+    forks: bool
 
 
 class Sandbox:
@@ -81,29 +107,26 @@ class Sandbox:
             slot.close()
 
     @contextlib.contextmanager
-    def _place(self) -> Iterator[None]:
-        with self._places:
-            yield
-
-    def _take_slot(self, kind: str) -> Slot:
+    def _slot(self, kind: str) -> Iterator[Slot]:
+        """Lend a slot; it is kept afterwards only where the borrower has called it ``usable``."""
         with self._lock:
             if self._closed:
                 raise VerifierError("this Sandbox is closed; make another one")
             slot = self._idle[kind].pop() if self._idle[kind] else None
-        if slot is None:
-            slot = Slot(self.rung, kind, self.tools, self._library)
+        slot = slot or Slot(self.rung, kind, self.tools, self._library)
+        slot.usable = False
         with self._lock:
             self._busy.add(slot)
-        return slot
-
-    def _return_slot(self, slot: Slot, usable: bool) -> None:
-        with self._lock:
-            self._busy.discard(slot)
-            usable = usable and not self._closed
-            if usable:
-                self._idle[slot.kind].append(slot)
-        if not usable:
-            slot.close()
+        try:
+            yield slot
+        finally:
+            with self._lock:
+                self._busy.discard(slot)
+                keep = slot.usable and not self._closed
+                if keep:
+                    self._idle[kind].append(slot)
+            if not keep:
+                slot.close()
 
     def run_python(
         self,
@@ -112,8 +135,7 @@ class Sandbox:
         limits: Limits,
         *,
         args: Sequence[str] = (),
-        files: Mapping[str, bytes] | Sequence[Mapping[str, bytes]] | None = None,
-        stop: Callable[[int, RunResult], bool] | None = None,
+        files: Files | None = None,
         numpy: bool = False,
         forks: bool = False,
     ) -> Iterator[RunResult]:
@@ -127,53 +149,27 @@ class Sandbox:
         """
         if numpy and numpy_site_packages() is None:
             raise VerifierError("a program needs numpy, which is not installed here; install numpy")
-        opening = {"op": "python", "limits": limits_message(limits, tree=forks)}
-        program = source.encode("utf-8", "surrogatepass")
-        return self._run("numpy" if numpy else "std", opening, program, stdins, limits, args, files or {}, stop)
+        job = _Job("numpy" if numpy else "std", "python", source.encode(), limits, args, forks)
+        return self._run(job, _tests(stdins, files))
 
     def run_binary(
         self,
-        artifact: bytes | Path,
+        artifact: bytes,
         stdins: Sequence[bytes],
         limits: Limits,
         *,
         args: Sequence[str] = (),
-        files: Mapping[str, bytes] | Sequence[Mapping[str, bytes]] | None = None,
-        stop: Callable[[int, RunResult], bool] | None = None,
+        files: Files | None = None,
         forks: bool = False,
     ) -> Iterator[RunResult]:
-        """Run a compiled program (its bytes, or a file that holds them) once per input, as `run_python` does."""
-        program = artifact if isinstance(artifact, bytes) else artifact.read_bytes()
-        return self._run(
-            "std",
-            {"op": "binary", "limits": limits_message(limits, tree=forks)},
-            program,
-            stdins,
-            limits,
-            args,
-            files or {},
-            stop,
-        )
+        """Run a compiled program once per input, as `run_python` does."""
+        return self._run(_Job("std", "binary", artifact, limits, args, forks), _tests(stdins, files))
 
-    def _run(
-        self,
-        kind: str,
-        opening: Mapping[str, Any],
-        program: bytes,
-        stdins: Sequence[bytes],
-        limits: Limits,
-        args: Sequence[str],
-        files: Mapping[str, bytes] | Sequence[Mapping[str, bytes]],
-        stop: Callable[[int, RunResult], bool] | None,
-    ) -> Iterator[RunResult]:
-        file_sets = [files] * len(stdins) if isinstance(files, Mapping) else list(files)
+    def _run(self, job: _Job, tests: Sequence[Test]) -> Iterator[RunResult]:
         count, failures = 0, 0
-        with self._place():
-            while count < len(stdins):
-                session = self._session(
-                    kind, opening, program, list(zip(stdins, file_sets, strict=True))[count:], limits, args
-                )
-                with contextlib.closing(session):
+        with self._places:
+            while count < len(tests):
+                with contextlib.closing(self._session(job, tests[count:])) as session:
                     for ran in session:
                         failures += ran.ending is Ending.BROKEN
                         if ran.ending is Ending.BROKEN and failures < MAX_TRIES:
@@ -181,48 +177,35 @@ class Sandbox:
                         failures = 0
                         count += 1
                         yield ran
-                        if count == len(stdins) or (stop is not None and stop(count - 1, ran)):
-                            return
-                        if ran.ending is Ending.BROKEN:
+                        if count == len(tests) or ran.ending is Ending.BROKEN:
                             break
 
-    def _session(
-        self,
-        kind: str,
-        opening: Mapping[str, Any],
-        program: bytes,
-        tests: Sequence[tuple[bytes, Mapping[str, bytes]]],
-        limits: Limits,
-        args: Sequence[str],
-    ) -> Generator[RunResult, None, None]:
+    def _session(self, job: _Job, tests: Sequence[Test]) -> Generator[RunResult, None, None]:
         """Yield the runs of one program's tests in one slot. A slot's failure is one BROKEN, and the end."""
-        slot, usable = None, False
-        program_file = memory_file(program)
+        program, limits = memory_file(job.program), job.limits
         try:
-            slot = self._take_slot(kind)
-            opened = slot.ask(opening, [program_file], ANSWER_TIMEOUT_S + 10 * limits.wall_guard_s)
-            if "died" in opened or worse_than_limits(opened, limits):
-                usable = "died" in opened
-                early = run_result({"killed": "", "status": 9, "cpu_s": 0.0, "wall_s": 0.0, **opened}, limits)
-                for _ in tests:
-                    yield early
-                return
-            try:
-                count, ahead = 0, 1
-                while count < len(tests):
-                    before = count
-                    for ran in _ran(slot, tests[count : count + _together(tests[count : count + ahead])], limits, args):
-                        count += 1
-                        yield ran
-                    ahead = min(2 * (count - before), AHEAD)  # what was sent and not run is sent again
-            finally:
-                usable = _ended(slot)
+            with self._slot(job.kind) as slot:
+                opening = {"op": job.op, "limits": limits_message(limits, tree=job.forks)}
+                opened = slot.ask(opening, [program], ANSWER_TIMEOUT_S + 10 * limits.wall_guard_s)
+                if "died" in opened or worse_than_limits(opened, limits):
+                    slot.usable = "died" in opened
+                    early = run_result({"killed": "", "status": 9, "cpu_s": 0.0, "wall_s": 0.0, **opened}, limits)
+                    yield from itertools.repeat(early, len(tests))
+                    return
+                try:
+                    count, ahead = 0, 1
+                    while count < len(tests):
+                        before = count
+                        for ran in _ran(slot, _together(tests[count : count + ahead]), job):
+                            count += 1
+                            yield ran
+                        ahead = min(2 * (count - before), AHEAD)  # what was sent and not run is sent again
+                finally:
+                    slot.usable = _ended(slot)
         except SlotError as failure:
             yield broken_run(str(failure))
         finally:
-            os.close(program_file)
-            if slot is not None:
-                self._return_slot(slot, usable)
+            os.close(program)
 
     def compile(
         self,
@@ -235,7 +218,7 @@ class Sandbox:
 
         ``command[0]`` is looked up in /usr/local/bin, /usr/bin and /bin. CPU time and memory count for all processes.
         """
-        with self._place():
+        with self._places:
             for _ in range(MAX_TRIES):
                 result = self._compile(sources, command, limits, output)
                 if result.run.ending not in (Ending.BROKEN, Ending.WALL_LIMIT):
@@ -248,24 +231,22 @@ class Sandbox:
     def _compile(
         self, sources: Mapping[str, bytes], command: Sequence[str], limits: Limits, output: str
     ) -> CompileResult:
-        message: dict[str, Any] = {"op": "command", "command": list(command), "output": output, "files": list(sources)}
-        message |= {"limits": limits_message(limits, tree=True)}
-        outputs = [output_file() for _ in range(3)]
-        inputs = [memory_file(content) for content in (b"", *sources.values())]
-        slot, usable = None, False
-        try:
-            slot = self._take_slot("compile")
-            used = slot.ask(message, [inputs[0], *outputs, *inputs[1:]], ANSWER_TIMEOUT_S + 12 * limits.wall_guard_s)
-            usable = not used["failed"]
-            ran = run_result(used, limits, outputs[0], outputs[1])
-            artifact = read_file(outputs[2], os.fstat(outputs[2]).st_size) if used["written"] else None
-        except SlotError as failure:
-            ran, artifact = broken_run(str(failure)), None
-        finally:
+        with contextlib.ExitStack() as opened:
+            outputs = [output_file() for _ in range(3)]
+            inputs = [memory_file(content) for content in (b"", *sources.values())]
             for descriptor in (*outputs, *inputs):
-                os.close(descriptor)
-            if slot is not None:
-                self._return_slot(slot, usable)
+                opened.callback(os.close, descriptor)
+            try:
+                order = {"op": "command", "command": list(command), "output": output, "files": file_names(sources)}
+                message = {**order, "limits": limits_message(limits, tree=True)}
+                with self._slot("compile") as slot:
+                    patience = ANSWER_TIMEOUT_S + 12 * limits.wall_guard_s
+                    used = slot.ask(message, [inputs[0], *outputs, *inputs[1:]], patience)
+                    slot.usable = not used["failed"]
+                    ran = run_result(used, limits, outputs[0], outputs[1])
+                    artifact = read_file(outputs[2], os.fstat(outputs[2]).st_size) if used["written"] else None
+            except SlotError as failure:
+                ran, artifact = broken_run(str(failure)), None
         ok = ran.ending is Ending.EXITED and ran.exit_code == 0 and artifact is not None
         log = (ran.stderr + ran.stdout[:LOG_BYTES]).decode(errors="replace")
         digest = hashlib.sha256(artifact).hexdigest() if ok and artifact is not None else ""
@@ -280,21 +261,24 @@ def _ended(slot: Slot) -> bool:
         return False
 
 
-def _together(tests: Sequence[tuple[bytes, Mapping[str, bytes]]]) -> int:
-    """Return how many of these tests are sent to a slot at once: the first, and as many more as are small."""
+def _tests(stdins: Sequence[bytes], files: Files | None) -> list[Test]:
+    each = itertools.repeat(files or {}, len(stdins)) if files is None or isinstance(files, Mapping) else files
+    return list(zip(stdins, each, strict=True))
+
+
+def _together(tests: Sequence[Test]) -> Sequence[Test]:
+    """Return those of these tests that are sent to a slot at once: the first, and as many more as are small."""
     size = 0
     for place, (stdin, files) in enumerate(tests):
         size += len(stdin)
         if place and (files or size > AHEAD_BYTES):
-            return place
-    return len(tests)
+            return tests[:place]
+    return tests
 
 
-def _ran(
-    slot: Slot, tests: Sequence[tuple[bytes, Mapping[str, bytes]]], limits: Limits, args: Sequence[str]
-) -> Iterator[RunResult]:
+def _ran(slot: Slot, tests: Sequence[Test], job: _Job) -> Iterator[RunResult]:
     """Yield the runs of the first of these tests, at least one."""
-    message = {"op": "tests", "args": list(args), "files": [list(files) for _, files in tests]}
+    message = {"op": "tests", "args": list(job.args), "files": [file_names(files) for _, files in tests]}
     descriptors, outputs = [], []
     try:
         for stdin, files in tests:
@@ -303,12 +287,14 @@ def _ran(
             descriptors.append(memory_file(stdin))
             descriptors += [writable(output) for output in pair]
             descriptors += map(memory_file, files.values())
-        answer = slot.ask(message, descriptors, ANSWER_TIMEOUT_S + 12 * limits.wall_guard_s)
+        answer = slot.ask(message, descriptors, ANSWER_TIMEOUT_S + 12 * job.limits.wall_guard_s)
         if "died" in answer:
             slot.close()
             raise SlotError("the process that forks the tests died")
+        if not answer["ran"]:
+            raise SlotError("the supervisor ran none of the tests")
         for used, pair in zip(answer["ran"], outputs, strict=False):
-            yield run_result(used, limits, *pair)
+            yield run_result(used, job.limits, *pair)
     finally:
         for descriptor in (*descriptors, *itertools.chain(*outputs)):
             os.close(descriptor)

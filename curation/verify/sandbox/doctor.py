@@ -104,6 +104,7 @@ def _host() -> Iterator[_Host]:
     ):
         with open(f"{folder}/secret", "w") as file:
             file.write("secret")
+        os.mkdir(f"{folder}/covered")
         with socket.socket(socket.AF_UNIX) as unix:
             unix.bind(f"{folder}/socket")
             unix.listen()

@@ -1,8 +1,9 @@
 """What the doctor tries in a box, in Python and in C++: data, and the one C++ program that makes all its attempts.
 
-None leaves anything on a host where it is not refused. Each act names the judge's side by ``{port}``, ``{folder}`` and
-``{pid}``. In Python it is an expression that raises where it is refused; in C++ a number below 0 with ``errno`` set,
-the same three being variables.
+None harms a host where it is not refused: whatever an act would change lies in ``{folder}``, which the doctor made for
+it; a signal is asked for (number 0) and not sent; nothing is sent to a port. So it may run where nothing isolates. Each
+act names the judge's side by ``{port}``, ``{folder}`` and ``{pid}``. In Python it is an expression that raises where it
+is refused; in C++ a number below 0 with ``errno`` set, the same three being variables.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ ATTEMPTS = (
     ),
     (
         "network: UDP",
-        "send a datagram",
-        "socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', 9))",
+        "open a socket that sends datagrams",
+        "socket.socket(socket.AF_INET, socket.SOCK_DGRAM).connect(('127.0.0.1', {port}))",
         "internet(SOCK_DGRAM)",
     ),
     (
@@ -95,8 +96,20 @@ ATTEMPTS = (
         "os.execve(copied(), ['x', 'REACHED'], {{}})",
         "copied()",
     ),
-    ("signals", "signal a process of this user", "os.kill({pid}, 15)", "kill(pid, 15)"),
-    ("signals: the parent", "signal the parent", "os.kill(os.getppid(), 15)", "kill(getppid(), 15)"),
+    ("signals", "ask whether a process of this user can be signalled", "os.kill({pid}, 0)", "kill(pid, 0)"),
+    ("signals: the parent", "the same of the parent", "os.kill(os.getppid(), 0)", "kill(getppid(), 0)"),
+    (
+        "mounts",
+        "cover a folder of this user by an empty one",
+        "checked(ctypes.CDLL(None, use_errno=True).mount(b'none', b'{folder}/covered', b'tmpfs', 0, None))",
+        'mount("none", (folder + "/covered").c_str(), "tmpfs", 0, 0)',
+    ),
+    (
+        "namespaces",
+        "make a user and a mount namespace",
+        "checked(ctypes.CDLL(None, use_errno=True).unshare(0x10020000))",
+        "unshare(CLONE_NEWUSER | CLONE_NEWNS)",
+    ),
     ("devices", "open the memory of the machine", "open('/dev/mem', 'rb')", 'file("/dev", "/mem", 0)'),
     ("memory files", "memfd_create", "os.memfd_create('x')", 'syscall(SYS_memfd_create, "x", 0)'),
     (
@@ -142,8 +155,10 @@ _HEAD = r"""
 #include <cstring>
 #include <dirent.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <string>
+#include <sys/mount.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -162,7 +177,7 @@ static long file(string place, string name, int how) {
 static long internet(int kind) {
     sockaddr_in there{};
     there.sin_family = AF_INET;
-    there.sin_port = htons(kind == SOCK_DGRAM ? 9 : port);
+    there.sin_port = htons(port);
     there.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     int made = socket(AF_INET, kind, 0);
     return made < 0 ? -1 : connect(made, (sockaddr *)&there, sizeof there);

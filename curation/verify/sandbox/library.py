@@ -18,8 +18,6 @@ SOURCE = Path(__file__).parent / "inside" / "start.c"
 COMPILERS = ("cc", "gcc", "g++", "clang")
 FLAGS = ("-x", "c", "-std=gnu11", "-O2", "-shared", "-fPIC", "-Wall")
 COMPILE_S = 60.0
-MIN_LINUX = (5, 9)
-"""It has close_range(2), for which Python knows a slower way."""
 
 
 class LibraryUnavailable(Exception):
@@ -34,9 +32,6 @@ def cache_folder() -> Path:
 
 def build_library() -> Path:
     """Return the library's path, and compile it if it is not there yet. Raises `LibraryUnavailable`."""
-    release = tuple(int(word) for word in platform.release().split("-")[0].split(".")[:2])
-    if release < MIN_LINUX:
-        raise LibraryUnavailable(f"Linux is older than {'.'.join(map(str, MIN_LINUX))}")
     text = SOURCE.read_bytes()
     digest = hashlib.sha256(repr((text, FLAGS, platform.machine())).encode()).hexdigest()
     library = cache_folder() / "start" / f"{digest[:16]}.so"

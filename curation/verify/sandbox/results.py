@@ -32,7 +32,7 @@ def worse_than_limits(used: Mapping[str, Any], limits: Limits) -> bool:
 
 def _ending(used: Mapping[str, Any], limits: Limits, written: int) -> Ending:
     """Return how a run ended: by the watch's reason first, then by a limit passed between two ticks, then by itself."""
-    status = used["status"]
+    status = used["status"] & 0xFFFF
     if used["killed"] in KILLED:
         return KILLED[used["killed"]]
     if worse_than_limits(used, limits):
@@ -49,7 +49,7 @@ def run_result(used: Mapping[str, Any], limits: Limits, stdout: int = -1, stderr
     """Return the `RunResult` of what `Watch.wait` returned and of the files that the program wrote to."""
     if used.get("failed"):
         return broken_run(used["failed"])
-    status = used["status"]
+    status = used["status"] & 0xFFFF
     sizes = used.get("sizes") or [os.fstat(output).st_size if output >= 0 else 0 for output in (stdout, stderr)]
     note = {"processes": f"more than {limits.processes} threads", "files": f"more than {limits.file_mb} MiB in /tmp"}
     return RunResult(

@@ -19,5 +19,8 @@ RUNG_DESCRIPTIONS = {
         "system calls, no capabilities; names and sizes of the host's files can be seen, their content cannot; "
         "programs that write to /tmp by that name fail"
     ),
-    "none": "NO ISOLATION: limits on time, memory and output only; programs can read and harm what this user can",
+    "none": (
+        "NO ISOLATION: limits on time, memory and output only; programs can read and harm what this user can; root's "
+        "capabilities are given up, and its user id where another one can read the toolchain"
+    ),
 }

@@ -15,13 +15,13 @@ import os
 import signal
 import socket
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from curation.storage.scratch import ScratchFolder
-from curation.verify.sandbox.inside.folder import empty
+from curation.verify.sandbox.inside.folder import empty, path_in
 from curation.verify.sandbox.outcomes import Limits
 from curation.verify.sandbox.view import build_view, interpreter
 
@@ -47,11 +47,66 @@ ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
 }
+WORDS: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("peak_kb", "uid", "status", "died"), (int,)),
+    **dict.fromkeys(("cpu_s", "wall_s"), (int, float)),
+    **dict.fromkeys(("killed", "failed"), (str,)),
+    **dict.fromkeys(("ready", "done", "written", "proc", "alone", "forks"), (bool,)),
+    **dict.fromkeys(("ran", "sizes"), (list,)),
+}
+"""What a supervisor's message may say, and of which kind it is."""
+MOST = 1 << 53
 _numbers = itertools.count()
 
 
 class SlotError(Exception):
     """The slot cannot be used any more; the text says why."""
+
+
+class Answer(dict[str, Any]):
+    """A supervisor's message; who asks it for a word that it lacks is told so."""
+
+    def __missing__(self, word: str) -> Any:
+        raise SlotError(f"the supervisor's answer lacks {word!r}")
+
+
+def _checked(words: list[tuple[str, Any]]) -> Answer:
+    for word, value in words:
+        fits = type(value) in WORDS.get(word, ())
+        match value:
+            case list():
+                fits &= all(type(item) is (int if word == "sizes" else Answer) for item in value)
+                fits &= word != "sizes" or len(value) == 2
+            case int() | float():
+                fits &= 0 <= value < MOST
+        if not fits:
+            raise ValueError(f"{word!r} is {str(value)[:40]}")
+    return Answer(words)
+
+
+_ANSWERS = json.JSONDecoder(object_pairs_hook=_checked)
+
+
+def read_answer(data: bytes) -> Answer:
+    """Return a supervisor's message. Raises `SlotError` where it is none: an unknown word, a value of another kind."""
+    try:
+        message = _ANSWERS.decode(data.decode())
+    except (ValueError, RecursionError) as error:
+        raise SlotError(f"the supervisor's answer cannot be read: {str(error)[:100]}") from error
+    if not isinstance(message, Answer):
+        raise SlotError("the supervisor's answer is no object")
+    return message
+
+
+def file_names(files: Iterable[str]) -> list[str]:
+    """Return the names of a program's files. Raises `SlotError` where one leads out of its folder."""
+    names = list(files)
+    try:
+        for name in names:
+            path_in("", name)
+    except ValueError as error:
+        raise SlotError(str(error)) from error
+    return names
 
 
 def memory_file(content: bytes) -> int:
@@ -90,7 +145,7 @@ class Slot:
     """A warm supervisor of one kind (``std``, ``numpy``, ``compile``) on one rung; ``library`` starts its programs."""
 
     def __init__(self, rung: str, kind: str, tools: Path | None = None, library: Path | None = None) -> None:
-        self.rung, self.kind = rung, kind
+        self.rung, self.kind, self.usable = rung, kind, True
         own = rung in {"landlock", "none"}  # with namespaces the scratch folder is a file system nobody else sees
         self._folder = ScratchFolder("box") if own else None
         self.scratch = self._folder.path if self._folder is not None else ""
@@ -150,7 +205,7 @@ class Slot:
             self.close()
             raise SlotError(f"the supervisor is gone ({error.strerror})") from error
 
-    def answer(self, patience_s: float) -> dict[str, Any]:
+    def answer(self, patience_s: float) -> Answer:
         """Return the next message of the supervisor. Raises `SlotError` where none comes in time."""
         self.control.settimeout(patience_s)
         try:
@@ -162,12 +217,13 @@ class Slot:
         if not data:
             self.close()
             raise SlotError("the supervisor ended" if ended else f"no answer within {patience_s:g} s")
-        message: dict[str, Any] = json.loads(data)
-        return message
+        try:
+            return read_answer(data)
+        except SlotError:
+            self.close()
+            raise
 
-    def ask(
-        self, message: Mapping[str, Any], descriptors: Sequence[int], patience_s: float = ANSWER_S
-    ) -> dict[str, Any]:
+    def ask(self, message: Mapping[str, Any], descriptors: Sequence[int], patience_s: float = ANSWER_S) -> Answer:
         """Send a message and return the answer."""
         self.send(message, descriptors)
         return self.answer(patience_s)

@@ -8,15 +8,24 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from curation.policies.channels import ProcessChannel
 from curation.policies.endpoint import Endpoint
 from curation.policies.processes import AskingProcesses
 from curation.records import Completion, PolicyError, RequestRefused
 from tests.curation.policies.conftest import asked
 from tests.curation.policies.test_endpoint import StandIn, settings
 from tests.waiting import until
+
+
+def pid_of(process: Any) -> int:
+    """The number of an asking process of this machine."""
+    assert isinstance(process.channel, ProcessChannel)
+    return process.channel.process.pid
+
 
 ATTEMPTS = [(number, index) for number in range(12) for index in range(4)]
 
@@ -43,13 +52,12 @@ def test_processes_draw_what_one_draws_however_many_are_killed(server: StandIn) 
             tasks = [asyncio.create_task(policy.answer(asked(number), index)) for number, index in ATTEMPTS]
             for process in policy.processes:
                 await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-                assert process.process is not None
-                os.kill(process.process.pid, signal.SIGKILL)
+                os.kill(pid_of(process), signal.SIGKILL)
             answers = await asyncio.gather(*tasks)
             with pytest.raises(RequestRefused, match="the prompt is poisoned") as refused:
                 await policy.answer(asked(99, "a poisoned prompt"), 0)
             assert refused.value.kind == "400"
-        assert all(process.process is None for process in policy.processes)
+        assert all(process.channel is None for process in policy.processes)
         return answers
 
     assert asyncio.run(together()) == asyncio.run(alone())
@@ -60,11 +68,10 @@ def test_a_process_that_is_left_while_it_starts_again_leaves_nothing_open(server
         policy = AskingProcesses(settings(server), Path(), None, 1)
         async with policy:
             (process,) = policy.processes
-            first = process.process
-            assert first is not None
-            os.kill(first.pid, signal.SIGKILL)
-            await until(lambda: process.process not in (first, None))
-        assert process.process is None
+            first = process.channel
+            os.kill(pid_of(process), signal.SIGKILL)
+            await until(lambda: process.channel not in (first, None))
+        assert process.channel is None
 
     asyncio.run(work())
     gc.collect()  # what is still open says so, and warnings are errors
@@ -96,7 +103,7 @@ def test_what_ends_a_run_ends_it_from_a_process_too(tmp_path: Path) -> None:
             async with policy:
                 raise AssertionError
         finally:
-            assert all(process.process is None for process in policy.processes)
+            assert all(process.channel is None for process in policy.processes)
 
     try:
         with pytest.raises(PolicyError, match="holds no model 'm', but another"):

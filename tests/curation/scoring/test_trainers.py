@@ -175,7 +175,7 @@ if __name__ == "__main__":
     print(json.dumps([score.outcome for score in scores]))
 """
 NEEDED = ("polars", "orjson", "python-flint", "sympy")
-"""What the judge imports, as docs/exports.md says; each brings what stands beside it."""
+"""What the judge imports, as docs/reference/exports.md says; each brings what stands beside it."""
 
 
 def test_the_judge_alone_needs_four_packages(programs: Path, tmp_path: Path) -> None:

@@ -266,6 +266,16 @@ def test_any_balanced_text_comes_out_of_its_box(inside: str) -> None:
         (["a ) 38 , b ) 27.675 , c ) 30"], ["38", "27.675", "30"]),
         ("a ) rs . 3,000 , b ) 4,000 ( c ) , c ) 1", ["rs . 3,000", "4,000 ( c )", "1"]),
         ("A) 1, B) 2", ["1", "2"]),
+        ("['a ) 38', 'b ) 27.675', 'c ) 30']", ["38", "27.675", "30"]),
+        (["a ) 38", "b ) 27.675"], ["38", "27.675"]),
+        ("[a ) 38 , b ) 27.675 , c ) 30]", ["38", "27.675", "30"]),
+        ("['a ) 38 , b ) 27.675']", ["38", "27.675"]),
+        ("a)1,b)2,c)4", ["1", "2", "4"]),
+        ("(a) 1 (b) 2, (c) x ) 4", ["1", "2", "x ) 4"]),
+        ("A. 1.5; B. 2\nC. 4", ["1.5", "2", "4"]),
+        ("A: 1:2, B: 2:3", ["1:2", "2:3"]),
+        ("a ) 1 , 000 , b ) 2 , 000", ["1,000", "2,000"]),
+        ("a ) rs . 30 , 000 , b ) 5 , 6", ["rs . 30,000", "5 , 6"]),
         (["a ) 38"], ["a ) 38"]),
         (["38", "27"], ["38", "27"]),
     ],
@@ -274,7 +284,9 @@ def test_options_in_one_text(value: Any, options: list[str]) -> None:
     assert parse_options(value, "here") == options
 
 
-@pytest.mark.parametrize("value", ["38 , 27", "b ) 38 , c ) 27", "a ) 38", "a ) , b ) 3"])
+@pytest.mark.parametrize(
+    "value", ["38 , 27", "b ) 38 , c ) 27", "a ) 38", "a ) , b ) 3", "[38", "[[1], [2]]", "A 1, B 2", "[]"]
+)
 def test_a_text_that_is_no_list_of_options(value: str) -> None:
     with pytest.raises(SourceError, match="should be a list of options"):
         parse_options(value, "here")

@@ -19,8 +19,8 @@ from curation.translation.quantities import numbers, units
 from curation.verify import judge_worker
 from curation.verify.math_judge import MathJudge, ReferenceCheck
 from curation.verify.worker import Guard
-from tests.benchmarks.bench_translation import pairs
 from tests.benchmarks.corrupting import CORRUPTIONS
+from tests.benchmarks.translation_sets import shared
 from tests.places import SHARED_DATA
 
 DATA = SHARED_DATA
@@ -107,11 +107,12 @@ def test_numbers_are_counted_and_words_serve_for_digits() -> None:
     assert numbers("n = 2,3,4", "n = 2, 3, 4", "en", "it") == []
 
 
-def test_units_may_be_said_in_any_language() -> None:
-    assert units("He runs 5 km for $20", "Il court 5 kilomètres pour 20 dollars") == []
-    (one,) = units("He runs 5 miles", "Il court 5 km")
+def test_units_may_be_said_in_the_other_language() -> None:
+    assert units("She bakes 3 pies", "她烤了3个馅饼", "en", "zh") == [], "pies are feet in Spanish alone"
+    assert units("He runs 5 km for $20", "Il court 5 kilomètres pour 20 dollars", "en", "fr") == []
+    (one,) = units("He runs 5 miles", "Il court 5 km", "en", "fr")
     assert one.evidence == "mile became km"
-    assert units("He pays $ x $ and $5$ is a formula", "Er zahlt $x$, und $5$ ist eine Formel") == []
+    assert units("He pays $ x $ and $5$ is a formula", "Er zahlt $x$, und $5$ ist eine Formel", "en", "de") == []
 
 
 def test_formulas_may_be_written_otherwise_but_not_changed() -> None:
@@ -201,7 +202,7 @@ def test_the_parallel_problems(judge: MathJudge) -> None:
     path = DATA / "math" / "mgsm.jsonl"
     if not path.is_file():
         pytest.skip(f"no {path}; set GOLDILOCKS_DATA to the folder that holds math/")
-    found = pairs(path)[::4]
+    found = shared(path)[::4]
     passed = [
         not check_translation(CheckedText(p.original, p.answer), CheckedText(p.translated, p.answer), p.target, judge)
         for p in found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 from curation.records import ConfigError
 from flows.cli.commands import run_recipe
-from flows.cli.plan import plan_recipe
+from flows.cli.plan import plan_recipe, print_training_warnings
 from flows.pipelines.planned_costs import actual_cost, stored_plan
 from flows.run.run_folder import open_run
 from tests.flows.conftest import DEMO
@@ -49,3 +50,19 @@ def test_a_plan_by_a_live_pilot(tmp_path: Path) -> None:
 def test_a_pilot_of_nothing_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="at least 1"):
         plan_recipe(DEMO, tmp_path / "run", pilot=0)
+
+
+def test_a_plan_tells_of_training_recipes_that_starve_their_generators(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = DEMO.read_text(encoding="utf-8")
+    table = re.sub(r"^\[(grader|schedule)\]\n(?:(?!\[).*\n)*", "", table, flags=re.MULTILINE)
+    (tmp_path / "recipe.toml").write_text(f'{table}\n[schedule]\ntrain = "train.toml"\n', encoding="utf-8")
+    trainer = 'name = "t"\nsteps = 1\nmodel = "embedded"\n[data]\nkind = "embedded"\n[collector]\nmax_staleness = {}\n'
+    (tmp_path / "train.toml").write_text(trainer.format(1), encoding="utf-8")
+    print_training_warnings(tmp_path / "recipe.toml")
+    said = capsys.readouterr().out
+    assert said.startswith("train.toml: warning: generators will wait for groups to finish: with max_staleness = 1")
+    (tmp_path / "train.toml").write_text(trainer.format(16), encoding="utf-8")
+    print_training_warnings(tmp_path / "recipe.toml")
+    assert capsys.readouterr().out == ""

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import random
-import threading
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -34,6 +29,7 @@ from flows.stages.statements import STATEMENTS
 from tests.demo_data.code.faults import row_of
 from tests.demo_data.code.tasks import TASKS
 from tests.flows.conftest import write_jsonl
+from tests.flows.run.conftest import losing_a_node
 
 RECIPE = """
 name = "spread"
@@ -122,40 +118,9 @@ def refuses() -> Shard:
     raise SourceError("the work says no")
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
-    """Two nodes of Ray on this machine, one core each."""
-    ray = pytest.importorskip("ray", reason="the extra `ray` is not installed")
-    from ray.cluster_utils import Cluster
-
-    os.environ.setdefault("RAY_worker_niceness", "0")  # else a busy machine starves the workers
-    memory = {"object_store_memory": 100_000_000}
-    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False, **memory})
-    ray.init(address=made.address, log_to_driver=False, configure_logging=False)
-    yield made
-    ray.shutdown()
-    made.shutdown()
-
-
-@contextmanager
-def killing_a_node(cluster: Any, out: Path, stage: str, shards: int) -> Iterator[None]:
-    """A second node that is there for the block, until the stage of that name has written so many shards."""
-    node = cluster.add_node(num_cpus=1, object_store_memory=100_000_000)
-    cluster.wait_for_nodes()
-    left = threading.Event()
-
-    def kill() -> None:
-        while not left.is_set() and len(list(out.glob(f"stages/*-{stage}/shards/*"))) < shards:
-            time.sleep(0.005)
-        cluster.remove_node(node, allow_graceful=False)
-
-    killer = threading.Thread(target=kill)
-    killer.start()
-    try:
-        yield
-    finally:
-        left.set()
-        killer.join()
+def shards(out: Path, stage: str) -> int:
+    """How many shards a stage has written."""
+    return len(list(out.glob(f"stages/*-{stage}/shards/*")))
 
 
 def test_shards_come_in_order_and_only_where_they_stand_for_themselves() -> None:
@@ -174,7 +139,7 @@ def test_shards_come_in_order_and_only_where_they_stand_for_themselves() -> None
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::FutureWarning", "ignore::DeprecationWarning")
 def test_a_cluster_makes_the_same_bytes_and_loses_nothing_with_a_node(cluster: Any, tmp_path: Path) -> None:
     local = filtered(tmp_path, tmp_path / "local", "local")
-    with killing_a_node(cluster, tmp_path / "killed", "statements", 2):
+    with losing_a_node(cluster, lambda: shards(tmp_path / "killed", "statements") >= 2):
         assert filtered(tmp_path, tmp_path / "killed", "ray") == local
     assert filtered(tmp_path, tmp_path / "ray", "ray") == local
 
@@ -186,7 +151,7 @@ def test_programs_run_on_a_cluster_as_they_do_here(cluster: Any, tmp_path: Path)
 
     local = ran(tmp_path, tmp_path / "local", "local")
     assert len(local["runs"]) == 4 * 3 * 2  # type: ignore[arg-type]
-    with killing_a_node(cluster, tmp_path / "killed", "execution_matrix", 1):
+    with losing_a_node(cluster, lambda: shards(tmp_path / "killed", "execution_matrix") >= 1):
         assert ran(tmp_path, tmp_path / "killed", "ray") == local
     with ProgramJudge(known, 1, 1) as judge, ray_runner() as runner:
         made = [shard.notes for _, shard in runner.map((n, partial(judged, judge)) for n in range(2))]

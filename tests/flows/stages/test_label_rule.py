@@ -23,7 +23,9 @@ def stubborn_run(prefect_server: str, tiny_recipe: Path, tmp_path_factory: pytes
         problems.append({"question": statement, "final": str(right)})
         own, other = (right + 1 if number % 4 == 0 else right), (right + 2 if number % 4 == 1 else right)
         weak.append(tries(statement, str(right), f"{own} {own} {own} {right + 3 if number % 4 else own}"))
-        strong.append(tries(statement, str(right), f"{other} {other} {other} {right + 3 if number % 4 != 1 else other}"))
+        strong.append(
+            tries(statement, str(right), f"{other} {other} {other} {right + 3 if number % 4 != 1 else other}")
+        )
     for name, rows in (("problems", problems), ("weak", weak), ("strong", strong)):
         write_jsonl(inputs / f"{name}.jsonl", rows)
     recipe = inputs / "tiny.toml"

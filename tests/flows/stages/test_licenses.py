@@ -59,8 +59,10 @@ def test_mixed_licences_are_published_where_asked_for_and_named(recipe: Path, tm
     licenses = published(run, "data").sort("row")["license"].to_list()
     assert licenses == ["MIT", "CC-BY-NC-4.0", "CC-BY-4.0", "CC-BY-NC-4.0"]
     told = (run / "curated" / "ATTRIBUTION.md").read_text()
-    assert "| school | problems.jsonl | not pinned | CC-BY-NC-4.0 (allows non-commercial use only) | 2 | 0 |" in told
-    assert "| school | problems.jsonl | not pinned | MIT | 1 | 0 |" in told
+    assert (
+        "| school | problems.jsonl | not pinned | CC-BY-NC-4.0 (allows non-commercial use only) | 2 | 0 | 0 |" in told
+    )
+    assert "| school | problems.jsonl | not pinned | MIT | 1 | 0 | 0 |" in told
 
 
 def test_what_is_no_licence_is_refused(recipe: Path, tmp_path: Path) -> None:
@@ -76,3 +78,39 @@ def test_a_rows_licence_is_held_to_the_same(recipe: Path, tmp_path: Path) -> Non
     said = goldilocks("run", recipe, "--out", tmp_path / "run")
     assert said.status == 1
     assert "row 2: 'free' is no SPDX licence" in said.err
+
+
+def test_merged_copies_keep_where_they_stood_and_under_which_licence(recipe: Path, tmp_path: Path) -> None:
+    text, value = next(iter(SUMS.items()))
+    near = text.replace("What is", "Now what is")
+    copies = [{"question": text, "final": str(value)}, {"question": near, "final": str(value)}]
+    write_jsonl(tmp_path / "copies.jsonl", [*copies, {"question": f"  {near}", "final": str(value)}])
+    more = """
+[[sources]]
+name = "web"
+kind = "jsonl"
+path = "copies.jsonl"
+license = "CC-BY-NC-4.0"
+columns = { statement = "question", answer = "final" }
+
+[near_dedup]
+threshold = 0.6
+"""
+    recipe.write_text(RECIPE.replace("[stage1]", f"{more}\n[stage1]", 1))
+    run = tmp_path / "run"
+    said = goldilocks("run", recipe, "--out", run, "--set", "export.mixed_licenses=true")
+    assert said.status == 0, said.err
+    rows = published(run, "data").sort("row")
+    assert rows["also_from"].to_list() == [
+        [{"source": "web", "row": row, "license": "CC-BY-NC-4.0"} for row in (0, 1, 2)], [], [], []
+    ]  # fmt: skip
+    told = (run / "curated" / "ATTRIBUTION.md").read_text()
+    named = "| web | copies.jsonl | not pinned | CC-BY-NC-4.0 (allows non-commercial use only) | 0 | 0 | 3 |"
+    assert named in told
+    assert "| web | CC-BY-NC-4.0 | 3 | 0 | 3 |" in (run / "curated" / "README.md").read_text()
+
+
+def test_a_copys_licence_counts_as_a_rows_own(recipe: Path, tmp_path: Path) -> None:
+    rows = [{"question": text, "final": str(value)} for text, value in SUMS.items()]
+    write_jsonl(tmp_path / "problems.jsonl", [*rows, {**rows[0], "terms": "CC-BY-NC-4.0"}])
+    assert "1 rows (4) are under CC-BY-NC-4.0" in goldilocks("run", recipe, "--out", tmp_path / "run").err

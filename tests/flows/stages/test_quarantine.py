@@ -84,6 +84,13 @@ def test_an_output_that_is_an_input_is_refused(command: tuple[str, ...], tmp_pat
     assert {place: place.read_bytes() for place in places.values()} == before
 
 
+def test_a_folder_is_no_output_of_a_command_on_files(tmp_path: Path) -> None:
+    rows = tmp_path / "in.jsonl"
+    write_jsonl(rows, [PROGRAM])
+    said = refusal("classify", rows, "--out", tmp_path, "--map", "statement=q")
+    assert f"{tmp_path} is a folder; name a file that is to be written." in said
+
+
 def test_a_set_is_not_exported_into_itself(tiny_copy: Tiny) -> None:
     for place in (tiny_copy.folder / "curated", tiny_copy.folder / "curated" / "data"):
         assert "cannot be its output too" in refusal("export", tiny_copy.folder, "--format", "trl", "--out", place)

@@ -13,6 +13,7 @@ from curation.policies.completions import TokenCompletion
 from curation.records import PolicyError
 from tests.embedded_model.make import make_tokenizer
 from tests.waiting import until
+from training.generation.decoding_meter import DecodingTotals
 from training.generation.generators import GeneratorPool, TorchGenerator
 from training.optimisation.model import load_model, save_model
 
@@ -116,7 +117,7 @@ def test_same_seed_same_words(random_model: Path) -> None:
 
 
 def test_a_pool_shares_the_work_and_updates_all(sayers: dict[int, Path]) -> None:
-    async def run() -> tuple[list[TokenCompletion], list[TokenCompletion], list[float]]:
+    async def run() -> tuple[list[TokenCompletion], list[TokenCompletion], list[float], DecodingTotals]:
         members = [TorchGenerator(sayers[A], capacity=2) for _ in range(2)]
         async with GeneratorPool(members) as pool:
             assert pool.capacity == 4
@@ -124,12 +125,14 @@ def test_a_pool_shares_the_work_and_updates_all(sayers: dict[int, Path]) -> None
             assert pool.in_flight == 0
             await pool.update_weights(sayers[B], 1)
             later = await asyncio.gather(*(pool.generate([1, 2], seed=n, max_tokens=4) for n in range(6)))
-            return list(first), list(later), [member.busy_s for member in members]
+            return list(first), list(later), [member.busy_s for member in members], pool.decoding
 
-    first, later, busy = asyncio.run(run())
+    first, later, busy, totals = asyncio.run(run())
     assert {one.token_ids for one in first} == {(A,) * 4}
     assert {one.token_ids for one in later} == {(B,) * 4}
     assert all(seconds > 0 for seconds in busy)
+    assert sum(busy) < totals.decoding <= 2 * sum(busy)  # of 6 requests on 4 slots, no more than 2 in an engine decode
+    assert totals.held > 0
 
 
 def test_weights_that_do_not_fit_are_refused_and_generation_goes_on(sayers: dict[int, Path]) -> None:

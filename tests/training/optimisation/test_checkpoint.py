@@ -14,7 +14,13 @@ from tests.training.optimisation.test_trainer import samples, solo
 from training.embedded_model import WEIGHTS
 from training.generation.generators import read_weights
 from training.objectives.grpo import GrpoSettings
-from training.optimisation.checkpoint import JsonlLog, last_checkpoint, restore_trainer, save_checkpoint
+from training.optimisation.checkpoint import (
+    JsonlLog,
+    begin_checkpoint,
+    last_checkpoint,
+    restore_trainer,
+    save_checkpoint,
+)
 from training.optimisation.model import load_model, load_tokenizer, published_revision
 from training.optimisation.trainer import Trainer
 
@@ -61,6 +67,30 @@ def test_only_the_last_ones_stay_and_one_without_its_mark_is_none(tmp_path: Path
     found = last_checkpoint(tmp_path)
     assert found is not None
     assert found.step == 2
+
+
+def test_training_goes_on_while_a_checkpoint_is_written_and_one_cut_off_is_none(tmp_path: Path) -> None:
+    """What is written is the state of the moment when it was begun, byte for byte; until then the one before counts."""
+    trainer, tokenizer = solo(), load_tokenizer(WEIGHTS)
+    trainer.step(samples(), GrpoSettings())
+    at_once = saved(trainer, tmp_path / "at_once", 1)
+    before = {name: value.clone() for name, value in trainer.full_state_dict().items()}
+    saved(trainer, tmp_path / "run", 0)
+    pending = begin_checkpoint(tmp_path / "run", 1, trainer, {"logs": {}}, tokenizer, keep=2, export=True)
+    trainer.step(samples(seed=2), GrpoSettings())
+    torch.rand(3)
+    found = last_checkpoint(tmp_path / "run")
+    assert found is not None
+    assert found.step == 0  # a kill here leaves this one
+    folder = pending.finish()
+    for name in ("weights/__0_0.distcp", "state.json", "hf/model.safetensors"):
+        assert (folder / name).read_bytes() == (at_once / name).read_bytes()
+    found = last_checkpoint(tmp_path / "run")
+    assert found is not None
+    second = solo()
+    restore_trainer(found, second)
+    assert second.steps_taken == 1
+    assert all(torch.equal(value, before[name]) for name, value in second.full_state_dict().items())
 
 
 def test_a_damaged_or_foreign_state_is_an_error(tmp_path: Path) -> None:

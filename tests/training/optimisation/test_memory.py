@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import pytest
+import torch
+from transformers import LlamaConfig, LlamaForCausalLM
 
 from tests.places import ROOT
+from training.config import PackingSettings
+from training.optimisation.logprobs import PackedPolicy
 from training.optimisation.memory import GIB, MODEL_SHAPES, ModelShape, estimate_memory, memory_table
+from training.optimisation.model import checkpoint_layers
+from training.optimisation.packing import MicroBatch, TrainingSample, collate
 
 
 def test_parameters_are_those_of_the_published_models() -> None:
@@ -34,9 +40,55 @@ def test_by_hand() -> None:
     assert found.activations == 100 * (2 * 4 * 2 + layer)
     assert found.logits == 16_000
     assert found.reference == 0
+    assert found.head == 8 * 10 * 4
+    assert estimate_memory(shape, ranks=2, tokens=100, dtype_bytes=4).head == 0
     beside = estimate_memory(shape, ranks=2, tokens=100, logit_elements=1000, reference=True)
     assert beside.reference == 2 * 348 / 2
     assert beside.total == pytest.approx(found.total + 1.1 * 348)
+
+
+def kept_bytes(shape: ModelShape, batch: MicroBatch, *, checkpointing: bool) -> int:
+    """Return the bytes that autograd keeps of a forward pass of a bf16 model, weights left out."""
+    model = LlamaForCausalLM(
+        LlamaConfig(
+            vocab_size=shape.vocab_size,
+            hidden_size=shape.hidden_size,
+            intermediate_size=shape.intermediate_size,
+            num_hidden_layers=shape.num_layers,
+            num_attention_heads=shape.num_heads,
+            num_key_value_heads=shape.num_kv_heads,
+            tie_word_embeddings=False,
+        )
+    )
+    model.bfloat16().train()
+    if checkpointing:
+        checkpoint_layers(model)
+    policy = PackedPolicy(model, PackingSettings(logit_elements=1600))
+    weights = {one.untyped_storage().data_ptr() for one in model.parameters()}
+    saved: list[torch.Tensor] = []
+
+    def keep(one: torch.Tensor) -> torch.Tensor:
+        saved.append(one)
+        return one
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda one: one):
+        policy(batch)
+    storages = {one.untyped_storage().data_ptr(): one.untyped_storage().nbytes() for one in saved}
+    return sum(size for place, size in storages.items() if place not in weights)
+
+
+def test_what_a_backward_pass_keeps_is_what_is_estimated() -> None:
+    """Counted on a CPU: all tensors of a bf16 model, and with checkpointing one input a layer."""
+    shape = ModelShape(100, 64, 6, 4, 2, 16, 192)
+    samples = [TrainingSample(tuple(range(1, 9)), (5,) * 248, (-0.1,) * 248, 1.0, 1.0) for _ in range(2)]
+    batch = collate(samples, (0, 1), shared=False)
+    whole, spare = (estimate_memory(shape, 1, 512, checkpointing=one).activations for one in (False, True))
+    assert kept_bytes(shape, batch, checkpointing=False) == pytest.approx(whole, rel=0.02)
+    kept = kept_bytes(shape, batch, checkpointing=True)
+    inputs = 2 * 512 * shape.hidden_size * shape.num_layers
+    ends = 512 * shape.hidden_size * 10  # the last norm's input, its fp32 copies, and its output
+    assert inputs <= kept <= inputs + ends
+    assert kept < spare  # which has one layer's tensors too, as they are while that layer is computed again
 
 
 def test_states_shrink_with_ranks_and_activations_grow_with_tokens() -> None:
@@ -54,4 +106,4 @@ def test_a_7b_fits_eight_gpus_of_80_gb_at_40k() -> None:
 
 def test_the_table_has_a_row_for_each_and_stands_in_the_readme() -> None:
     assert memory_table().count("\n") == 1 + 9
-    assert memory_table() in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert memory_table() in (ROOT / "docs" / "reference" / "memory.md").read_text(encoding="utf-8")

@@ -38,23 +38,62 @@ def loud() -> Any:
     return model
 
 
-@pytest.mark.parametrize("elements", [5 * VOCABULARY, 10**6])
-def test_log_probabilities_are_those_of_fp32_logits(elements: int) -> None:
-    model = loud()
-    settings = PackingSettings(logit_elements=elements)
-    scored = PackedPolicy(model, settings, TEMPERATURE, "float32")(BATCH, "value")
-    hidden = model.base_model(
+def hidden_states(model: Any) -> torch.Tensor:
+    """[targets, width]: what the output layer is given."""
+    hidden: torch.Tensor = model.base_model(
         input_ids=BATCH.input_ids[None],
         position_ids=BATCH.position_ids[None],
         use_cache=False,
         **attention_kwargs(BATCH),
     ).last_hidden_state[0, BATCH.logit_positions]
+    return hidden
+
+
+def exact_head_gradient() -> torch.Tensor:
+    """Of the summed log-probabilities: of each logit as bf16 has it, then multiplied and added up in fp64."""
+    model = llama().bfloat16()
+    PackedPolicy(model, PackingSettings(), TEMPERATURE)  # its attention
+    with torch.no_grad():
+        hidden = hidden_states(model)
+        probabilities = (model.lm_head(hidden).float() / TEMPERATURE).softmax(-1)
+        of_logits = -probabilities
+        of_logits.scatter_add_(1, BATCH.targets[:, None], torch.ones(len(BATCH.targets), 1))
+        of_logits = (of_logits / TEMPERATURE).bfloat16()
+        return of_logits.double().T @ hidden.double()
+
+
+@pytest.mark.parametrize("elements", [5 * VOCABULARY, 10**6])
+def test_log_probabilities_are_those_of_fp32_logits(elements: int) -> None:
+    model = loud()
+    settings = PackingSettings(logit_elements=elements)
+    scored = PackedPolicy(model, settings, TEMPERATURE, "float32")(BATCH, "value")
+    hidden = hidden_states(model)
     assert hidden.dtype == torch.bfloat16
     logits = functional.linear(hidden.double(), model.lm_head.weight.double()) / TEMPERATURE
     wanted = logits.log_softmax(-1).gather(-1, BATCH.targets[:, None])[:, 0]
     torch.testing.assert_close(scored.logprobs.double(), wanted, atol=1e-4, rtol=1e-5)
     rounded = PackedPolicy(model, settings, TEMPERATURE)(BATCH).logprobs
     assert (rounded.double() - wanted).abs().max() > 0.05
+
+
+def test_in_bf16_the_layers_gradient_is_added_up_in_fp32_and_rounded_once() -> None:
+    """With a chunk a row, as a large vocabulary has it, the sum is exact up to its last rounding."""
+
+    def gradient(elements: int) -> torch.Tensor:
+        model = llama().bfloat16()
+        policy = PackedPolicy(model, PackingSettings(logit_elements=elements), TEMPERATURE)
+        policy(BATCH).logprobs.sum().backward()
+        for one in model.parameters():
+            assert one.grad is not None
+        found: torch.Tensor = model.lm_head.weight.grad
+        return found
+
+    by_rows, at_once = gradient(VOCABULARY), gradient(10**6)
+    assert by_rows.dtype == torch.bfloat16
+    wanted = exact_head_gradient()
+    ulp = wanted.abs() * 2**-8 + 1e-6
+    assert ((by_rows.double() - wanted).abs() <= ulp).all()
+    assert ((at_once.double() - wanted).abs() <= ulp).all()
 
 
 def test_gradients_reach_the_layer_and_all_below_it() -> None:

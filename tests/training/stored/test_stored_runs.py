@@ -15,10 +15,10 @@ from pydantic import ValidationError
 from curation.records import SourceError
 from tests.training.engines.embedded.test_run import lines, small
 from tests.training.stored.conftest import NO_CHECKS
-from training.engines.embedded import loop
 from training.engines.embedded.run import train
 from training.evaluation.metrics import read_metrics
 from training.generation.generators import TorchGenerator, read_weights
+from training.optimisation.checkpoint import PendingCheckpoint
 from training.recipe import TrainRecipe
 from training.rollouts.attempt_log import read_attempts
 from training.stored.traces import TRACE
@@ -85,15 +85,15 @@ def test_the_same_seed_gives_the_same_model_and_a_resumed_run_too(
     teacher: Path, cold: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = recipe(teacher, objective={"kind": "sft"}, steps=50, stored={"only": True, "epochs": 2})
-    real = loop.save_checkpoint
+    real = PendingCheckpoint.finish
 
-    def killed(run: Path, step: int, *values: Any, **named: Any) -> Path:
-        folder = real(run, step, *values, **named)
-        raise KeyboardInterrupt if step == 2 else AssertionError(folder)
+    def killed(pending: PendingCheckpoint) -> Path:
+        folder = real(pending)
+        raise InterruptedError if pending.step == 2 else AssertionError(folder)
 
     with monkeypatch.context() as patched:
-        patched.setattr(loop, "save_checkpoint", killed)
-        with pytest.raises(KeyboardInterrupt):
+        patched.setattr(PendingCheckpoint, "finish", killed)
+        with pytest.raises(InterruptedError):
             train(made, Path(), tmp_path / "again")
     train(made, Path(), tmp_path / "again", resume=True)
     first, second = read_weights(cold / "model"), read_weights(tmp_path / "again" / "model")

@@ -31,11 +31,12 @@ from curation.records import PolicyError, RequestRefused
 from curation.storage.stages import atomic_write
 from training.engines.embedded.components import LoopComponents
 from training.engines.embedded.heartbeat import COLLECTING, EVALUATING, SAVING, TRAINING, UPDATING
+from training.engines.embedded.saving import CheckpointSaver
 from training.evaluation.evaluate import EvaluationResult, evaluate
 from training.evaluation.metrics import SampledGroupStats, Timer
 from training.objectives.registry import objective_of
 from training.optimisation.best import keep_best
-from training.optimisation.checkpoint import Checkpoint, restore_trainer, save_checkpoint
+from training.optimisation.checkpoint import Checkpoint, restore_trainer
 from training.optimisation.trainer import TrainingError
 from training.rollouts.attempt_log import EVALUATION_ATTEMPTS, TRAINING_ATTEMPTS, rollout_origin
 from training.rollouts.batches import (
@@ -73,14 +74,15 @@ class TrainingLoop:
         self._components, self._recipe = components, components.recipe
         self._curriculum, self._rollouts = components.curriculum, components.rollouts
         self._checkpoint = checkpoint
-        self.step = self._saved_step = checkpoint.step if checkpoint is not None else 0
+        self.step = checkpoint.step if checkpoint is not None else 0
+        self._saver = CheckpointSaver(components, self.step)
         self.evaluations: dict[int, EvaluationResult] = {}
         collector, logger = components.recipe.collector, components.metrics_logger
         tasks, draw = len(components.tasks), self._curriculum.draw_problem
         self._refused = RefusedProblems(collector.max_failed, tasks, draw, logger.log_message)
         self.scheduler: RolloutScheduler[Rollout] = RolloutScheduler(collector, self._decide_group, self._refused.draw)
         self._groups = SampledGroupStats()
-        self._timer = Timer(collector.n_async)
+        self._timer = Timer(lambda: components.generators.decoding)
         self._stored = components.stored
         stall = components.recipe.stall
         self._stall_monitor = StallMonitor(stall, collector, logger.log_message)
@@ -103,8 +105,10 @@ class TrainingLoop:
                 await self._begin()
                 while self.step < self._stored.steps:
                     await self._run_step()
+                    await self._saver.check()
             finally:
                 await self._stop()
+                await self._saver.settle()
         ledger = self.scheduler.ledger()
         if not ledger.balanced:
             raise TrainingError(f"rollouts were lost or made: {ledger}; this is a defect of the loop, please report it")
@@ -143,7 +147,9 @@ class TrainingLoop:
         self.scheduler.mark_updated()
         self._start_rollouts()
         last = self.step == self._stored.steps
-        speeds = speed_metrics(results, self._timer, self._groups.tokens) | trainer.throughput(results)
+        capacity, wanted = self._components.generators.capacity, self.scheduler.settings.n_async
+        speeds = speed_metrics(results, self._timer, self._groups.tokens, capacity, wanted)
+        speeds |= trainer.throughput(results)
         if self._components.held_out_tasks and (self.step % recipe.evaluation.every == 0 or last):
             metrics |= await self._evaluation(self.step)
         metrics |= {**speeds, **policy_metrics(results), **self._groups.numbers()}
@@ -206,12 +212,13 @@ class TrainingLoop:
 
     async def _end_stalled(self) -> NoReturn:
         """Save the steps that no checkpoint holds yet, and end the run."""
-        if self.step > self._saved_step:
+        if self.step > self._saver.saved_step:
             await self._save()
+        await self._saver.settle()
         out = self._components.out
         message = (
             f"step {self.step + 1} found nothing to learn from: {self._stall_monitor.report()} Mend the cause, and "
-            f"`goldilocks train --resume {out}` goes on from step {self._saved_step}; with `--set "
+            f"`goldilocks train --resume {out}` goes on from step {self._saver.saved_step}; with `--set "
             "stall.stop_after=0` it goes on whatever comes."
         )
         atomic_write(out / STALLED, json.dumps({"step": self.step, "message": message}, ensure_ascii=False) + "\n")
@@ -225,7 +232,6 @@ class TrainingLoop:
             task = asyncio.create_task(self._run_rollout(request))
             self._in_flight.add(task)
             task.add_done_callback(self._on_task_done)
-        self._timer.set_busy_slots(self.scheduler.settings.n_async - self.scheduler.idle_slots)
 
     async def _run_rollout(self, request: RolloutRequest) -> None:
         completion = await self._generate(request)
@@ -240,9 +246,7 @@ class TrainingLoop:
     async def _run_synchronous_batch(self) -> int:
         """Generate all that is admitted together, judge it, record it in order, and return how many there were."""
         requests = list(iter(self.scheduler.admit, None))
-        self._timer.set_busy_slots(len(requests))
         completions = await asyncio.gather(*(self._generate(request) for request in requests))
-        self._timer.set_busy_slots(0)
         rollouts = await asyncio.gather(
             *(
                 self._rollouts.verify(self._task(request), completion, request.group)
@@ -359,23 +363,9 @@ class TrainingLoop:
 
     async def _save(self) -> None:
         self._heartbeat.begin(self.step, SAVING)
-        settings = self._recipe.checkpoints
         state, parts = self._state(), self._components.attempt_log.checkpoint()
         state["attempt_parts"] = await asyncio.wrap_future(parts)
-
-        def save() -> None:
-            save_checkpoint(
-                self._components.out,
-                self.step,
-                self._components.trainer,
-                state,
-                self._components.tokenizer,
-                keep=settings.keep,
-                export=settings.export,
-            )
-
-        await self._on_thread(save)
-        self._saved_step = self.step
+        await self._saver.begin(self._thread, self.step, state)
 
     async def _stop(self) -> None:
         """Abort what is under way; it is counted as dropped."""

@@ -66,6 +66,7 @@ from training.rollouts.curriculum.controller import CurriculumController
 from training.rollouts.curriculum.pools import PassCounts
 from training.rollouts.curriculum.triggers import KVCacheModel
 from training.rollouts.rollouts import RolloutRunner
+from training.rollouts.starvation import collector_warnings
 from training.rollouts.tasks import TrainingTask, load_tasks
 from training.rollouts.verifiers import Verifiers
 from training.stored.opening import open_stored
@@ -193,7 +194,7 @@ def _run_rank_zero(recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: 
             open_monitors(recipe.monitor, recipe.name, out, recipe.model_dump(mode="json")),
         )
         stack.callback(metrics_logger.close)
-        for warning in recipe.collector.warnings():
+        for warning in collector_warnings(recipe.collector):
             metrics_logger.log_message(f"warning: {warning}")
         if stops.added:
             metrics_logger.log_message(stops.phrase(tokenizer))

@@ -14,6 +14,7 @@ import contextlib
 import ctypes
 import os
 import resource
+import select
 import signal
 import struct
 import sys
@@ -56,55 +57,19 @@ Step = tuple[str, tuple[int, ...]]
 """Name and arguments of a system call; pointers as numbers, what they point to is kept by who made them."""
 
 
-class _Step(ctypes.Structure):
-    _fields_ = (("name", ctypes.c_char_p), ("number", ctypes.c_long), ("arguments", ctypes.c_long * 6))
+def _structure(*fields: Any) -> Any:
+    """Return one of `start.c`'s structures: a field is a name and a type; names alone are longs, as pointers are."""
+    longs = ((name, ctypes.c_long) for field in fields if isinstance(field, str) for name in field.split())
+    typed = (field for field in fields if not isinstance(field, str))
+    return type("Structure", (ctypes.Structure,), {"_fields_": (*typed, *longs)})
 
 
-class _Plan(ctypes.Structure):
-    _fields_ = (
-        ("steps", ctypes.c_void_p),
-        ("count", ctypes.c_long),
-        ("streams", ctypes.c_long),
-        ("marks", ctypes.c_void_p),
-        ("marked", ctypes.c_long),
-        ("report", ctypes.c_long),
-        ("failed", ctypes.c_long),
-        ("flags", ctypes.c_long),
-        ("link", ctypes.c_long),
-        ("text", ctypes.c_void_p),
-        ("room", ctypes.c_long),
-        ("length", ctypes.c_long),
-        ("become", ctypes.c_void_p),
-        ("run", ctypes.py_object),
-        ("plain", ctypes.py_object),
-        ("asked", ctypes.py_object),
-    )
-
-
-class _Tests(ctypes.Structure):
-    _fields_ = (
-        ("link", ctypes.c_long),
-        ("control", ctypes.c_long),
-        ("tick_ms", ctypes.c_long),
-        ("ahead_us", ctypes.c_long),
-        ("ahead_bytes", ctypes.c_long),
-        ("folder", ctypes.c_char_p),
-        ("text", ctypes.c_char_p),
-        ("length", ctypes.c_long),
-    )
-
-
-class _Test(ctypes.Structure):
-    _fields_ = (
-        ("streams", ctypes.c_int * 3),
-        ("pid", ctypes.c_int),
-        ("ended", ctypes.c_int),
-        ("status", ctypes.c_int),
-        ("cpu_us", ctypes.c_long),
-        ("wall_us", ctypes.c_long),
-        ("peak_kb", ctypes.c_long),
-        ("sizes", ctypes.c_long * 2),
-    )
+_STEP = _structure(("name", ctypes.c_char_p), ("number", ctypes.c_long), ("arguments", ctypes.c_long * 6))
+_PLAN = _structure("steps count streams marks marked report failed flags link text room length become run plain asked")
+_TESTS = _structure("link control tick_ms ahead_us ahead_bytes folder text length")
+_TEST = _structure(
+    ("streams", ctypes.c_int * 3), ("pid", ctypes.c_int), "ended status cpu_us wall_us peak_kb stdout stderr"
+)
 
 
 class Library:
@@ -185,11 +150,11 @@ class Confinement:
                 steps.append(("rt_sigaction", (number, ctypes.addressof(self._default), 0, 8)))
             steps.append(("execveat", ()))
         steps += last
-        self._steps = (_Step * len(steps))(*(_step(name, arguments) for name, arguments in steps))
+        self._steps = (_STEP * len(steps))(*(_step(name, arguments) for name, arguments in steps))
         marks = filtering.marks if filtering is not None else []
         self._marks = (ctypes.c_void_p * len(marks))(*marks)
         steps_at, marks_at = ctypes.addressof(self._steps), ctypes.addressof(self._marks)
-        self._plan = _Plan(steps_at, len(steps), self._streams, marks_at, len(marks), REPORT, FAILED_TO_START)
+        self._plan = _PLAN(steps_at, len(steps), self._streams, marks_at, len(marks), REPORT, FAILED_TO_START)
         self._address = ctypes.addressof(self._plan)
 
     def command(self, arguments: list[bytes], variables: list[bytes]) -> None:
@@ -217,31 +182,34 @@ class Confinement:
             raise OSError(ctypes.get_errno(), "clone: no new process")
         return pid
 
-    def trial(
-        self, control: int, folder: str, tick_s: float, ahead: tuple[float, int], link: int = -1
+    def starter(
+        self, control: int, folder: str, tick_s: float, ahead: tuple[float, int], link: _socket.socket | None = None
     ) -> Callable[[bytes, Sequence[Sequence[int]]], Started]:
-        """Return a function that runs tests, with standard streams each, to their end if that comes before a tick.
+        """Return a function that starts the first of some tests, which have standard streams each.
 
-        It runs one after another, as long as they end well, leave ``folder`` empty, and take and write no more than
-        ``ahead`` allows (seconds of all of them, bytes of one). Their processes are made by who listens at ``link``, on
-        a request, or here where there is none. For the library only.
+        The library runs them to their end if that comes before a tick, one after another, as long as they end well,
+        leave ``folder`` empty, and take and write no more than ``ahead`` allows (seconds of all of them, bytes of one).
+        Their processes are made by who listens at ``link``, on a request, or here where there is none.
         """
-        assert self._library is not None
+        if self._library is None:
+            return lambda request, streams: self._started(control, link, request, streams[0])
         run, plan, started = self._library.ran, self._address, ctypes.c_long()
-        tests = _Tests(link, control, int(tick_s * 1000), int(ahead[0] * 1e6), ahead[1], folder.encode())
+        path, number = ctypes.create_string_buffer(folder.encode()), -1 if link is None else link.fileno()
+        tests = _TESTS(number, control, int(tick_s * 1000), int(ahead[0] * 1e6), ahead[1], ctypes.addressof(path))
         there, counted_at = ctypes.addressof(tests), ctypes.addressof(started)
 
         def start(request: bytes, streams: Sequence[Sequence[int]]) -> Started:
-            tests.text, tests.length = request, len(request)
-            each = (_Test * len(streams))()
+            text = ctypes.create_string_buffer(request)
+            tests.text, tests.length = ctypes.addressof(text), len(request)
+            each = (_TEST * len(streams))()
             for test, standard in zip(each, streams, strict=True):
                 test.streams[:] = standard
             result = run(plan, there, ctypes.addressof(each), len(each), counted_at)
-            if result == -2 and link < 0:
+            if result == -2 and link is None:
                 raise OSError(ctypes.get_errno(), "no new process can be made")
             last = each[started.value - 1]
             ended = [
-                (test.status, test.cpu_us / 1e6, test.wall_us / 1e6, test.peak_kb, list(test.sizes))
+                (test.status, test.cpu_us / 1e6, test.wall_us / 1e6, test.peak_kb, [test.stdout, test.stderr])
                 for test in each[: started.value - (result != 1)]
             ]
             if result == 1:
@@ -249,6 +217,15 @@ class Confinement:
             return ended, ({0: last.pid, -1: GONE, -2: DIED}[result], last.ended, last.wall_us / 1e6)
 
         return start
+
+    def _started(self, control: int, link: _socket.socket | None, request: bytes, streams: Sequence[int]) -> Started:
+        """Start one test without the library."""
+        if link is None:
+            pid = self.start(streams)
+        else:
+            link.sendmsg([request], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, STREAMS.pack(*streams))])
+            pid = next_number(link, control)
+        return [], (pid, os.pidfd_open(pid) if pid > 0 else -1, 0.0)
 
     def serve(self, link: _socket.socket, run: Callable[[GetRequest | None], NoReturn]) -> GetRequest | None:
         """Start a process per request from ``link``, which comes with three descriptors; answer with its number.
@@ -262,8 +239,12 @@ class Confinement:
             return self._serve(link)
         plan, text = self._plan, ctypes.create_string_buffer(REQUEST_BYTES)
         plan.link, plan.text, plan.room = link.fileno(), ctypes.addressof(text), REQUEST_BYTES
-        plan.become = ctypes.cast(ctypes.pythonapi.PyObject_CallOneArg, ctypes.c_void_p)
-        plan.run, plan.plain, plan.asked = run, None, lambda: text.raw[: plan.length]
+        plan.become = ctypes.cast(ctypes.pythonapi.PyObject_CallOneArg, ctypes.c_void_p).value
+
+        def asked() -> bytes:
+            return text.raw[: plan.length]
+
+        plan.run, plan.plain, plan.asked = map(id, (run, None, asked))
         if self._library.served(self._address) < 0:
             raise OSError(ctypes.get_errno(), "no new process can be made")
         return None
@@ -297,8 +278,19 @@ class Confinement:
                 failed_to_start()
 
 
-def _step(name: str, arguments: tuple[int, ...]) -> _Step:
-    return _Step(name.encode(), kernel.NUMBER[name], (ctypes.c_long * 6)(*arguments))
+def next_number(link: _socket.socket, control: int) -> int:
+    """Return the next number that the forking process sends; `DIED` where it has, `GONE` where the judge has."""
+    poll = select.poll()
+    poll.register(link, select.POLLIN)
+    poll.register(control, 0)
+    if control in dict(poll.poll()):
+        return GONE
+    message = link.recv(64)
+    return int(NUMBER.unpack(message)[0]) if message else DIED
+
+
+def _step(name: str, arguments: tuple[int, ...]) -> Any:
+    return _STEP(name.encode(), kernel.NUMBER[name], (ctypes.c_long * 6)(*arguments))
 
 
 def failed_to_start() -> NoReturn:

@@ -17,6 +17,7 @@ can be looked at. A call of another machine (32 bit) kills the process; the numb
 from __future__ import annotations
 
 import ctypes
+import struct
 
 from . import kernel
 from .syscalls import AUDIT_ARCH, NUMBERS
@@ -54,6 +55,8 @@ AND, SHIFT, SHIFT_BY_X, TO_X = 0x54, 0x74, 0x7C, 0x07
 ALLOW, KILL, EPERM, ENOSYS = 0x7FFF0000, 0x80000000, 0x00050001, 0x00050026
 WORD = 32
 
+INSTRUCTION = struct.Struct("HBBI")
+"""``struct sock_filter``."""
 Code = list[tuple[int, int, int, int]]
 """Instructions as (code, jump if true, jump if false, operand)."""
 
@@ -156,19 +159,20 @@ def build(kind: str, pid: int, machine: str = kernel.MACHINE, spared: tuple[int,
 class Template:
     """A filter built once, its process number filled in per program: building takes a millisecond, filling none.
 
-    ``address`` is what seccomp(2) takes, ``marks`` where the number belongs.
+    ``address`` is what seccomp(2) takes (``struct sock_fprog``), ``marks`` where the number belongs.
     """
 
     def __init__(self, kind: str, spared: tuple[int, ...] = ()) -> None:
         marker = 0x7EADBEEF
         code = build(kind, marker, spared=spared)
-        self._filter = kernel.Filter(code)
-        places = [place for place, (_, _, _, operand) in enumerate(code) if operand == marker]
-        self._numbers = [self._filter.operand(place) for place in places]
-        self.address = self._filter.address
-        self.marks = [ctypes.addressof(word) for word in self._numbers]
+        self._code = ctypes.create_string_buffer(b"".join(INSTRUCTION.pack(*words) for words in code))
+        at = ctypes.addressof(self._code)
+        self._head = ctypes.create_string_buffer(struct.pack("HP", len(code), at))
+        self.address = ctypes.addressof(self._head)
+        operands = range(at + 4, at + INSTRUCTION.size * len(code), INSTRUCTION.size)
+        self.marks = [place for place, (*_, operand) in zip(operands, code, strict=True) if operand == marker]
 
     def fill(self, pid: int) -> None:
         """Fill in the process number."""
-        for word in self._numbers:
-            word.value = pid
+        for mark in self.marks:
+            ctypes.c_uint32.from_address(mark).value = pid

@@ -11,10 +11,21 @@ MOST_FILES = 20_000
 """What a file system of a slot's own has room for; beyond it a folder that is none counts as too full."""
 
 
+def path_in(folder: str, name: str) -> str:
+    """Return the path of a file in the folder. Raises ValueError where the name is none or leads out of it.
+
+    Names come from data sets, and who copies the files may write elsewhere too where there are no namespaces.
+    """
+    parts = name.split("/")
+    if {"", ".", ".."} & set(parts) or "\0" in name:
+        raise ValueError(f"a file is named {name!r}, which is no place in the program's folder")
+    return os.path.join(folder, name)
+
+
 def place(folder: str, names: list[str], descriptors: list[int], mode: int) -> None:
     """Copy open files into the folder, under these names."""
     for name, descriptor in zip(names, descriptors, strict=True):
-        path = os.path.join(folder, name)
+        path = path_in(folder, name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         out = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode)
         copy_bytes(descriptor, out)
@@ -24,7 +35,7 @@ def place(folder: str, names: list[str], descriptors: list[int], mode: int) -> N
 def fetch(folder: str, name: str, artifact: int) -> bool:
     """Copy the file that a tool wrote into the artifact; return whether it is there."""
     try:
-        descriptor = os.open(os.path.join(folder, name), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        descriptor = os.open(path_in(folder, name), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
         return False
     try:

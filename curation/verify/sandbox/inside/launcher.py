@@ -7,9 +7,11 @@ that lives there; it dies with this process (PDEATHSIG), and this process when t
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
+import struct
 import sys
 
 from . import kernel
@@ -20,9 +22,10 @@ READ_ONLY = 0b1101
 READ_WRITE = 0b1101 | 0b10 | 0x10 | 0x20 | 0x80 | 0x100 | 0x1000 | 0x2000 | 0x4000
 """… and write, remove, make directories, files and links, rename, truncate."""
 FILE_RIGHTS = 0b111 | 0x4000
-VERSION_RIGHTS = {1: 0x1FFF, 2: 0x3FFF}
+VERSION_RIGHTS = {1: 0x1FFF, 2: 0x3FFF, 3: 0x7FFF, 4: 0x7FFF}
 DEVICES = {"run": ("null", "zero", "full", "random", "urandom"), "compile": ("null",)}
 INNER_ID = 1000
+SAFE = kernel.MS_NOSUID | kernel.MS_NODEV
 
 
 class Plan:
@@ -48,13 +51,11 @@ class Plan:
         return self.rung in {"namespaces", "user-namespace"}
 
 
-def _reachable(plan: Plan, uid: int) -> bool:
-    """Return whether another user could read the toolchain; one in a private home cannot be read."""
+def _reachable(plan: Plan) -> bool:
+    """Return whether the slot's user could read the toolchain; one in a private home cannot be read."""
     child = os.fork()
     if child == 0:
-        os.setgroups([])
-        os.setresgid(uid, uid, uid)
-        os.setresuid(uid, uid, uid)
+        _become(plan.uid)
         os._exit(0 if all(os.access(path, os.R_OK) for path in plan.binds) else 1)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
@@ -63,7 +64,7 @@ def _become(uid: int) -> None:
     os.setgroups([])
     os.setresgid(uid, uid, uid)
     os.setresuid(uid, uid, uid)
-    kernel.prctl(kernel.PR_SET_DUMPABLE, 1)
+    kernel.call("prctl", kernel.PR_SET_DUMPABLE, 1)
 
 
 def _own_user_namespace(plan: Plan) -> bool:
@@ -71,11 +72,11 @@ def _own_user_namespace(plan: Plan) -> bool:
 
     It does from Linux 5.14 on, for users other than root.
     """
-    if os.geteuid() == 0 and _reachable(plan, plan.uid):
+    if os.geteuid() == 0 and _reachable(plan):
         _become(plan.uid)
     uid, gid = os.geteuid(), os.getegid()
-    kernel.unshare(kernel.CLONE_NEWUSER)
-    kernel.prctl(kernel.PR_SET_DUMPABLE, 1)
+    kernel.call("unshare", kernel.CLONE_NEWUSER)
+    kernel.call("prctl", kernel.PR_SET_DUMPABLE, 1)
     for name, text in (
         ("setgroups", "deny"),
         ("uid_map", f"{INNER_ID} {uid} 1"),
@@ -88,7 +89,7 @@ def _own_user_namespace(plan: Plan) -> bool:
 
 
 def _bind(source: str, target: str, flags: int) -> None:
-    kernel.mount(source, target, None, kernel.MS_BIND | kernel.MS_REC)
+    kernel.call("mount", source, target, None, kernel.MS_BIND | kernel.MS_REC)
     kernel.make_read_only(target, kernel.MS_NOSUID | flags)
 
 
@@ -123,23 +124,18 @@ def _fill(root: str, plan: Plan, sources: dict[str, int]) -> None:
     for name, link in (("stdin", "fd/0"), ("stdout", "fd/1"), ("stderr", "fd/2"), ("fd", "fd")):
         os.symlink(f"/proc/self/{link}", f"{root}/dev/{name}")
     for path in plan.hidden:
-        kernel.mount("none", root + path, "tmpfs", kernel.MS_RDONLY | kernel.MS_NOSUID | kernel.MS_NODEV, "size=4k")
+        kernel.call("mount", "none", root + path, "tmpfs", SAFE | kernel.MS_RDONLY, "size=4k")
     os.mkdir(root + "/tmp")
     os.symlink("/tmp", root + "/dev/shm")  # semaphores between processes lie there
     size = f"size={plan.scratch_mb}m,nr_inodes=20000,mode=0777"
-    kernel.mount("none", root + "/tmp", "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC, size)
+    kernel.call("mount", "none", root + "/tmp", "tmpfs", SAFE | kernel.MS_NOEXEC, size)
 
 
 def _mount_proc(target: str) -> None:
     """Mount /proc for the own namespace, showing only processes one may trace; refused in most containers."""
     os.mkdir(target)
-    flags = kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC
-    for options in ("hidepid=2,subset=pid", "hidepid=2"):
-        try:
-            kernel.mount("proc", target, "proc", flags, options)
-        except OSError:
-            continue
-        return
+    with contextlib.suppress(OSError):
+        kernel.call("mount", "proc", target, "proc", SAFE | kernel.MS_NOEXEC, "hidepid=2,subset=pid")
 
 
 def _own_namespaces(plan: Plan) -> bool:
@@ -149,65 +145,72 @@ def _own_namespaces(plan: Plan) -> bool:
     """
     alone = plan.rung == "namespaces" or _own_user_namespace(plan)
     flags = kernel.CLONE_NEWNS | kernel.CLONE_NEWPID | kernel.CLONE_NEWNET | kernel.CLONE_NEWIPC | kernel.CLONE_NEWUTS
-    kernel.unshare(flags)
+    before = os.stat("/proc/self/ns/mnt").st_ino
+    kernel.call("unshare", flags)
+    if os.stat("/proc/self/ns/mnt").st_ino == before:  # what follows would cover the host's /tmp
+        raise OSError(0, "unshare: no mount namespace of its own was made")
     child = os.fork()
     if child:
         kernel.close_from(plan.control)
         os._exit(0 if os.waitpid(child, 0)[1] == 0 else 1)
-    kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
-    kernel.mount(None, "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
+    kernel.call("prctl", kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+    kernel.call("mount", None, "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
     kind = "compile" if plan.kind == "compile" else "run"
     paths = [*plan.binds, *(f"/dev/{name}" for name in DEVICES[kind])]
     sources = {path: os.open(path, os.O_PATH | os.O_CLOEXEC) for path in paths}
     root = "/tmp"
-    kernel.mount("none", root, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, "size=1m,mode=0755")
+    kernel.call("mount", "none", root, "tmpfs", SAFE, "size=1m,mode=0755")
     _fill(root, plan, sources)
     _mount_proc(root + "/proc")
     for descriptor in sources.values():
         os.close(descriptor)
     os.chdir(root)
-    kernel.pivot_root(".", ".")
-    kernel.unmount(".")
+    kernel.call("pivot_root", ".", ".")
+    kernel.call("umount2", ".", kernel.MNT_DETACH)
     os.chdir("/")
-    kernel.make_read_only("/", kernel.MS_NOSUID | kernel.MS_NODEV, deep=False)
-    kernel.set_host_name(b"box")
+    kernel.make_read_only("/", SAFE, deep=False)
+    kernel.call("sethostname", "box", 3)
     return alone
 
 
 def _ruleset(plan: Plan) -> int:
-    """Return the Landlock rules without namespaces: a program may read the toolchain, and write to its own folder."""
-    version = kernel.landlock_version()
-    ruleset = kernel.landlock_ruleset(version)
+    """Return the Landlock rules without namespaces: a program may read the toolchain, and write to its own folder.
+
+    All that this kernel's version can refuse is (landlock_create_ruleset(2), landlock_add_rule(2)).
+    """
+    version = kernel.call("landlock_create_ruleset", None, 0, 1)
     rights = VERSION_RIGHTS.get(version, 0xFFFF)
-    for path in plan.binds:
-        kernel.landlock_allow(ruleset, path, READ_ONLY if os.path.isdir(path) else READ_ONLY & FILE_RIGHTS)
+    refused = struct.pack("3Q", rights, 0b11 if version >= 4 else 0, 0b11 if version >= 6 else 0)
+    ruleset = kernel.call("landlock_create_ruleset", refused, len(refused), 0)
+    allowed = {path: READ_ONLY if os.path.isdir(path) else READ_ONLY & FILE_RIGHTS for path in plan.binds}
     for name in DEVICES["compile" if plan.kind == "compile" else "run"]:
-        write = 0b10 if name in {"null", "zero", "full"} else 0
-        kernel.landlock_allow(ruleset, f"/dev/{name}", 0b100 | write)
-    kernel.landlock_allow(ruleset, plan.scratch, READ_WRITE & ~EXECUTE & rights)
+        allowed[f"/dev/{name}"] = 0b110 if name in {"null", "zero", "full"} else 0b100
+    allowed[plan.scratch] = READ_WRITE & ~EXECUTE & rights
+    for path, access in allowed.items():
+        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        kernel.call("landlock_add_rule", ruleset, 1, struct.pack("=Qi", access, descriptor), 0)
+        os.close(descriptor)
     return ruleset
 
 
 def enter(plan: Plan) -> tuple[int, bool]:
-    """Climb the rung. Return Landlock's rule set (or -1) and whether the user id is this slot's alone."""
-    ruleset, alone = -1, False
-    if plan.apart:
-        alone = _own_namespaces(plan)
-    if plan.rung != "none":
-        kernel.drop_bounding_set()
+    """Climb the rung. Return Landlock's rule set (or -1) and whether the user id is this slot's alone.
+
+    Also without isolation root's rights are given up: nothing that runs there may mount, reboot or signal the host.
+    """
+    alone = _own_namespaces(plan) if plan.apart else False
+    kernel.drop_bounding_set()
+    ruleset = _ruleset(plan) if plan.rung == "landlock" else -1
     if plan.rung == "namespaces":
         _become(plan.uid)
-    if plan.rung == "landlock":
-        ruleset = _ruleset(plan)
-        if os.geteuid() == 0 and _reachable(plan, plan.uid):
-            os.chown(plan.scratch, plan.uid, plan.uid)
-            _become(plan.uid)
-            alone = True
-    if plan.rung != "none":
-        kernel.drop_capabilities()
-    kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
-    kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
-    kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL if plan.apart else 0)
+    elif not plan.apart and os.geteuid() == 0 and _reachable(plan):
+        os.chown(plan.scratch, plan.uid, plan.uid)
+        _become(plan.uid)
+        alone = True
+    kernel.drop_capabilities()
+    kernel.call("prctl", kernel.PR_SET_CHILD_SUBREAPER, 1)
+    kernel.call("prctl", kernel.PR_SET_DUMPABLE, 0)
+    kernel.call("prctl", kernel.PR_SET_PDEATHSIG, signal.SIGKILL if plan.apart else 0)
     return ruleset, alone
 
 

@@ -80,13 +80,32 @@ struct tests {
 struct test {
     int streams[3];
     int pid;
-    int ended; /* a descriptor that can be read once the program has ended */
-    int status;
+    long ended; /* a descriptor that can be read once the program has ended */
+    long status;
     long cpu_us;
     long wall_us;
     long peak_kb;
     long sizes[2]; /* of what it wrote to 1 and 2 */
 };
+
+/* A message with three descriptors beside it. */
+struct parcel {
+    struct iovec words;
+    union {
+        char room[CMSG_SPACE(3 * sizeof(int))];
+        struct cmsghdr head;
+    } beside;
+    struct msghdr message;
+};
+
+static struct msghdr *parcel(struct parcel *made, const void *text, long length) {
+    made->words = (struct iovec){(void *)text, (size_t)length};
+    made->beside.head = (struct cmsghdr){CMSG_LEN(3 * sizeof(int)), SOL_SOCKET, SCM_RIGHTS};
+    made->message = (struct msghdr){.msg_iov = &made->words, .msg_iovlen = 1};
+    made->message.msg_control = &made->beside;
+    made->message.msg_controllen = sizeof made->beside;
+    return &made->message;
+}
 
 /* As fork(2): 0 in the child, once the calls are done; -1 where there is none. */
 long forked(const struct plan *plan) {
@@ -102,16 +121,11 @@ long forked(const struct plan *plan) {
    meanwhile: what it shares with its forks stays shared. */
 long served(struct plan *plan) {
     for (;;) {
-        union {
-            char room[CMSG_SPACE(3 * sizeof(int))];
-            struct cmsghdr head;
-        } beside;
-        struct iovec words = {plan->text, (size_t)plan->room};
-        struct msghdr message = {.msg_iov = &words, .msg_iovlen = 1, .msg_control = &beside, .msg_controllen = sizeof beside};
-        long length = recvmsg((int)plan->link, &message, MSG_CMSG_CLOEXEC);
+        struct parcel got;
+        long length = recvmsg((int)plan->link, parcel(&got, plan->text, plan->room), MSG_CMSG_CLOEXEC);
         if (length <= 0)
             return length;
-        struct cmsghdr *head = CMSG_FIRSTHDR(&message);
+        struct cmsghdr *head = CMSG_FIRSTHDR(&got.message);
         if (head == NULL || head->cmsg_len != CMSG_LEN(3 * sizeof(int)))
             return -1;
         int streams[3];
@@ -139,17 +153,12 @@ static long executed(const struct plan *plan) {
 
 /* The number of the process that the forking one makes on this request; 0 where it has died, -1 where the judge has. */
 static long asked(const struct tests *tests, const struct test *test) {
-    union {
-        char room[CMSG_SPACE(3 * sizeof(int))];
-        struct cmsghdr head;
-    } beside;
-    struct iovec words = {(void *)tests->text, (size_t)tests->length};
-    struct msghdr message = {.msg_iov = &words, .msg_iovlen = 1, .msg_control = &beside, .msg_controllen = sizeof beside};
-    beside.head = (struct cmsghdr){CMSG_LEN(3 * sizeof(int)), SOL_SOCKET, SCM_RIGHTS};
-    memcpy(CMSG_DATA(&beside.head), test->streams, sizeof test->streams);
+    struct parcel sent;
+    parcel(&sent, tests->text, tests->length);
+    memcpy(CMSG_DATA(&sent.beside.head), test->streams, sizeof test->streams);
     struct pollfd either[2] = {{(int)tests->link, POLLIN, 0}, {(int)tests->control, 0, 0}};
     int32_t pid = 0;
-    if (sendmsg((int)tests->link, &message, MSG_NOSIGNAL) < 0)
+    if (sendmsg((int)tests->link, &sent.message, MSG_NOSIGNAL) < 0)
         return 0;
     if (poll(either, 2, -1) < 0 || either[1].revents)
         return -1;
@@ -176,8 +185,8 @@ static long tried(const struct plan *plan, const struct tests *tests, struct tes
     if (pid <= 0)
         return pid < 0 && tests->link >= 0 ? -1 : -2;
     test->pid = (int)pid;
-    test->ended = (int)syscall(SYS_pidfd_open, pid, 0L);
-    struct pollfd either[2] = {{test->ended, POLLIN, 0}, {(int)tests->control, 0, 0}};
+    test->ended = syscall(SYS_pidfd_open, pid, 0L);
+    struct pollfd either[2] = {{(int)test->ended, POLLIN, 0}, {(int)tests->control, 0, 0}};
     if (test->ended < 0 || poll(either, 2, (int)tests->tick_ms) < 0)
         return -2;
     test->wall_us = now_us() - start;
@@ -186,9 +195,11 @@ static long tried(const struct plan *plan, const struct tests *tests, struct tes
     if (!either[0].revents)
         return 0;
     struct rusage used;
-    if (wait4((pid_t)pid, &test->status, 0, &used) != pid)
+    int status;
+    if (wait4((pid_t)pid, &status, 0, &used) != pid)
         return -2;
-    close(test->ended);
+    test->status = status;
+    close((int)test->ended);
     test->cpu_us = (used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000L + used.ru_utime.tv_usec + used.ru_stime.tv_usec;
     test->peak_kb = used.ru_maxrss;
     for (int place = 0; place < 2; place++) {
@@ -200,23 +211,15 @@ static long tried(const struct plan *plan, const struct tests *tests, struct tes
     return 1;
 }
 
-/* Whether nothing lies in it but itself and its parent. The room is for these two and a name of any length: where there
-   is a third, one is seen that is neither. */
+/* Whether nothing lies in it but itself and its parent, whose entries fill the room of 24 bytes each: of three entries one
+   is left for the second call, or is too long for the first. */
 static int empty(const char *folder) {
-    union {
-        char room[512];
-        long aligned;
-    } names;
-    int found = 0, opened = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    long filled = syscall(SYS_getdents64, opened, &names, sizeof names);
-    for (long place = 0; place < filled; found++) {
-        const char *name = names.room + place + 19; /* d_name of struct linux_dirent64 */
-        if (strcmp(name, ".") && strcmp(name, ".."))
-            found = 2;
-        place += *(unsigned short *)(names.room + place + 16); /* d_reclen */
-    }
+    long room[6];
+    int opened = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    long first = syscall(SYS_getdents64, opened, room, sizeof room);
+    long rest = syscall(SYS_getdents64, opened, room, sizeof room);
     close(opened);
-    return found == 2;
+    return first == sizeof room && rest == 0;
 }
 
 /* Tests one after another, until one of them is not plainly done with, or so much time has passed. Returns what

@@ -29,7 +29,6 @@ import itertools
 import json
 import os
 import resource
-import select
 import signal
 import site
 import sys
@@ -43,13 +42,13 @@ from .confinement import (
     GONE,
     NUMBER,
     REPORT,
-    STREAMS,
     THREAD_STACK,
     Confinement,
     Library,
     Started,
     failed_to_start,
     limits_of,
+    next_number,
 )
 from .filter import Template
 from .launcher import Plan, move_imports
@@ -63,6 +62,7 @@ MESSAGE, DESCRIPTORS = 1 << 16, 253
 """Bytes of a message, and descriptors beside it: as many as the kernel takes."""
 AHEAD_S, AHEAD_BYTES = 0.05, 1 << 20
 """Tests that were sent together are reported one by one once they took so long or wrote so much."""
+Starter = Callable[[bytes, list[list[int]]], Started]
 Start = Callable[[list[str], list[list[int]]], Started]
 """Starts the first of some tests, which have standard streams each, with these arguments; some more if it can."""
 
@@ -177,10 +177,14 @@ class Supervisor:
             )
         theirs.close()
         with contextlib.closing(link):
-            peak_kb = self._next_number(link)
+            peak_kb, start = next_number(link, self.control.fileno()), self._starter(confinement, link)
+            if peak_kb == GONE:
+                self.leave()
             if peak_kb:
                 self.reply(peak_kb=peak_kb)
-            alive = peak_kb > 0 and self._tests(limits, self._forking(link, confinement), pid)
+            alive = peak_kb > 0 and self._tests(
+                limits, lambda words, streams: start(forker.request_of(words), streams), pid
+            )
         with watch.ended_or_gone(os.pidfd_open(pid), self.control.fileno()) as ended:
             if not ended(None):
                 self.leave()
@@ -192,52 +196,25 @@ class Supervisor:
             cpu_s = used.ru_utime + used.ru_stime
             self.reply(died=status, status=status, cpu_s=cpu_s, wall_s=cpu_s, peak_kb=used.ru_maxrss)
 
-    def _trial(self, confinement: Confinement, link: int = -1) -> Callable[[bytes, list[list[int]]], Started]:
-        control, ahead = self.control.fileno(), (AHEAD_S, AHEAD_BYTES)
-        return confinement.trial(control, self.folder, watch.TICK_S, ahead, link)
-
-    def _forking(self, link: _socket.socket, confinement: Confinement) -> Start:
-        """Return the function that starts tests through the process at the other end of ``link``."""
-        start = None if self.library is None else self._trial(confinement, link.fileno())
-
-        def begin(words: list[str], streams: list[list[int]]) -> Started:
-            request = forker.request_of(words)
-            if start is not None:
-                return start(request, streams)
-            link.sendmsg([request], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, STREAMS.pack(*streams[0]))])
-            pid = self._next_number(link)
-            return [], (pid, os.pidfd_open(pid) if pid else -1, 0.0)
-
-        return begin
+    def _starter(self, confinement: Confinement, link: _socket.socket | None = None) -> Starter:
+        ahead = AHEAD_S, AHEAD_BYTES
+        return confinement.starter(self.control.fileno(), self.folder, watch.TICK_S, ahead, link)
 
     def binary(self, limits: dict[str, Any], program: int) -> None:
         """Run tests of a compiled program, until the end."""
         limits["tree"] = limits["tree"] and self.forks
         confinement = self._confined("binary", limits, program, (os.getpid(),) if limits["tree"] else ())
         variables = [f"{name}={value}".encode() for name, value in self.environment.items()]
-        start = None if self.library is None else self._trial(confinement)
+        start = self._starter(confinement)
 
         def begin(words: list[str], streams: list[list[int]]) -> Started:
             confinement.command([b"solution", *(word.encode() for word in words)], variables)
-            if start is not None:
-                return start(b"", streams)
-            pid = confinement.start(streams[0])
-            return [], (pid, os.pidfd_open(pid), 0.0)
+            return start(b"", streams)
 
         self.reply(peak_kb=0)
         self._tests(limits, begin, 0)
         watch.kill_rest(self.plan.apart)
         self.reply(done=True)
-
-    def _next_number(self, link: _socket.socket) -> int:
-        """Return the next number that the forking process sends; 0 when it has died."""
-        poll = select.poll()
-        poll.register(link, select.POLLIN)
-        poll.register(self.control, 0)
-        if self.control.fileno() in dict(poll.poll()):
-            self.leave()
-        message = link.recv(64)
-        return int(NUMBER.unpack(message)[0]) if message else 0
 
     def _tests(self, limits: dict[str, Any], start: Start, spare: int) -> bool:
         """Run tests of one program until the end, and report as many at a time as were quick.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import polars as pl
+import pytest
 
 from curation.filters.statements import RULES, StatementSettings, apply_rules, classify
 from curation.records import DropReason
@@ -362,3 +363,53 @@ def test_languages_that_the_recipe_does_not_take() -> None:
 def test_a_letter_for_an_answer_to_options_that_were_not_understood() -> None:
     assert verdict("Which is right?\nA.\n\nB. 4", "B")[1] == DropReason.CHOICES_UNRESOLVED
     assert verdict("Which of the points $A$, $B$ and $C$ is nearest to the origin?", "B") == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("statement", "answer"),
+    [
+        ("Find the probability that two dice sum to 7. Show that it is $\\frac{1}{6}$.", "\\dfrac16"),
+        ("How many primes are below 10? Show that it is four.", "4"),
+        ("Evaluate $\\int_0^1 x dx$, showing that it equals $\\frac12$.", "1/2"),
+        ("Find the sum of $1/n^2$ and show that it is equal to $\\frac{\\pi^2}{6}$.", "\\pi^2/6"),
+        ("Determine the limit. Show that the limit of $n^{1/n}$, as $n$ goes to infinity, is $1$.", "1"),
+        ("Find the value of $f(1)$ and show that $f(1)=3$.", "3"),
+    ],
+)
+def test_what_is_to_be_shown_is_given_away_however_it_is_written(statement: str, answer: str) -> None:
+    assert verdict(statement, answer) == ("answer_to_show", DropReason.ANSWER_IN_STATEMENT)
+
+
+@pytest.mark.parametrize(
+    ("statement", "answer"),
+    [
+        ("Determine the maximum value of $f(0)$ and prove that this maximum is attained.", "3"),
+        ("Find the minimum of $x+1/x$ for $x>0$ and show that it is attained only at $x=1$.", "2"),
+        ("Show that the only such functions are $f(x)=cx$. Find $f(2)$ if $f(1)=3$.", "6"),
+        ("What is the sum? A student showed that it is $12$, which is wrong.", "14"),
+    ],
+)
+def test_a_proof_beside_a_value_gives_nothing_away(statement: str, answer: str) -> None:
+    assert verdict(statement, answer) == (None, None)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["2..5", "1.2.3", "1,,2", "(1,)", "(,2)", "x__2", "3++4", "3#", "1/0", "\\angle", "3 or", "1, 2, and", "and 3"],
+)
+def test_references_that_lost_a_piece_are_broken(answer: str) -> None:
+    assert verdict("What is the value that is asked for here?", answer) == (
+        "broken_answer",
+        DropReason.UNVERIFIABLE_ANSWER,
+    )
+
+
+@pytest.mark.parametrize(
+    "answer", ["2.5", "1,2", "(1,2)", "x_2", "3+4", "1/10", "\\angle ABC", "3 or 4", "y = 2x", "1{,}000", "D, E", "e^x"]
+)
+def test_whole_references_are_not_broken(answer: str) -> None:
+    assert verdict("What is the value that is asked for here?", answer)[0] != "broken_answer"
+
+
+def test_a_named_answer_in_the_statement_is_given_away() -> None:
+    assert verdict("Find x. The answer is x = 4.", "4") == ("answer_in_statement", DropReason.ANSWER_IN_STATEMENT)

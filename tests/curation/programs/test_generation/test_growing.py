@@ -91,7 +91,7 @@ def test_grown_inputs_have_the_form_are_new_and_the_same_again(inputs: list[str]
 def test_sizes_go_from_the_least_to_the_greatest_stated_that_fits() -> None:
     text = "One line with $n$ ($1 \\le n \\le 1000$), then $n$ numbers $0 \\le a_i \\le 20$."
     assert bounds_in_order(text) == (StatedBound(1, 1000), StatedBound(0, 20))
-    counts = [int(made.split()[0]) for made in grow(LIST, text, 12, 100_000)]
+    counts = [int(made.split()[0]) for made in grow(LIST, text, 24, 100_000)]
     assert max(counts) == 1000
     assert min(counts) == 1
     values = [int(word) for made in grow(LIST, text, 12, 100_000) for word in made.split()[1:]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -111,9 +112,11 @@ def test_what_a_program_leaves_is_its_own_fault(box: Sandbox, way: str) -> None:
     assert [ran.stdout for ran in runs] == [b"[]\n"] * 4
 
 
-def test_files_with_long_names_are_found_too(box: Sandbox) -> None:
-    leave = "import os\nprint(len(os.listdir('.')))\nfor name in 'ab': open(name * 255, 'w').close()"
-    assert [ran.stdout for ran in box.run_python(leave, [b"", b"", b""], Limits(cpu_s=1))] == [b"0\n"] * 3
+def test_files_with_names_of_any_length_are_found_too(box: Sandbox) -> None:
+    for count, length in ((2, 255), (1, 1), (1, 4), (1, 5), (1, 255)):
+        names = f"print(len(os.listdir('.')))\nfor name in 'ab'[:{count}]: open(name * {length}, 'w').close()"
+        runs = box.run_python(f"import os\n{names}", [b"", b"", b""], Limits(cpu_s=1))
+        assert [ran.stdout for ran in runs] == [b"0\n"] * 3
 
 
 def test_a_link_in_a_folders_place_has_no_host_counted(python: Runner) -> None:
@@ -176,6 +179,18 @@ def test_extra_files_are_seen_and_gone_afterwards(box: Sandbox) -> None:
     source = "import os; print(open('answer').read(), sorted(os.listdir('.')))"
     runs = list(box.run_python(source, [b"", b""], Limits(), files=[{"answer": b"1"}, {"answer": b"2", "b": b""}]))
     assert [ran.stdout for ran in runs] == [b"1 ['answer']\n", b"2 ['answer', 'b']\n"]
+
+
+@pytest.mark.parametrize("name", ["../out", "a/../../out", "{folder}/out", "", ".", "..", "a//b", "a/", "x\0y"])
+def test_a_files_name_does_not_lead_out_of_the_folder(box: Sandbox, name: str, tmp_path: Path) -> None:
+    name = name.format(folder=tmp_path)
+    (ran,) = box.run_python("print(1)", [b""], Limits(), files={name: b"x"})
+    compiled = box.compile({"main.cpp": b"int main(){}", name: b"x"}, ["g++", "main.cpp"])
+    for end in (ran, compiled.run):
+        assert end.ending is Ending.BROKEN
+        assert "which is no place in the program's folder" in end.note
+    assert not (tmp_path / "out").exists()
+    assert not Path(tempfile.gettempdir(), "out").exists()
 
 
 @pytest.mark.parametrize("device", ["/dev/mem", "/dev/kmsg", "/dev/vda", "/dev/tty", "/dev/ptmx", "/dev/fuse"])

@@ -243,8 +243,9 @@ def test_constructors_before_main_are_in_the_box(cpp: Callable[..., RunResult]) 
 def test_no_capabilities_and_no_new_privileges(python: Runner, box: Sandbox) -> None:
     status = "dict(line.split(':', 1) for line in open('/proc/self/status') if ':' in line)"
     if box.rung != "landlock":
-        ran = python(f"s = {status}\nprint(int(s['CapEff'], 16), int(s['CapPrm'], 16), s['NoNewPrivs'].strip())")
-        assert ran.stdout == b"0 0 1\n"
+        sets = "print(*(int(s['Cap' + n], 16) for n in ('Eff', 'Prm', 'Inh', 'Amb', 'Bnd')), s['NoNewPrivs'].strip())"
+        ran = python(f"s = {status}\n{sets}")
+        assert ran.stdout == b"0 0 0 0 0 1\n", ran
     ran = python(f"{TRY}\nprint(attempt(lambda: os.setuid(0) or os.getuid()), attempt(lambda: os.chroot('/')))")
     assert b"DONE" not in ran.stdout
 

@@ -137,11 +137,12 @@ def test_two_hundred_programs_at_once(strongest: Sandbox) -> None:
         assert ran.exit_code == (number % 7 if kind.startswith("exit") else code)
 
 
-def test_stop_ends_the_tests_early(strongest: Sandbox) -> None:
-    runs = strongest.run_python(
-        "exit(int(input()))", [b"0", b"1", b"0"], Limits(), stop=lambda _, ran: ran.exit_code != 0
-    )
-    assert [ran.exit_code for ran in runs] == [0, 1]
+def test_an_iterator_that_is_closed_ends_the_tests_early(strongest: Sandbox) -> None:
+    source = "import time\nif input() == '1': time.sleep(600)"
+    runs = strongest.run_python(source, [b"0", b"1"], Limits(wall_s=600))
+    assert next(iter(runs)).exit_code == 0
+    runs.close()  # type: ignore[attr-defined]
+    assert [ran.exit_code for ran in strongest.run_python("", [b""], Limits())] == [0]
 
 
 @pytest.mark.slow

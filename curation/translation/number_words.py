@@ -1,0 +1,112 @@
+"""What the numbers of a text say beside their digits: ordinals, words that imply a number, words that name one again.
+
+A number in words that is gone while another came in was replaced: three for two, a quarter for a third, double for
+half. Either alone says nothing, for translations leave words out (a couple) and bring some in (a dozen).
+
+Invariants: pure functions over both whole texts; a half that is now double is no violation where less came in or went:
+half as many is two times fewer in other languages.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from fractions import Fraction
+from functools import cache
+
+from curation.languages.vocabulary import language
+from curation.translation.comparisons import read
+from curation.translation.numeral_words import WORDS
+from curation.translation.numerals import in_compounds, in_digits, in_names, in_words, plain_digits, word_tokens
+from curation.translation.violations import Violation
+
+_ONE, _HALF = Fraction(1), Fraction(1, 2)
+
+
+@cache
+def _listed(lang: str, field: str) -> tuple[tuple[Fraction, re.Pattern[str]], ...]:
+    """Return the expressions of ``ordinals`` or ``implied``, each with its value."""
+    table: dict[str, str | tuple[str, ...]] = getattr(language(lang).numerals, field)
+    bounded = r"(?<![^\W\d_])(?:{})(?![^\W\d_])" if language(lang).spaced else "(?:{})"
+    return tuple(
+        (Fraction(value), re.compile(bounded.format(words if isinstance(words, str) else "|".join(words))))
+        for value, words in table.items()
+    )
+
+
+def ordinals(text: str, lang: str) -> list[Fraction]:
+    """Return the values of the ordinals in a text: ``[Fraction(6)]`` of the sixth grade."""
+    return [value for value, words in _listed(lang, "ordinals") for _ in words.finditer(text.lower())]
+
+
+def implied(text: str, lang: str) -> list[Fraction]:
+    """Return numbers that a text does not say, but another language may: 25 of a quarter, the coin."""
+    return [value for value, words in _listed(lang, "implied") for _ in words.finditer(text.lower())]
+
+
+def named_again(text: str, lang: str) -> list[Fraction]:
+    """Return the numbers that name again what was counted before: ``[Fraction(3)]`` of three boys … the three boys."""
+    referring = language(lang).numerals.referring
+    if not referring or not language(lang).spaced:
+        return []
+    words = re.findall(rf"(?<![^\W\d_])(?:{referring}) (\d+|[^\W\d_]+)", text.lower())
+    values = [Fraction(word) if word.isdigit() else WORDS[lang].get(word) for word in words]
+    said = Counter([*(min(token.values) for token in in_digits(text, lang)), *in_words(text, lang)])
+    return [value for value in values if value is not None and said[value] > 1]
+
+
+def replaced_words(original: str, translated: str, source: str, target: str) -> list[Violation]:
+    """Return a violation where a number in words is gone and another one came in."""
+    before, after = plain_digits(original), plain_digits(translated)
+    words_before, words_after = _firm(before, source), _firm(after, target)
+    said = Counter([*words_before, *_digits(before, source)])
+    there = Counter([*words_after, *_digits(after, target)])
+    ranks_before, ranks_after = Counter(ordinals(before, source)), Counter(ordinals(after, target))
+    elsewhere = {_ONE, *(ranks_after - ranks_before), *in_names(original, source)}
+    elsewhere |= {*in_compounds(translated, target)}
+    lost = [
+        value
+        for value in dict.fromkeys(words_before)
+        if said[value] > there[value] + _ranked(value, ranks_after) and value not in elsewhere
+    ]
+    known = {_ONE, *(ranks_before - ranks_after), *implied(before, source), *in_names(original, source)}
+    known |= {*in_compounds(original, source)}
+    new = [
+        value
+        for value in dict.fromkeys(words_after)
+        if there[value] > said[value] + _ranked(value, ranks_before)
+        and value not in known
+        and not (said[_HALF] and said[value - _HALF])
+    ]
+    for value in lost:
+        for other in new:
+            if value * other != 1 or not _said_by_less(original, translated, source, target, max(value, other)):
+                return [Violation("numbers", f"{value} of the original is {other} in the translation")]
+    return []
+
+
+def _firm(text: str, lang: str) -> list[Fraction]:
+    """Return the numbers in words of a text without those that other languages leave out, such as both."""
+    values = in_words(text, lang)
+    if language(lang).spaced:
+        loose = language(lang).numerals.loose
+        for token in word_tokens(text, lang):
+            if token.text.strip() in loose:
+                values.remove(*token.values)
+    return values
+
+
+def _digits(text: str, lang: str) -> list[Fraction]:
+    return [value for token in in_digits(text, lang) for value in token.values]
+
+
+def _ranked(value: Fraction, ranks: Counter[Fraction]) -> int:
+    """Return how often a part, which an ordinal also names, is an ordinal in the other text: a third, the third."""
+    return ranks[1 / value] if value.numerator == 1 and value.denominator > 2 else 0
+
+
+def _said_by_less(original: str, translated: str, source: str, target: str, factor: Fraction) -> bool:
+    """Return whether half as many is two times fewer, or cut into fifths into five parts."""
+    if factor > 2:
+        return True
+    return read(translated, target).factors > read(original, source).factors

@@ -1,0 +1,138 @@
+"""Whether the numbers of aligned sentences keep their units and their order.
+
+    units     no unit became another of its kind, no percentage lost its sign
+    order     no two numbers changed places, unless what each stands with tells them apart
+
+Invariants: pure functions; every violation names the numbers, with an excerpt of both sides.
+Not here: a clause that moved with its names and numbers (`equivalence`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from curation.translation.numerals import in_words, plain_digits
+from curation.translation.quantities import prose_of_units
+from curation.translation.sentences import Segment, sides
+from curation.translation.tied_numbers import TiedNumber, tied_numbers
+from curation.translation.units import DIMENSIONS, units_mentioned
+from curation.translation.violations import Violation
+
+_Pair = tuple[TiedNumber, TiedNumber]
+
+
+def units_exchanged(segment: Segment, source: str, target: str) -> list[Violation]:
+    """Return a violation for a unit that became another of its kind, and for a percentage without its sign."""
+    before = Counter(one.unit for one in units_mentioned(prose_of_units(segment.before), source))
+    after = Counter(one.unit for one in units_mentioned(prose_of_units(segment.after), target))
+    for unit in before - after:
+        for other in after - before:
+            gone = not after[unit] and not before[other]
+            if DIMENSIONS[unit] == DIMENSIONS[other] and (gone or _unit_of_number_turned(segment, source, target)):
+                return [Violation("units", f"{unit} became {other}: {sides(segment)}")]
+    if before["percent"] > after["percent"]:
+        for mine, other in _paired(tied_numbers(segment.before, source), tied_numbers(segment.after, target)):
+            if mine.unit == "percent" and other.unit is None:
+                return [Violation("units", f"{other.text} is no percentage any more: {sides(segment)}")]
+    return []
+
+
+def _unit_of_number_turned(segment: Segment, source: str, target: str) -> bool:
+    """Return whether a number in digits stands with another unit of the same kind now."""
+    pairs = _paired(tied_numbers(segment.before, source), tied_numbers(segment.after, target))
+    kinds = [(mine.unit, other.unit) for mine, other in pairs if mine.unit in DIMENSIONS and other.unit in DIMENSIONS]
+    return any(mine != other and DIMENSIONS[mine] == DIMENSIONS[other] for mine, other in kinds if mine and other)
+
+
+def units_stay(segment: Segment, source: str, target: str) -> bool:
+    """Return whether every number that both sides have stands with the unit that it had."""
+    pairs = _paired(tied_numbers(segment.before, source), tied_numbers(segment.after, target))
+    return all(mine.unit == other.unit for mine, other in pairs)
+
+
+def order(segment: Segment, source: str, target: str) -> list[Violation]:
+    """Return a violation where two numbers changed places or units, and did not take their own units along."""
+    before, after = _both(segment, source, target)
+    partners = _partners(before, after)
+    pairs = [(number, after[at]) for number, at in zip(before, partners, strict=True) if at is not None]
+    places = [at for at in partners if at is not None]
+    for i, mine in enumerate(pairs):
+        for j in range(i + 1, len(pairs)):
+            others = pairs[j]
+            if mine[0].values & others[0].values or mine[1].values & others[1].values:
+                continue
+            moved = places[i] > places[j]
+            if (moved and not _told_apart(mine, others)) or _ties_exchanged(mine, others):
+                shown = f"{mine[0].text} and {others[0].text} changed places"
+                return [Violation("order", f"{shown}: {sides(segment)}")]
+    lost = [number for number, at in zip(before, partners, strict=True) if at is None]
+    new = [number for at, number in enumerate(after) if at not in places]
+    return _moved_out(segment, lost, new, source, target)
+
+
+def _both(segment: Segment, source: str, target: str) -> tuple[list[TiedNumber], list[TiedNumber]]:
+    """Return the numbers in digits of both sides, and those in words that the other side has in digits."""
+    before, after = tied_numbers(segment.before, source), tied_numbers(segment.after, target)
+    mine = frozenset(value for number in before for value in number.values)
+    others = frozenset(value for number in after for value in number.values)
+    if others - mine - {1}:
+        before = tied_numbers(segment.before, source, others - mine - {1})
+    if mine - others - {1}:
+        after = tied_numbers(segment.after, target, mine - others - {1})
+    return before, after
+
+
+def _moved_out(
+    segment: Segment, lost: list[TiedNumber], new: list[TiedNumber], source: str, target: str
+) -> list[Violation]:
+    """Return a violation where a sentence has another number in the place of its own, though both are in the text."""
+    words_before = in_words(plain_digits(segment.before), source)
+    words_after = in_words(plain_digits(segment.after), target)
+    lost = [number for number in lost if not number.values & {*words_after}]
+    new = [number for number in new if not number.values & {*words_before}]
+    if not lost or not new:
+        return []
+    return [Violation("order", f"{new[0].text} stands where {lost[0].text} should: {sides(segment)}")]
+
+
+def _partners(before: list[TiedNumber], after: list[TiedNumber]) -> list[int | None]:
+    """Return for each number the place of its equal on the other side, of equal unit where there are several."""
+    free = list(range(len(after)))
+    partners: list[int | None] = []
+    for number in before:
+        equal = [at for at in free if after[at].values & number.values]
+        best = min(equal, key=lambda at: (*_unlike(number, after[at]), at), default=None)
+        partners.append(best)
+        if best is not None:
+            free.remove(best)
+    return partners
+
+
+def _unlike(mine: TiedNumber, other: TiedNumber) -> tuple[bool, bool]:
+    """Return how two numbers that may be equal differ: 1,000 is sooner 1 000 than 1."""
+    return max(mine.values) != max(other.values), mine.tie != other.tie
+
+
+def _paired(before: list[TiedNumber], after: list[TiedNumber]) -> list[_Pair]:
+    """Return the numbers that both sides have, each with its equal."""
+    partners = _partners(before, after)
+    return [(number, after[at]) for number, at in zip(before, partners, strict=True) if at is not None]
+
+
+def _told_apart(mine: _Pair, others: _Pair) -> bool:
+    """Return whether one of two numbers has kept what it stands with, and the other never stood with that.
+
+    Then each is still what it was, in whatever order: 437 raisins in 5 boxes, in 5 boxes 437 raisins.
+    """
+    return any(
+        one[0].tie is not None and one[0].tie == one[1].tie and one[0].tie not in (other[0].tie, other[1].tie)
+        for one, other in ((mine, others), (others, mine))
+    )
+
+
+def _ties_exchanged(mine: _Pair, others: _Pair) -> bool:
+    """Return whether each of two numbers stands with what the other stood with: units, or nouns that both count."""
+    if mine[0].unit == others[1].unit != others[0].unit == mine[1].unit:
+        return True
+    nouns = mine[0].noun, others[0].noun
+    return None not in nouns and (others[1].noun, mine[1].noun) == nouns and nouns[0] != nouns[1]

@@ -1,0 +1,164 @@
+"""The numbers of a text, each with what it stands with: its unit, or the noun that it counts.
+
+A number that keeps its unit or its noun is still what it was, wherever it stands. Units are `units`', with factors (3
+times), shares of each (in each of 16 blocks), ratios (2:3) and fractions as units of their own; nouns are those that
+`Meaning.counted` names in every language.
+
+Invariants: pure functions over prose and formulas that are a number alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+
+from curation.languages.stripping import parts
+from curation.languages.vocabulary import language
+from curation.translation.numerals import NumeralToken, in_digits, plain_digits, scale_end, word_tokens
+from curation.translation.quantities import prose_of_units
+from curation.translation.units import UnitMention, units_mentioned
+
+_NUMBER = re.compile(r"[\d.,\s{}/]+(?:\\%)?")
+_DISPLAYED = re.compile(
+    r"\$\$.*?\$\$|\\\[.*?\\\]|\\\(.*?\\\)|\\begin\s*\{(\w+\*?)\}.*?\\end\s*\{\1\}|```.*?```|`[^`\n]+`", re.DOTALL
+)
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_CURRENCIES = "$€£¢"
+_BLANKS = " \u00a0\u202f-个"
+"""What may stand between a number and its unit."""
+
+
+@dataclass(frozen=True, slots=True)
+class TiedNumber:
+    """A number in digits, the values that it may have, the unit that it stands with, the noun that it counts, its role.
+
+    Example: ``TiedNumber("5", frozenset({Fraction(5)}), None, "box")`` of ``5 boxes``
+    """
+
+    text: str
+    values: frozenset[Fraction]
+    unit: str | None
+    noun: str | None = None
+    role: str | None = None
+
+    @property
+    def tie(self) -> str | None:
+        """Return the role, unit and noun that tell a number from others; None where it has none."""
+        if self.role == "year of a date":
+            return self.role
+        kept = [word for word in (self.role, self.unit, self.noun and f"counted {self.noun}") if word]
+        return " ".join(kept) or None
+
+
+def tied_numbers(text: str, lang: str, spelt: frozenset[Fraction] = frozenset()) -> list[TiedNumber]:
+    """Return the numbers in digits of a text, in order, with what stands behind or before each.
+
+    Args:
+        spelt: values of which numbers in words are returned, too.
+    """
+    plain = prose_of_units(plain_digits(without_terms(text)))
+    mentions = units_mentioned(plain, lang)
+    tied: list[TiedNumber] = []
+    words = [token for token in word_tokens(plain, lang) if token.values <= spelt] if spelt else []
+    for token in sorted((*in_digits(plain, lang), *words), key=lambda token: token.start):
+        end = scale_end(plain, token.start + len(token.text))
+        unit = _unit(plain, token.start, end, lang, mentions)
+        noun = _noun(plain, end, lang) if unit is None else None
+        unit = unit or ("fraction" if "/" in token.text else None)
+        role = _role(plain, token, end, lang, unit, mentions)
+        tied.append(TiedNumber(token.text, token.values, unit, noun, role))
+    return tied
+
+
+def _unit(text: str, start: int, end: int, lang: str, mentions: Sequence[UnitMention]) -> str | None:
+    unit = next((one.unit for one in mentions if _before(text, start, one)), None)
+    unit = unit or next((one.unit for one in mentions if _behind(text, end, one)), None)
+    if unit is None and _times(lang).match(text, end):
+        return "times"
+    if unit is None and (re.match(r"\s?[:：]\s?\d", text[end:]) or re.search(r"\d\s?[:：]\s?\Z", text[:start])):
+        return "ratio"
+    if unit is None and _counts_each(text, start, end, lang):
+        return "each"
+    return unit
+
+
+def _role(
+    text: str, token: NumeralToken, end: int, lang: str, unit: str | None, mentions: Sequence[UnitMention]
+) -> str | None:
+    """Return whether a number is a year's, a rate (8 feet per minute) or what each share is of (every 8 children)."""
+    meaning, spaced = language(lang).meaning, language(lang).spaced
+    if _YEAR.fullmatch(token.text) and unit in (None, "year"):
+        return "year of a date"
+    before = text[max(0, token.start - 24) : token.start].lower()
+    if spaced:
+        if re.search(rf"(?<![^\W\d_])(?:{meaning.every})\s\Z", before):
+            return "every"
+    elif re.search(rf"(?:{meaning.every})\Z", before):
+        return "every"
+    mention = next((one for one in mentions if one.unit == unit and one.start >= end - 1), None)
+    if unit is None or mention is None:
+        return None
+    behind = text[mention.end : mention.end + 24].lower()
+    if re.match(rf"\s?(?:{meaning.per})(?:\s|(?<=[/'’]))" if spaced else rf"(?:{meaning.per})", behind):
+        return "rate"
+    return "rate" if not spaced and re.search(rf"(?:{meaning.per})[^，。,\d]{{1,5}}\Z", before) else None
+
+
+def _counts_each(text: str, start: int, end: int, lang: str) -> bool:
+    """Return whether a number says of how many each is meant: in each of 16 blocks."""
+    if language(lang).spaced:
+        return bool(re.search(rf"(?:{language(lang).meaning.each_of})\Z", text[:start].lower()))
+    return bool(re.match(language(lang).meaning.each_of, text[end:]))
+
+
+@cache
+def _times(lang: str) -> re.Pattern[str]:
+    """Return the expression of a word that makes the number before it a factor."""
+    return re.compile(
+        rf"[\s-]?(?:{'|'.join(language(lang).meaning.times)})(?![^\W_])"
+        if language(lang).spaced
+        else rf"\s?(?:{'|'.join(language(lang).meaning.times)})"
+    )
+
+
+@cache
+def _nouns(lang: str) -> tuple[re.Pattern[str], tuple[str, ...]]:
+    """Return the expression of a counted noun behind a number, one word between at most, and the noun of each group."""
+    counted = language(lang).meaning.counted
+    groups = "|".join(f"({'|'.join(words)})" for words in counted.values())
+    if language(lang).spaced:
+        return re.compile(rf"[\s-](?:[^\W\d_]+\s)?(?:{groups})(?![^\W\d_])", re.IGNORECASE), tuple(counted)
+    return re.compile(rf"\s?[{language(lang).meaning.measures}]?[^\W\d_]{{0,2}}?(?:{groups})"), tuple(counted)
+
+
+def _noun(text: str, end: int, lang: str) -> str | None:
+    expression, nouns = _nouns(lang)
+    match = expression.match(text, end)
+    return nouns[(match.lastindex or 1) - 1] if match else None
+
+
+def without_terms(text: str) -> str:
+    """Return a text without its formulas but those that are a number: what stands in formulas is compared there."""
+    pieces = (
+        piece if not is_formula else f" {piece} " if _NUMBER.fullmatch(piece.strip()) else " "
+        for piece, is_formula in parts(_DISPLAYED.sub(" ", text))
+    )
+    return "".join(pieces)
+
+
+def _before(text: str, start: int, mention: UnitMention) -> bool:
+    """Return whether a currency's sign stands directly before a number."""
+    return mention.end <= start and not text[mention.end : start].strip() and text[mention.end - 1] in _CURRENCIES
+
+
+def _behind(text: str, end: int, mention: UnitMention) -> bool:
+    """Return whether a unit stands directly behind a number, or with one word between if it is a word itself."""
+    if mention.start < end:
+        return False
+    between = text[end : mention.start]
+    if not between.strip(_BLANKS):
+        return True
+    return text[mention.end - 1] not in _CURRENCIES and re.fullmatch(r"[\s-][^\W\d_]{1,12}[\s-]", between) is not None

@@ -1,0 +1,163 @@
+"""What sampling has done by a Ray cluster: asking servers, and verdicts that take long.
+
+`Asker` lives on a node, as an asking process does on this machine; `ActorChannel` is the way to it. A node that dies
+takes its askers with it: the channel says so, and `curation.policies.processes` starts another and asks again.
+Verdicts are tasks, which Ray does again elsewhere where a node dies.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import replace
+from functools import lru_cache
+from types import TracebackType
+from typing import Any, Self
+
+from curation.policies.asking_process import AnsweringLoop
+from curation.policies.channels import Opening
+from curation.policies.endpoint import Endpoint
+from curation.records import Outcome, PolicyError
+from curation.verify.math_judge import Judge, JudgeResult, JudgeTask, MathJudge, ReferenceCheck, Response, Verdict
+
+
+class Asker:
+    """Asks the servers of one policy for another process; an asynchronous actor."""
+
+    def __init__(self) -> None:
+        self._answering: AnsweringLoop | None = None
+        self._told: asyncio.Queue[Any] = asyncio.Queue()
+
+    async def open(self, opening: Opening) -> str:
+        """Greet the servers; return why they cannot be asked, nothing where they can."""
+        policy = Endpoint(*opening)
+        try:
+            await policy.__aenter__()
+        except PolicyError as error:
+            return str(error)
+        self._answering = AnsweringLoop(policy, self._told.put_nowait)
+        return ""
+
+    async def take(self, messages: list[tuple[Any, ...]]) -> None:
+        """Begin what is asked, and end what is not wanted any more."""
+        assert self._answering is not None
+        self._answering.take(messages)
+
+    async def receive(self) -> Any:
+        """Return what is told next, once there is something."""
+        answers, hedged = await self._told.get()
+        while not self._told.empty():
+            more, also = self._told.get_nowait()
+            answers, hedged = answers + more, hedged + also
+        return answers, hedged
+
+
+class ActorChannel:
+    """The way to an `Asker`."""
+
+    def __init__(self, ray: Any, asker: Any) -> None:
+        self._ray, self._asker = ray, asker
+
+    def send(self, messages: list[tuple[Any, ...]]) -> None:
+        """Send messages, in the order of the calls."""
+        self._asker.take.remote(messages)
+
+    async def receive(self) -> Any | None:
+        """Return what the asker tells next; None where it or its node died."""
+        try:
+            return await self._asker.receive.remote()
+        except self._ray.exceptions.RayActorError:
+            return None
+
+    def close(self) -> None:
+        """End the actor."""
+        self._ray.kill(self._asker, no_restart=True)
+
+
+class SpreadJudge:
+    """A verifier whose `submit` goes to the cluster where a verdict takes more than a glance.
+
+    Args:
+        judge: gives the verdicts; its workers here stay unused by `submit`.
+    """
+
+    def __init__(self, judge: Judge, ray: Any) -> None:
+        self._judge, self._ray = judge, ray
+        self.version = judge.version
+        self._shared: Any = None
+        self._submit = ray.remote(num_cpus=1, max_retries=-1)(_verdicts)
+
+    def __enter__(self) -> Self:
+        self._judge.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._judge.__exit__(kind, error, trace)
+
+    def final_answer(self, response: Response) -> str | None:
+        """Return the final answer of a response."""
+        return self._judge.final_answer(response)
+
+    def judge(self, tasks: Iterable[JudgeTask]) -> Iterator[JudgeResult]:
+        """Yield the verdicts on each task's responses, in order; made here."""
+        return self._judge.judge(tasks)
+
+    def check(self, references: Iterable[tuple[str, str]]) -> Iterator[ReferenceCheck]:
+        """Yield whether each (reference, language) can be verified against; found out here."""
+        return self._judge.check(references)
+
+    def compare_pairs(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Outcome]:
+        """Yield the outcome of comparing each (reference, answer); compared here."""
+        return self._judge.compare_pairs(pairs)
+
+    def submit(self, task: JudgeTask, final_answers: Sequence[str | None] | None = None) -> Future[tuple[Verdict, ...]]:
+        """Return the verdicts on one task's responses, or on these final answers, as a future."""
+        found = [self.final_answer(one) for one in task.responses] if final_answers is None else list(final_answers)
+        quick = self._judge.at_once(task, found) if isinstance(self._judge, MathJudge) else None
+        if quick is not None or all(answer is None for answer in found):
+            return self._judge.submit(task, found)
+        if self._shared is None:
+            self._shared = self._ray.put(self._judge)
+        asked = self._submit.remote(_Shared(self._shared), replace(task, responses=()), found)
+        told: Future[tuple[Verdict, ...]] = Future()
+
+        def finish(done: Future[Any]) -> None:
+            if not told.set_running_or_notify_cancel():
+                return
+            error = done.exception()
+            if error is None:
+                told.set_result(done.result())
+            else:
+                told.set_exception(getattr(error, "as_instanceof_cause", lambda: error)())
+
+        asked.future().add_done_callback(finish)
+        return told
+
+
+class _Shared:
+    """A verifier in Ray's store: equal to itself on every node, and fetched once by each worker process."""
+
+    def __init__(self, reference: Any) -> None:
+        self.reference = reference
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Shared) and self.reference == other.reference
+
+    def __hash__(self) -> int:
+        return hash(self.reference)
+
+
+@lru_cache(maxsize=4)
+def _fetched(shared: _Shared) -> Judge:
+    import ray
+
+    judge: Judge = ray.get(shared.reference)
+    return judge.__enter__()
+
+
+def _verdicts(shared: _Shared, task: JudgeTask, final_answers: list[str | None]) -> tuple[Verdict, ...]:
+    """Return the verdicts on final answers, by this worker process's own verifier."""
+    return _fetched(shared).submit(task, final_answers).result()

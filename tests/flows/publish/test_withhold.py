@@ -1,0 +1,132 @@
+"""Texts whose licence does not let them be handed on: not sent, put back from the source, and checked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from flows.publish.public_set import PARTS
+from tests.flows.conftest import goldilocks, published, refusal, write_jsonl
+
+RECIPE = """
+name = "withheld"
+workers = 1
+
+[export]
+license = "apache-2.0"
+withhold = ["unknown"]
+
+[[sources]]
+name = "school"
+kind = "jsonl"
+path = "problems.jsonl"
+license = "MIT"
+columns = { statement = "question", answer = "final", solution = "why", meta = ["level"], license = "terms" }
+
+[stage1]
+band = { attempts = 2 }
+
+[stage1.policy]
+kind = "recorded"
+name = "weak@1"
+path = "attempts.jsonl"
+columns = { problem = "question", attempts = "tries", text = "text" }
+"""
+NUMBERS = range(11, 19)
+SECRET = ("1. What is 12 plus 12 times 3?", "What is 14 plus 14 times 3?", "What is 16 plus 16 times 3?")
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    problems, attempts = [], []
+    for number in NUMBERS:
+        text = f"{'1. ' if number == 12 else ''}What is {number} plus {number} times 3?"
+        value = str(4 * number)
+        terms = "unknown" if text in SECRET else "MIT"
+        solution = f"Because of {number} it is {value}, see page 9."
+        problems.append({"question": text, "final": value, "why": solution, "level": number, "terms": terms})
+        tried = value if number != 16 else "7"  # never solved: it leaves, and its text must not
+        attempts.append({"question": text, "tries": [{"text": tried}, {"text": "1"}]})
+    copy = {**problems[4], "terms": "unknown"}  # of number 15, whose own licence is MIT
+    write_jsonl(tmp_path / "problems.jsonl", [*problems, copy])
+    write_jsonl(tmp_path / "attempts.jsonl", attempts)
+    (tmp_path / "withheld.toml").write_text(RECIPE)
+    folder = tmp_path / "run"
+    said = goldilocks("run", tmp_path / "withheld.toml", "--out", folder)
+    assert said.status == 0, said.err
+    return folder
+
+
+def rows(folder: Path, table: str) -> pl.DataFrame:
+    return pl.concat([pl.read_parquet(path) for path in sorted((folder / table).glob("*.parquet"))])
+
+
+def send(run: Path) -> Path:
+    said = goldilocks("publish", run, "--to", "me/withheld")
+    assert said.status == 0, said.err
+    assert said.out.startswith(f"{run / 'public'} → me/withheld, tag v1")
+    return run / "public"
+
+
+def test_what_is_sent_has_no_withheld_text_in_any_file(run: Path) -> None:
+    public = send(run)
+    sent = rows(public, "data").sort("row")
+    assert sent["row"].to_list() == [0, 1, 2, 3, 4, 6, 7]
+    hidden = sent.filter(pl.col("statement").is_null())
+    assert hidden["row"].to_list() == [1, 3, 4]  # the last for the sake of its copy
+    assert hidden["answer"].null_count() == hidden["solution"].null_count() == hidden["meta"].null_count() == 3
+    assert hidden["pass_rate"].to_list() == [0.5, 0.5, 0.5]
+    assert hidden["source"].to_list() == ["school"] * 3
+    dropped = rows(public, "dropped").sort("row")
+    assert dropped.select("row", "reason").rows() == [(5, "never_solved"), (8, "duplicate")]
+    assert dropped["statement"].null_count() == 2
+    for path in public.rglob("*"):
+        text = path.read_bytes().decode("utf-8", "replace") if path.is_file() else ""
+        if path.suffix == ".parquet":
+            text = pl.read_parquet(path).write_ndjson()
+        for number in (12, 14, 15, 16):
+            assert f"What is {number} plus" not in text, path
+            assert f"Because of {number}" not in text, path
+    assert "3 problems and 2 dropped rows stand here" in (public / "README.md").read_text()
+    assert published(run, "data")["statement"].null_count() == 0
+
+
+def test_what_was_withheld_comes_back_as_it_was(run: Path, tmp_path: Path) -> None:
+    public = send(run)
+    refused = refusal("export", public, "--format", "trl", "--out", tmp_path / "trl")
+    assert "3 of 7 problems have no statement" in refused
+    elsewhere = tmp_path / "elsewhere.jsonl"
+    (tmp_path / "problems.jsonl").rename(elsewhere)
+    said = goldilocks("restore", public, "--source", f"school={elsewhere}")
+    assert said.status == 0, said.err
+    assert rows(public, "data").equals(published(run, "data"))
+    dropped = published(run, "dropped")
+    assert rows(public, "dropped").drop("evidence").equals(dropped.drop("evidence"))
+    assert goldilocks("restore", public, "--source", f"school={elsewhere}").status == 0  # once more, nothing changes
+    assert rows(public, "data").equals(published(run, "data"))
+    assert "give the folder of the run" in refusal("publish", public, "--to", "me/withheld")
+
+
+def test_a_source_that_changed_is_told_and_its_texts_stay_away(run: Path, tmp_path: Path) -> None:
+    public = send(run)
+    source = tmp_path / "problems.jsonl"
+    source.write_text(source.read_text().replace('"Because of 14', '"As 14'))
+    said = goldilocks("restore", public, "--from", tmp_path)
+    assert said.status == 1
+    assert "the texts of 1 rows are not what the set was made from" in said.err
+    assert "source school: row 3" in said.err
+    restored = rows(public, "data").sort("row").filter(pl.col("row") == 3)
+    assert (restored["statement"].null_count(), restored["solution"].null_count()) == (0, 1)
+
+
+def test_what_cannot_be_restored_or_withheld_is_a_sentence(run: Path, tmp_path: Path) -> None:
+    assert "nothing is withheld there" in refusal("restore", run / "curated")
+    public = send(run)
+    assert "the set has no such source; it has school" in refusal("restore", public, "--source", "web=x")
+    assert "--source school: write NAME=PATH" in refusal("restore", public, "--source", "school")
+    assert (public / PARTS).is_file()
+    recipe = tmp_path / "withheld.toml"
+    recipe.write_text(RECIPE.replace('name = "withheld"', 'name = "withheld"\nflow = "curate-code"', 1))
+    assert "flow" in refusal("run", recipe, "--out", tmp_path / "code")

@@ -1,0 +1,33 @@
+"""Slots that decode: by requests under way, without what waits in a queue and without exchanges of weights."""
+
+from __future__ import annotations
+
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from training.generation.decoding_meter import DecodingTotals, RequestMeter, added_up
+
+
+def test_requests_count_while_they_decode(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr(sys.modules[RequestMeter.__module__], "time", SimpleNamespace(perf_counter=lambda: now))
+    meter = RequestMeter(slots=2)
+    for _ in range(3):  # the third waits for a slot
+        meter.begin()
+    now = 10.0
+    assert meter.totals == DecodingTotals(decoding=20.0, held=0.0)
+    meter.hold(0.5)  # one of two servers takes new weights
+    now = 14.0
+    assert meter.totals == DecodingTotals(decoding=24.0, held=4.0)
+    meter.hold(0.5)
+    now = 15.0
+    assert meter.totals == DecodingTotals(decoding=24.0, held=6.0)
+    meter.release(0.5)
+    meter.release(0.5)
+    meter.end()
+    meter.end()
+    now = 25.0
+    assert meter.totals == DecodingTotals(decoding=34.0, held=6.0)
+    assert added_up([meter.totals, DecodingTotals(1.0, 2.0)]) == DecodingTotals(35.0, 8.0)

@@ -1,0 +1,106 @@
+"""Two ranks, sharded over both, replicated (HSDP) or with weights in the host's memory, take the steps of one.
+
+Their checkpoints are written while they go on.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from curation.records import ConfigError
+from tests.places import ROOT
+from tests.training.optimisation.test_trainer import recipe, samples, solo
+from training.embedded_model import WEIGHTS
+from training.objectives.grpo import GrpoSettings
+from training.optimisation.checkpoint import begin_checkpoint, last_checkpoint, restore_trainer
+from training.optimisation.distributed import DistributedContext, end_process
+from training.optimisation.model import load_tokenizer
+from training.optimisation.trainer import Trainer
+
+PATIENCE_S = 900
+WAYS: dict[str, dict[str, Any]] = {"sharded": {}, "replicated": {"replicas": 2}, "offloaded": {"cpu_offload": True}}
+
+
+def two_steps(trainer: Trainer, run: Path) -> list[list[float]]:
+    """Return loss and gradient norm of two steps, and of the second one again from a checkpoint.
+
+    The checkpoint is begun after the first step and written while the second is taken.
+    """
+    taken = [trainer.step(samples(), GrpoSettings())]
+    pending = begin_checkpoint(run, 1, trainer, {"logs": {}}, load_tokenizer(WEIGHTS), keep=2, export=True)
+    taken.append(trainer.step(samples(seed=2), GrpoSettings()))
+    pending.finish()
+    found = last_checkpoint(run)
+    assert found is not None
+    restore_trainer(found, trainer)
+    taken.append(trainer.step(samples(seed=2), GrpoSettings()))
+    return [[step.loss, step.gradient_norm] for step in taken]
+
+
+def work(out: Path) -> None:
+    """Do what each of torchrun's processes does."""
+    import torch.distributed as dist
+
+    dist.init_process_group("gloo")
+    for name, way in WAYS.items():
+        made = recipe(compute=way)
+        ranks = DistributedContext(made.compute)
+        trainer = Trainer(WEIGHTS, made, ranks)
+        if ranks.is_rank_zero:
+            figures = two_steps(trainer, out / name)
+            ranks.close()
+            (out / f"{name}.json").write_text(json.dumps(figures))
+        else:
+            trainer.follow()
+            ranks.close()
+    dist.destroy_process_group()
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("ranks")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    run = ["-m", "torch.distributed.run", "--nnodes=1", "--nproc-per-node=2", "--master-addr=127.0.0.1"]
+    command = [sys.executable, *run, f"--master-port={port}", "-m", __name__, str(out)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "GLOO_SOCKET_IFNAME": "lo"}  # no look-up of this host's name
+    ended = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_S)
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    return out
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_two_ranks_take_the_steps_of_one(done: Path, tmp_path: Path, way: str) -> None:
+    first, second, again = json.loads((done / f"{way}.json").read_text())
+    assert again == second  # bit by bit from the checkpoint, which was written meanwhile
+    for taken, alone in zip((first, second), two_steps(solo(), tmp_path), strict=False):
+        assert taken == pytest.approx(alone, rel=1e-4)
+
+
+def test_one_process_goes_on_from_replicas(done: Path) -> None:
+    found = last_checkpoint(done / "replicated")
+    assert found is not None
+    trainer = solo()
+    restore_trainer(found, trainer)
+    taken = trainer.step(samples(seed=2), GrpoSettings())
+    wanted = json.loads((done / "replicated.json").read_text())[1]
+    assert [taken.loss, taken.gradient_norm] == pytest.approx(wanted, rel=1e-4)
+
+
+def test_replicas_that_do_not_divide_the_ranks_are_refused() -> None:
+    with pytest.raises(ConfigError, match=r"compute\.replicas = 3 does not divide the 1 ranks"):
+        DistributedContext(recipe(compute={"replicas": 3}).compute)
+
+
+if __name__ == "__main__":
+    work(Path(sys.argv[1]))
+    end_process(0)

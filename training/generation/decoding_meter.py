@@ -1,0 +1,79 @@
+"""How much of its time a generator decodes: slots that make tokens, not requests that were handed out.
+
+A request that waits in an engine's queue, and one that an exchange of weights holds, make no token. So an engine that
+knows its steps counts them itself (`training.generation.generators.TorchGenerator`); for vLLM, here or on servers,
+`RequestMeter` counts the requests under way, at most as many as decode together, and none while weights are exchanged.
+
+Not here: shares of a step's time (`training.evaluation.metrics.Timer`).
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class DecodingTotals:
+    """Slot-seconds since a generator was made: those that made tokens, and those that exchanges of weights held.
+
+    Example: two of four slots that decode for three seconds, and then an exchange of one second, are
+    ``DecodingTotals(decoding=6.0, held=4.0)``.
+    """
+
+    decoding: float = 0.0
+    held: float = 0.0
+
+
+def added_up(totals: Iterable[DecodingTotals]) -> DecodingTotals:
+    """Return the totals of several generators as one's."""
+    every = list(totals)
+    return DecodingTotals(sum(one.decoding for one in every), sum(one.held for one in every))
+
+
+class RequestMeter:
+    """Counts the requests under way of an engine that does not tell which of its slots decode. Thread-safe.
+
+    Args:
+        slots: how many requests decode together; more wait.
+    """
+
+    def __init__(self, slots: int) -> None:
+        self._slots, self._running, self._held_share = slots, 0, 0.0
+        self._decoding = self._held = 0.0
+        self._since = time.perf_counter()
+        self._lock = threading.Lock()
+
+    def begin(self) -> None:
+        """Count one request more."""
+        self._change(running=1)
+
+    def end(self) -> None:
+        """Count one request less."""
+        self._change(running=-1)
+
+    def hold(self, share: float = 1.0) -> None:
+        """Count this share of the slots as held by an exchange of weights, until `release`."""
+        self._change(held=share)
+
+    def release(self, share: float = 1.0) -> None:
+        """Count this share of the slots as free to decode again."""
+        self._change(held=-share)
+
+    @property
+    def totals(self) -> DecodingTotals:
+        """Return the totals up to now."""
+        self._change()
+        return DecodingTotals(self._decoding, self._held)
+
+    def _change(self, running: int = 0, held: float = 0.0) -> None:
+        with self._lock:
+            now = time.perf_counter()
+            held_share = min(max(self._held_share, 0.0), 1.0)
+            self._decoding += min(self._running, self._slots) * (1 - held_share) * (now - self._since)
+            self._held += self._slots * held_share * (now - self._since)
+            self._since = now
+            self._running += running
+            self._held_share += held
