@@ -14,7 +14,7 @@ from functools import cache
 
 from curation.languages.stripping import parts
 from curation.languages.vocabulary import language
-from curation.translation.numerals import in_words
+from curation.translation.numerals import in_digits, in_words
 from curation.translation.sentences import Segment, sides
 from curation.translation.violations import Violation
 
@@ -76,6 +76,12 @@ def polarity(segment: Segment, source: str, target: str) -> list[Violation]:
     return []
 
 
+def _has_part(text: str, lang: str) -> bool:
+    """Return whether a text has a half, a third or another number below one, in words or as 1/2."""
+    digits = (token for token in in_digits(text, lang) if "/" in token.text)
+    return any(value < 1 for value in (*in_words(text, lang), *(value for token in digits for value in token.values)))
+
+
 def comparisons(segment: Segment, source: str, target: str) -> list[Violation]:
     """Return a violation where less came in, or more took the place of less.
 
@@ -83,12 +89,12 @@ def comparisons(segment: Segment, source: str, target: str) -> list[Violation]:
     a half, a discount or another such word explains it.
     """
     before, after = read(segment.before, source), read(segment.after, target)
-    halved = any(value < 1 for value in in_words(segment.before, source))
+    halved = _has_part(segment.before, source)
     if after.factors > before.factors and not halved:
         return [Violation("comparisons", f"a factor became one of less: {sides(segment)}")]
     if after.down > before.down + (before.smaller if after.up >= before.up else 0):
         return [Violation("comparisons", f"more became less: {sides(segment)}")]
-    kept = int(halved and any(value < 1 for value in in_words(segment.after, target)))  # half as many is the half
+    kept = int(halved and _has_part(segment.after, target))  # half as many is the half
     if after.up > before.up and after.down < before.down - kept:
         return [Violation("comparisons", f"less became more: {sides(segment)}")]
     return []

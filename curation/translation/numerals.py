@@ -99,9 +99,17 @@ def _tokens(match: re.Match[str], text: str, lang: str) -> list[NumeralToken]:
     scale = _scale(rest)
     if scale != 1:
         values = frozenset(value * scale for value in values)
+    elif match["whole"] and _is_reduction(rest, lang):
+        values = frozenset(Fraction(100) - value * (10 if value < 10 else 1) for value in values)
     elif match["whole"] and len(digits) <= 2:
         values = frozenset(hour for value in values for hour in _half_day(value, rest, lang))
     return [NumeralToken(digits, start, values)]
+
+
+def _is_reduction(rest: str, lang: str) -> bool:
+    """Return whether digits say how many tenths of a price are left: 8折 is 20 % off."""
+    sign = language(lang).numerals.positional.get("reduction_sign")
+    return sign is not None and re.match(rf"\s?{sign}", rest) is not None
 
 
 def _readings(digits: str, by: str | None) -> frozenset[Fraction]:

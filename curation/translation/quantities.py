@@ -19,6 +19,7 @@ from fractions import Fraction
 
 from curation.languages.stripping import parts
 from curation.languages.vocabulary import language
+from curation.translation.comparisons import read
 from curation.translation.number_words import implied, named_again, ordinals
 from curation.translation.numeral_words import months_of
 from curation.translation.numerals import NumeralToken, in_compounds, in_digits, in_names, in_words, plain_digits
@@ -42,6 +43,11 @@ def numbers(original: str, translated: str, source: str, target: str) -> list[Vi
     ranks_before, ranks_after = _word_surplus(ordinals(before, source), ordinals(after, target))
     again = [value for value in named_again(before, source) if value in (*all_after, *_values(after, target))]
     missing, extra = _said_together(missing, extra, {*all_before, *_values(before, source)}, before)
+    if read(translated, target).factors:  # 1/3 as many is three times fewer
+        divisors = {*_values(after, target), *all_after}
+        less = [token for token in missing if token.values & {1 / value for value in divisors if value > 1}]
+        extra = [token for token in extra if not token.values & {1 / value for one in less for value in one.values}]
+        missing = [token for token in missing if token not in less]
     if not language(target).answers.articles:
         missing = [token for token in missing if token.text != "1"]
     ranks_after += in_compounds(translated, target)

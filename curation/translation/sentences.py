@@ -91,7 +91,7 @@ def sentences(text: str, lang: str) -> list[str]:
     cuts = [
         match
         for match in _END.finditer(hidden)
-        if not _abbreviations(lang).search(hidden[max(0, match.start() - 8) : match.start()])
+        if not _abbreviations(lang).search(hidden[max(0, match.start() - 12) : match.start()])
     ]
     starts = [0, *(match.end() for match in cuts)]
     ends = [*(match.end() for match in cuts), len(text)]
@@ -116,7 +116,10 @@ def _hidden(text: str) -> str:
 def _abbreviations(lang: str) -> re.Pattern[str]:
     """Return the expression of the abbreviations that end before a place, in a language and in English."""
     words = {*language(lang).meaning.abbreviations, *language("en").meaning.abbreviations}
-    return re.compile(rf"(?<![^\W\d_])(?:{'|'.join(map(re.escape, sorted(words)))}|[A-Z\u0410-\u042f])\.\s*\Z")
+    listed = [*map(re.escape, sorted(words)), "[A-Z\u0410-\u042f]"]
+    if r"\." in language(lang).dates.day_suffixes:  # in der 6. Klasse
+        listed.append(rf"(?:{language(lang).numerals.referring})\s\d{{1,2}}")
+    return re.compile(rf"(?<![^\W\d_])(?:{'|'.join(listed)})\.\s*\Z")
 
 
 def _measured(text: str, lang: str) -> list[_Sentence]:

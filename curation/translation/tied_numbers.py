@@ -54,7 +54,7 @@ class TiedNumber:
 
 
 def tied_numbers(text: str, lang: str, spelt: frozenset[Fraction] = frozenset()) -> list[TiedNumber]:
-    """Return the numbers in digits of a text, in order, with what stands behind or before each.
+    """Return the numbers in digits of a text but ordinals, in order, with what stands behind or before each.
 
     Args:
         spelt: values of which numbers in words are returned, too.
@@ -65,12 +65,21 @@ def tied_numbers(text: str, lang: str, spelt: frozenset[Fraction] = frozenset())
     words = [token for token in word_tokens(plain, lang) if token.values <= spelt] if spelt else []
     for token in sorted((*in_digits(plain, lang), *words), key=lambda token: token.start):
         end = scale_end(plain, token.start + len(token.text))
+        if _ordinal(lang).match(plain, end):
+            continue
         unit = _unit(plain, token.start, end, lang, mentions)
         noun = _noun(plain, end, lang) if unit is None else None
         unit = unit or ("fraction" if "/" in token.text else None)
         role = _role(plain, token, end, lang, unit, mentions)
         tied.append(TiedNumber(token.text, token.values, unit, noun, role))
     return tied
+
+
+@cache
+def _ordinal(lang: str) -> re.Pattern[str]:
+    """Return the expression of the letters that make a number in digits an ordinal, which counts nothing: 6th."""
+    letters = [suffix for suffix in language(lang).dates.day_suffixes if suffix.isalpha()]
+    return re.compile(rf"(?:{'|'.join(letters)})(?![^\W_])" if letters else r"(?!)")
 
 
 def _unit(text: str, start: int, end: int, lang: str, mentions: Sequence[UnitMention]) -> str | None:
@@ -96,6 +105,10 @@ def _role(
     if spaced:
         if re.search(rf"(?<![^\W\d_])(?:{meaning.every})\s\Z", before):
             return "every"
+        if unit is None and re.search(rf"(?<![^\W\d_])(?:{meaning.than})\s\Z", before):
+            return "than"
+    elif unit is None and re.search(rf"(?:{meaning.than})\Z", before):
+        return "than"
     elif re.search(rf"(?:{meaning.every})\Z", before):
         return "every"
     mention = next((one for one in mentions if one.unit == unit and one.start >= end - 1), None)

@@ -32,8 +32,10 @@ _LOGITS: dict[str, tuple[tuple[str, ...], Callable[[Tensor, float], Tensor]]] = 
 }
 
 
-def load_causal_model(folder: Path, dtype: torch.dtype, attention: str) -> PreTrainedModel:
+def load_causal_model(folder: Path, dtype: torch.dtype, attention: str, *, empty: bool = False) -> PreTrainedModel:
     """Return the causal language model of a folder, or the text part of a larger one; fp32 only of what it holds.
+
+    ``empty``: its tensors have no memory (device ``meta``), and nothing is read but the configuration and their names.
 
     Raises:
         PolicyError: tensors are missing, or there is no causal language model of the text part's family.
@@ -46,7 +48,12 @@ def load_causal_model(folder: Path, dtype: torch.dtype, attention: str) -> PreTr
     if getattr(text_config, "attn_logit_softcapping", None) or not _knows_sdpa(config):
         attention = "eager" if attention == "sdpa" else attention  # sdpa has neither soft-capping nor sinks
     model, report = kind.from_pretrained(
-        folder, dtype=dtype, attn_implementation=attention, local_files_only=True, output_loading_info=True
+        folder,
+        dtype=dtype,
+        attn_implementation=attention,
+        local_files_only=True,
+        output_loading_info=True,
+        device_map="meta" if empty else None,
     )
     if missing := sorted(report["missing_keys"]):
         raise PolicyError(

@@ -105,11 +105,10 @@ class Trainer:
         self.reference: ReferencePolicy | None = None  # set where the objective needs one
         self._saving: Future[Any] = Future()  # of the checkpoint that is being written, or the last one
         self._saving.set_result(None)
-        bf16 = recipe.compute.dtype == "bfloat16"
+        bf16, loaded = recipe.compute.dtype == "bfloat16", model is None
         if model is None:
             assert folder is not None
-            place = "cpu" if ranks.world_size > 1 else str(ranks.device)
-            model = load_model(folder, dtype="float32", device=place, training=True)
+            model = load_model(folder, dtype="float32", device=ranks.loading_device, training=True)
         self.model: Any = model
         if recipe.compute.activation_checkpointing:
             checkpoint_layers(self.model)
@@ -117,7 +116,7 @@ class Trainer:
         self.packing, self.packing_note = packing_for(model, recipe.packing)
         self.policy = PackedPolicy(model, recipe.packing, recipe.temperature, recipe.compute.head_dtype)
         if ranks.sharded:
-            shard(self.policy, ranks, torch.bfloat16 if bf16 else torch.float32)
+            shard(self.policy, ranks, torch.bfloat16 if bf16 else torch.float32, received=loaded)
         self.scorer = PolicyScorer(self.policy, ranks, self.packing, recipe.temperature)
         optim = recipe.optim
         self.optimiser = torch.optim.AdamW(

@@ -38,6 +38,8 @@ class Meaning:
     """What says that a number counts those of whom each is meant: before it where words stand apart, else behind it."""
     every: str
     """Expression before a number of which each is meant: every 8 children."""
+    than: str
+    """Expression before the number that another is compared with: three less than 10."""
     per: str
     """Expression between a unit and the one that it is measured by: 8 feet per minute; before both where words run
     together."""

@@ -75,7 +75,8 @@ class Numerals:
     positional: dict[str, str]
     """For positional numerals: ``numeral`` (expression), ``fraction`` between denominator and numerator,
     ``hundredth``, ``half``, ``scale_ends`` (what may not follow a scale), ``passed_over`` (days and figures),
-    ``reduction`` (tenths taken off a price), ``twice``, ``dozen``. Empty for all others."""
+    ``reduction`` and, behind digits, ``reduction_sign`` (tenths taken off a price), ``twice``, ``dozen``. Empty for all
+    others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import tomllib
 from itertools import islice
 from pathlib import Path
@@ -93,6 +94,8 @@ def test_a_ready_ablation_comes_to_its_end(path: Path, toy_run: Path, tmp_path: 
     text = path.read_text(encoding="utf-8").replace("../recipes/", f"{RECIPES}/")
     for name in ("demo-loop", "magistral-math", "magistral-code", "random-rows"):
         text = text.replace(f"../../runs/{name}/curated", str(toy_run / "curated"))
+    text = re.sub(r"(n_batch|n_async|n_minibatch)=(\d+)", lambda match: f"{match[1]}={int(match[2]) // 8}", text)
+    text = re.sub(r"steps=\d+", "steps=1", text)
     (tmp_path / path.name).write_text(text, encoding="utf-8")
     (tmp_path / "few.toml").write_text(BENCH.replace("held-out.jsonl", str(toy_run.parent / "held-out.jsonl")))
     report = ablate(
