@@ -44,6 +44,8 @@ columns = { answer = "answer", solution = "solution" }
 enabled = false
 [stage1]
 band = { attempts = 4, min_correct = 0, max_pass_rate = 1, wrong_label_share = 1 }
+[stage1.sampling]
+early_stopping = false
 [stage1.policy]
 kind = "torch"
 model = "embedded"
