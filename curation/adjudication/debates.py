@@ -248,7 +248,8 @@ def _state(is_other: bool, rival: str | None, is_beyond: bool) -> State | None:
 def reading(text: str | None, logprobs: Sequence[float] | None = None) -> tuple[str, float] | None:
     """Return the letter of a vote, and the probability that the judge gives it; None where it cannot be read.
 
-    A verdict is a vote, of probability 1, as is "the answer is B" where nothing else is named. A bare letter with the log-probabilities of its tokens has that of its first.
+    A verdict is a vote, of probability 1, as is "the answer is B" where nothing else is named. A bare letter with the
+    log-probabilities of its tokens has that of its first.
 
     Example: ``reading("Both steps hold.\\nVERDICT: B") == ("B", 1.0)``
     """

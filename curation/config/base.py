@@ -7,11 +7,24 @@ import json
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, SchemaValidator, core_schema
+
+Names = Annotated[str | tuple[str, ...], Field(union_mode="left_to_right")]
+"""One name, or several."""
+
+
+def names(value: Names | None) -> tuple[str, ...]:
+    """Return one name, several or none as a tuple."""
+    return (value,) if isinstance(value, str) else tuple(value or ())
+
+
+def is_none(value: Any) -> bool:
+    """Return whether a setting is absent: it then changes no digest."""
+    return value is None
 
 
 class Settings(BaseModel):

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from curation.config.base import Settings
+from curation.config.base import Names, Settings, is_none
 from curation.config.embeddings import EmbedderSettings, MiniLmEmbedder
 from curation.config.sampling import DEFAULT_MAX_FAILED, MaxFailed
 from curation.response_formats import ANY, MEANING, checked_format
@@ -119,9 +119,12 @@ class Benchmark(Settings):
         description="`jsonl` (also .gz, .zst), `parquet`, `csv`, or `dataset` (Hugging Face: hub name or folder)."
     )
     path: str = Field(description="File, glob, folder or hub name; relative to the recipe's folder.")
-    subset: str | None = Field(None, description="Configuration name of a Hugging Face data set.")
-    split: str = Field("test", description="Split of a Hugging Face data set.")
+    subset: Names | None = Field(None, description="Configuration of a Hugging Face data set, or a list of them.")
+    split: Names = Field("test", description="Split of a Hugging Face data set, or a list of them.")
     revision: str | None = Field(None, description="Commit of a hub data set; pin it for a run that can be repeated.")
+    files: Names | None = Field(
+        None, description="Files of a Hugging Face data set, as a source's `files`.", exclude_if=is_none
+    )
     field: str = Field("problem", description="Dotted path of a row's statement.")
     license: str = Field("unknown", description="Licence of the benchmark as its publisher states it.")
 

@@ -59,6 +59,12 @@ class Recipe(Settings):
     shard_rows: int = Field(2000, ge=1, description="Rows of one shard: what a killed run loses at most, per stage.")
     workers: int | None = Field(None, ge=1, description="Verifier processes; one a core where absent.")
     sources: tuple[Source, ...] = Field(min_length=1, strict=False, description="Where rows come from, in order.")
+    left_out: tuple[str, ...] = Field(
+        (),
+        description="Sources that are not read, by their names, as where one is gone or access to it was not granted; "
+        "the card names them. Not in the paper.",
+        exclude_if=lambda left_out: not left_out,
+    )
     rewriting: RewritingSettings = Field(
         default_factory=RewritingSettings, description="A model that opens the multiple choice that rules cannot."
     )
@@ -104,6 +110,11 @@ class Recipe(Settings):
     schedule: ScheduleSettings = Field(default_factory=ScheduleSettings, description="When it runs by itself.")
     costs: StatedCosts | None = Field(None, description="What a run is taken to cost where no pilot can be run.")
 
+    @property
+    def read_sources(self) -> tuple[Source, ...]:
+        """Return the sources that are read, in order: all but those that are left out."""
+        return tuple(source for source in self.sources if source.name not in self.left_out)
+
     @model_validator(mode="after")
     def _one_grader(self) -> Self:
         if self.grader is not None and self.stage2 is not None:
@@ -118,6 +129,11 @@ class Recipe(Settings):
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise ValueError(f"two sources are named {', '.join(twice)}; names must differ")
+        unknown = [name for name in self.left_out if name not in names]
+        if unknown:
+            raise ValueError(f"`left_out` names {unknown[0]!r}, which is no source; there are: {', '.join(names)}")
+        if not set(names) - set(self.left_out):
+            raise ValueError("`left_out` names every source; nothing would be read")
         return self
 
     @property

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from curation.config.base import Settings
+from curation.config.base import Names, Settings, is_none, names
 from curation.config.coding import CodeColumns
 from curation.licenses import UNKNOWN, checked_license
 
@@ -59,6 +59,91 @@ class SolveRate(Settings):
     attempts: int = Field(8, ge=1, description="Attempts that it counts. Not in the paper.")
 
 
+class Quota(Settings):
+    """Which rows of a source are drawn, at random by their positions; the same ones in every run."""
+
+    share: float | None = Field(
+        None,
+        gt=0,
+        le=1,
+        description="So large a share of the rows is drawn, row by row. Not in the paper.",
+        exclude_if=is_none,
+    )
+    rows: int | None = Field(
+        None, ge=1, description="At most so many rows are drawn, of the share. Not in the paper.", exclude_if=is_none
+    )
+    by: str | None = Field(
+        None,
+        description="Dotted path of a column whose values have quotas of their own. Not in the paper.",
+        exclude_if=is_none,
+    )
+    each: dict[str, Annotated[int, Field(ge=0)]] = Field(
+        {},
+        description="Rows of each value of that column: value = rows; 0 leaves them out. Not in the paper.",
+        exclude_if=lambda each: not each,
+    )
+    others: int | None = Field(
+        None,
+        ge=0,
+        description="Rows of each value that `each` does not name; all where absent. Not in the paper.",
+        exclude_if=is_none,
+    )
+    seed: int = Field(0, ge=0, description="Seed of the draw. Not in the paper.")
+
+    @model_validator(mode="after")
+    def _something_is_drawn(self) -> Self:
+        if self.by is None and (self.each or self.others is not None):
+            raise ValueError("`each` and `others` are quotas by a column: name it as `by`")
+        if self.by is not None and not self.each and self.others is None:
+            raise ValueError("`by` needs quotas: give `each`, `others` or both")
+        if self.share is None and self.rows is None and self.by is None:
+            raise ValueError("give `share`, `rows` or `by`")
+        return self
+
+    @property
+    def needs_two_passes(self) -> bool:
+        """Return whether rows must be counted before any is drawn."""
+        return self.rows is not None or self.by is not None
+
+
+class Join(Settings):
+    """A second table whose rows are put beside a source's; it is held in memory."""
+
+    kind: Literal["jsonl", "parquet", "csv", "dataset"] = Field(description="As a source's.")
+    path: str = Field(description="File, glob, folder or hub name; relative to the recipe's folder.")
+    subset: Names | None = Field(None, description="Configuration of a Hugging Face data set, or a list of them.")
+    split: Names = Field("train", description="Split of a Hugging Face data set, or a list of them.")
+    revision: str | None = Field(None, description="Commit of a hub data set, or a branch; as a source's.")
+    files: Names | None = Field(
+        None, description="Files of a Hugging Face data set; as a source's.", exclude_if=is_none
+    )
+    where: str | None = Field(None, description="SQL expression over the table's own columns.", exclude_if=is_none)
+    on: Names = Field(description="Dotted path of the source's key, or a list of paths.")
+    key: Names | None = Field(
+        None, description="Path of the same key in the second table, or a list; as `on` where absent."
+    )
+    columns: tuple[str, ...] = Field(
+        (), description="Columns that are taken; all where empty. Dotted paths keep their last name."
+    )
+    into: str | None = Field(
+        None,
+        description="Name of a new column: a list of an object for each matching row. Absent: the columns of the one "
+        "matching row stand beside the source's own.",
+    )
+    most: int | None = Field(None, ge=1, description="At most so many matching rows for a row, the first ones.")
+    unmatched: Literal["keep", "drop"] = Field(
+        "keep", description="What becomes of rows without a match: `keep` them, with nothing beside, or `drop`."
+    )
+
+    @model_validator(mode="after")
+    def _keys_belong_together(self) -> Self:
+        if self.key is not None and len(names(self.on)) != len(names(self.key)):
+            raise ValueError("`on` and `key` name as many columns")
+        if self.files is not None and self.kind != "dataset":
+            raise ValueError("`files` belongs to the kind `dataset`; elsewhere `path` names them")
+        return self
+
+
 class Source(Settings):
     """One place that rows come from."""
 
@@ -70,9 +155,35 @@ class Source(Settings):
         "`kattis` (a folder of problem packages; code only)."
     )
     path: str = Field(description="File, glob, folder or hub name; relative to the recipe's folder.")
-    subset: str | None = Field(None, description="Configuration name of a Hugging Face data set.")
-    split: str = Field("train", description="Split of a Hugging Face data set.")
-    revision: str | None = Field(None, description="Commit of a hub data set; pin it for a run that can be repeated.")
+    subset: Names | None = Field(
+        None, description="Configuration of a Hugging Face data set, or a list of them, read one after another."
+    )
+    split: Names = Field("train", description="Split of a Hugging Face data set, or a list of them.")
+    revision: str | None = Field(
+        None,
+        description="Commit of a hub data set; pin it for a run that can be repeated. Also a branch or a tag, as in "
+        "`refs/convert/parquet`, the hub's own conversion of sets with a script; the card names its commit.",
+    )
+    files: Names | None = Field(
+        None,
+        description="Files of a Hugging Face data set, a glob or a list, where no configuration names them, as in "
+        "`all/train/*.parquet` of a conversion; `subset` is not given then. Not in the paper.",
+        exclude_if=is_none,
+    )
+    where: str | None = Field(
+        None,
+        description="SQL expression over the source's own columns, as in `problem_is_valid = 'Yes'`: other rows are "
+        "not read, and counted. Not in the paper.",
+        exclude_if=is_none,
+    )
+    quota: Quota | None = Field(
+        None, description="Which of these rows are drawn; all where absent. Not in the paper.", exclude_if=is_none
+    )
+    join: Join | None = Field(
+        None,
+        description="A second table whose rows are put beside the source's. Not in the paper.",
+        exclude_if=is_none,
+    )
     domain: Literal["math", "code"] = Field("math", description="Which verifier judges its attempts.")
     license: License = Field(
         UNKNOWN, description="Licence of the source as its publisher states it: an SPDX expression, or `unknown`."
@@ -106,6 +217,10 @@ class Source(Settings):
             raise ValueError('a source of kind `kattis` needs `domain = "code"` and no `code` table')
         if self.kind != "kattis" and (self.domain == "code") != (self.code is not None):
             raise ValueError('`domain = "code"` and a `code` table belong together: give both or neither')
+        if self.kind == "kattis" and (self.where or self.quota or self.join):
+            raise ValueError("a source of kind `kattis` has no rows for `where`, `quota` or `join`")
+        if self.files is not None and (self.kind != "dataset" or self.subset is not None):
+            raise ValueError("`files` belongs to the kind `dataset`, without a `subset`; elsewhere `path` names them")
         missing = [rate.path for rate in self.solve_rates if rate.path not in self.columns.meta]
         if missing:
             raise ValueError(f"`solve_rates.path` = {missing[0]!r} is not kept: name it in `columns.meta` too")

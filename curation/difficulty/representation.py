@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from curation.difficulty.observations import Array
+from curation.difficulty.observations import Array, Indices
 
 _STEPS, _STEP = 400, 0.5
 _RIDGE = 1.0
@@ -69,7 +69,7 @@ class Forecaster:
     phi: Array
     readouts: Array
 
-    def logits(self, features: Array, actions: Array) -> Array:
+    def logits(self, features: Array, actions: Indices) -> Array:
         """Return [problems] the log-odds of the next version's pass rates.
 
         Args:
@@ -80,7 +80,7 @@ class Forecaster:
 
 
 def learn(
-    features: Array, actions: Array, after: Array, correct: Array, judged: Array, size: int | None, seed: int = 0
+    features: Array, actions: Indices, after: Array, correct: Indices, judged: Indices, size: int | None, seed: int = 0
 ) -> Forecaster:
     """Return the forecaster of these transitions.
 
@@ -111,7 +111,7 @@ def _with_constant(codes: Array) -> Array:
     return np.concatenate([codes, np.ones((len(codes), 1))], axis=1)
 
 
-def _logistic(codes: Array, correct: Array, judged: Array) -> Array:
+def _logistic(codes: Array, correct: Indices, judged: Indices) -> Array:
     """Return the weights of a binomial regression by Newton's steps, with a small ridge."""
     weights, ridge = np.zeros(codes.shape[1]), _RIDGE * np.eye(codes.shape[1])
     for _ in range(_NEWTON):

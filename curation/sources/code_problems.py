@@ -183,20 +183,20 @@ def _judging_of_package(package: Package) -> tuple[Any, ...]:
 
 
 def code_tables(
-    ids: Sequence[str], rows: Sequence[Row], columns: CodeColumns, place: str, start: int = 0
+    ids: Sequence[str], rows: Sequence[Row], columns: CodeColumns, place: str, positions: Sequence[int] | None = None
 ) -> CodeTables:
     """Return the tests, solutions and limits of some rows.
 
     Args:
         ids: the problems' ids, one a row.
-        place, start: what errors name: the source, and the position of the first row in it.
+        place, positions: what errors name: the source, and the positions of the rows in it; from 0 where absent.
     """
     tests: list[tuple[Any, ...]] = []
     solutions: list[tuple[Any, ...]] = []
     judging: list[tuple[Any, ...]] = []
     others: Counter[str] = Counter()
     seen_ids: set[str] = set()
-    for number, (name, row) in enumerate(zip(ids, rows, strict=True), start):
+    for number, name, row in zip(positions or range(len(rows)), ids, rows, strict=True):
         if name in seen_ids:
             continue  # the same statement twice in one shard: the duplicates stage drops the second row
         seen_ids.add(name)

@@ -1,11 +1,11 @@
 """Rows of files and data sets into Problems, by the column map of the recipe.
 
 Reads .jsonl (also .gz and .zst), .parquet, .csv, and Hugging Face data sets by hub name, local folder or
-saved-to-disk folder, a batch at a time: memory does not grow with the source.
+saved-to-disk folder, a batch at a time: memory does not grow with the source, but for a joined table and a quota.
 
 Invariants:
-  - every row of the source becomes a row of `PROBLEM`; a missing statement or answer stays null and is dropped,
-    with its reason, by the format filter;
+  - every row of the source that its `where`, quota and limit take becomes a row of `PROBLEM`, with its position in the
+    source; a missing statement or answer stays null and is dropped, with its reason, by the format filter;
   - a path, column or type that is not as the recipe says is one `SourceError` that lists what was there instead.
 
 Not here: any judgement of the rows; rows that are set aside since they cannot be read (`curation.sources.quarantine`).
@@ -13,7 +13,6 @@ Not here: any judgement of the rows; rows that are set aside since they cannot b
 
 from __future__ import annotations
 
-import glob
 import itertools
 import json
 from collections.abc import Iterator, Sequence
@@ -25,21 +24,10 @@ import polars as pl
 from curation.config import Column, Pick, Source
 from curation.licenses import checked_license
 from curation.records import PROBLEM, SourceError, problem_id
-from curation.sources.rows import (
-    BadRowError,
-    RawRow,
-    Row,
-    last_boxed,
-    numbered_rows,
-    parse_options,
-    raw_rows,
-    read_csv,
-    read_jsonl,
-    read_parquet,
-    require_path,
-    value_at,
-)
-from curation.storage.stages import file_digest
+from curation.sources.places import joined_place, place_of
+from curation.sources.rows import BadRowError, Row, last_boxed, parse_options, require_path, value_at
+from curation.sources.selection import SelectionCounts, selected_rows
+from curation.sources.tables import TableState, table_state
 
 VERSION = "sources@2"
 
@@ -49,11 +37,17 @@ FIRST_ROWS = 1000
 """Rows in which a column must appear at least once; later rows may lack it."""
 
 
+def source_state(source: Source, folder: Path) -> TableState:
+    """Return what the source holds: a hash of its content, its joined table's too, and its commit where it has one."""
+    own = table_state(place_of(source), folder)
+    if (joined := joined_place(source)) is None:
+        return own
+    return TableState(f"{own.digest}+{table_state(joined, folder).digest}", own.commit)
+
+
 def source_digest(source: Source, folder: Path) -> str:
-    """Return a hash of what the source holds: file contents, or the fingerprint of the data set."""
-    if source.kind == "dataset":
-        return str(_load_dataset(source, folder)._fingerprint)
-    return "-".join(file_digest(path) for path in source_files(source, folder))
+    """Return a hash of what the source holds."""
+    return source_state(source, folder).digest
 
 
 def read_source(source: Source, folder: Path, batch_rows: int) -> Iterator[pl.DataFrame]:
@@ -62,24 +56,34 @@ def read_source(source: Source, folder: Path, batch_rows: int) -> Iterator[pl.Da
     Args:
         folder: what relative paths are relative to.
     """
-    for start, batch in read_batches(source, folder, batch_rows):
-        yield problem_rows(source, batch, start)
+    for positions, batch in read_batches(source, folder, batch_rows):
+        yield problem_rows(source, batch, positions)
 
 
-def read_batches(source: Source, folder: Path, batch_rows: int) -> Iterator[tuple[int, list[Row]]]:
-    """Yield the source's rows as they are, ``batch_rows`` at a time, each batch with the position of its first row.
+def read_batches(
+    source: Source, folder: Path, batch_rows: int, counts: SelectionCounts | None = None
+) -> Iterator[tuple[list[int], list[Row]]]:
+    """Yield the rows that are taken, ``batch_rows`` at a time, each batch with the positions of its rows in the source.
 
     The first rows are checked for the columns of the map before any is handed out.
+
+    Args:
+        counts: is counted up while rows are read.
     """
-    rows = itertools.islice(_rows(source, folder, batch_rows), source.limit)
+    rows = selected_rows(source, folder, batch_rows, counts=counts)
     first = list(itertools.islice(rows, FIRST_ROWS))
     if not first:
-        raise SourceError(f"source {source.name}: {source.path} holds no rows.")
-    check_columns(source, first)
-    start = 0
-    for batch in _batches(itertools.chain(first, rows), batch_rows):
-        yield start, batch
-        start += len(batch)
+        raise SourceError(f"source {source.name}: {source.path} holds no rows{_of_which(source)}.")
+    check_columns(source, [placed.row for placed in first if placed.row is not None])
+    again = itertools.chain(first, rows)
+    while batch := list(itertools.islice(again, batch_rows)):
+        yield [placed.position for placed in batch], [placed.row for placed in batch if placed.row is not None]
+
+
+def _of_which(source: Source) -> str:
+    """Return which rows were looked for, where not all."""
+    steps = [name for name in ("where", "quota", "join") if getattr(source, name) is not None]
+    return f" that its {' and '.join(f'`{step}`' for step in steps)} take" if steps else ""
 
 
 def check_source(source: Source, folder: Path) -> None:
@@ -109,19 +113,19 @@ def check_columns(source: Source, rows: Sequence[Row]) -> None:
 
 
 def problem_rows(
-    source: Source, rows: Sequence[Row], start: int, statements: Sequence[str | None] | None = None
+    source: Source, rows: Sequence[Row], positions: Sequence[int], statements: Sequence[str | None] | None = None
 ) -> pl.DataFrame:
     """Return rows of a source in the `PROBLEM` schema.
 
     Args:
-        start: position of the first row in the source.
+        positions: of the rows in the source, from 0.
         statements: the statements where they are not simply what the column map names.
     """
     columns = source.columns
     place = f"source {source.name} ({source.path})"
     if statements is None:
-        statements = read_texts(columns.statement, rows, place, start)
-    choices = read_choices(columns.choices, rows, place, start)
+        statements = read_texts(columns.statement, rows, place, positions)
+    choices = read_choices(columns.choices, rows, place, positions)
     ids = [problem_id(text or "", options, source.domain) for text, options in zip(statements, choices, strict=True)]
     height = len(rows)
     return pl.DataFrame(
@@ -130,13 +134,13 @@ def problem_rows(
             "group": ids,
             "domain": [source.domain] * height,
             "statement": statements,
-            "answer": read_texts(columns.answer, rows, place, start),
+            "answer": read_texts(columns.answer, rows, place, positions),
             "choices": choices,
-            "solution": read_texts(columns.solution, rows, place, start),
-            "lang": [lang or "en" for lang in read_texts(columns.lang, rows, place, start)],
+            "solution": read_texts(columns.solution, rows, place, positions),
+            "lang": [lang or "en" for lang in read_texts(columns.lang, rows, place, positions)],
             "source": [source.name] * height,
-            "row": range(start, start + height),
-            "license": _licenses(source, rows, place, start),
+            "row": list(positions),
+            "license": _licenses(source, rows, place, positions),
             "weight": [source.weight] * height,
             "raw_statement": [None] * height,
             "raw_answer": [None] * height,
@@ -146,17 +150,17 @@ def problem_rows(
     )
 
 
-def read_texts(column: Column | None, rows: Sequence[Row], place: str, start: int = 0) -> list[str | None]:
+def read_texts(column: Column | None, rows: Sequence[Row], place: str, positions: Sequence[int]) -> list[str | None]:
     """Return one column of the rows as text. Numbers become their usual writing; lists and objects are refused.
 
     Args:
-        place, start: what errors name: the source, and the position of the first row in it.
+        place, positions: what errors name: the source, and the positions of the rows in it.
     """
     pick = column if isinstance(column, Pick) else Pick(path=column) if column is not None else Pick(value="")
     if pick.path is None:
         return [pick.value or None] * len(rows)
     texts: list[str | None] = []
-    for number, row in enumerate(rows, start):
+    for number, row in zip(positions, rows, strict=True):
         value = value_at(row, pick.path)
         if value is not None and type(value) is not str:
             value = _as_text(value, pick.path, f"{place}, row {number}")
@@ -164,7 +168,7 @@ def read_texts(column: Column | None, rows: Sequence[Row], place: str, start: in
     return texts
 
 
-def _licenses(source: Source, rows: Sequence[Row], place: str, start: int) -> list[str]:
+def _licenses(source: Source, rows: Sequence[Row], place: str, positions: Sequence[int]) -> list[str]:
     """Return the licence of each row: its own, or the source's.
 
     Raises:
@@ -173,22 +177,25 @@ def _licenses(source: Source, rows: Sequence[Row], place: str, start: int) -> li
     licenses = [source.license] * len(rows)
     if source.columns.license is None:
         return licenses
-    for at, text in enumerate(read_texts(source.columns.license, rows, place, start)):
+    for at, text in enumerate(read_texts(source.columns.license, rows, place, positions)):
         if text is not None and text.strip():
             try:
                 licenses[at] = checked_license(text.strip())
             except ValueError as error:
-                raise BadRowError(f"{place}, row {start + at}: {error}.") from error
+                raise BadRowError(f"{place}, row {positions[at]}: {error}.") from error
     return licenses
 
 
-def read_choices(column: Column | None, rows: Sequence[Row], place: str, start: int = 0) -> list[list[str] | None]:
+def read_choices(
+    column: Column | None, rows: Sequence[Row], place: str, positions: Sequence[int]
+) -> list[list[str] | None]:
     """Return one column of the rows as lists of options."""
     path = column.path if isinstance(column, Pick) else column
     if path is None:
         return [None] * len(rows)
     return [
-        parse_options(value_at(row, path), f"{place}, row {number}: `{path}`") for number, row in enumerate(rows, start)
+        parse_options(value_at(row, path), f"{place}, row {number}: `{path}`")
+        for number, row in zip(positions, rows, strict=True)
     ]
 
 
@@ -211,105 +218,3 @@ def _take(take: str, text: str) -> str | None:
 
 def _meta(paths: Sequence[str], row: Row) -> str | None:
     return _META.encode({path: value_at(row, path) for path in paths}) if paths else None
-
-
-def _batches(rows: Iterator[Row], size: int) -> Iterator[list[Row]]:
-    while batch := list(itertools.islice(rows, size)):
-        yield batch
-
-
-def _rows(source: Source, folder: Path, batch_rows: int) -> Iterator[Row]:
-    if source.kind == "dataset":
-        for raw in _dataset_rows(source, folder, batch_rows):
-            if raw.row is None:
-                raise BadRowError(f"{raw.path}, row {raw.line}: {raw.reason}.", raw.reason)
-            yield raw.row
-        return
-    for path in source_files(source, folder):
-        if source.kind == "jsonl":
-            yield from read_jsonl(path)
-        elif source.kind == "csv":
-            yield from read_csv(path)
-        else:
-            yield from read_parquet(path, batch_rows)
-
-
-def read_raw(source: Source, folder: Path, batch_rows: int) -> Iterator[RawRow]:
-    """Yield the source's rows beside the bytes that they were, in order, those that cannot be read too."""
-    if source.kind == "dataset":
-        yield from _dataset_rows(source, folder, batch_rows)
-        return
-    for path in source_files(source, folder):
-        yield from raw_rows(path, source.kind, batch_rows)
-
-
-def _dataset_rows(source: Source, folder: Path, batch_rows: int) -> Iterator[RawRow]:
-    """Yield the rows of a data set; one that holds bytes that are no text, as its files may, without its content."""
-    path, start = Path(source.path), 1
-    dataset = _load_dataset(source, folder).with_format("arrow")
-    for table in dataset.iter(batch_size=batch_rows):
-        try:
-            yield from numbered_rows(path, table.to_pylist(), start)
-        except UnicodeDecodeError:
-            for at in range(table.num_rows):
-                yield _dataset_row(path, start + at, table.take([at]))
-        start += table.num_rows
-
-
-def _dataset_row(path: Path, number: int, table: Any) -> RawRow:
-    try:
-        (raw,) = numbered_rows(path, table.to_pylist(), number)
-    except UnicodeDecodeError as error:
-        return RawRow(path, number, b"".join(map(_column_bytes, table.columns)), None, f"not UTF-8 ({error})")
-    return raw
-
-
-def _column_bytes(column: Any) -> bytes:
-    """Return the bytes that a column of one row holds, of whatever type."""
-    return b"".join(bytes(buffer) for chunk in column.chunks for buffer in chunk.buffers()[-1:] if buffer is not None)
-
-
-def source_files(source: Source, folder: Path) -> list[Path]:
-    """Return the files that a source's path names, in order.
-
-    Raises:
-        SourceError: there are none.
-    """
-    pattern = Path(source.path).expanduser()
-    pattern = pattern if pattern.is_absolute() else folder / pattern
-    if pattern.is_file():
-        return [pattern]
-    paths = sorted(Path(name) for name in glob.glob(str(pattern), recursive=True) if Path(name).is_file())
-    if not paths:
-        raise SourceError(f"source {source.name}: no file at {pattern}; {_neighbours(pattern)}.")
-    return paths
-
-
-def _neighbours(path: Path) -> str:
-    parent = path.parent
-    while not parent.is_dir():
-        parent = parent.parent
-    names = sorted(entry.name + ("/" if entry.is_dir() else "") for entry in parent.iterdir())
-    listed = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
-    return f"{parent} holds {listed or 'nothing'}"
-
-
-def _load_dataset(source: Source, folder: Path) -> Any:
-    import datasets
-
-    local = folder / source.path
-    where = f"source {source.name}: data set {source.path}"
-    datasets.disable_progress_bars()
-    try:
-        if (local / "dataset_info.json").exists() or (local / "dataset_dict.json").exists():
-            dataset = datasets.load_from_disk(str(local))
-        else:
-            name = str(local) if local.exists() else source.path
-            dataset = datasets.load_dataset(name, source.subset, revision=source.revision)
-    except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
-        raise SourceError(f"{where} cannot be loaded: {type(error).__name__}: {str(error).splitlines()[0]}") from error
-    if isinstance(dataset, datasets.DatasetDict):
-        if source.split not in dataset:
-            raise SourceError(f"{where} has no split `{source.split}`; it has: {', '.join(dataset)}.")
-        dataset = dataset[source.split]
-    return dataset

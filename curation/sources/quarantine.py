@@ -24,8 +24,9 @@ import polars as pl
 
 from curation.config import Source
 from curation.records import DROPPED, DropReason, SourceError, problem_id
-from curation.sources.problems import FIRST_ROWS, check_columns, read_raw
+from curation.sources.problems import FIRST_ROWS, check_columns
 from curation.sources.rows import BadRowError, RawRow, Row
+from curation.sources.selection import PlacedRow, SelectionCounts, selected_rows
 
 Built = TypeVar("Built")
 
@@ -57,47 +58,53 @@ class Part(Generic[Built]):
     quarantine: pl.DataFrame
 
 
+Build = Callable[[list[Row], Sequence[int]], Built]
+"""Makes something of rows and their positions in the source."""
+
+
 def read_parts(
-    source: Source, folder: Path, batch_rows: int, build: Callable[[list[Row], int], Built]
+    source: Source, folder: Path, batch_rows: int, build: Build[Built], counts: SelectionCounts | None = None
 ) -> Iterator[Part[Built]]:
-    """Yield the source's rows, ``batch_rows`` at a time, built by ``build`` of rows and the position of the first.
+    """Yield the source's rows, ``batch_rows`` at a time, built by ``build``.
 
     Raises:
         SourceError: the source is empty or lacks a column, or more rows are bad than it may have.
     """
-    rows = itertools.islice(read_raw(source, folder, batch_rows), source.limit)
+    rows = selected_rows(source, folder, batch_rows, raw=True, counts=counts)
     first = list(itertools.islice(rows, FIRST_ROWS))
     if not first:
         raise SourceError(f"source {source.name}: {source.path} holds no rows.")
-    check_columns(source, [raw.row for raw in first if raw.row is not None])
+    check_columns(source, [placed.row for placed in first if placed.row is not None])
     again = itertools.chain(first, rows)
-    start = bad_rows = 0
+    bad_rows = 0
     while batch := list(itertools.islice(again, batch_rows)):
-        bad = {at: raw.reason for at, raw in enumerate(batch) if raw.row is None}
-        built, sound = _build(batch, start, bad, build)
+        bad = {at: _raw(placed).reason for at, placed in enumerate(batch) if placed.row is None}
+        built, sound = _build(batch, bad, build)
         bad_rows += len(bad)
         if bad_rows > source.bad_rows:
-            raise _too_many(source, batch[max(bad)], bad[max(bad)])
-        table = _quarantine(source, folder, batch, start, bad)
-        yield Part(len(batch), built, [start + at for at in sound], _dropped(source, table), table)
-        start += len(batch)
+            raise _too_many(source, _raw(batch[max(bad)]), bad[max(bad)])
+        table = _quarantine(source, folder, batch, bad)
+        yield Part(len(batch), built, [batch[at].position for at in sound], _dropped(source, table), table)
 
 
-def _build(
-    batch: Sequence[RawRow], start: int, bad: dict[int, str], build: Callable[[list[Row], int], Built]
-) -> tuple[Built, list[int]]:
+def _raw(placed: PlacedRow) -> RawRow:
+    assert placed.raw is not None
+    return placed.raw
+
+
+def _build(batch: Sequence[PlacedRow], bad: dict[int, str], build: Build[Built]) -> tuple[Built, list[int]]:
     """Build the sound rows of a batch; return the result and their places, and add the others to ``bad``."""
-    sound = {at: raw.row for at, raw in enumerate(batch) if raw.row is not None}
+    sound = {at: placed.row for at, placed in enumerate(batch) if placed.row is not None}
     try:
-        return build(list(sound.values()), start), list(sound)
+        return build(list(sound.values()), [batch[at].position for at in sound]), list(sound)
     except BadRowError:
         for at, row in sound.items():
             try:
-                build([row], start + at)
+                build([row], [batch[at].position])
             except BadRowError as error:
                 bad[at] = error.reason
     kept = {at: row for at, row in sound.items() if at not in bad}
-    return build(list(kept.values()), start), list(kept)
+    return build(list(kept.values()), [batch[at].position for at in kept]), list(kept)
 
 
 def _too_many(source: Source, raw: RawRow, reason: str) -> SourceError:
@@ -132,11 +139,11 @@ def refused_packages(
     return _dropped(source, table), table
 
 
-def _quarantine(source: Source, folder: Path, batch: Sequence[RawRow], start: int, bad: dict[int, str]) -> pl.DataFrame:
-    rows = [
-        (source.name, start + at, _place(batch[at].path, folder), batch[at].line, bad[at], batch[at].raw)
-        for at in sorted(bad)
-    ]
+def _quarantine(source: Source, folder: Path, batch: Sequence[PlacedRow], bad: dict[int, str]) -> pl.DataFrame:
+    rows = []
+    for at in sorted(bad):
+        raw = _raw(batch[at])
+        rows.append((source.name, batch[at].position, _place(raw.path, folder), raw.line, bad[at], raw.raw))
     return pl.DataFrame(rows, schema=QUARANTINE, orient="row")
 
 

@@ -31,9 +31,9 @@ def units_exchanged(segment: Segment, source: str, target: str) -> list[Violatio
             if DIMENSIONS[unit] == DIMENSIONS[other] and (gone or _unit_of_number_turned(segment, source, target)):
                 return [Violation("units", f"{unit} became {other}: {sides(segment)}")]
     if before["percent"] > after["percent"]:
-        for mine, other in _paired(tied_numbers(segment.before, source), tied_numbers(segment.after, target)):
-            if mine.unit == "percent" and other.unit is None:
-                return [Violation("units", f"{other.text} is no percentage any more: {sides(segment)}")]
+        for mine, theirs in _paired(tied_numbers(segment.before, source), tied_numbers(segment.after, target)):
+            if mine.unit == "percent" and theirs.unit is None:
+                return [Violation("units", f"{theirs.text} is no percentage any more: {sides(segment)}")]
     return []
 
 

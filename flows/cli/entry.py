@@ -63,11 +63,22 @@ def run(
     overrides: Overrides = None,
     out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Run folder; runs/NAME by default.")] = None,
     dry: Annotated[bool, typer.Option("--dry", help="Print what would be done, and do nothing.")] = False,
+    rehearse: Annotated[
+        float | None,
+        typer.Option("--rehearse", metavar="SHARE", help="The whole way on a share, as 0.01, with small policies."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Run a recipe from raw rows to a curated set; a run that was killed goes on where it was."""
     from flows.cli.commands import run_recipe
 
+    if rehearse is not None:
+        from flows.cli.rehearse import rehearsal_lines
+        from flows.cli.rehearse import rehearse as rehearse_recipe
+
+        rehearsal = rehearse_recipe(recipe, rehearse, overrides or [], out)
+        typer.echo("\n".join(rehearsal_lines(rehearsal, rehearse)))
+        raise typer.Exit(1 if rehearsal.failures else 0)
     run_recipe(recipe, overrides or [], out, dry=dry, as_json=json)
 
 

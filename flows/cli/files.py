@@ -63,7 +63,10 @@ def _classified(path: Path, columns: Sequence[str], bad_rows: int) -> Iterator[t
         rows, total, places = read_rows(path), 0, _places(columns)
         while batch := list(itertools.islice(rows, BATCH)):
             places = places if total else _present(batch, places, columns, path)
-            yield classify(_frame(batch, places, total, path)).drop("rule"), pl.DataFrame(schema=QUARANTINE)
+            yield (
+                classify(_frame(batch, places, range(total, total + len(batch)), path)).drop("rule"),
+                pl.DataFrame(schema=QUARANTINE),
+            )
             total += len(batch)
         return
     kind = kind_of(path)
@@ -72,8 +75,8 @@ def _classified(path: Path, columns: Sequence[str], bad_rows: int) -> Iterator[t
     table = {"name": "file", "kind": kind, "path": str(path.resolve()), "on_bad_row": "quarantine"}
     source = Source.model_validate({**table, "bad_rows": bad_rows, "columns": {"statement": places["statement"]}})
 
-    def build(rows: list[Row], start: int) -> pl.DataFrame:
-        return classify(_frame(rows, places, start, path, numbered=False)).drop("rule")
+    def build(rows: list[Row], positions: Sequence[int]) -> pl.DataFrame:
+        return classify(_frame(rows, places, positions, path, numbered=False)).drop("rule")
 
     for part in read_parts(source, Path.cwd(), BATCH, build):
         sound = part.built.with_columns(_row=pl.Series(part.positions, dtype=pl.Int64))
@@ -193,14 +196,14 @@ def _present(batch: Sequence[Row], places: Mapping[str, str], columns: Sequence[
 
 
 def _frame(
-    batch: Sequence[Row], places: Mapping[str, str], start: int, path: Path, numbered: bool = True
+    batch: Sequence[Row], places: Mapping[str, str], positions: Sequence[int], path: Path, numbered: bool = True
 ) -> pl.DataFrame:
-    """Return the fields of some rows; their numbers from ``start`` on are their ids where they have none."""
+    """Return the fields of some rows; their positions are their ids where they have none."""
     columns: dict[str, list[Any]] = {
-        field: (read_choices if field == "choices" else read_texts)(column, batch, str(path), start)
+        field: (read_choices if field == "choices" else read_texts)(column, batch, str(path), positions)
         for field, column in places.items()
     }
     if numbered and all(name is None for name in columns["id"]):
-        columns["id"] = [str(start + i) for i in range(len(batch))]
+        columns["id"] = [str(position) for position in positions]
     kinds = {name: pl.List(pl.String()) if name == "choices" else pl.String() for name in columns}
     return pl.DataFrame(columns, schema=kinds)

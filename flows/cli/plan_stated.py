@@ -17,7 +17,7 @@ from curation.records import ConfigError
 from flows.cli.plan import print_plan
 from flows.run.policies import policy_name
 from flows.run.recipe import load_recipe
-from flows.run.run_folder import PARTS, difficulty_stage
+from flows.run.run_folder import PARTS, difficulty_stage, with_grader
 
 
 def stated_plan(path: Path, overrides: Sequence[str] = ()) -> list[StagePlan]:
@@ -26,7 +26,7 @@ def stated_plan(path: Path, overrides: Sequence[str] = ()) -> list[StagePlan]:
     Raises:
         ConfigError: the recipe states no costs, or not for each stage.
     """
-    recipe = load_recipe(path, overrides)
+    recipe = _recipe(path, overrides)
     if recipe.costs is None:
         raise ConfigError(f"recipe {path}: it states no costs; add a table [costs], or run a pilot.")
     parts = PARTS if recipe.stage2 is not None else PARTS[:1]
@@ -37,7 +37,7 @@ def print_stated(path: Path, overrides: Sequence[str] = ()) -> None:
     """Print the plans as a table (`goldilocks plan --stated`), and the hours that they take on the stated GPUs."""
     from rich.console import Console
 
-    recipe = load_recipe(path, overrides)
+    recipe = _recipe(path, overrides)
     costs = recipe.costs
     plans = stated_plan(path, overrides)
     print_plan(plans)
@@ -56,6 +56,12 @@ def print_stated(path: Path, overrides: Sequence[str] = ()) -> None:
             console.print(
                 f"{stage}: its policy keeps {count} of the {costs.gpus} stated GPUs busy; set {stage}.policy.replicas."
             )
+
+
+def _recipe(path: Path, overrides: Sequence[str]) -> Recipe:
+    """Return the recipe, with the stage 2 that its grader adds; the grader's training is in no plan."""
+    recipe = load_recipe(path, overrides)
+    return with_grader(recipe, Path("runs") / recipe.name)
 
 
 def _stage(recipe: Recipe, costs: StatedCosts, part: str, number: int, path: Path) -> StagePlan:

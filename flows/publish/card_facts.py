@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib.metadata import version as package_version
 
 import polars as pl
 
-from curation.config import Recipe
+from curation.config import Recipe, Source
 from curation.filters.decontamination import OVERLAP
 from curation.filters.statements.precision import precision_sentences
 from curation.publish import cards, review
@@ -23,7 +24,7 @@ from flows.stages.attempts import attempt_key, attempts_of
 from flows.stages.decontamination import DECONTAMINATION, benchmarks_of
 from flows.stages.export import EXPORT
 from flows.stages.label_trust import deciding_labels
-from flows.stages.sources import SOURCES
+from flows.stages.sources import SOURCES, read_states
 
 
 def card_facts(
@@ -56,13 +57,11 @@ def card_facts(
         created=None,
         funnel=tuple(results.funnel),
         sources=tuple(
-            cards.SourceFacts(
-                source.name,
-                source.url,
-                source.license,
-                rows_read.get(source.name, 0),
-                per_source.get(source.name, 0),
-                merged.get(source.name, 0),
+            replace(
+                _source_facts(run, results, source),
+                read=rows_read.get(source.name, 0),
+                curated=per_source.get(source.name, 0),
+                merged=merged.get(source.name, 0),
             )
             for source in recipe.sources
         ),
@@ -83,6 +82,27 @@ def card_facts(
         set_version=version.number,
         changed={name.replace("_", " "): version.counts[name] for name in MOVED if version.counts[name]},
         compared=cards.compare_stages(first, last, curated["id"]) if len(decided) > 1 and curated.height else None,
+    )
+
+
+def _source_facts(run: Run, results: Results, source: Source) -> cards.SourceFacts:
+    """Return what the card says of a source without its rows: state, digest, selection, or that it was left out."""
+    held = read_states(results[SOURCES].folder).get(source.name, {})
+    steps = [f"where `{source.where}`"] if source.where else []
+    steps += ["drawn by a quota"] if source.quota is not None else []
+    steps += [f"joined with {source.join.path}"] if source.join is not None else []
+    steps += [f"at most {source.limit:,}"] if source.limit is not None else []
+    return cards.SourceFacts(
+        source.name,
+        source.url,
+        source.license,
+        0,
+        0,
+        state=held.get("commit") or source.revision,
+        digest=held.get("digest"),
+        seen=held.get("rows", 0),
+        which=", ".join(steps),
+        left_out=source.name in run.recipe.left_out,
     )
 
 

@@ -105,6 +105,6 @@ def as_benchmarks(name: str, folder: Path) -> list[tuple[Benchmark, Path]]:
         field = column.path if isinstance(column, Pick) else column
         if field is None or source.kind == "kattis":
             raise ConfigError(f"bench {name}: source {source.name} has no column of statements to look for.")
-        shared = source.model_dump(include={"kind", "path", "subset", "split", "revision", "license"})
+        shared = source.model_dump(include={"kind", "path", "subset", "split", "revision", "files", "license"})
         benchmarks.append((Benchmark(name=f"{bench.name}/{source.name}", field=field, **shared), home))
     return benchmarks

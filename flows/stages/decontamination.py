@@ -207,6 +207,7 @@ def _as_source(benchmark: Benchmark) -> Source:
         subset=benchmark.subset,
         split=benchmark.split,
         revision=benchmark.revision,
+        files=benchmark.files,
         license=benchmark.license,
         columns=ProblemColumns(statement=benchmark.field),
     )
@@ -216,9 +217,14 @@ def _has_benchmarks(run: Run) -> bool:
     return bool(run.recipe.decontamination.against or run.recipe.decontamination.benches)
 
 
+def check_benchmark(benchmark: Benchmark, home: Path) -> None:
+    """Refuse a benchmark that is not there or not as it says, by reading its first rows."""
+    sources.check_source(_as_source(benchmark), home)
+
+
 def _check(run: Run) -> None:
     for benchmark, home in benchmarks_of(run):
-        sources.check_source(_as_source(benchmark), home)
+        check_benchmark(benchmark, home)
     _embedder(run)
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -13,11 +16,15 @@ from curation.config import Recipe, Source
 from curation.licenses import UNKNOWN, conflict
 from curation.programs import execution_matrix
 from curation.publish.withheld import is_withheld
-from curation.records import SourceError
+from curation.records import DROPPED, SourceError
 from curation.sources import code_problems, problems, quarantine
+from curation.sources.hub import MissingSourceError
 from curation.sources.kattis import Package, find_packages
+from curation.sources.places import place_of
 from curation.sources.rows import BadRowError, Row
-from curation.storage.stages import Shard, file_digest, read_table
+from curation.sources.selection import SelectionCounts
+from curation.sources.tables import TableState, place_files
+from curation.storage.stages import Shard, atomic_write, file_digest, read_table
 from flows.run.run_folder import Run
 from flows.run.runner import Work
 from flows.run.stage import Stage, StageResult, StageRun
@@ -27,14 +34,40 @@ from flows.stages.base import JUDGING_TABLE, SOLUTIONS_TABLE, TESTS_TABLE
 def read_sources(job: StageRun) -> StageResult:
     """Read the rows of all sources, in order."""
     recipe, run = job.recipe, job.run
-    digests = {source.name: source_digest(source, run.recipe_folder) for source in recipe.sources}
-    settings = "-".join([*(source.digest() for source in recipe.sources), str(recipe.shard_rows)])
-    of_code = any(source.domain == "code" for source in recipe.sources)
+    sources = recipe.read_sources
+    states = {source.name: source_state(source, run.recipe_folder) for source in sources}
+    settings = "-".join([*(source.digest() for source in sources), str(recipe.shard_rows)])
+    of_code = any(source.domain == "code" for source in sources)
     version = f"{problems.VERSION} {code_problems.VERSION}" if of_code else problems.VERSION
-    folder = job.open(version, settings, digests=digests)
-    result = job.compute(folder, (part for source in recipe.sources for part in _parts(source, run)), total=None)
+    folder = job.open(version, settings, digests={name: state.digest for name, state in states.items()})
+    counts = {source.name: SelectionCounts() for source in sources}
+    parts = (part for source in sources for part in _parts(source, run, counts[source.name]))
+    if any(source.on_bad_row == "quarantine" for source in sources):
+        parts = ((rows, partial(_with_bad_rows, work)) for rows, work in parts)
+    result = job.compute(folder, parts, total=None)
+    if not result.reused:
+        write_states(result.folder, states, counts)
     check_licenses(recipe, result.folder)
     return result
+
+
+STATES = "sources.json"
+"""In the stage's folder: what each source held when it was read, and how many of its rows were taken."""
+
+
+def write_states(folder: Path, states: Mapping[str, TableState], counts: Mapping[str, SelectionCounts]) -> None:
+    """Write, for each source, its commit and digest, and its rows behind each step of the selection."""
+    table = {name: {**asdict(state), **asdict(counts[name])} for name, state in states.items()}
+    atomic_write(folder / STATES, json.dumps(table, indent=1) + "\n")
+
+
+def read_states(folder: Path) -> dict[str, dict[str, Any]]:
+    """Return what `write_states` wrote, by source; empty for a run of before it was written."""
+    try:
+        table: dict[str, dict[str, Any]] = json.loads((folder / STATES).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    return table
 
 
 def check_licenses(recipe: Recipe, folder: Path) -> None:
@@ -65,24 +98,25 @@ def check_licenses(recipe: Recipe, folder: Path) -> None:
 
 def read_again(source: Source, run: Run) -> Iterator[pl.DataFrame]:
     """Yield the rows of a source as the first stage keeps them, in the `PROBLEM` schema; no stage is made of them."""
-    for _, work in _parts(source, run):
+    for _, work in _parts(source, run, SelectionCounts()):
         yield work().tables["kept"]
 
 
-def source_digest(source: Source, folder: Path) -> str:
-    """Return the digest of a source's content; of packages, that of all their files.
+def source_state(source: Source, folder: Path) -> TableState:
+    """Return the digest of a source's content, of packages that of all their files, and a hub set's commit.
 
     Raises:
         SourceError: there is no folder of packages.
     """
     if source.kind != "kattis":
-        return problems.source_digest(source, folder)
+        with _naming_the_way_out(source):
+            return problems.source_state(source, folder)
     root = folder / source.path
     if not root.is_dir():
         raise SourceError(f"source {source.name}: there is no folder {root}.")
     files = sorted(file for package in find_packages(root) for file in package.rglob("*") if file.is_file())
     digests = [f"{file.relative_to(root)} {file_digest(file)}" for file in files]
-    return execution_matrix.text_digest("\n".join(digests))
+    return TableState(execution_matrix.text_digest("\n".join(digests)))
 
 
 def require_source(source: Source, folder: Path) -> None:
@@ -91,52 +125,64 @@ def require_source(source: Source, folder: Path) -> None:
         refused: list[code_problems.RefusedPackage] | None = [] if source.on_bad_row == "quarantine" else None
         next(code_problems.read_packages(folder / source.path, f"source {source.name}", 1, refused=refused), None)
     elif source.on_bad_row == "quarantine":
-        next(_parts_with_quarantine(source, folder, problems.FIRST_ROWS))
+        with _naming_the_way_out(source):
+            next(_parts_with_quarantine(source, folder, problems.FIRST_ROWS, SelectionCounts()))
     else:
         with _naming_the_way_out(source):
             problems.check_source(source, folder)
             if source.domain == "code":
-                start, rows = next(problems.read_batches(source, folder, 1))
-                _problems_of_rows(source, rows, start)
+                positions, rows = next(problems.read_batches(source, folder, 1))
+                _problems_of_rows(source, rows, positions)
 
 
-def _parts(source: Source, run: Run) -> Iterator[tuple[int, Work]]:
+def _parts(source: Source, run: Run, counts: SelectionCounts) -> Iterator[tuple[int, Work]]:
     """Yield rows and work per shard of a source."""
     if source.kind == "kattis":
         yield from _packages(source, run)
     elif source.on_bad_row == "quarantine":
-        yield from _parts_with_quarantine(source, run.recipe_folder, run.recipe.shard_rows)
+        yield from _parts_with_quarantine(source, run.recipe_folder, run.recipe.shard_rows, counts)
     elif source.domain == "code":
         with _naming_the_way_out(source):
-            for start, rows in problems.read_batches(source, run.recipe_folder, run.recipe.shard_rows):
-                yield len(rows), partial(_problems_of_rows, source, rows, start)
+            for positions, rows in problems.read_batches(source, run.recipe_folder, run.recipe.shard_rows, counts):
+                yield len(rows), partial(_problems_of_rows, source, rows, positions)
     else:
         with _naming_the_way_out(source):
-            for frame in problems.read_source(source, run.recipe_folder, run.recipe.shard_rows):
-                yield frame.height, partial(_all_kept, frame)
+            for positions, rows in problems.read_batches(source, run.recipe_folder, run.recipe.shard_rows, counts):
+                yield len(rows), partial(_all_kept, problems.problem_rows(source, rows, positions))
+
+
+def _with_bad_rows(work: Work) -> Shard:
+    """Return a shard with tables of bad rows, empty where its source has none: all shards of a run have the same."""
+    shard = work()
+    empty = {"dropped": pl.DataFrame(schema=DROPPED), quarantine.TABLE: pl.DataFrame(schema=quarantine.QUARANTINE)}
+    return replace(shard, tables={**empty, **shard.tables})
 
 
 @contextmanager
 def _naming_the_way_out(source: Source) -> Iterator[None]:
-    """Add to the error of a row that cannot be read how a run goes on without it."""
+    """Add to the error of a row that cannot be read, or of a source that is gone, how a run goes on without it."""
     try:
         yield
     except BadRowError as error:
         way_out = f'Mend it, or set `on_bad_row = "quarantine"` for source {source.name}, and such rows are set aside.'
         raise SourceError(f"{error} {way_out}") from error
+    except MissingSourceError as error:
+        way_out = f'To go on without it, set `left_out = ["{source.name}"]`; the card will say so.'
+        raise SourceError(f"{error} {way_out}") from error
 
 
-def _parts_with_quarantine(source: Source, folder: Path, batch_rows: int) -> Iterator[tuple[int, Work]]:
+def _parts_with_quarantine(
+    source: Source, folder: Path, batch_rows: int, counts: SelectionCounts
+) -> Iterator[tuple[int, Work]]:
     """Yield rows and work per shard of a source whose bad rows are set aside; they are found before any work."""
 
-    def build(rows: list[Row], start: int) -> Shard:
+    def build(rows: list[Row], positions: Sequence[int]) -> Shard:
         if source.domain == "code":
-            return _problems_of_rows(source, rows, start)
-        return _all_kept(problems.problem_rows(source, rows, start))
+            return _problems_of_rows(source, rows, positions)
+        return _all_kept(problems.problem_rows(source, rows, positions))
 
-    for part in quarantine.read_parts(source, folder, batch_rows, build):
-        kept = part.built.tables["kept"].with_columns(pl.Series("row", part.positions, pl.Int64))
-        tables = {**part.built.tables, "kept": kept, "dropped": part.dropped, quarantine.TABLE: part.quarantine}
+    for part in quarantine.read_parts(source, folder, batch_rows, build, counts):
+        tables = {**part.built.tables, "dropped": part.dropped, quarantine.TABLE: part.quarantine}
         yield part.rows, partial(Shard, part.rows, tables, notes=part.built.notes)
 
 
@@ -144,17 +190,17 @@ def _all_kept(frame: pl.DataFrame) -> Shard:
     return Shard(frame.height, {"kept": frame})
 
 
-def _problems_of_rows(source: Source, rows: list[Row], start: int) -> Shard:
+def _problems_of_rows(source: Source, rows: list[Row], positions: Sequence[int]) -> Shard:
     columns = source.code
     assert columns is not None
     place = f"source {source.name} ({source.path})"
-    texts = problems.read_texts(source.columns.statement, rows, place, start)
+    texts = problems.read_texts(source.columns.statement, rows, place, positions)
     statements = [
         code_problems.whole_statement(text, row, columns, f"{place}, row {number}")
-        for number, (text, row) in enumerate(zip(texts, rows, strict=True), start)
+        for number, text, row in zip(positions, texts, rows, strict=True)
     ]
-    frame = problems.problem_rows(source, rows, start, statements)
-    return _with_tables(frame, code_problems.code_tables(frame["id"].to_list(), rows, columns, place, start))
+    frame = problems.problem_rows(source, rows, positions, statements)
+    return _with_tables(frame, code_problems.code_tables(frame["id"].to_list(), rows, columns, place, positions))
 
 
 def _packages(source: Source, run: Run) -> Iterator[tuple[int, Work]]:
@@ -181,7 +227,7 @@ def _problems_of_packages(source: Source, packages: list[Package], start: int) -
     mapped = source.model_copy(
         update={"columns": source.columns.model_copy(update={"meta": ("name", "title", "source"), "answer": None})}
     )
-    frame = problems.problem_rows(mapped, rows, start, statements)
+    frame = problems.problem_rows(mapped, rows, range(start, start + len(rows)), statements)
     licenses = pl.Series("license", [row["license"] or source.license for row in rows], pl.String)
     return _with_tables(frame.with_columns(licenses), code_problems.package_tables(frame["id"].to_list(), packages))
 
@@ -193,10 +239,10 @@ def _with_tables(frame: pl.DataFrame, tables: code_problems.CodeTables) -> Shard
 
 
 def _check(run: Run) -> None:
-    for source in run.recipe.sources:
+    for source in run.recipe.read_sources:
         require_source(source, run.recipe_folder)
         if source.kind not in ("dataset", "kattis"):
-            _require_not_written(run, problems.source_files(source, run.recipe_folder))
+            _require_not_written(run, place_files(place_of(source), run.recipe_folder))
 
 
 def _require_not_written(run: Run, files: list[Path]) -> None:
@@ -209,8 +255,15 @@ def _require_not_written(run: Run, files: list[Path]) -> None:
 
 def _describe(run: Run) -> Iterator[str]:
     for source in run.recipe.sources:
+        if source.name in run.recipe.left_out:
+            yield f"source {source.name}: left out"
+            continue
+        of_which = f" where {source.where}" if source.where else ""
+        joined = f", joined with {source.join.kind} {source.join.path}" if source.join else ""
+        drawn = ", drawn by its quota" if source.quota else ""
         limit = f", at most {source.limit:,} rows" if source.limit else ""
-        yield f"source {source.name}: {source.kind} {source.path}{limit}, licence {source.license}"
+        which = f"{of_which}{joined}{drawn}{limit}"
+        yield f"source {source.name}: {source.kind} {source.path}{which}, licence {source.license}"
 
 
 SOURCES = Stage(

@@ -29,6 +29,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -98,7 +99,9 @@ def heard(request: PromptRequest) -> list[tuple[str, str]]:
 
 def solves(request: PromptRequest) -> str:
     """Give the letter of the right answer in .6 of the problems, that of the other one in the rest."""
-    answers = {letter: int(text) for letter, text in re.findall(r"Answer ([AB]):\n\n> (\d+)", request.statement)}
+    answers: dict[str, int] = {
+        letter: int(text) for letter, text in re.findall(r"Answer ([AB]):\n\n> (\d+)", request.statement)
+    }
     problem = re.search(r"What is ([\d +]+)\?", request.statement)
     assert problem is not None
     right = sum(int(number) for number in problem[1].split("+"))
@@ -117,7 +120,7 @@ def checks(request: PromptRequest) -> str:
     if len(spoke) == 1:  # a consultancy: a speech without a doubt is believed
         (letter,) = spoke
         return letter if not doubts[letter] else "BA"["AB".index(letter)]
-    return solves(request) if doubts["A"] == doubts["B"] else min("AB", key=lambda letter: doubts[letter])
+    return solves(request) if doubts["A"] == doubts["B"] else min(("A", "B"), key=lambda letter: doubts[letter])
 
 
 def last(request: PromptRequest) -> str:
@@ -130,7 +133,7 @@ def longer(request: PromptRequest) -> str:
     lengths = dict.fromkeys("AB", 0)
     for letter, text in heard(request):
         lengths[letter] += len(text)
-    return max("AB", key=lambda letter: lengths[letter])
+    return max(("A", "B"), key=lambda letter: lengths[letter])
 
 
 JUDGES: dict[str, Callable[[PromptRequest], str]] = {
@@ -238,7 +241,7 @@ def write_run(folder: Path, planted: Sequence[Case], rounds: int, speakers: str,
             answers = str(case.reference), str(case.rival)
             debate = Debate("", KIND, case.statement, "en", answers, protocol)
             argued_by(debate, rounds, lambda request: speeches.setdefault(request.statement, speech(request)))
-    tables = {
+    tables: dict[str, list[dict[str, Any]]] = {
         "problems": [{"question": case.statement, "final": str(case.reference)} for case in planted],
         "attempts": [{"question": case.statement, "tries": [{"answer": str(case.rival)}] * 4} for case in planted],
         "speeches": [{"asked": asked, "text": text} for asked, text in speeches.items()],

@@ -14,6 +14,7 @@ from curation.publish.export import CURATED
 from curation.publish.export_formats import FORMATS
 from curation.records import DropReason
 from flows.cli.settings import settings_of
+from flows.launch.training import is_training_recipe
 from flows.run.recipe import load_recipe, parse_recipe
 from tests.flows.cli.test_cli import commands
 from tests.flows.conftest import ROOT
@@ -106,7 +107,7 @@ def test_every_page_stands_in_the_sites_contents() -> None:
     assert sorted(listed) == sorted(str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md"))
 
 
-RECIPES = [path for path in sorted((ROOT / "flows" / "recipes").glob("*.toml")) if not path.stem.startswith("train_")]
+RECIPES = [path for path in sorted((ROOT / "flows" / "recipes").glob("*.toml")) if not is_training_recipe(path)]
 
 
 @pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)

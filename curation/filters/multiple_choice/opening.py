@@ -237,7 +237,7 @@ def _doubt(text: str, lang: str | None) -> str | None:
     """Return the words that make it doubtful that a question stands alone, or None."""
     codes: Sequence[str] = _HAN_CODES if _HAN.search(text) else (_FALLBACK, *((lang,) if lang in POINTS else ()))
     for code in codes:
-        if code not in POINTS_DOUBTFUL:
+        if code not in POINTS_DOUBTFUL or not _points_possible(text, code):
             continue
         plain = POINTS_HARMLESS[code].sub(" ¦ ", text) if code in _HAN_CODES else _question_part(text)
         part = _THEN.split(_asking_part(plain))[-1] if code in _HAN_CODES else POINTS_HARMLESS[code].sub(" ¦ ", plain)

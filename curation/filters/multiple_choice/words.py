@@ -54,7 +54,8 @@ POINTS_HARMLESS = {
 """By language, the same words in company in which they point at nothing."""
 
 TRIGGERS = {lang.code: lang.choices.triggers for lang in languages() if lang.choices.triggers}
-"""By language, literals of which one must be there for `POINTS` to match at all: most questions hold none."""
+"""By language, literals of which one must be there for `POINTS` or `POINTS_DOUBTFUL` to match: most questions hold
+none."""
 
 # 下列三个命题…其中真命题的个数是: a count of things that the question itself lists
 COUNTS = re.compile(

@@ -91,6 +91,8 @@ GIVEN_NEEDLES = (*every(lambda lang: lang.statements.given_needles), "####", "\\
 _CLAIM_ENDS = re.compile(r"\.(?:\s|$)|[;。；]|,?\s+(?:for|where|if|when|as|with)\b", re.IGNORECASE)
 _NAMED = re.compile(r"^[\s$]*[A-Za-z]\s*=")
 """What the answer is called, in front of it."""
+_LONGEST_SHOWN = 80
+"""Characters; a longer text is no answer alone."""
 
 
 def is_shown(shown: pl.Expr, answer: pl.Expr) -> pl.Expr:
@@ -100,7 +102,11 @@ def is_shown(shown: pl.Expr, answer: pl.Expr) -> pl.Expr:
 
 def _is_shown(row: Mapping[str, str | None]) -> bool:
     shown, answer = row["shown"], row["answer"]
-    if not shown or not answer:
+    if not shown or not answer or len(answer) > _LONGEST_SHOWN:
         return False
     claims = (shown.strip(), claim := _CLAIM_ENDS.split(shown, maxsplit=1)[0].strip(), _NAMED.sub("", claim))
-    return any(reads_the_same(claim.rstrip(" ."), answer) for claim in dict.fromkeys(claims) if claim.strip(" .$"))
+    return any(
+        reads_the_same(claim.rstrip(" ."), answer)
+        for claim in dict.fromkeys(claims)
+        if len(claim) <= _LONGEST_SHOWN and claim.strip(" .$")
+    )

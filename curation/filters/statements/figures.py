@@ -79,7 +79,9 @@ def marked(meta: str | None, pieces: list[str]) -> str:
     >>> marked('{"level": 3}', ["[asy]draw((0,0)--(1,1));[/asy]"])
     '{"level": 3, "figure_code": ["asymptote"]}'
     """
-    table = json.loads(meta) if meta else {}
+    table = json.loads(meta) if meta else None
+    if not isinstance(table, dict):
+        table = {} if table is None else {"meta": table}
     return json.dumps({**table, "figure_code": list(dict.fromkeys(map(_kind, pieces)))}, ensure_ascii=False)
 
 

@@ -36,8 +36,8 @@ from curation.programs.test_generation.shapes import Line, written
 from curation.programs.test_generation.spreads import ValueSpread
 
 _NO_HINTS = Hints()
-_WIDE = 0.35
-"""Share of inputs that draw a column from a limit of which it is not known whether it is the column's."""
+_WIDE = (0.0, 0.0, 0.5, 1.0)
+"""Shares of columns that inputs draw from a limit of which it is not known whether it is the column's."""
 _ALPHABETS = (string.ascii_lowercase, string.ascii_uppercase, string.digits)
 
 
@@ -111,7 +111,7 @@ class _Growth:
     repeats: set[int]  # columns that count cases
     lines: list[Line] = field(default_factory=list)
     env: Env = field(default_factory=dict)
-    wide: dict[int, bool] = field(default_factory=dict)
+    wide: dict[int, float] = field(default_factory=dict)
 
     def node(self, node: Node) -> None:
         """Write a node's lines."""
@@ -284,10 +284,14 @@ class _Growth:
         return low, high
 
     def _is_wide(self, name: int) -> bool:
-        """Return whether this input draws a column from the limit that may be its own; the same for all its values."""
+        """Return whether this input draws a column from the limit that may be its own; the same for all its values.
+
+        Often all columns are, or none.
+        """
         if name not in self.wide:
-            self.wide[name] = self.draw.random() < _WIDE
-        return self.wide[name]
+            share = self.wide.setdefault(FIXED, self.draw.choice(_WIDE))
+            self.wide[name] = self.draw.random() < share
+        return self.wide[name] > 0
 
     def _many(self, name: int, count: int, alone: bool = True) -> list[str]:
         """Return the tokens of an array or of lines.

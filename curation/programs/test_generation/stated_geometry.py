@@ -101,8 +101,13 @@ class Promise:
         steps = [scale // 10**column.decimals for column in columns]
         points = [tuple(int(Decimal(token) * scale) for token in row) for row in rows]
         radius = max(1, columns[-1].low * 10 ** columns[-1].decimals) * steps[-1], steps[-1]
+        new = (
+            partial(_drawn, columns, steps, draw)
+            if self.kind == "apart"
+            else partial(_beside, points, columns, steps, draw)
+        )
         for _ in range(4 if len(points) <= MANY else 1):
-            mended = MEND[self.kind](points, partial(_beside, points, columns, steps, draw), radius, draw)
+            mended = MEND[self.kind](points, new, radius, draw)
             if self.turn and orientation(mended) != self.turn:
                 mended = mended[::-1]
             texts = [
@@ -111,7 +116,7 @@ class Promise:
             ]
             if self.holds(texts):
                 return texts
-            points = [_drawn(columns, steps, draw) for _ in points]
+            points = [new() for _ in points]
         raise ValueError(f"no rows that are {self.kind}")
 
 
@@ -182,15 +187,20 @@ def _text(value: int, column: Column) -> str:
 
 
 def _beside(points: Sequence[Point], columns: Sequence[Column], steps: Sequence[int], draw: random.Random) -> Point:
-    """Return a point that has its coordinates of others, one near another, or any point of the range."""
-    if (way := draw.random()) < 0.4:
+    """Return a point that has its coordinates of others, one near another, or one as far as they lie apart.
+
+    None lies much farther: figures of several scales in one are judged by rounding errors.
+    """
+    way, base = draw.random(), draw.choice(points)
+    if way < 0.4:
         return tuple(draw.choice(points)[place] for place in range(len(columns)))
-    if way > 0.75:
-        return _drawn(columns, steps, draw)
-    moved = [value + step * draw.randint(-2, 2) for value, step in zip(draw.choice(points), steps, strict=True)]
-    lows = [column.low * 10**column.decimals * step for column, step in zip(columns, steps, strict=True)]
-    highs = [column.high * 10**column.decimals * step for column, step in zip(columns, steps, strict=True)]
-    return tuple(max(low, min(high, value)) for value, low, high in zip(moved, lows, highs, strict=True))
+    moved = []
+    for place, (column, step) in enumerate(zip(columns, steps, strict=True)):
+        values = [point[place] for point in points]
+        reach = 2 if way < 0.7 else max(2, (max(values) - min(values)) // step)
+        low, high = (end * 10**column.decimals * step for end in (column.low, column.high))
+        moved.append(max(low, min(high, base[place] + step * draw.randint(-reach, reach))))
+    return tuple(moved)
 
 
 def _drawn(columns: Sequence[Column], steps: Sequence[int], draw: random.Random) -> Point:

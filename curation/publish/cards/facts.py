@@ -32,7 +32,11 @@ class FunnelRow:
 
 @dataclass(frozen=True, slots=True)
 class SourceFacts:
-    """Where rows came from, how many of them are left, and how many are merged into a row that is left."""
+    """Where rows came from, how many of them are left, and how many are merged into a row that is left.
+
+    ``state`` is the commit or revision and ``digest`` the hash of what was read; ``seen`` counts the rows that were
+    looked at before `where`, quota and join, ``which`` says these in words; ``left_out``: nothing was read at all.
+    """
 
     name: str
     url: str | None
@@ -40,6 +44,11 @@ class SourceFacts:
     read: int
     curated: int
     merged: int = 0
+    state: str | None = None
+    digest: str | None = None
+    seen: int = 0
+    which: str = ""
+    left_out: bool = False
 
 
 @dataclass(frozen=True, slots=True)

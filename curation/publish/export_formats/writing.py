@@ -103,11 +103,6 @@ def _problems(curated: Path) -> list[ExportedProblem]:
     frame = pl.concat([_read(file) for file in files])
     if frame.is_empty():
         raise SourceError(f"{curated}: the set holds no problems; there is nothing to export.")
-    if absent := frame["statement"].null_count():
-        raise SourceError(
-            f"{curated}: {absent} of {frame.height} problems have no statement; withheld texts are put back by "
-            "`goldilocks restore`."
-        )
     programs, asked = set_problems(curated, _languages(frame, curated)), read_asked(curated)
     rows = frame.iter_rows(named=True)
     return [_problem(row, number, programs, curated, asked) for number, row in enumerate(rows)]
@@ -174,7 +169,7 @@ def _problem(
     code = row["domain"] == Domain.CODE
     where = f"{curated}, row {number}, problem {row['id']}"
     if row["statement"] is None:
-        raise SourceError(f"{where}: has no statement.")
+        raise SourceError(f"{where}: has no statement; withheld texts are put back by `goldilocks restore`.")
     if code and row["id"] not in programs:
         raise SourceError(
             f"{where}: a code problem without tests in {curated / 'tests'}; publish its tests beside data."

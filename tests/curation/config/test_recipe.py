@@ -118,10 +118,13 @@ def test_one_attempt_in_sixteen_must_be_correct_where_a_band_names_no_number(att
 
 
 def test_the_paper_s_recipes_count_as_the_paper_counts() -> None:
-    for name in ("magistral_math", "magistral_code"):
-        paper = load_recipe(ROOT / "flows" / "recipes" / f"{name}.toml")
-        for stage in filter(None, (paper.stage1, paper.stage2)):
-            assert (stage.band.attempts, stage.band.min_correct, stage.sampling.error_rate) == (16, 1, 0.0)
+    math, code = (load_recipe(ROOT / "flows" / "recipes" / f"magistral_{name}.toml") for name in ("math", "code"))
+    assert math.grader is not None
+    for band in (math.stage1.band, math.grader.band):
+        assert (band.attempts, band.min_correct, math.stage1.sampling.error_rate) == (16, 1, 0.0)
+    band = code.stage1.band  # section 4.2 drops no program for its difficulty
+    assert (band.attempts, band.min_correct, band.max_pass_rate) == (16, 0, 1.0)
+    assert not code.stage1.sampling.early_stopping
 
 
 def test_the_narrowest_band_is_possible() -> None:

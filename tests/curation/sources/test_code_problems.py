@@ -52,7 +52,7 @@ CODEFORCES = {
 
 def tables(columns, *rows):
     """The tables of some rows named a, b, …."""
-    return code_tables("abcdef"[: len(rows)], rows, CodeColumns(**to_plain(columns)), "source s", 0)
+    return code_tables("abcdef"[: len(rows)], rows, CodeColumns(**to_plain(columns)), "source s")
 
 
 def contest_row(**more):
@@ -165,5 +165,5 @@ def test_what_is_packed_otherwise_is_one_sentence(columns, row, words):
 
 def test_the_same_statement_twice_in_a_shard_keeps_the_first_tables():
     columns = CodeColumns(**to_plain(CODE_CONTESTS))
-    found = code_tables(["a", "a"], [contest_row(), contest_row(time_limit=None)], columns, "s", 0)
+    found = code_tables(["a", "a"], [contest_row(), contest_row(time_limit=None)], columns, "s")
     assert found.judging["time_limit_s"].to_list() == [2.5]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +43,8 @@ def source(path: str = "x.jsonl", **changes: Any) -> Source:
 
 
 def parts(wanted: Source, folder: Path, batch_rows: int = 100) -> list[Part[pl.DataFrame]]:
-    def build(rows: list[Row], start: int) -> pl.DataFrame:
-        return problem_rows(wanted, rows, start)
+    def build(rows: list[Row], positions: Sequence[int]) -> pl.DataFrame:
+        return problem_rows(wanted, rows, positions)
 
     return list(read_parts(wanted, folder, batch_rows, build))
 

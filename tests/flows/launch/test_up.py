@@ -11,6 +11,7 @@ import psutil
 import pytest
 import yaml
 
+from curation.config import SecondStage
 from curation.policies.vllm import placement
 from curation.records import ConfigError
 from flows.cli import up
@@ -29,8 +30,9 @@ EIGHT = tuple(str(number) for number in range(8))
 
 
 def test_every_engine_of_a_recipe_gets_all_gpus_unless_the_recipe_says_otherwise() -> None:
-    changes = ["stage1.policy.replicas=1", "stage2.policy.replicas=1", "stage2.policy.tensor_parallel=4"]
-    recipe = load_recipe(MATH, changes)
+    recipe = load_recipe(MATH, ["stage1.policy.replicas=1"])
+    wide = recipe.stage1.policy.model_copy(update={"tensor_parallel": 4})
+    recipe = recipe.model_copy(update={"grader": None, "stage2": SecondStage(policy=wide)})
     assert replica_overrides(recipe, 8) == ["stage1.policy.replicas=8", "stage2.policy.replicas=2"]
     assert replica_overrides(recipe, 0) == []
     assert replica_overrides(load_recipe(MATH), 8) == []  # `auto` says so itself
@@ -76,14 +78,14 @@ def test_a_generator_server_gets_what_the_recipe_says_of_its_engine() -> None:
 def test_which_recipe_is_the_trainers() -> None:
     recipes = sorted((ROOT / "flows" / "recipes").glob("*.toml"))
     assert [path.stem for path in recipes if is_training_recipe(path)] == [
-        path.stem for path in recipes if path.stem.startswith("train_")
+        path.stem for path in recipes if path.stem.startswith(("train_", "grader_", "rl_"))
     ]
 
 
 @pytest.mark.parametrize(("kind", "name"), [("slurm", "golden.sbatch"), ("kubernetes", "golden.yaml")])
 def test_what_a_cluster_is_given_is_as_it_was_looked_at(kind: str, name: str) -> None:
     recipe, out = Path("flows/recipes/magistral_math.toml"), Path("runs/math")
-    set_to = ["stage2.policy.model=models/grader 7B"]
+    set_to = ["stage1.policy.model=models/solver 7B"]
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
         text = up.batch_file(recipe, set_to, out, 8, None, kind, "registry/goldilocks:1", "work")

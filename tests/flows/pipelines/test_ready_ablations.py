@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import tomllib
 from itertools import islice
 from pathlib import Path
@@ -68,13 +69,11 @@ prompt = "plain"
 """
 
 
-@pytest.fixture(scope="module")
-def toy_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A finished run of sums with the embedded model's attempts; proofs that it dropped; a bench beside it."""
-    home = tmp_path_factory.mktemp("toy")
+def finished_run(home: Path, seed: int) -> Path:
+    """A finished run of sums with the embedded model's attempts; proofs that it dropped; held-out sums beside it."""
     sums = [
         {"problem": one.statement, "answer": str(one.answer), "solution": f"{one.answer}"}
-        for one in islice(generate_exercises(5, Split.TRAIN), 40)
+        for one in islice(generate_exercises(seed, Split.TRAIN), 40)
     ]
     proofs = [
         {"problem": f"Prove that {n} + {n} = {2 * n}.", "answer": None, "solution": "9 + 9"} for n in range(3, 15)
@@ -83,16 +82,34 @@ def toy_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     held_out = islice(generate_exercises(31, Split.HELD_OUT), 4)
     write_jsonl(home / "held-out.jsonl", [{"problem": one.statement, "answer": str(one.answer)} for one in held_out])
     (home / "recipe.toml").write_text(RECIPE, encoding="utf-8")
-    (home / "few.toml").write_text(BENCH, encoding="utf-8")
     run_recipe(home / "recipe.toml", [], home / "run")
     return home / "run"
 
 
+@pytest.fixture(scope="module")
+def toy_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run; do not write into it."""
+    return finished_run(tmp_path_factory.mktemp("toy"), 5)
+
+
+@pytest.fixture(scope="module")
+def other_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Another one, without a problem of the first."""
+    return finished_run(tmp_path_factory.mktemp("other"), 6)
+
+
 @pytest.mark.parametrize("path", sorted(READY.glob("*.toml")), ids=lambda path: path.stem)
-def test_a_ready_ablation_comes_to_its_end(path: Path, toy_run: Path, tmp_path: Path) -> None:
+def test_a_ready_ablation_comes_to_its_end(
+    path: Path, toy_run: Path, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     text = path.read_text(encoding="utf-8").replace("../recipes/", f"{RECIPES}/")
+    if "magistral-math" in text and "magistral-code" in text:
+        other = request.getfixturevalue("other_run")
+        text = text.replace("../../runs/magistral-code/curated", str(other / "curated"))
     for name in ("demo-loop", "magistral-math", "magistral-code", "random-rows"):
         text = text.replace(f"../../runs/{name}/curated", str(toy_run / "curated"))
+    text = re.sub(r"(n_batch|n_async|n_minibatch)=(\d+)", lambda match: f"{match[1]}={int(match[2]) // 8}", text)
+    text = re.sub(r"steps=\d+", "steps=1", text)
     (tmp_path / path.name).write_text(text, encoding="utf-8")
     (tmp_path / "few.toml").write_text(BENCH.replace("held-out.jsonl", str(toy_run.parent / "held-out.jsonl")))
     report = ablate(

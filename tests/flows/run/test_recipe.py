@@ -11,6 +11,7 @@ import pytest
 import flows
 from curation.config import Pick, Recipe
 from curation.records import ConfigError
+from flows.launch.training import is_training_recipe
 from flows.run.recipe import as_printed, load_recipe, override_recipe, parse_recipe
 from flows.run.training import load_train_recipe
 
@@ -267,5 +268,5 @@ def test_the_recipes_that_are_shipped_can_be_read() -> None:
     shipped = sorted((Path(flows.__file__).parent / "recipes").glob("*.toml"))
     assert shipped
     for one in shipped:
-        read = load_train_recipe if one.name.startswith("train_") else load_recipe
+        read = load_train_recipe if is_training_recipe(one) else load_recipe
         assert read(one).name == one.stem.replace("_", "-")

@@ -113,6 +113,33 @@ def test_without_a_validator_rules_of_the_statement_are_kept_and_the_wrong_progr
         assert output == f"{sum(values)}\n"
 
 
+def test_answers_are_as_the_statement_promises(runner: Runner) -> None:
+    promise = "It is guaranteed that the answer is at most 5000."
+    free = made(runner, "", 3, "batch=8", "rounds=3", "max_input_kb=1")
+    bound = made(runner, promise, 3, "batch=8", "rounds=3", "max_input_kb=1")
+    assert max(int(output) for _, _, _, output, _ in free.tests) > 5000
+    assert bound.tests
+    assert all(int(output) <= 5000 for _, _, _, output, _ in bound.tests)
+
+
+TWICE = """input()
+numbers = list(map(int, input().split()))
+assert len(set(numbers)) == len(numbers) or sum(numbers) % 2
+print(sum(numbers))
+"""
+"""Right, if the statement means that no number comes twice: of inputs in which one does, half are its end."""
+
+
+def test_inputs_of_the_kind_on_which_a_solution_crashes_are_not_kept(runner: Runner) -> None:
+    def repeated(first: str) -> int:
+        tests = made(runner, "", 3, "batch=16", "rounds=4", "max_input_kb=1", first=first).tests
+        assert len(tests) >= 5
+        return sum(len(set(text.split()[1:])) < len(text.split()[1:]) for _, _, text, _, _ in tests)
+
+    assert repeated(RIGHT[0]) > 0
+    assert repeated(TWICE) == 0
+
+
 def test_why_nothing_was_made_is_said(runner: Runner) -> None:
     few = made(runner, "", 2, "batch=4", "rounds=1")
     assert (few.tests, few.reason) == ([], "too few solutions vote: 2, 3 wanted")

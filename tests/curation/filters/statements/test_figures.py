@@ -95,3 +95,8 @@ def test_figures_among_the_options_need_the_options() -> None:
 def test_a_text_that_holds_the_sign_is_left_alone() -> None:
     text = f"What is the area {figures.FIGURE}? {ASY}"
     assert classify(problems(text))["statement"].to_list() == [text]
+
+
+def test_meta_that_is_no_table_is_kept_beside_the_mark() -> None:
+    assert json.loads(figures.marked("null", [ASY])) == {"figure_code": ["asymptote"]}
+    assert json.loads(figures.marked("[1, 2]", [ASY])) == {"meta": [1, 2], "figure_code": ["asymptote"]}

@@ -121,7 +121,7 @@ except VerifierError as why:
 
 
 def test_inside_gvisor_no_rung_is_taken_for_one_that_isolates() -> None:
-    """Its kernel lacks what the rungs are made of (docs/sandbox.md); a reason for each is given, and no box."""
+    """Its kernel lacks what the rungs are made of (explanation/sandbox.md); a reason for each is given, and no box."""
     runsc = shutil.which("runsc")
     if runsc is None:
         pytest.skip("gVisor's runsc is not installed")

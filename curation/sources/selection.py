@@ -1,0 +1,184 @@
+"""Which rows of a source are taken: of its `where`, drawn by its quota, joined with its second table, up to its limit.
+
+In these steps, and in the source's own order. A row keeps its position in the source, however many before it are not
+taken.
+
+Invariants: the same source gives the same rows in every run and in every process; a row that cannot be read is judged
+by no expression and no quota, and goes on, for whoever sets it aside.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from curation.config import Source
+from curation.config.sources import Quota
+from curation.records import SourceError
+from curation.sources.joining import JoinedTable, read_joined
+from curation.sources.places import place_of
+from curation.sources.rows import RawRow, Row, value_at
+from curation.sources.tables import raw_table_rows, table_rows
+from curation.sources.where import RowFilter
+
+SPACE = 1 << 64
+"""Of the numbers that rows are drawn by."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedRow:
+    """A row and its position in the source, from 0; ``raw`` where the bytes that it was are wanted.
+
+    Example: ``PlacedRow(12, {"problem": "What is 1 + 1?"})``
+    """
+
+    position: int
+    row: Row | None
+    """None where it cannot be read."""
+    raw: RawRow | None = None
+
+
+@dataclass(slots=True)
+class SelectionCounts:
+    """How many rows of a source were seen, and how many each step left, in order; a limit may end the reading."""
+
+    rows: int = 0
+    where: int = 0
+    drawn: int = 0
+    joined: int = 0
+
+
+def selected_rows(
+    source: Source, folder: Path, batch_rows: int, *, raw: bool = False, counts: SelectionCounts | None = None
+) -> Iterator[PlacedRow]:
+    """Yield the rows of a source that are taken.
+
+    Args:
+        folder: what relative paths are relative to.
+        raw: give the bytes of each row, and the rows that cannot be read too.
+        counts: is counted up while rows are read.
+
+    Raises:
+        SourceError: an expression, a quota or a join that the rows do not allow.
+    """
+    counts = counts if counts is not None else SelectionCounts()
+    drawn = _drawn(source, folder, batch_rows)
+    rows = _counted(_placed(source, folder, batch_rows, raw=raw), counts, "rows")
+    rows = _counted(_of_where(source, rows, batch_rows), counts, "where")
+    rows = _counted((row for row in rows if drawn is None or row.row is None or row.position in drawn), counts, "drawn")
+    if source.join is not None:
+        rows = _joined(rows, read_joined(source, source.join, folder, batch_rows), f"source {source.name}")
+    yield from itertools.islice(_counted(rows, counts, "joined"), source.limit)
+
+
+def _placed(source: Source, folder: Path, batch_rows: int, *, raw: bool) -> Iterator[PlacedRow]:
+    place = place_of(source)
+    if raw:
+        for position, one in enumerate(raw_table_rows(place, folder, batch_rows)):
+            yield PlacedRow(position, one.row, one)
+    else:
+        for position, row in enumerate(table_rows(place, folder, batch_rows)):
+            yield PlacedRow(position, row)
+
+
+def _counted(rows: Iterable[PlacedRow], counts: SelectionCounts, name: str) -> Iterator[PlacedRow]:
+    for row in rows:
+        setattr(counts, name, getattr(counts, name) + 1)
+        yield row
+
+
+def _of_where(source: Source, rows: Iterator[PlacedRow], batch_rows: int) -> Iterator[PlacedRow]:
+    if source.where is None:
+        yield from rows
+        return
+    wanted = RowFilter(source.where, f"source {source.name}")
+    while batch := list(itertools.islice(rows, batch_rows)):
+        read = [placed.row for placed in batch if placed.row is not None]
+        kept = iter(wanted.keep(read))
+        yield from (placed for placed in batch if placed.row is None or next(kept))
+
+
+def _joined(rows: Iterable[PlacedRow], table: JoinedTable, where: str) -> Iterator[PlacedRow]:
+    for placed in rows:
+        if placed.row is None:
+            yield placed
+        elif (row := table.beside(placed.row, f"{where}, row {placed.position}")) is not None:
+            yield replace(placed, row=row, raw=None if placed.raw is None else replace(placed.raw, row=row))
+
+
+def _drawn(source: Source, folder: Path, batch_rows: int) -> frozenset[int] | _Share | None:
+    """Return the positions that the quota draws; None where every row is taken."""
+    quota = source.quota
+    if quota is None:
+        return None
+    share = _Share(source.name, quota)
+    if not quota.needs_two_passes:
+        return share
+    return draw(source.name, quota, _values(source, quota, folder, batch_rows))
+
+
+def _values(source: Source, quota: Quota, folder: Path, batch_rows: int) -> Iterator[tuple[int, str]]:
+    """Yield the position of each row of the `where`, and its value of the quota's column."""
+    of_where = RowFilter(source.where, f"source {source.name}").columns if source.where is not None else ()
+    columns = {*of_where, *([quota.by.partition(".")[0], quota.by] if quota.by is not None else [])}
+    rows = table_rows(place_of(source), folder, batch_rows, sorted(columns))
+    placed = (PlacedRow(position, row) for position, row in enumerate(rows))
+    for one in _of_where(source, placed, batch_rows):
+        value = value_at(one.row, quota.by) if quota.by is not None else None
+        yield one.position, "null" if value is None else str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class _Share:
+    """The positions of which a share is drawn, without any being counted."""
+
+    source: str
+    quota: Quota
+
+    def __contains__(self, position: int) -> bool:
+        share = self.quota.share
+        return share is None or _number(self.source, self.quota.seed, position) < share * SPACE
+
+
+def draw(source: str, quota: Quota, values: Iterable[tuple[int, str]]) -> frozenset[int]:
+    """Return the positions that a quota draws of rows with the values of its column.
+
+    Each row has a number that follows from the seed, the source's name and its position; the smallest ones are drawn.
+    So a larger quota draws the same rows and more.
+
+    Raises:
+        SourceError: a value has a quota and no row.
+    """
+    share = _Share(source, quota)
+    heaps: dict[str, list[tuple[int, int]]] = {}
+    for position, value in values:
+        heap = heaps.setdefault(value, [])
+        if position not in share:
+            continue
+        most = quota.each.get(value, quota.others) if quota.by is not None else quota.rows
+        entry = (-_number(source, quota.seed, position), position)
+        if most is None or len(heap) < most:
+            heapq.heappush(heap, entry)
+        elif most:
+            heapq.heappushpop(heap, entry)
+    missing = sorted(set(quota.each) - set(heaps))
+    if missing and heaps:
+        raise SourceError(
+            f"source {source}: `quota.each` names {missing[0]!r}, which no row has as its `{quota.by}`; there are: "
+            f"{_some(sorted(heaps))}."
+        )
+    chosen = sorted((entry for heap in heaps.values() for entry in heap), reverse=True)
+    return frozenset(position for _, position in chosen[: quota.rows])
+
+
+def _number(source: str, seed: int, position: int) -> int:
+    text = f"{seed} {source} {position}"
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
+
+
+def _some(values: Sequence[str], most: int = 20) -> str:
+    return ", ".join(values[:most]) + (f" and {len(values) - most} more" if len(values) > most else "")

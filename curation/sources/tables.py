@@ -1,0 +1,132 @@
+"""Rows of a table wherever it lies: files, a folder that `datasets` reads, or a data set of the hub.
+
+Invariants: rows come in the table's order; a file or data set that is missing, broken or of another kind is one
+`SourceError`. Not here: what columns mean, and which rows are taken.
+"""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from curation.sources.hub import MissingSourceError, load_dataset
+from curation.sources.places import Place
+from curation.sources.rows import (
+    BadRowError,
+    RawRow,
+    Row,
+    numbered_rows,
+    raw_rows,
+    read_csv,
+    read_jsonl,
+    read_parquet,
+)
+from curation.storage.stages import file_digest
+
+
+@dataclass(frozen=True, slots=True)
+class TableState:
+    """What a table held when it was read: a hash of its content and, of a hub set, its commit."""
+
+    digest: str
+    commit: str | None = None
+
+
+def table_state(place: Place, folder: Path) -> TableState:
+    """Return what a table holds: file contents, or a data set's commit and digest."""
+    if place.kind == "dataset":
+        loaded = load_dataset(place, folder)
+        return TableState(loaded.digest, loaded.commit)
+    return TableState("-".join(file_digest(path) for path in place_files(place, folder)))
+
+
+def table_rows(place: Place, folder: Path, batch_rows: int, columns: Sequence[str] | None = None) -> Iterator[Row]:
+    """Yield the rows of a table.
+
+    Args:
+        columns: top-level columns that are enough, where the table's kind can read some alone; absent ones are no
+            error here.
+
+    Raises:
+        BadRowError: one cannot be read.
+    """
+    if place.kind == "dataset":
+        for raw in _dataset_rows(place, folder, batch_rows, columns):
+            if raw.row is None:
+                raise BadRowError(f"{raw.path}, row {raw.line}: {raw.reason}.", raw.reason)
+            yield raw.row
+        return
+    for path in place_files(place, folder):
+        if place.kind == "jsonl":
+            yield from read_jsonl(path)
+        elif place.kind == "csv":
+            yield from read_csv(path)
+        else:
+            yield from read_parquet(path, batch_rows)
+
+
+def raw_table_rows(place: Place, folder: Path, batch_rows: int) -> Iterator[RawRow]:
+    """Yield the rows beside the bytes that they were, in order, those that cannot be read too."""
+    if place.kind == "dataset":
+        yield from _dataset_rows(place, folder, batch_rows)
+        return
+    for path in place_files(place, folder):
+        yield from raw_rows(path, place.kind, batch_rows)
+
+
+def place_files(place: Place, folder: Path) -> list[Path]:
+    """Return the files that a table's path names, in order.
+
+    Raises:
+        MissingSourceError: there are none.
+    """
+    pattern = Path(place.path).expanduser()
+    pattern = pattern if pattern.is_absolute() else folder / pattern
+    if pattern.is_file():
+        return [pattern]
+    paths = sorted(Path(name) for name in glob.glob(str(pattern), recursive=True) if Path(name).is_file())
+    if not paths:
+        raise MissingSourceError(f"source {place.source}: no file at {pattern}; {_neighbours(pattern)}.")
+    return paths
+
+
+def _dataset_rows(
+    place: Place, folder: Path, batch_rows: int, columns: Sequence[str] | None = None
+) -> Iterator[RawRow]:
+    """Yield the rows of a data set; one that holds bytes that are no text, as its files may, without its content."""
+    path, start = Path(place.path), 1
+    dataset = load_dataset(place, folder).dataset
+    if columns is not None:
+        dataset = dataset.select_columns([name for name in dataset.column_names if name in columns])
+    for table in dataset.with_format("arrow").iter(batch_size=batch_rows):
+        try:
+            yield from numbered_rows(path, table.to_pylist(), start)
+        except UnicodeDecodeError:
+            for at in range(table.num_rows):
+                yield _dataset_row(path, start + at, table.take([at]))
+        start += table.num_rows
+
+
+def _dataset_row(path: Path, number: int, table: Any) -> RawRow:
+    try:
+        (raw,) = numbered_rows(path, table.to_pylist(), number)
+    except UnicodeDecodeError as error:
+        return RawRow(path, number, b"".join(map(_column_bytes, table.columns)), None, f"not UTF-8 ({error})")
+    return raw
+
+
+def _column_bytes(column: Any) -> bytes:
+    """Return the bytes that a column of one row holds, of whatever type."""
+    return b"".join(bytes(buffer) for chunk in column.chunks for buffer in chunk.buffers()[-1:] if buffer is not None)
+
+
+def _neighbours(path: Path) -> str:
+    parent = path.parent
+    while not parent.is_dir():
+        parent = parent.parent
+    names = sorted(entry.name + ("/" if entry.is_dir() else "") for entry in parent.iterdir())
+    listed = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
+    return f"{parent} holds {listed or 'nothing'}"

@@ -1,0 +1,253 @@
+"""`goldilocks run --rehearse`: the whole way of a recipe on a share of its rows with small policies; what would fail.
+
+What is tried of the recipe itself: each source and each benchmark is opened, the licences of the rows are held against
+the card's, policies are looked for where the recipe says that they answer, and the grader's recipe is read. Then the
+pipeline runs to the card and the set, in a folder of its own: on a share of each source's rows, asked of the model that
+comes along, with bands that are open, so that every stage has rows. The set that comes out is for looking at the way,
+never for training.
+
+Not here: what a run costs (`goldilocks plan`), and whether the real model answers well.
+"""
+
+from __future__ import annotations
+
+import math
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from curation.config import LivePolicy, Recipe, Source
+from curation.config.policies import PolicySettings
+from curation.config.sources import Quota
+from curation.policies.vllm.placement import visible_gpus
+from curation.records import ConfigError, GoldilocksError
+from curation.storage.stages import atomic_write
+from flows.cli.commands import run_recipe
+from flows.run.benches import as_benchmarks
+from flows.run.recipe import load_recipe
+from flows.run.run_folder import Run, open_run
+from flows.run.training import load_train_recipe
+from flows.stages.decontamination import check_benchmark
+from flows.stages.sources import SOURCES, check_licenses, require_source
+
+FILE = "rehearsal.toml"
+"""In the rehearsal's folder: the recipe that was run."""
+
+FEW = 16
+"""Rows of a source of which the share holds none."""
+
+SMALL_POLICY: dict[str, Any] = {
+    "kind": "torch",
+    "model": "embedded",
+    "prompt": "plain",
+    "decoding": {"temperature": 1.0, "max_tokens": 112},
+}
+OPEN_BAND = {"attempts": 2, "min_correct": 0, "max_pass_rate": 1.0, "min_judged": 1, "wrong_label_share": 1.0}
+SMALL_GRADER = ["steps=2", "collector.n_async=32", "collector.n_batch=32", "checks=false"]
+ASKED = ("rewriting", "doubtful", "premises", "llm_judge")
+"""Tables of a recipe with a policy besides the difficulty stages'."""
+
+PLACEHOLDER = "your-"
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """What came of a rehearsal: sentences on what would fail, and the set's folder; None where it did not get there."""
+
+    folder: Path
+    failures: tuple[str, ...]
+    curated: Path | None
+
+
+def rehearse(path: Path, share: float, overrides: Sequence[str] = (), out: Path | None = None) -> Rehearsal:
+    """Run a recipe's whole way on a share of its rows with small policies.
+
+    Args:
+        share: of each source's rows, above 0 and at most 1.
+
+    Raises:
+        ConfigError: the recipe or the share cannot be meant, or no source can be read.
+    """
+    if not 0 < share <= 1:
+        raise ConfigError(f"--rehearse {share}: give a share of the rows above 0 and at most 1, as in 0.01.")
+    recipe, home = load_recipe(path, overrides), path.parent.absolute()
+    folder = (out or Path("runs") / f"{recipe.name}-rehearsal").absolute()
+    run, failures = Run(folder, recipe, home), _Failures()
+    sources = [small for one in recipe.read_sources if (small := _small_source(one, share, home, failures)) is not None]
+    if not sources:
+        raise ConfigError(f"{path}: no source can be read, so there is nothing to rehearse: {' '.join(failures.told)}")
+    benchmarks = _benchmarks(run, failures)
+    for name, policy in _policies(recipe):
+        failures.told += _policy_failures(name, policy)
+    failures.of("grader", partial(_check_grader, recipe, home))
+    table = _small_recipe(recipe, sources, benchmarks, home)
+    folder.mkdir(parents=True, exist_ok=True)
+    _write(folder / FILE, table)
+    curated = failures.of("the pipeline", lambda: run_recipe(folder / FILE, (), folder))
+    if curated is not None:
+        failures.of("licences", lambda: check_licenses(recipe, SOURCES.folder_in(open_run(folder))))
+    return Rehearsal(folder, tuple(failures.told), curated)
+
+
+def rehearsal_lines(rehearsal: Rehearsal, share: float) -> list[str]:
+    """Return what a rehearsal says: what would fail, a line each."""
+    count = len(rehearsal.failures)
+    what = "nothing that it tries would fail" if not count else f"{count} thing{'s' if count > 1 else ''} would fail"
+    return [
+        f"\nrehearsed on {100 * share:g} % of the rows with the small model in {rehearsal.folder}: {what}",
+        *(f"  would fail: {failure}" for failure in rehearsal.failures),
+    ]
+
+
+class _Failures:
+    """Collects what would fail, a sentence each."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def of(self, name: str, work: Callable[[], Any]) -> Any:
+        """Return what ``work`` returns; None where it fails, and the failure is noted."""
+        try:
+            return work()
+        except GoldilocksError as error:
+            self.told.append(f"{name}: {error}")
+            return None
+
+    def succeeds(self, name: str, work: Callable[[], Any]) -> bool:
+        """Return whether ``work`` did not fail; a failure is noted."""
+        before = len(self.told)
+        self.of(name, work)
+        return len(self.told) == before
+
+
+def _small_source(source: Source, share: float, home: Path, failures: _Failures) -> Source | None:
+    """Return the source with a share of its rows; None where it cannot be read, which is noted."""
+    shared = _share_of(source, share)
+    try:
+        require_source(shared, home)
+        return shared
+    except GoldilocksError as error:
+        if "holds no rows" not in str(error):
+            failures.told.append(str(error))
+            return None
+    few = source.model_copy(update={"quota": Quota(rows=FEW)})
+    return few if failures.succeeds("rows", partial(require_source, few, home)) else None
+
+
+def _share_of(source: Source, share: float) -> Source:
+    limit = None if source.limit is None else math.ceil(source.limit * share)
+    if source.kind == "kattis":
+        return source.model_copy(update={"limit": limit or FEW})
+    quota = source.quota
+    if quota is None:
+        return source.model_copy(update={"quota": Quota(share=share), "limit": limit})
+    scaled = {
+        "share": share * (quota.share or 1.0),
+        "rows": None if quota.rows is None else math.ceil(quota.rows * share),
+        "each": {value: math.ceil(rows * share) for value, rows in quota.each.items()},
+        "others": None if quota.others is None else math.ceil(quota.others * share),
+    }
+    return source.model_copy(update={"quota": quota.model_copy(update=scaled), "limit": limit})
+
+
+def _benchmarks(run: Run, failures: _Failures) -> list[dict[str, Any]]:
+    """Return the benchmarks that can be read, as tables; the others are noted."""
+    settings, home = run.recipe.decontamination, run.recipe_folder
+    named = [(benchmark, home) for benchmark in settings.against]
+    for name in settings.benches:
+        named += failures.of("decontamination.benches", partial(as_benchmarks, name, home)) or []
+    tables = []
+    for benchmark, place in named:
+        if failures.succeeds(f"benchmark {benchmark.name}", partial(check_benchmark, benchmark, place)):
+            table = benchmark.model_dump(mode="json", exclude_none=True)
+            tables.append({**table, "path": _absolute(benchmark.path, place)})
+    return tables
+
+
+def _policies(recipe: Recipe) -> Iterator[tuple[str, PolicySettings]]:
+    yield "stage1.policy", recipe.stage1.policy
+    if recipe.stage2 is not None:
+        yield "stage2.policy", recipe.stage2.policy
+    for name in ASKED:
+        policy = getattr(recipe, name).policy
+        if policy is not None:
+            yield f"{name}.policy", policy
+    if recipe.code.test_generation.policy is not None:
+        yield "code.test_generation.policy", recipe.code.test_generation.policy
+
+
+def _policy_failures(name: str, policy: PolicySettings) -> Iterator[str]:
+    """Yield what would fail of a policy, without asking it anything."""
+    if not isinstance(policy, LivePolicy):
+        return
+    for key in ("model", "revision"):
+        if str(getattr(policy, key, None) or "").startswith(PLACEHOLDER):
+            yield f"{name}.{key} = {getattr(policy, key)!r} is a placeholder; set the model that answers."
+    if policy.kind == "vllm" and not visible_gpus():
+        yield f"{name}: kind `vllm` wants a GPU, and none is to be seen on this machine."
+    for url in getattr(policy, "urls", ()):
+        place = urlsplit(url)
+        port = place.port or (443 if place.scheme == "https" else 80)
+        try:
+            socket.create_connection((place.hostname or "", port), timeout=3).close()
+        except OSError as error:
+            yield f"{name}: nobody listens at {url} ({error}); start the server, or name another in `urls`."
+
+
+def _check_grader(recipe: Recipe, home: Path) -> None:
+    """Refuse a grader whose recipe cannot be meant, or whose model is not there."""
+    if recipe.grader is None:
+        return
+    path = home / recipe.grader.recipe
+    settings = load_train_recipe(path, recipe.grader.set)
+    model = path.parent / Path(settings.model).expanduser()
+    if settings.model != "embedded" and not model.is_dir():
+        raise ConfigError(f"{path}: model = {settings.model!r}: there is no folder {model}; fetch the model into it.")
+
+
+def _small_recipe(
+    recipe: Recipe, sources: Sequence[Source], benchmarks: Sequence[dict[str, Any]], home: Path
+) -> dict[str, Any]:
+    """Return the recipe of the rehearsal as a table: small policies, open bands, and paths that hold from anywhere."""
+    table = recipe.model_dump(mode="json", exclude_none=True, exclude={"left_out", "costs", "schedule", "refresh"})
+    table["name"] = f"{recipe.name}-rehearsal"
+    table["sources"] = [_source_table(source, home) for source in sources]
+    table["decontamination"] |= {"against": list(benchmarks), "benches": []}
+    table["export"] |= {"mixed_licenses": True}
+    for stage in ("stage1", "stage2"):
+        if stage in table:
+            table[stage] = {"policy": SMALL_POLICY, "band": OPEN_BAND, "sampling": {"early_stopping": False}}
+    for name in ASKED:
+        if "policy" in table.get(name, {}):
+            table[name]["policy"] = SMALL_POLICY
+    if recipe.code.test_generation.policy is not None:
+        table["code"]["test_generation"]["policy"] = SMALL_POLICY
+    if recipe.grader is not None:
+        grader = Path(__file__).parents[1] / "recipes" / "train_demo_grader.toml"
+        table["grader"] = {"recipe": str(grader), "set": SMALL_GRADER, "band": OPEN_BAND}
+    return table
+
+
+def _source_table(source: Source, home: Path) -> dict[str, Any]:
+    table = source.model_dump(mode="json", exclude_none=True)
+    table["path"] = _absolute(source.path, home)
+    if source.join is not None:
+        table["join"]["path"] = _absolute(source.join.path, home)
+    return table
+
+
+def _absolute(path: str, home: Path) -> str:
+    """Return a path as it holds from another folder; the name of a hub set stays."""
+    place = home / Path(path).expanduser()
+    is_local = place.exists() or any(letter in path for letter in "*?[") or path.startswith(("~", ".", "/"))
+    return str(place) if is_local else path
+
+
+def _write(path: Path, table: dict[str, Any]) -> None:
+    import tomli_w
+
+    atomic_write(path, tomli_w.dumps(table))

@@ -1,0 +1,113 @@
+"""Data sets of the hub, by a double of its API: one commit, fetched once; gone, gated and script sets are sentences."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from tests.curation.sources.hub_of_files import HubOfFiles, HubSet
+
+OLD, NEW, CONVERTED = ("0" * 39 + "1", "0" * 39 + "2", "0" * 39 + "3")
+
+READ = """
+import json, sys
+from pathlib import Path
+from curation.config import Source, to_plain
+from curation.records import GoldilocksError
+from curation.sources.problems import read_source, source_state
+source = Source.model_validate(to_plain({"name": "s", "kind": "dataset", **json.loads(sys.argv[1])}))
+try:
+    rows = [row for frame in read_source(source, Path(), 10) for row in frame["statement"]]
+    state = source_state(source, Path())
+except GoldilocksError as error:
+    print(json.dumps({"error": str(error)}))
+else:
+    print(json.dumps({"rows": rows, "commit": state.commit, "digest": state.digest}))
+"""
+
+
+def parquet(*statements: str) -> bytes:
+    with io.BytesIO() as out:
+        pl.DataFrame({"problem": statements}).write_parquet(out)
+        return out.getvalue()
+
+
+def a_set() -> HubSet:
+    return HubSet(
+        commits={
+            OLD: {"data/train-0.parquet": parquet("old")},
+            NEW: {"data/train-0.parquet": parquet("new", "newer"), "data/test-0.parquet": parquet("test")},
+            CONVERTED: {"all/train/0000.parquet": parquet("all"), "easy/train/0000.parquet": parquet("easy")},
+        },
+        branches={"main": NEW, "refs/convert/parquet": CONVERTED},
+    )
+
+
+def read(hub: HubOfFiles, home: Path, **settings: Any) -> dict[str, Any]:
+    """Read a source in a process of its own, whose caches are in ``home``."""
+    environment = {**os.environ, "HF_ENDPOINT": hub.address, "HF_HOME": str(home), "HF_HUB_OFFLINE": "0"}
+    done = subprocess.run(
+        [sys.executable, "-c", READ, json.dumps({"path": "owner/name", **settings})],
+        capture_output=True,
+        text=True,
+        env={**environment, "HF_HUB_DISABLE_TELEMETRY": "1", "HF_HUB_DISABLE_XET": "1"},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def test_a_commit_is_fetched_once_and_then_read_without_the_hub(tmp_path: Path) -> None:
+    with HubOfFiles({"owner/name": a_set()}) as hub:
+        first = read(hub, tmp_path, revision=OLD)
+        assert (first["rows"], first["commit"]) == (["old"], OLD)
+        asked = len(hub.asked)
+        assert asked
+        assert read(hub, tmp_path, revision=OLD) == first
+        assert len(hub.asked) == asked  # nothing was asked, let alone fetched
+        assert read(hub, tmp_path, revision=NEW, split="test")["rows"] == ["test"]
+        for kept in tmp_path.rglob("*.arrow"):
+            kept.unlink()
+        assert read(hub, tmp_path, revision=OLD) == first  # whole or not at all
+    assert len(hub.asked) > asked
+
+
+def test_a_branch_is_looked_up_and_its_commit_told(tmp_path: Path) -> None:
+    with HubOfFiles({"owner/name": a_set()}) as hub:
+        newest = read(hub, tmp_path)
+        assert (newest["rows"], newest["commit"]) == (["new", "newer"], NEW)
+        files = sum("GET /datasets/" in one for one in hub.asked)
+        assert read(hub, tmp_path) == newest
+        assert sum("GET /datasets/" in one for one in hub.asked) == files  # looked up again, not fetched again
+        converted = read(hub, tmp_path, revision="refs/convert/parquet", files="all/train/*.parquet")
+        assert (converted["rows"], converted["commit"]) == (["all"], CONVERTED)
+        hub.sets["owner/name"].branches["main"] = OLD
+        assert read(hub, tmp_path)["rows"] == ["old"]
+
+
+def test_what_cannot_be_had_is_one_sentence(tmp_path: Path) -> None:
+    script = HubSet({NEW: {"script.py": b"import datasets\n", "train.jsonl": b'{"problem": "x"}\n'}}, {"main": NEW})
+    gated = HubSet({NEW: {"data/train-0.parquet": parquet("x")}}, {"main": NEW}, gated=True)
+    with HubOfFiles({"owner/name": a_set(), "owner/script": script, "owner/gated": gated}) as hub:
+        for settings, said in (
+            ({"path": "owner/gone"}, "the hub has no such data set (any more), or it is private"),
+            ({"path": "owner/gated"}, "is gated: its owners give access to those who ask. Log in at https://"),
+            ({"path": "owner/gated", "revision": NEW}, "ask there, then run `hf auth login`"),
+            ({"revision": "v9"}, "it has no revision `v9`"),
+            ({"split": "dev"}, "has no split `dev`; it has: "),
+            ({"path": "owner/script"}, "it is a script, which `datasets` does not run any more; read the hub's"),
+        ):
+            error = read(hub, tmp_path, **settings)["error"]
+            assert error.startswith(f"source s: data set {settings.get('path', 'owner/name')} "), error
+            assert said in error, error
+            assert "`files`" in error or "script" not in said
+        assert read(hub, tmp_path, path="owner/script", files="train.jsonl")["rows"] == ["x"]
+        assert "`files` are of one kind" in read(hub, tmp_path, files=["a.parquet", "b.jsonl"])["error"]

@@ -1,0 +1,254 @@
+"""Which rows of a source are taken: where, quota, join and limit, in this order, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import datasets
+import polars as pl
+import pytest
+from pydantic import ValidationError
+
+from curation.config import Source, to_plain
+from curation.config.sources import Quota
+from curation.records import SourceError
+from curation.sources.problems import read_source, source_digest
+from curation.sources.quarantine import read_parts
+from curation.sources.selection import SelectionCounts, draw, selected_rows
+
+ROWS = [
+    {"problem": f"What is {n} + 1?", "answer": str(n + 1), "valid": "Yes" if n % 2 else "No", "level": n,
+     "meta": {"kind": "abc"[n % 3]}, "license": "MIT" if n < 5 else None}
+    for n in range(30)
+]  # fmt: skip
+
+
+def source(**settings: Any) -> Source:
+    table = {"name": "s", "kind": "jsonl", "path": "x.jsonl", "columns": {"answer": "answer"}}
+    return Source.model_validate(to_plain({**table, **settings}))
+
+
+def lines(path: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def read(wanted: Source, folder: Path, batch_rows: int = 7) -> pl.DataFrame:
+    return pl.concat(read_source(wanted, folder, batch_rows))
+
+
+def positions(folder: Path, **settings: Any) -> list[int]:
+    lines(folder / "x.jsonl", ROWS)
+    return read(source(**settings), folder)["row"].to_list()
+
+
+def test_rows_of_a_where_keep_their_positions_in_the_source(tmp_path: Path) -> None:
+    assert positions(tmp_path, where="valid = 'Yes' AND level >= 20") == [21, 23, 25, 27, 29]
+    assert positions(tmp_path, where="level IN (1, 3) OR meta.kind = 'c'")[:4] == [1, 2, 3, 5]
+    assert positions(tmp_path, where="license = 'MIT'") == [0, 1, 2, 3, 4]
+    assert positions(tmp_path, where="license IS NULL AND valid LIKE 'N%'", limit=2) == [6, 8]
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "dataset"])
+def test_a_where_in_every_kind_of_file(kind: str, tmp_path: Path) -> None:
+    frame = pl.DataFrame([{key: row[key] for key in ("problem", "answer", "valid", "level")} for row in ROWS])
+    if kind == "csv":
+        frame.write_csv(tmp_path / "x")
+    elif kind == "parquet":
+        frame.write_parquet(tmp_path / "x")
+    else:
+        datasets.Dataset.from_list(frame.to_dicts()).save_to_disk(str(tmp_path / "x"))
+    level = "CAST(level AS INT)" if kind == "csv" else "level"
+    found = read(source(kind=kind, path="x", where=f"valid = 'Yes' AND {level} < 6"), tmp_path)
+    assert found["row"].to_list() == [1, 3, 5]
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        ("valid = ", "is no SQL expression"),
+        ("problem_is_valid = 'Yes'", "no row has `problem_is_valid`; there are: problem, answer, valid"),
+        ("level + 1", "is Int64, not true or false"),
+        ("1 = 1", "names no column"),
+        ("MAX(level) > 3", "says one thing of all rows together"),
+        ("valid > 3", "cannot be asked of its rows"),
+    ],
+)
+def test_a_where_that_cannot_be_meant(where: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="source s") as error:
+        positions(tmp_path, where=where)
+    assert said in str(error.value)
+
+
+def test_a_where_of_no_row(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match=r"source s: x.jsonl holds no rows that its `where` take"):
+        positions(tmp_path, where="level > 100")
+
+
+def test_a_quota_draws_the_same_rows_again_and_more_of_the_same(tmp_path: Path) -> None:
+    few = positions(tmp_path, quota={"rows": 5})
+    assert len(few) == 5
+    assert few == sorted(few)
+    assert positions(tmp_path, quota={"rows": 5}) == few
+    assert set(few) < set(positions(tmp_path, quota={"rows": 9}))
+    assert positions(tmp_path, quota={"rows": 5, "seed": 1}) != few
+    assert positions(tmp_path, quota={"rows": 100}) == list(range(30))
+
+
+def test_quotas_by_a_column(tmp_path: Path) -> None:
+    quota = {"by": "meta.kind", "each": {"a": 2, "b": 0}, "others": 3}
+    found = positions(tmp_path, quota=quota)
+    assert Counter(ROWS[at]["meta"]["kind"] for at in found) == {"a": 2, "c": 3}
+    assert len(positions(tmp_path, quota={**quota, "rows": 4})) == 4
+    odd = positions(tmp_path, quota={"by": "license", "each": {"MIT": 2}}, where="valid = 'Yes'")
+    assert sum(at < 5 for at in odd) == 2
+    assert [at for at in odd if at >= 5] == list(range(5, 30, 2))  # others: all
+    with pytest.raises(SourceError, match=r"names 'z', which no row has as its `meta.kind`; there are: a, b, c"):
+        positions(tmp_path, quota={"by": "meta.kind", "each": {"z": 2}})
+
+
+def test_a_share_needs_no_count() -> None:
+    numbers = range(20_000)
+    quota = Quota(share=0.1)
+    drawn = draw("s", quota, ((at, "null") for at in numbers))
+    assert 1_850 < len(drawn) < 2_150  # 2,000 expected, standard deviation 42
+    assert draw("s", Quota(share=0.1, rows=7), ((at, "null") for at in numbers)) < drawn
+    assert draw("other", quota, ((at, "null") for at in numbers)) != drawn
+
+
+def test_a_share_of_a_source(tmp_path: Path) -> None:
+    found = positions(tmp_path, quota={"share": 0.3})
+    assert found == sorted(draw("s", Quota(share=0.3), ((at, "null") for at in range(30))))
+    assert 0 < len(found) < 30
+
+
+@pytest.mark.parametrize(
+    "quota", [{}, {"each": {"a": 1}}, {"others": 1}, {"by": "x"}, {"rows": 0}, {"by": "x", "each": {"a": -1}}]
+)
+def test_a_quota_that_draws_nothing_is_refused(quota: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        source(quota=quota)
+
+
+def test_steps_are_counted(tmp_path: Path) -> None:
+    lines(tmp_path / "x.jsonl", ROWS)
+    counts = SelectionCounts()
+    wanted = source(where="valid = 'Yes'", quota={"rows": 6}, limit=4)
+    assert len(list(selected_rows(wanted, tmp_path, 5, counts=counts))) == 4
+    assert (counts.drawn, counts.joined) == (4, 4)
+    everything = SelectionCounts()
+    list(selected_rows(wanted.model_copy(update={"limit": None}), tmp_path, 5, counts=everything))
+    assert everything == SelectionCounts(rows=30, where=15, drawn=6, joined=6)
+
+
+def test_bad_rows_pass_a_where_and_are_set_aside_with_their_place(tmp_path: Path) -> None:
+    lines(tmp_path / "x.jsonl", ROWS[:4])
+    with (tmp_path / "x.jsonl").open("a") as handle:
+        handle.write("{broken\n" + json.dumps(ROWS[5]) + "\n")
+    wanted = source(where="valid = 'Yes'", on_bad_row="quarantine")
+    (part,) = read_parts(wanted, tmp_path, 100, lambda rows, _: rows)
+    assert part.positions == [1, 3, 5]
+    assert part.quarantine.select("row", "line").rows() == [(4, 5)]
+
+
+PROGRAMS = [
+    {"problem_id": "1/A", "code": "print(1)", "lang": "python", "verdict": "OK", "size": 3},
+    {"problem_id": "1/A", "code": "print(2)", "lang": "python", "verdict": "WRONG_ANSWER", "size": 4},
+    {"problem_id": "1/B", "code": "int main(){}", "lang": "cpp", "verdict": "OK", "size": 5},
+    {"problem_id": None, "code": "", "lang": "cpp", "verdict": "OK", "size": 6},
+]
+STATEMENTS = [{"problem": f"Task {name}", "id": f"1/{name}", "answer": "0"} for name in "ABC"]
+
+
+def joined(folder: Path, join: Mapping[str, Any], **settings: Any) -> list[dict[str, Any]]:
+    lines(folder / "x.jsonl", STATEMENTS)
+    lines(folder / "programs.jsonl", PROGRAMS)
+    table = {"kind": "jsonl", "path": "programs.jsonl", "on": "id", "key": "problem_id", **join}
+    return [dict(placed.row or {}) for placed in selected_rows(source(join=table, **settings), folder, 2)]
+
+
+def test_matching_rows_become_a_list(tmp_path: Path) -> None:
+    found = joined(tmp_path, {"into": "solutions", "columns": ["code", "lang", "verdict"]})
+    assert [[one["code"] for one in row["solutions"]] for row in found] == [
+        ["print(1)", "print(2)"],
+        ["int main(){}"],
+        [],
+    ]
+    assert set(found[0]["solutions"][0]) == {"code", "lang", "verdict"}
+    found = joined(tmp_path, {"into": "solutions", "most": 1, "where": "verdict = 'OK'", "unmatched": "drop"})
+    assert [(row["id"], len(row["solutions"])) for row in found] == [("1/A", 1), ("1/B", 1)]
+    assert found[0]["solutions"][0]["size"] == 3  # all columns where none are named
+
+
+def test_the_one_matching_row_stands_beside(tmp_path: Path) -> None:
+    found = joined(tmp_path, {"columns": ["lang", "size"], "where": "verdict = 'OK'"})
+    assert [(row["lang"], row["size"]) for row in found] == [("python", 3), ("cpp", 5), (None, None)]
+    with pytest.raises(SourceError, match=r"row 0: 2 rows of programs.jsonl have '1/A' as their key; take the first"):
+        joined(tmp_path, {"columns": ["lang"]})
+    lines(tmp_path / "twice.jsonl", [{"id": "1/A", "answer": "7"}])
+    with pytest.raises(SourceError, match="has a column `answer` too; name those that you want"):
+        joined(tmp_path, {"path": "twice.jsonl", "key": "id"})
+
+
+def test_keys_of_two_columns_are_compared_as_text(tmp_path: Path) -> None:
+    lines(tmp_path / "y.jsonl", [{"problem": "Task", "contest": 1566, "index": "A"}])
+    lines(tmp_path / "z.jsonl", [{"contest_id": "1566", "index": "A", "note": "x"}])
+    join = {"kind": "jsonl", "path": "z.jsonl", "on": ["contest", "index"], "key": ["contest_id", "index"]}
+    wanted = source(path="y.jsonl", columns={}, join={**join, "columns": ["note"]})
+    (row,) = [placed.row for placed in selected_rows(wanted, tmp_path, 2)]
+    assert row is not None
+    assert row["note"] == "x"
+    with pytest.raises(ValidationError, match="as many columns"):
+        source(join={**join, "key": "contest_id"})
+
+
+def test_joins_that_cannot_be_made(tmp_path: Path) -> None:
+    with pytest.raises(
+        SourceError, match=r"source s: join with programs.jsonl: no row has `uid`; there are: problem_id"
+    ):
+        joined(tmp_path, {"key": "uid"})
+    with pytest.raises(SourceError, match="it has no rows of its `where` with a key"):
+        joined(tmp_path, {"where": "size > 100", "into": "solutions"})
+    with pytest.raises(SourceError, match="no file at"):
+        joined(tmp_path, {"path": "gone.jsonl"})
+
+
+def test_the_digest_follows_the_joined_table(tmp_path: Path) -> None:
+    lines(tmp_path / "x.jsonl", STATEMENTS)
+    lines(tmp_path / "programs.jsonl", PROGRAMS)
+    wanted = source(join={"kind": "jsonl", "path": "programs.jsonl", "on": "id", "key": "problem_id", "into": "p"})
+    before = source_digest(wanted, tmp_path)
+    assert before != source_digest(source(), tmp_path)
+    lines(tmp_path / "programs.jsonl", PROGRAMS[:3])
+    assert source_digest(wanted, tmp_path) != before
+
+
+def test_settings_of_a_selection_change_a_source_s_digest_and_their_absence_does_not() -> None:
+    plain = source()
+    assert not {"where", "quota", "join", "files"} & set(plain.model_dump())
+    assert source(where="level > 3").digest() != plain.digest()
+
+
+def test_several_configurations_and_splits_are_read_one_after_another(tmp_path: Path) -> None:
+    for name in ("easy", "hard"):
+        for split in ("train", "test"):
+            (tmp_path / "set" / name).mkdir(parents=True, exist_ok=True)
+            rows = [{"problem": f"{name} {split}", "answer": "1"}]
+            datasets.Dataset.from_list(rows).to_parquet(str(tmp_path / "set" / name / f"{split}.parquet"))
+    configs = "".join(
+        f"- config_name: {name}\n  data_files:\n  - split: train\n    path: {name}/train.parquet\n"
+        f"  - split: test\n    path: {name}/test.parquet\n"
+        for name in ("easy", "hard")
+    )
+    (tmp_path / "set" / "README.md").write_text(f"---\nconfigs:\n{configs}---\n")
+    wanted = source(kind="dataset", path="set", subset=["hard", "easy"], split=["train", "test"])
+    assert read(wanted, tmp_path)["statement"].to_list() == ["hard train", "hard test", "easy train", "easy test"]
+    assert read(source(kind="dataset", path="set", subset="easy", split="test"), tmp_path).height == 1
+    by_files = source(kind="dataset", path="set", files="hard/*.parquet")
+    assert set(read(by_files, tmp_path)["statement"]) == {"hard train", "hard test"}
+    with pytest.raises(ValidationError, match="without a `subset`"):
+        source(kind="dataset", path="set", subset="easy", files="x")

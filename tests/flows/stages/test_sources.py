@@ -1,0 +1,101 @@
+"""The sources of a run: which rows are taken, a source that is left out, and what the card says of both."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.flows.conftest import goldilocks, published, refusal, write_jsonl
+
+RECIPE = """
+name = "chosen"
+workers = 1
+
+[[sources]]
+name = "school"
+kind = "jsonl"
+path = "problems.jsonl"
+license = "MIT"
+where = "valid = 'Yes'"
+quota = { rows = 3 }
+columns = { statement = "question", answer = "final" }
+
+[sources.join]
+kind = "jsonl"
+path = "solutions.jsonl"
+on = "uid"
+columns = ["worked"]
+
+[[sources]]
+name = "gone"
+kind = "jsonl"
+path = "gone.jsonl"
+license = "MIT"
+columns = { statement = "question", answer = "final" }
+
+[stage1]
+band = { attempts = 2 }
+
+[stage1.policy]
+kind = "recorded"
+name = "weak@1"
+path = "attempts.jsonl"
+columns = { problem = "question", attempts = "tries", text = "text" }
+"""
+SUMS = {f"What is {number} plus {number} times 3?": 4 * number for number in range(11, 19)}
+
+
+@pytest.fixture
+def recipe(tmp_path: Path) -> Path:
+    rows = [
+        {"question": text, "final": str(value), "valid": "No" if at in (0, 5) else "Yes", "uid": at}
+        for at, (text, value) in enumerate(SUMS.items())
+    ]
+    write_jsonl(tmp_path / "problems.jsonl", rows)
+    write_jsonl(tmp_path / "solutions.jsonl", [{"uid": row["uid"], "worked": f"see {row['final']}"} for row in rows])
+    tries = [{"question": text, "tries": [{"text": str(value)}, {"text": "1"}]} for text, value in SUMS.items()]
+    write_jsonl(tmp_path / "attempts.jsonl", tries)
+    (tmp_path / "chosen.toml").write_text(RECIPE)
+    return tmp_path / "chosen.toml"
+
+
+def test_a_source_that_is_gone_is_a_sentence_and_may_be_left_out(recipe: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    said = refusal("run", recipe, "--out", run)
+    assert "source gone: no file at" in said
+    assert 'set `left_out = ["gone"]`; the card will say so' in said
+    done = goldilocks("run", recipe, "--out", run, "--set", 'left_out=["gone"]')
+    assert done.status == 0, done.err
+    assert "source gone: left out" in goldilocks("run", recipe, "--out", run, "--set", 'left_out=["gone"]', "--dry").out
+    card = (run / "curated" / "README.md").read_text()
+    assert "| gone | MIT | left out: not read | 0 | 0 |" in card
+    assert "The recipe names gone too, and says by `left_out` that this run goes without it." in card
+    state = json.loads((run / "stages" / "01-sources" / "sources.json").read_text())["school"]
+    assert f"digest `{state['digest'][:16]}`" in card
+    assert (state["rows"], state["where"], state["drawn"], state["joined"], state["commit"]) == (8, 6, 3, 3, None)
+    assert "Of school, 8 rows seen: where `valid = 'Yes'`, drawn by a quota, joined with solutions.jsonl." in card
+    taken = published(run, "data")
+    assert taken.height == 3
+    assert not {0, 5} & set(taken["row"])
+
+
+def test_names_that_are_no_sources_cannot_be_left_out(recipe: Path, tmp_path: Path) -> None:
+    said = refusal("run", recipe, "--out", tmp_path / "run", "--set", 'left_out=["goon"]')
+    assert "`left_out` names 'goon', which is no source; there are: school, gone" in said
+    said = refusal("run", recipe, "--out", tmp_path / "run", "--set", 'left_out=["school", "gone"]')
+    assert "nothing would be read" in said
+
+
+def test_a_source_with_a_quarantine_beside_one_without(recipe: Path, tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "gone.jsonl", [{"question": "What is 3 plus 3 plus 30?", "final": "36"}])
+    with (tmp_path / "gone.jsonl").open("a") as handle:
+        handle.write("{broken\n")
+    tries = [{"question": text, "tries": [{"text": str(value)}, {"text": "1"}]} for text, value in SUMS.items()]
+    more = [{"question": "What is 3 plus 3 plus 30?", "tries": [{"text": "36"}, {"text": "1"}]}]
+    write_jsonl(tmp_path / "attempts.jsonl", tries + more)
+    done = goldilocks("run", recipe, "--out", tmp_path / "run", "--set", 'sources.1.on_bad_row="quarantine"')
+    assert done.status == 0, done.err
+    assert "bad_row" in published(tmp_path / "run", "dropped")["reason"].to_list()
+    assert set(published(tmp_path / "run", "data")["source"]) == {"school", "gone"}
