@@ -32,6 +32,7 @@ from flows.stages.attempts import attempts_of
 from flows.stages.decisions import decisions_of
 from flows.stages.export import EXPORT
 from flows.stages.judging import verifier_version
+from flows.stages.label_trust import label_trust_of
 from flows.stages.llm_judge import final_verdicts, llm_judge_of
 from flows.stages.verdicts import verdicts_of
 
@@ -78,7 +79,8 @@ def rejudge_run(folder: Path, overrides: Sequence[str]) -> None:
         attempts = read_results(run, [attempts_of(part) for part in run.parts])
         before = _snapshot(before_run, old)
         new = verifier_version(run)
-        stages = [stage for part in run.parts for stage in (verdicts_of(part), llm_judge_of(part), decisions_of(part))]
+        makers = (verdicts_of, llm_judge_of, label_trust_of, decisions_of)
+        stages = [make(part) for part in run.parts for make in makers]
         results = run_pipeline(run, stages, results=filters.plus(*attempts))
         after = _snapshot(run, new)
         run.save()

@@ -151,5 +151,5 @@ def test_latent_training_comes_to_its_end(toy_run: Path, tmp_path: Path) -> None
     folders = f"data.folders=[{json.dumps(str(toy_run / 'curated'))}]"
     train(RECIPES / "train_latent.toml", tmp_path / "latent", [folders, *sizes, "collector.max_staleness=0"])
     (row,) = [json.loads(line) for line in (tmp_path / "latent" / "metrics.jsonl").read_text().splitlines()][-1:]
-    assert math.isfinite(row["loss"])
+    assert math.isfinite(row["policy/loss"])
     assert json.loads((tmp_path / "latent" / "summary.json").read_text())["steps"] == 1
