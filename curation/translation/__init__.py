@@ -5,11 +5,12 @@ translate        the tries, through any policy
 asking           a live policy as a translator
 replies          its replies, kept as they come
 invariants       what a translation must keep: `check`
-    quantities, numerals, numeral_words, units    numbers and units
+    quantities, numerals, number_words, units     numbers and units
     formulas                                      formulas, variables, code
     prose                                         language, length, leftovers, added solutions
     answers                                       the reference
     equivalence, sentences, names                 what aligned sentences say
+    order, tied_numbers, comparisons              numbers in their places; more, less and not
 back_solving     one policy's answers to both texts
 """
 

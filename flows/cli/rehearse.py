@@ -215,7 +215,7 @@ def _small_recipe(
     """Return the recipe of the rehearsal as a table: small policies, open bands, and paths that hold from anywhere."""
     table = recipe.model_dump(mode="json", exclude_none=True, exclude={"left_out", "costs", "schedule", "refresh"})
     table["name"] = f"{recipe.name}-rehearsal"
-    table["sources"] = [_source_table(source, home) for source in sources]
+    table.update(sources=[_source_table(source, home) for source in sources])
     table["decontamination"] |= {"against": list(benchmarks), "benches": []}
     table["export"] |= {"mixed_licenses": True}
     for stage in ("stage1", "stage2"):

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import atexit
 import copyreg
+import itertools
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -42,9 +43,6 @@ from flows.run.runner import Made
 AHEAD = 2
 """Shards sent for each core of the cluster: one to work on and one to go on with."""
 
-_SHARE = 0.01
-"""Of a core, that an asking actor reserves: actors that reserve nothing are not spread evenly."""
-
 HERE = "local"
 """Without an address Ray would go to the last cluster that was started on this machine, be it alive or not."""
 
@@ -57,8 +55,11 @@ class RayRunner:
 
     def __init__(self) -> None:
         import ray
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         self._ray: Any = ray
+        self._place: Any = NodeAffinitySchedulingStrategy
+        self._askers = itertools.count()
         self._compute = ray.remote(num_cpus=1, max_retries=RETRIES)(_compute)
 
     def map(self, works: Iterable[tuple[int, Callable[[], Made]]]) -> Iterator[tuple[int, Made]]:
@@ -85,7 +86,9 @@ class RayRunner:
         Raises:
             PolicyError: it cannot ask the servers.
         """
-        asker = self._ray.remote(num_cpus=_SHARE, scheduling_strategy="SPREAD")(Asker).remote()
+        nodes = [str(node["NodeID"]) for node in self._ray.nodes() if node["Alive"]]
+        where = self._place(nodes[next(self._askers) % len(nodes)], soft=True)
+        asker = self._ray.remote(num_cpus=0, scheduling_strategy=where)(Asker).remote()
         channel = ActorChannel(self._ray, asker)
         is_ready = False
         try:

@@ -61,7 +61,8 @@ def weigh_labels(job: StageRun) -> StageResult:
     version, rule = label_trust.VERSION, run.recipe.labels.rule
     settings = f"{run.recipe.seed} {run.recipe.labels.drop_above} {' '.join(accepted)}"
     if rule == "auto":
-        settings += f" {rule} {difficulty_stage(run.recipe, part).band.digest()}"
+        band = difficulty_stage(run.recipe, part).band
+        settings += f" {rule} {band.wrong_label_share} {band.wrong_label_votes}"
     folder = job.open(version, settings, *read, verifier=verdicts[-1].folder.name)
     if (result := job.finished(folder)) is not None:
         return result
