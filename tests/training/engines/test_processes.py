@@ -82,6 +82,7 @@ def test_one_process_is_started_alone_and_several_by_torchrun() -> None:
         "-m",
         "torch.distributed.run",
         "--standalone",
+        "--local-addr=127.0.0.1",
         "--nproc-per-node=3",
         "--tee=3",
         "-m",

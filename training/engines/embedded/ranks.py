@@ -24,7 +24,7 @@ def rank_command(placement: EmbeddedPlacement, module: str, arguments: Sequence[
     """
     if placement.processes == 1:
         return [sys.executable, "-m", module, *arguments]
-    ranks = ["--standalone", f"--nproc-per-node={placement.processes}", "--tee=3"]
+    ranks = ["--standalone", "--local-addr=127.0.0.1", f"--nproc-per-node={placement.processes}", "--tee=3"]
     return [sys.executable, "-m", "torch.distributed.run", *ranks, "-m", module, *arguments]
 
 

@@ -145,10 +145,12 @@ def _own_namespaces(plan: Plan) -> bool:
     """
     alone = plan.rung == "namespaces" or _own_user_namespace(plan)
     flags = kernel.CLONE_NEWNS | kernel.CLONE_NEWPID | kernel.CLONE_NEWNET | kernel.CLONE_NEWIPC | kernel.CLONE_NEWUTS
-    before = os.stat("/proc/self/ns/mnt").st_ino
+    own = {"mount": "mnt", "host name": "uts"}
+    before = {name: os.stat(f"/proc/self/ns/{kind}").st_ino for name, kind in own.items()}
     kernel.call("unshare", flags)
-    if os.stat("/proc/self/ns/mnt").st_ino == before:  # what follows would cover the host's /tmp
-        raise OSError(0, "unshare: no mount namespace of its own was made")
+    for name, kind in own.items():
+        if os.stat(f"/proc/self/ns/{kind}").st_ino == before[name]:  # the host's /tmp, and its name
+            raise OSError(0, f"unshare: no {name} namespace of its own was made")
     child = os.fork()
     if child:
         kernel.close_from(plan.control)

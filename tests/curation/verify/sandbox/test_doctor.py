@@ -70,8 +70,8 @@ else:
 def _apart(code: str, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """Run a program of the judge's in a mount namespace of its own, from which nothing spreads to the machine."""
     if os.geteuid() != 0 or shutil.which("unshare") is None:
-        pytest.skip("a mount namespace for the test takes root and unshare(1)")
-    apart = ["unshare", "--mount", "--propagation", "private", sys.executable, "-c", code, *words]
+        pytest.skip("namespaces for the test take root and unshare(1)")
+    apart = ["unshare", "--uts", "--mount", "--propagation", "private", sys.executable, "-c", code, *words]
     environment = {**os.environ, "TMPDIR": str(folder)}
     return subprocess.run(apart, env=environment, capture_output=True, text=True, check=False)
 
