@@ -195,7 +195,7 @@ def test_the_judge_alone_needs_four_packages(programs: Path, tmp_path: Path) -> 
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=clean)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == ["correct", "correct"]
-    assert all(name in (ROOT / "docs" / "exports.md").read_text() for name in NEEDED)
+    assert all(name in (ROOT / "docs" / "reference" / "exports.md").read_text() for name in NEEDED)
 
 
 @pytest.fixture
