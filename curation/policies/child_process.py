@@ -19,6 +19,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from types import FrameType
 
 _DEATH_SIGNAL = 1
@@ -30,7 +31,8 @@ def main(arguments: Sequence[str]) -> int:
     grace, command = 0.0, list(arguments)
     if command[0].startswith("--grace="):
         grace = float(command.pop(0).partition("=")[2])
-    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=_die_with_parent)
+    die_with_parent = partial(_die_with, os.getpid())
+    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=die_with_parent)
     try:
         _wait(child)
     finally:
@@ -75,9 +77,12 @@ def _signal(child: subprocess.Popen[bytes], number: int) -> None:
         os.killpg(child.pid, number)
 
 
-def _die_with_parent() -> None:
+def _die_with(parent: int) -> None:
+    """Have the kernel end this process with its parent; end it now if the parent died before the kernel knew."""
     with suppress(OSError, AttributeError):  # another system than Linux
         ctypes.CDLL(None).prctl(_DEATH_SIGNAL, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
 
 
 if __name__ == "__main__":
