@@ -9,16 +9,32 @@ with vLLM 0.32.0, each without a word from it, and mended here:
   - weights that a model copies into place itself (the experts and sinks of gpt-oss), anywhere: they were copied into
     nothing, and the old ones stayed (`_receive_again`).
 
+vLLM imports this module in each worker process before the model is loaded, and there it asks the kernel for AMX's
+tiles: the attention of vLLM 0.32 on a CPU uses them in bf16 without having asked, and ends by an illegal instruction.
+
 Runs inside the engine; vLLM is needed by functions only.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from curation.policies.watchdog import Watchdog
+
+
+def ask_for_tiles() -> None:
+    """Ask for AMX's tiles where the processor has them and vLLM runs; a second time changes nothing."""
+    if "vllm" in sys.modules:
+        import torch
+
+        if torch.cpu._is_amx_tile_supported():
+            torch.cpu._init_amx()
+
+
+ask_for_tiles()
 
 
 class Worker(Watchdog):
