@@ -17,6 +17,8 @@ Runs inside the engine; vLLM is needed by functions only.
 
 from __future__ import annotations
 
+import ctypes
+import platform
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,13 +27,14 @@ from typing import Any
 from curation.policies.watchdog import Watchdog
 
 
-def ask_for_tiles() -> None:
-    """Ask for AMX's tiles where the processor has them and vLLM runs; a second time changes nothing."""
-    if "vllm" in sys.modules:
-        import torch
+_ARCH_PRCTL, _ARCH_REQ_XCOMP_PERM, _TILE_DATA = 158, 0x1023, 18
+"""arch_prctl(2) on x86_64, and the kernel's Documentation/arch/x86/xstate.rst."""
 
-        if torch.cpu._is_amx_tile_supported():
-            torch.cpu._init_amx()
+
+def ask_for_tiles() -> None:
+    """Ask the kernel for AMX's tiles in this process; where there are none it says no, and nothing changes."""
+    if "vllm" in sys.modules and (sys.platform, platform.machine()) == ("linux", "x86_64"):
+        ctypes.CDLL(None).syscall(_ARCH_PRCTL, _ARCH_REQ_XCOMP_PERM, _TILE_DATA)
 
 
 ask_for_tiles()
