@@ -26,7 +26,6 @@ from typing import Any
 
 from curation.policies.watchdog import Watchdog
 
-
 _ARCH_PRCTL, _ARCH_REQ_XCOMP_PERM, _TILE_DATA = 158, 0x1023, 18
 """arch_prctl(2) on x86_64, and the kernel's Documentation/arch/x86/xstate.rst."""
 
