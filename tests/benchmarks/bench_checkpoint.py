@@ -19,7 +19,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 from tests.training.optimisation.test_trainer import recipe, samples
 from training.embedded_model import WEIGHTS
 from training.objectives.grpo import GrpoSettings
-from training.optimisation.checkpoint import begin_checkpoint
+from training.optimisation.checkpoint import PendingCheckpoint
 from training.optimisation.distributed import DistributedContext
 from training.optimisation.model import load_tokenizer
 from training.optimisation.trainer import Trainer
@@ -47,7 +47,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as place:
         for step in range(parsed.rounds):
             began = time.perf_counter()
-            pending = begin_checkpoint(Path(place), step, trainer, {"logs": {}}, tokenizer, keep=1, export=True)
+            pending = PendingCheckpoint(Path(place), step, trainer, {"logs": {}}, tokenizer, keep=1, export=True)
             blocked.append(time.perf_counter() - began)
             folder = pending.finish()
             whole.append(time.perf_counter() - began)

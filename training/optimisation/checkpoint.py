@@ -48,7 +48,13 @@ class Checkpoint:
 
 
 class PendingCheckpoint:
-    """A checkpoint of which a copy is in memory, to be written by `finish`, on any thread, while training goes on."""
+    """The checkpoint after ``step`` steps, copied and begun to be written; rank 0 makes one, all ranks take part.
+
+    `finish` writes the rest, on any thread, while training goes on. ``state`` is the loop's, as JSON can hold it; the
+    trainer's steps and the RNG are added. The copies take the memory of this rank's weights and optimiser once more
+    until they are written, on a GPU's host; with ``export`` rank 0 has the model's as well. No other checkpoint may be
+    begun meanwhile.
+    """
 
     def __init__(
         self,
@@ -96,25 +102,6 @@ class PendingCheckpoint:
         return self._folder
 
 
-def begin_checkpoint(
-    run: Path,
-    step: int,
-    trainer: Trainer,
-    state: Mapping[str, Any],
-    tokenizer: PreTrainedTokenizerBase,
-    *,
-    keep: int,
-    export: bool,
-) -> PendingCheckpoint:
-    """Copy what the checkpoint after ``step`` steps holds, and begin to write it; rank 0 calls, all ranks do it.
-
-    ``state`` is the loop's, as JSON can hold it; the trainer's steps and the RNG are added. The copies take the memory
-    of this rank's weights and optimiser once more until they are written, on a GPU's host; with ``export`` rank 0 has
-    the model's as well. No other checkpoint may be begun meanwhile.
-    """
-    return PendingCheckpoint(run, step, trainer, state, tokenizer, keep=keep, export=export)
-
-
 def save_checkpoint(
     run: Path,
     step: int,
@@ -125,8 +112,8 @@ def save_checkpoint(
     keep: int,
     export: bool,
 ) -> Path:
-    """Write the checkpoint after ``step`` steps and return its folder; see `begin_checkpoint`."""
-    return begin_checkpoint(run, step, trainer, state, tokenizer, keep=keep, export=export).finish()
+    """Write the checkpoint after ``step`` steps and return its folder; see `PendingCheckpoint`."""
+    return PendingCheckpoint(run, step, trainer, state, tokenizer, keep=keep, export=export).finish()
 
 
 def last_checkpoint(run: Path) -> Checkpoint | None:

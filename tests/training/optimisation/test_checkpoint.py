@@ -16,7 +16,7 @@ from training.generation.generators import read_weights
 from training.objectives.grpo import GrpoSettings
 from training.optimisation.checkpoint import (
     JsonlLog,
-    begin_checkpoint,
+    PendingCheckpoint,
     last_checkpoint,
     restore_trainer,
     save_checkpoint,
@@ -76,7 +76,7 @@ def test_training_goes_on_while_a_checkpoint_is_written_and_one_cut_off_is_none(
     at_once = saved(trainer, tmp_path / "at_once", 1)
     before = {name: value.clone() for name, value in trainer.full_state_dict().items()}
     saved(trainer, tmp_path / "run", 0)
-    pending = begin_checkpoint(tmp_path / "run", 1, trainer, {"logs": {}}, tokenizer, keep=2, export=True)
+    pending = PendingCheckpoint(tmp_path / "run", 1, trainer, {"logs": {}}, tokenizer, keep=2, export=True)
     trainer.step(samples(seed=2), GrpoSettings())
     torch.rand(3)
     found = last_checkpoint(tmp_path / "run")

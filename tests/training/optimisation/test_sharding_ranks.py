@@ -20,7 +20,7 @@ from tests.places import ROOT
 from tests.training.optimisation.test_trainer import recipe, samples, solo
 from training.embedded_model import WEIGHTS
 from training.objectives.grpo import GrpoSettings
-from training.optimisation.checkpoint import begin_checkpoint, last_checkpoint, restore_trainer
+from training.optimisation.checkpoint import PendingCheckpoint, last_checkpoint, restore_trainer
 from training.optimisation.distributed import DistributedContext, end_process
 from training.optimisation.model import load_tokenizer
 from training.optimisation.trainer import Trainer
@@ -35,7 +35,7 @@ def two_steps(trainer: Trainer, run: Path) -> list[list[float]]:
     The checkpoint is begun after the first step and written while the second is taken.
     """
     taken = [trainer.step(samples(), GrpoSettings())]
-    pending = begin_checkpoint(run, 1, trainer, {"logs": {}}, load_tokenizer(WEIGHTS), keep=2, export=True)
+    pending = PendingCheckpoint(run, 1, trainer, {"logs": {}}, load_tokenizer(WEIGHTS), keep=2, export=True)
     taken.append(trainer.step(samples(seed=2), GrpoSettings()))
     pending.finish()
     found = last_checkpoint(run)

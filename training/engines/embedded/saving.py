@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from training.engines.embedded.components import LoopComponents
-from training.optimisation.checkpoint import PendingCheckpoint, begin_checkpoint
+from training.optimisation.checkpoint import PendingCheckpoint
 
 
 class CheckpointSaver:
@@ -35,7 +35,7 @@ class CheckpointSaver:
         components, settings = self._components, self._components.recipe.checkpoints
 
         def begin() -> PendingCheckpoint:
-            return begin_checkpoint(
+            return PendingCheckpoint(
                 components.out,
                 step,
                 components.trainer,
