@@ -289,7 +289,7 @@ OLD_COLUMNS = {"spared": "skipped", "rival": "top_wrong_answer", "rival_votes": 
 class PromptRequest:
     """A problem as a policy sees it: ``statement`` is what is asked, ``id`` is what the attempt is filed under.
 
-    ``details`` fill the further blanks of a prompt, such as the language to translate into.
+    ``details`` fill further blanks of a prompt, as the language to translate into. Responses begin with ``prefix``.
     """
 
     id: str
@@ -297,6 +297,7 @@ class PromptRequest:
     domain: Domain
     lang: str
     details: Mapping[str, str] = field(default_factory=dict)
+    prefix: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -393,8 +394,7 @@ def normalise_text(text: str) -> str:
 def problem_id(statement: str, choices: Sequence[str] | None = None, domain: str = Domain.MATH) -> str:
     """Return the problem's id: 80 bits of BLAKE2b over its normalised content, as 20 hexadecimal digits.
 
-    The reference answer is left out on purpose: one problem with two references is a conflict to be seen,
-    not two problems.
+    The reference answer is left out on purpose: one problem with two references is a conflict to be seen.
     """
     parts = [domain, normalise_text(statement), *(normalise_text(choice) for choice in choices or ())]
     return hashlib.blake2b("\x1f".join(parts).encode("utf-8", "surrogatepass"), digest_size=10).hexdigest()

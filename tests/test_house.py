@@ -27,6 +27,7 @@ TOP_LEVEL = {
 }
 SHARED_ROOMS = {
     "config",
+    "dial",
     "difficulty.anchor",
     "difficulty.early_stopping",
     "difficulty.failed_verdicts",
@@ -66,6 +67,7 @@ SHARED_ROOMS = {
     "publish.merged_copies",
     "publish.set_diff",
     "publish.withheld",
+    "publish.withheld_code",
     "records",
     "response_formats",
     "scoring",
@@ -75,6 +77,7 @@ SHARED_ROOMS = {
     "sources.hub",
     "sources.joining",
     "sources.places",
+    "sources.remote",
     "sources.rows",
     "sources.selection",
     "sources.tables",
@@ -85,6 +88,7 @@ SHARED_ROOMS = {
 }
 """Modules of curation that stages may import; every other one is a stage and stands in the independence contract."""
 BROAD_EXCEPTS: dict[str, str] = {
+    "curation/storage/remote.py::remote_errors": "every file system has errors of its own; each becomes a sentence",
     "flows/cli/errors.py::ended": "a command ends with a sentence, whatever happens; the trace goes to the log",
     "curation/verify/sandbox/inside/functions/callee.py::_answer": "whatever the judged function raises is its result",
     "curation/verify/sandbox/inside/functions/caller.py::main_caller": "whatever a test program raises is its verdict",

@@ -81,6 +81,10 @@ class ObjectiveSettings(Settings):
         """Return why groups of so many rollouts do not suit the objective, and what to change; None where they do."""
         return None
 
+    def at_step(self, _step: int, /) -> Self:
+        """Return the settings as they are after so many steps of a run."""
+        return self
+
 
 class PackingSettings(Settings):
     """How sequences become micro-batches, and how their log-probabilities are computed."""
@@ -165,6 +169,18 @@ class ComputeSettings(Settings):
     )
 
 
+class LoraSettings(Settings):
+    """Adapters of low rank beside frozen weights, by peft (`pip install 'goldilocks-rl[lora]'`). Not in the paper."""
+
+    rank: int = Field(16, ge=1, description="Width of the two matrices beside each linear layer.")
+    alpha: int = Field(32, gt=0, description="What they add is multiplied by alpha / rank.")
+    target_modules: tuple[str, ...] = Field(
+        (),
+        description='Linear layers that get one, as in `["q_proj", "v_proj"]`; all inside the decoder\'s layers where '
+        "empty. Experts, routers, embedding and output layer stay frozen.",
+    )
+
+
 class CollectorSettings(Settings):
     """The asynchronous collector (paper, sections 3 and 6.3)."""
 
@@ -183,10 +199,11 @@ class CollectorSettings(Settings):
         "trainer; then admission stops. `n_async` + 2 `n_batch` where absent. The paper has a limit, not its size.",
     )
     max_staleness: int = Field(
-        8,
+        16,
         ge=0,
         description="A group is trained on at most so many updates after its first rollout was admitted: admission "
-        "stops, or a batch waits, but nothing is dropped for its age. Not in the paper.",
+        "stops, or a batch waits, but nothing is dropped for its age. A response of k times the mean length takes "
+        "k `n_async` / `n_batch` updates; 16 lets those of 8 times the mean end while others go on. Not in the paper.",
     )
     reserve_batches: int = Field(
         0,
@@ -280,14 +297,6 @@ class StallSettings(Settings):
         return warn, self.stop_after if self.stop_after is not None else 4 * warn
 
 
-class MonitorSettings(Settings):
-    """Where a run's numbers are shown besides its folder and TensorBoard. Not in the paper."""
-
-    wandb: bool = Field(False, description="Show the run in Weights & Biases; its package is yours to install.")
-    trackio: bool = Field(False, description="Show the run in trackio, locally; its package is yours to install.")
-    project: str = Field("goldilocks", min_length=1, description="The project there.")
-
-
 class AttemptStoreSettings(Settings):
     """Which texts a run keeps in RUN/attempts (`training.rollouts.attempt_log` describes the folder)."""
 
@@ -295,3 +304,55 @@ class AttemptStoreSettings(Settings):
     tokens: bool = Field(
         False, description="Keep also the token ids and the log-probabilities of the generator: about 8 bytes a token."
     )
+
+
+class StatedTrainingCosts(Settings):
+    """What a training run is taken to cost (`goldilocks plan --stated`). Every number is its author's assumption."""
+
+    gpus: int = Field(8, ge=1, description="GPUs of the machine; with verl those of each node, where `auto` is said.")
+    trainer_gpus: int | None = Field(
+        None,
+        ge=1,
+        description="Those that train, as `goldilocks up --trainer-gpus` shares them out; as `goldilocks train` does "
+        "where absent.",
+    )
+    shape: Literal["embedded", "1.5B", "7B", "24B"] | None = Field(
+        None, description="The model's sizes, by name; those of its folder where absent."
+    )
+    tokens_per_rollout: tuple[float, ...] = Field(
+        min_length=1, strict=False, description="Mean tokens of a response, stage by stage."
+    )
+    sampled_per_trained: tuple[float, ...] = Field(
+        min_length=1,
+        strict=False,
+        description="Rollouts sampled for one that is trained on, stage by stage: groups of equal rewards are dropped.",
+    )
+    generated_tokens_per_s: tuple[float, ...] = Field(
+        min_length=1,
+        strict=False,
+        description="Tokens per second of one GPU that generates, or of the machine without GPUs, stage by stage.",
+    )
+    trained_tokens_per_s: tuple[float, ...] = Field(
+        min_length=1,
+        strict=False,
+        description="Tokens per second of one GPU that trains, or of the machine without GPUs, stage by stage.",
+    )
+    stored_steps: int | None = Field(
+        None, ge=0, description="With `[stored]`: steps on stored attempts alone, which its store's size decides."
+    )
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if self.trainer_gpus is not None and self.trainer_gpus >= self.gpus:
+            raise ValueError(
+                f"trainer_gpus = {self.trainer_gpus} of gpus = {self.gpus} leaves none to generate; lower it, or leave "
+                "it out"
+            )
+        speeds = {"tokens_per_rollout": self.tokens_per_rollout, "sampled_per_trained": self.sampled_per_trained}
+        speeds |= {"generated_tokens_per_s": self.generated_tokens_per_s}
+        speeds |= {"trained_tokens_per_s": self.trained_tokens_per_s}
+        for name, values in speeds.items():
+            least = 1.0 if name == "sampled_per_trained" else 0.0
+            if any(value < least or value == 0 for value in values):
+                raise ValueError(f"{name} = {list(values)}: give numbers above 0, and of sampled_per_trained from 1")
+        return self

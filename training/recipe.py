@@ -12,19 +12,23 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import Field, SerializeAsAny, model_validator
 
 from curation.config.base import ByKind, Settings
+from curation.config.monitoring import MonitorSettings
 from curation.config.policies import Examples, SolvingPrompt, Thinking
+from curation.config.storage import StorageSettings
 from curation.prompts import Prompt, solving_prompt
+from curation.response_formats import ANY, BOXED
 from curation.thinking import OPEN, ThinkingTags
 from training.config import (
     AttemptStoreSettings,
     CollectorSettings,
     ComputeSettings,
-    MonitorSettings,
+    LoraSettings,
     ObjectiveSettings,
     OptimSettings,
     PackingSettings,
     RewardSettings,
     StallSettings,
+    StatedTrainingCosts,
 )
 from training.engines.verl.settings import VerlSettings
 from training.generation.vllm_settings import EndpointGeneratorSettings, VllmGeneratorSettings
@@ -73,6 +77,14 @@ class LatentData(Settings):
         description="Those that were dropped for these reasons. They left before duplicates and contamination were "
         "looked for.",
     )
+    held_out: float = Field(
+        0.0,
+        ge=0,
+        lt=1,
+        description="So large a share of them, by their ids, is not trained on: `evaluation.data` with the same "
+        "folders and the same share has those.",
+        exclude_if=lambda share: share == 0.0,
+    )
 
 
 DataSettings = Annotated[EmbeddedData | CuratedData | LatentData, Field(discriminator="kind")]
@@ -117,6 +129,12 @@ class EvaluationSettings(Settings):
     every: int = Field(20, ge=1, description="Steps between two evaluations; there is one before and one at the end.")
     attempts: int = Field(4, ge=1, description="Rollouts a problem. 64 for AIME and 16 for LiveCodeBench in the paper.")
     problems: int | None = Field(None, ge=1, description="At most so many problems, the first of them; all if absent.")
+    beside: bool = Field(
+        True,
+        description="Evaluate while training goes on; the generators get the next weights once it is done. A "
+        "synchronous run is the same to the bit either way. `false`: training waits for it. Not in the paper.",
+        exclude_if=lambda beside: beside,
+    )
     keep_best: bool = Field(
         False,
         description="RUN/best is the model of the step with the best pass@1, as the paper chooses its cold start's.",
@@ -189,6 +207,11 @@ class TrainRecipe(Settings):
     packing: PackingSettings = Field(default_factory=PackingSettings, description="Micro-batches.")
     optim: OptimSettings = Field(default_factory=OptimSettings, description="The optimiser.")
     compute: ComputeSettings = Field(default_factory=ComputeSettings, description="Where and how it is computed.")
+    lora: LoraSettings | None = Field(
+        None,
+        description="Adapters are trained in the place of all weights; generators and exports get them merged.",
+        exclude_if=lambda lora: lora is None,
+    )
     stored: StoredSettings | None = Field(
         None,
         description="Attempts that lie in stores, to start from and to go on with; without it the run trains on what "
@@ -201,6 +224,11 @@ class TrainRecipe(Settings):
     evaluation: EvaluationSettings = Field(default_factory=EvaluationSettings, description="Held-out problems.")
     checkpoints: CheckpointSettings = Field(default_factory=CheckpointSettings, description="What is kept on disk.")
     stall: StallSettings = Field(default_factory=StallSettings, description="What happens where nothing is learned.")
+    storage: StorageSettings = Field(
+        default_factory=StorageSettings,
+        description="Where copies of checkpoints and logs go.",
+        exclude_if=lambda settings: settings == StorageSettings(),
+    )
     monitor: MonitorSettings = Field(
         default_factory=MonitorSettings,
         description="Where numbers are shown besides.",
@@ -213,6 +241,11 @@ class TrainRecipe(Settings):
         True,
         description="Before the first step, and before a run goes on, try whether the model would be trained wrongly: "
         "packing, generators, weight updates, chat template; seconds. `false`: do not. Not in the paper.",
+    )
+    costs: StatedTrainingCosts | None = Field(
+        None,
+        description="What the run is taken to cost, for `goldilocks plan --stated`.",
+        exclude_if=lambda costs: costs is None,
     )
     verifier_workers: int = Field(1, ge=1, description="Processes that judge answers.")
     logged_rollouts: int = Field(4, ge=0, description="Rollouts shown as text at each step.")
@@ -246,14 +279,24 @@ class TrainRecipe(Settings):
                 present = self.collector.model_dump() | {name: size for name, size in changes.items() if size}
                 CollectorSettings.model_validate(present | ({"n_minibatch": None} if n_batch else {}))
         latent = isinstance(self.data, LatentData)
-        if latent != (self.objective.kind == "jepo"):
+        mixed = bool(getattr(self.objective, "mixed", False))
+        if latent != (self.objective.kind == "jepo" and not mixed):
             raise ValueError(
                 f"objective.kind = {self.objective.kind} and data.kind = {self.data.kind} do not go together; jepo "
-                "trains on latent data, and nothing else does"
+                "trains on latent data, or with mixed = true on problems with a verifier, and nothing else on latent"
             )
-        if isinstance(self.evaluation.data, LatentData) or (latent and self.stored is not None):
-            raise ValueError("problems without a verifier are neither evaluated nor stored ones; leave that table out")
+        if mixed and (self.rewards.response_format not in (ANY, BOXED) or not self.tags.are_used):
+            raise ValueError(
+                "objective.mixed = true says reference answers in a box behind thoughts; set rewards.response_format = "
+                '"boxed", and a prompt in which the model thinks'
+            )
+        if latent and self.stored is not None:
+            raise ValueError("problems without a verifier are no stored ones; leave the table [stored] out")
+        if (fault := _unsuited_texts(self.data, self.evaluation)) is not None:
+            raise ValueError(fault)
         if self.stored is not None and (fault := _unsuited(self.stored, self.objective)) is not None:
+            raise ValueError(fault)
+        if self.lora is not None and (fault := _unsuited_to_lora(self.objective)) is not None:
             raise ValueError(fault)
         if self.evaluation.keep_best and self.evaluation.data is None:
             raise ValueError("evaluation.keep_best = true needs held-out problems; give evaluation.data")
@@ -276,6 +319,23 @@ class TrainRecipe(Settings):
         return self.collector.max_staleness == 0
 
 
+def _unsuited_texts(data: DataSettings, evaluation: EvaluationSettings) -> str | None:
+    """Return why problems without a verifier cannot be held out as a recipe says, and what to change."""
+    asked = evaluation.data
+    if not isinstance(asked, LatentData):
+        return None
+    if not isinstance(data, LatentData):
+        return "evaluation.data.kind = latent needs data.kind = latent: it measures what jepo trains; evaluate others"
+    if evaluation.keep_best:
+        return "evaluation.keep_best chooses by pass@1, which problems without a verifier have not; leave it out"
+    if set(asked.folders) & set(data.folders) and (asked.held_out != data.held_out or not data.held_out):
+        return (
+            f"evaluation.data.held_out = {asked.held_out} and data.held_out = {data.held_out} would ask what is "
+            "trained on; give both the same share above 0, or other folders"
+        )
+    return None
+
+
 def _unsuited(stored: StoredSettings, objective: ObjectiveSettings) -> str | None:
     """Return why an objective does not go with what is said of stored attempts, and what to change."""
     from training.objectives.registry import objective_of
@@ -284,4 +344,13 @@ def _unsuited(stored: StoredSettings, objective: ObjectiveSettings) -> str | Non
         return f"stored.general has no reward, so it needs objective.kind = sft, not {objective.kind}; leave it out"
     if stored.max_distance is not None and objective_of(objective).second_pass is None:
         return f"stored.max_distance needs an objective with a second pass (soft); {objective.kind} has none"
+    return None
+
+
+def _unsuited_to_lora(objective: ObjectiveSettings) -> str | None:
+    """Return why an objective cannot train adapters, and what to change."""
+    from training.objectives.registry import needs_of
+
+    if needs_of(objective).reference_ema is not None:
+        return "a reference that follows the policy has all weights, and [lora] trains adapters; leave one of them out"
     return None

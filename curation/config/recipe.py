@@ -10,14 +10,17 @@ from pydantic import Field, model_validator
 from curation.config.adjudicating import AdjudicationSettings
 from curation.config.base import Settings
 from curation.config.coding import CodeSettings
+from curation.config.dialling import DialSettings
 from curation.config.difficulty import DifficultyStage, LabelSettings, SecondStage
 from curation.config.filters import DecontaminationSettings, NearDedupSettings, StatementSettings, VerifySettings
 from curation.config.grading import GraderSettings
 from curation.config.models import DoubtfulSettings, LlmJudgeSettings, PremisesSettings, RewritingSettings
+from curation.config.monitoring import MonitorSettings
 from curation.config.old_keys import RECIPE
 from curation.config.refreshing import RefreshSettings
 from curation.config.schedule import ScheduleSettings, StatedCosts
 from curation.config.sources import License, Source
+from curation.config.storage import StorageSettings
 from curation.licenses import OTHER
 
 
@@ -40,8 +43,8 @@ class ExportSettings(Settings):
         (),
         strict=False,
         description="Licences whose texts are not handed on: `goldilocks publish` sends such rows with id, source, row "
-        "and measurements only, and `goldilocks restore` puts their texts back from the source. Math only. Not in the "
-        "paper.",
+        "and measurements only, and `goldilocks restore` puts their texts back from the source; of code the given "
+        "tests and checkers, too. Not in the paper.",
         exclude_if=lambda named: not named,
     )
     pretty_name: str | None = Field(None, description="Title of the card; the recipe's name where absent.")
@@ -97,6 +100,11 @@ class Recipe(Settings):
     labels: LabelSettings = Field(
         default_factory=LabelSettings, description="When a reference is not believed: by votes, or by probability."
     )
+    dial: DialSettings = Field(
+        default_factory=DialSettings,
+        description="Problems that are too hard, with a prefix of a correct attempt as long as the band needs.",
+        exclude_if=lambda settings: settings == DialSettings(),
+    )
     adjudication: AdjudicationSettings = Field(
         default_factory=AdjudicationSettings,
         description="Debates on disputed labels, by `goldilocks adjudicate`: evidence for whoever reviews them.",
@@ -108,6 +116,16 @@ class Recipe(Settings):
     )
     refresh: RefreshSettings = Field(default_factory=RefreshSettings, description="What a new checkpoint judges again.")
     schedule: ScheduleSettings = Field(default_factory=ScheduleSettings, description="When it runs by itself.")
+    monitor: MonitorSettings = Field(
+        default_factory=MonitorSettings,
+        description="Where numbers are shown besides.",
+        exclude_if=lambda settings: settings == MonitorSettings(),
+    )
+    storage: StorageSettings = Field(
+        default_factory=StorageSettings,
+        description="Where copies of what the run publishes and logs go.",
+        exclude_if=lambda settings: settings == StorageSettings(),
+    )
     costs: StatedCosts | None = Field(None, description="What a run is taken to cost where no pilot can be run.")
 
     @property
@@ -121,6 +139,13 @@ class Recipe(Settings):
             raise ValueError("`grader` trains the policy of stage 2; give either `grader` or `stage2`")
         if self.grader is not None and self.stage1.policy.kind == "recorded":
             raise ValueError("`grader` needs a policy that can load its weights in stage 1, not a recorded one")
+        return self
+
+    @model_validator(mode="after")
+    def _dial_can_go_on(self) -> Self:
+        last = self.stage2 or self.stage1
+        if self.dial.is_on and last.policy.kind == "recorded":
+            raise ValueError("dial.traces: recorded attempts cannot go on from a prefix; give the last stage a policy")
         return self
 
     @model_validator(mode="after")
@@ -150,16 +175,9 @@ class Recipe(Settings):
         return self
 
     @model_validator(mode="after")
-    def _withholds_math(self) -> Self:
-        if self.export.withhold and self.flow != "curate-math":
-            raise ValueError(
-                "export.withhold: tests, checkers and solutions of programs cannot be withheld; leave the sources out, "
-                "or make a set of their own"
-            )
-        return self
-
-    @model_validator(mode="after")
     def _math_pipeline_only(self) -> Self:
+        if self.dial.is_on and self.flow != "curate-math":
+            raise ValueError("dial.traces: a program has no final answer to keep out of a prefix; remove [dial]")
         if self.labels.rule == "posterior" and self.flow != "curate-math":
             raise ValueError('labels.rule = "posterior": programs have tests, no reference; only `curate-math` has it')
         asked = {

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field, model_validator
 from curation.config.base import Names, Settings, is_none, names
 from curation.config.coding import CodeColumns
 from curation.licenses import UNKNOWN, checked_license
+from curation.storage.remote import is_url
 
 License = Annotated[str, AfterValidator(checked_license)]
 """A licence as `curation.licenses` knows them."""
@@ -110,7 +111,10 @@ class Join(Settings):
     """A second table whose rows are put beside a source's; it is held in memory."""
 
     kind: Literal["jsonl", "parquet", "csv", "dataset"] = Field(description="As a source's.")
-    path: str = Field(description="File, glob, folder or hub name; relative to the recipe's folder.")
+    path: str = Field(
+        description="File, glob, folder or hub name; relative to the recipe's folder. Of files also a URL that fsspec "
+        "knows, as in `s3://bucket/rows-*.jsonl`."
+    )
     subset: Names | None = Field(None, description="Configuration of a Hugging Face data set, or a list of them.")
     split: Names = Field("train", description="Split of a Hugging Face data set, or a list of them.")
     revision: str | None = Field(None, description="Commit of a hub data set, or a branch; as a source's.")
@@ -141,7 +145,17 @@ class Join(Settings):
             raise ValueError("`on` and `key` name as many columns")
         if self.files is not None and self.kind != "dataset":
             raise ValueError("`files` belongs to the kind `dataset`; elsewhere `path` names them")
+        _require_files(self.kind, self.path)
         return self
+
+
+def _require_files(kind: str, path: str) -> None:
+    """Refuse a URL where a folder or a name of the hub is wanted."""
+    if kind in ("dataset", "kattis") and is_url(path):
+        raise ValueError(
+            f"path = {path!r} is a URL, which kinds `jsonl`, `parquet` and `csv` read; copy a folder of kind `{kind}` "
+            "to this machine, or name a hub set as in `owner/name`"
+        )
 
 
 class Source(Settings):
@@ -154,7 +168,10 @@ class Source(Settings):
         description="`jsonl` (also .gz, .zst), `parquet`, `csv`, `dataset` (Hugging Face: hub name or folder), or "
         "`kattis` (a folder of problem packages; code only)."
     )
-    path: str = Field(description="File, glob, folder or hub name; relative to the recipe's folder.")
+    path: str = Field(
+        description="File, glob, folder or hub name; relative to the recipe's folder. Of files also a URL that fsspec "
+        "knows, as in `s3://bucket/rows-*.jsonl`."
+    )
     subset: Names | None = Field(
         None, description="Configuration of a Hugging Face data set, or a list of them, read one after another."
     )
@@ -221,6 +238,7 @@ class Source(Settings):
             raise ValueError("a source of kind `kattis` has no rows for `where`, `quota` or `join`")
         if self.files is not None and (self.kind != "dataset" or self.subset is not None):
             raise ValueError("`files` belongs to the kind `dataset`, without a `subset`; elsewhere `path` names them")
+        _require_files(self.kind, self.path)
         missing = [rate.path for rate in self.solve_rates if rate.path not in self.columns.meta]
         if missing:
             raise ValueError(f"`solve_rates.path` = {missing[0]!r} is not kept: name it in `columns.meta` too")

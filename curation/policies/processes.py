@@ -115,6 +115,7 @@ class _AskingProcess:
         """
         channel = await self._connect()
         self._following = asyncio.create_task(self._follow(channel))
+        self._following.add_done_callback(self._fail_with)
 
     async def stop(self) -> None:
         """End the process; a second call does nothing."""
@@ -161,10 +162,19 @@ class _AskingProcess:
                 channel = await self._connect()
                 self._send_again()
         except PolicyError as error:
-            self._failure = str(error)
-            for _, _, future in self._open.values():
-                if not future.done():
-                    future.set_exception(PolicyError(str(error)))
+            self._fail(error)
+
+    def _fail_with(self, following: asyncio.Task[None]) -> None:
+        """Let nobody wait for a way to the process that broke by an error which nobody expected."""
+        if not following.cancelled() and (error := following.exception()) is not None:
+            self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
+        """End every request with why it cannot be answered, and those to come."""
+        self._failure = str(error) or type(error).__name__
+        for _, _, future in self._open.values():
+            if not future.done():
+                future.set_exception(PolicyError(self._failure))
 
     def _settle(self, answers: list[tuple[int, str, tuple[Any, ...]]], hedged: int) -> None:
         self.hedged += hedged

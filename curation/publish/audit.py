@@ -14,7 +14,7 @@ Pure, a function of its input and the seed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -87,14 +87,22 @@ def _shared_out(sizes: Sequence[int], size: int) -> list[int]:
     return shares
 
 
-def estimate_audit(strata: Sequence[AuditStratum], verdicts: Mapping[str, bool]) -> AuditEstimate | None:
+def estimate_audit(
+    strata: Sequence[AuditStratum],
+    verdicts: Mapping[str, bool],
+    corrected: Collection[str] = (),
+    gone: Collection[str] = (),
+) -> AuditEstimate | None:
     """Return the share of wrong labels; None while a stratum has no verdict.
 
     Args:
         verdicts: whether the label is wrong, by problem, of those drawn that were judged.
+        corrected: judged problems that have the right label since; the share is of what is wrong still.
+        gone: judged problems that are no longer in the set; the share is of the others.
     """
     rng = np.random.default_rng(0)
-    problems = sum(stratum.size for stratum in strata)
+    mended = {*corrected, *gone}
+    problems = sum(stratum.size - sum(name in gone for name in stratum.drawn) for stratum in strata)
     expected, judged, wrong = 0.0, 0, 0
     least, most = np.zeros(_DRAWS), np.zeros(_DRAWS)
     for stratum in strata:
@@ -102,11 +110,13 @@ def estimate_audit(strata: Sequence[AuditStratum], verdicts: Mapping[str, bool])
         if not told:
             return None
         bad, rest = sum(told), stratum.size - len(told)
-        sound = len(told) - bad
+        sound, still = len(told) - bad, sum(verdicts.get(name, False) and name not in mended for name in stratum.drawn)
         fewest = rng.beta(bad, sound + 1, _DRAWS) if bad else np.zeros(_DRAWS)
-        least += bad + rng.binomial(rest, fewest)
-        most += bad + rng.binomial(rest, rng.beta(bad + _PRIOR, sound + _PRIOR, _DRAWS))
-        expected += stratum.size * bad / len(told)
+        least += still + rng.binomial(rest, fewest)
+        most += still + rng.binomial(rest, rng.beta(bad + _PRIOR, sound + _PRIOR, _DRAWS))
+        expected += still + rest * bad / len(told)
         judged, wrong = judged + len(told), wrong + bad
+    if not problems:
+        return AuditEstimate(0.0, 0.0, 0.0, judged, wrong)
     low, high = float(np.quantile(least, 0.025)) / problems, float(np.quantile(most, 0.975)) / problems
     return AuditEstimate(expected / problems, low, high, judged, wrong)

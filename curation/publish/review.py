@@ -63,6 +63,9 @@ DISPUTE = pl.Schema(
 
 _BEFORE_REVIEW = "before review: "
 
+IS_DOUBTFUL = pl.col("method").str.ends_with("(doubtful)")
+"""Whether the verifier marked a verdict doubtful."""
+
 SHOWN_COLUMNS = 5
 """Most doubtful verdicts that the evidence of one problem names."""
 
@@ -337,7 +340,7 @@ def doubtful_verdicts(problems: pl.DataFrame, verdicts: pl.DataFrame) -> pl.Data
     Args:
         problems: `PROBLEM` rows. verdicts: their `VERDICT` rows.
     """
-    doubtful = verdicts.filter(pl.col("method").str.ends_with("(doubtful)"))
+    doubtful = verdicts.filter(IS_DOUBTFUL)
     line = pl.format("{} attempts: {} {} ({})", pl.col("len"), "answer", "outcome", pl.col("method"))
     lines = (
         doubtful.group_by("problem", "answer", "outcome", "method", maintain_order=True)

@@ -56,22 +56,24 @@ CHANGES = pl.Schema(
     }
 )
 
-_COMPARED = ("reason", "policy", "pass_rate", "judged")
+_SHOWN = ("reason", "policy", "pass_rate", "judged")
+COMPARED = ("problem", "keep", *_SHOWN)
+"""Columns of decisions by which two versions are compared."""
 
 
 def changes(old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
     """Return one `CHANGES` row per problem of either version, in the order of the new one, then those that are gone.
 
     Args:
-        old, new: `DECISION` rows, each problem once.
+        old, new: the columns `COMPARED` of `DECISION` rows, each problem once.
     """
     for frame in (old, new):
-        assert set(DECISION.names()) <= set(frame.columns), frame.columns
+        assert set(COMPARED) <= set(frame.columns), frame.columns
     sides = [
         frame.select(
             "problem",
             pl.col("keep").alias(f"{side}_keep"),
-            *(pl.col(name).alias(f"{side}_{name}") for name in _COMPARED),
+            *(pl.col(name).alias(f"{side}_{name}") for name in _SHOWN),
         )
         for side, frame in (("old", old), ("new", new))
     ]

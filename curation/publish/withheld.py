@@ -21,16 +21,16 @@ import polars as pl
 
 from curation.licenses import UNKNOWN
 
-TEXTS = ("statement", "answer", "choices", "solution", "raw_statement", "raw_answer", "meta")
+TEXTS = ("statement", "answer", "choices", "solution", "raw_statement", "raw_answer", "meta", "prefix")
 """Columns of a set's rows that say what the source says."""
 
 WITHHELD = pl.Schema(
     {
-        "table": pl.String(),  # data or dropped
+        "table": pl.String(),  # data or dropped; of code tests or judging
         "source": pl.String(),
         "row": pl.Int64(),
         "id": pl.String(),  # of the problem: a hash of the source's statement and options
-        "column": pl.String(),  # one of `TEXTS`
+        "column": pl.String(),  # one of `TEXTS`; of code also `input 3` and the like
         "digest": pl.String(),  # of the text, 128 bits of BLAKE2b
         "parts": pl.String(),  # JSON list: ours as text, the source's as [column, begin, end]
     }
@@ -74,6 +74,7 @@ def withhold_texts(table: str, rows: pl.DataFrame, withheld: pl.Series, sources:
     """Take the texts of some rows out.
 
     A row whose statement is mostly ours, such as a translation, leaves: nothing could be told of it without its text.
+    So does one whose prefix is a policy's.
 
     Args:
         table: the name of the rows' table.
@@ -88,7 +89,8 @@ def withhold_texts(table: str, rows: pl.DataFrame, withheld: pl.Series, sources:
         key = tuple(row[name] for name in KEY)
         told = list(_told(table, row, bases.get(key, {})))
         lines += told
-        if row.get("statement") is not None and not any(line[4] == "statement" for line in told):
+        needed = [name for name in ("statement", "prefix") if row.get(name) is not None]
+        if any(all(line[4] != name for line in told) for name in needed):
             leaving.append(key)
     empty = [pl.when(withheld).then(None).otherwise(pl.col(name)).alias(name) for name in [*texts, "evidence"]]
     kept = rows.with_columns([column for column in empty if column.meta.output_name() in rows.columns])
@@ -113,7 +115,7 @@ def restore_texts(
     missing = []
     for place, note in enumerate(wanted.iter_rows(named=True)):
         key = tuple(note[name] for name in KEY)
-        text = _put_together(note["parts"], bases.get(key, {}))
+        text = put_together(note["parts"], bases.get(key, {}))
         if text is None or digest_of(text) != note["digest"]:
             missing.append(place)
         else:
@@ -123,7 +125,7 @@ def restore_texts(
     for name, by_key in texts.items():
         found = [by_key.get(key) for key in keys]
         values = pl.Series(name, [_value(name, text) for text in found], rows.schema[name])
-        filled = filled.with_columns(pl.coalesce(pl.col(name), values).alias(name))
+        filled = filled.with_columns(pl.coalesce(values, pl.col(name)).alias(name))
     return filled, wanted[missing]
 
 
@@ -179,8 +181,8 @@ def parts_of(text: str, own: str, bases: Mapping[str, str]) -> list[str | list[s
     return parts
 
 
-def _put_together(parts: str, bases: Mapping[str, str]) -> str | None:
-    """Return a text from its parts; None where the source's row lacks one."""
+def put_together(parts: str, bases: Mapping[str, str]) -> str | None:
+    """Return a text from its parts, as a `WITHHELD` row has them; None where the source's row lacks one."""
     pieces = []
     for part in json.loads(parts):
         if isinstance(part, str):

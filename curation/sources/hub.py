@@ -20,17 +20,13 @@ from typing import Any
 
 from curation.config.base import names
 from curation.records import SourceError
-from curation.sources.places import Place
+from curation.sources.places import MissingSourceError, Place
 from curation.storage.stages import atomic_write, file_digest
 
 COMMIT = re.compile(r"[0-9a-f]{40}")
 
 BUILDERS = {".parquet": "parquet", ".json": "json", ".jsonl": "json", ".csv": "csv", ".arrow": "arrow"}
 """Who reads files by their names; so a set is read past its script, and only the files that are named are fetched."""
-
-
-class MissingSourceError(SourceError):
-    """A source that cannot be had: it is gone, access to it was not granted, or it cannot be reached."""
 
 
 @dataclass(frozen=True, slots=True)

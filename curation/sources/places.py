@@ -6,6 +6,11 @@ from dataclasses import dataclass
 
 from curation.config.base import Names
 from curation.config.sources import Join, Source
+from curation.records import SourceError
+
+
+class MissingSourceError(SourceError):
+    """A source that cannot be had: it is gone, access to it was not granted, or it cannot be reached."""
 
 
 @dataclass(frozen=True, slots=True)

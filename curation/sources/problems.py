@@ -42,7 +42,8 @@ def source_state(source: Source, folder: Path) -> TableState:
     own = table_state(place_of(source), folder)
     if (joined := joined_place(source)) is None:
         return own
-    return TableState(f"{own.digest}+{table_state(joined, folder).digest}", own.commit)
+    beside = table_state(joined, folder)
+    return TableState(f"{own.digest}+{beside.digest}", own.commit, beside.commit)
 
 
 def source_digest(source: Source, folder: Path) -> str:

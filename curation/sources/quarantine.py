@@ -38,7 +38,7 @@ QUARANTINE = pl.Schema(
     {
         "source": pl.String(),
         "row": pl.Int64(),  # position in the source, from 0
-        "file": pl.String(),  # relative to the recipe's folder where it lies within
+        "file": pl.String(),  # relative to the recipe's folder where it lies within; or a URL
         "line": pl.Int64(),  # from 1; of a parquet file or a data set, the row's number
         "reason": pl.String(),
         "raw": pl.Binary(),  # the line as it was; of a parquet file or a data set, the row as JSON
@@ -147,8 +147,8 @@ def _quarantine(source: Source, folder: Path, batch: Sequence[PlacedRow], bad: d
     return pl.DataFrame(rows, schema=QUARANTINE, orient="row")
 
 
-def _place(path: Path, folder: Path) -> str:
-    return str(path.relative_to(folder) if path.is_relative_to(folder) else path)
+def _place(path: Path | str, folder: Path) -> str:
+    return str(path.relative_to(folder) if isinstance(path, Path) and path.is_relative_to(folder) else path)
 
 
 def _dropped(source: Source, quarantine: pl.DataFrame) -> pl.DataFrame:

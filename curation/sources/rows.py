@@ -55,7 +55,8 @@ class RawRow:
     Example: ``RawRow(Path("x.jsonl"), 2, b'{"q": NaN}', None, "not JSON (NaN)")``
     """
 
-    path: Path
+    path: Path | str
+    """A text where it is a URL."""
     line: int
     """From 1; in a file without lines, the row's number."""
     raw: bytes

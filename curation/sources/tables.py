@@ -1,19 +1,22 @@
-"""Rows of a table wherever it lies: files, a folder that `datasets` reads, or a data set of the hub.
+"""Rows of a table wherever it lies: files, also behind URLs, a folder that `datasets` reads, or a data set of the hub.
 
 Invariants: rows come in the table's order; a file or data set that is missing, broken or of another kind is one
-`SourceError`. Not here: what columns mean, and which rows are taken.
+`SourceError`, which names a file by its URL where it has one. Not here: what columns mean, and which rows are taken.
 """
 
 from __future__ import annotations
 
 import glob
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from curation.sources.hub import MissingSourceError, load_dataset
-from curation.sources.places import Place
+from curation.records import SourceError
+from curation.sources.hub import load_dataset
+from curation.sources.places import MissingSourceError, Place
+from curation.sources.remote import RemoteFile, fetched_files
 from curation.sources.rows import (
     BadRowError,
     RawRow,
@@ -24,15 +27,17 @@ from curation.sources.rows import (
     read_jsonl,
     read_parquet,
 )
+from curation.storage.remote import is_url, local_path
 from curation.storage.stages import file_digest
 
 
 @dataclass(frozen=True, slots=True)
 class TableState:
-    """What a table held when it was read: a hash of its content and, of a hub set, its commit."""
+    """What a table held when it was read: a hash of its content and, of a hub set, its commit; of a joined one, too."""
 
     digest: str
     commit: str | None = None
+    joined_commit: str | None = None
 
 
 def table_state(place: Place, folder: Path) -> TableState:
@@ -59,13 +64,14 @@ def table_rows(place: Place, folder: Path, batch_rows: int, columns: Sequence[st
                 raise BadRowError(f"{raw.path}, row {raw.line}: {raw.reason}.", raw.reason)
             yield raw.row
         return
-    for path in place_files(place, folder):
-        if place.kind == "jsonl":
-            yield from read_jsonl(path)
-        elif place.kind == "csv":
-            yield from read_csv(path)
-        else:
-            yield from read_parquet(path, batch_rows)
+    for file in _files(place, folder):
+        with _by_its_url(file):
+            if place.kind == "jsonl":
+                yield from read_jsonl(file.path)
+            elif place.kind == "csv":
+                yield from read_csv(file.path)
+            else:
+                yield from read_parquet(file.path, batch_rows)
 
 
 def raw_table_rows(place: Place, folder: Path, batch_rows: int) -> Iterator[RawRow]:
@@ -73,17 +79,41 @@ def raw_table_rows(place: Place, folder: Path, batch_rows: int) -> Iterator[RawR
     if place.kind == "dataset":
         yield from _dataset_rows(place, folder, batch_rows)
         return
-    for path in place_files(place, folder):
-        yield from raw_rows(path, place.kind, batch_rows)
+    for file in _files(place, folder):
+        with _by_its_url(file):
+            for raw in raw_rows(file.path, place.kind, batch_rows):
+                yield raw if not file.url else replace(raw, path=file.url)
 
 
 def place_files(place: Place, folder: Path) -> list[Path]:
-    """Return the files that a table's path names, in order.
+    """Return the files that a table's path names, in order; of those behind URLs the copies.
 
     Raises:
         MissingSourceError: there are none.
     """
-    pattern = Path(place.path).expanduser()
+    return [file.path for file in _files(place, folder)]
+
+
+def _files(place: Place, folder: Path) -> list[RemoteFile]:
+    if is_url(place.path):
+        return fetched_files(place.source, place.path)
+    return [RemoteFile("", path) for path in _local_files(place, folder)]
+
+
+@contextmanager
+def _by_its_url(file: RemoteFile) -> Iterator[None]:
+    """Name a file by its URL in errors, not by its copy."""
+    try:
+        yield
+    except SourceError as error:
+        if not file.url:
+            raise
+        said = str(error).replace(str(file.path), file.url)
+        raise (BadRowError(said, error.reason) if isinstance(error, BadRowError) else SourceError(said)) from error
+
+
+def _local_files(place: Place, folder: Path) -> list[Path]:
+    pattern = local_path(place.path)
     pattern = pattern if pattern.is_absolute() else folder / pattern
     if pattern.is_file():
         return [pattern]

@@ -220,12 +220,19 @@ def read_optional_shard(folder: Path, table: str, index: int) -> pl.DataFrame | 
     return read_shard(folder, table, index) if (folder / table / f"{index:05}.parquet").exists() else None
 
 
-def read_table(folder: Path, table: str, columns: list[str] | None = None) -> pl.DataFrame:
-    """Return all shards of a finished stage's table, in order; an empty frame without columns where there are none."""
+def read_table(
+    folder: Path, table: str, columns: list[str] | None = None, where: pl.Expr | None = None
+) -> pl.DataFrame:
+    """Return all shards of a finished stage's table, in order; an empty frame without columns where there are none.
+
+    Args:
+        where: the rows that are wanted; of the others one shard is in memory at a time.
+    """
     files = sorted((folder / table).glob("[0-9]*.parquet"))
     if not files:
         return pl.DataFrame()
-    return pl.concat([pl.read_parquet(file, columns=columns, glob=False) for file in files])
+    frames = (pl.read_parquet(file, columns=columns, glob=False) for file in files)
+    return pl.concat([frame if where is None else frame.filter(where) for frame in frames])
 
 
 def read_manifest(folder: Path) -> Manifest | None:

@@ -10,23 +10,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache
 
 from curation.languages.stripping import parts
 from curation.languages.vocabulary import language
-from curation.translation.numerals import in_digits, in_words
+from curation.translation.meaning_words import matcher
+from curation.translation.numerals import in_digits, in_words, word_tokens
 from curation.translation.sentences import Segment, sides
 from curation.translation.violations import Violation
-
-
-@cache
-def _matcher(lang: str, name: str) -> re.Pattern[str]:
-    """Return one expression of a list of `Meaning`, the longest alternatives first."""
-    listed = getattr(language(lang).meaning, name)
-    if not listed:
-        return re.compile(r"(?!)")
-    alternatives = "|".join(sorted(listed, key=len, reverse=True))
-    return re.compile(rf"(?<![^\W_])(?:{alternatives})(?![^\W_])" if language(lang).spaced else f"(?:{alternatives})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,29 +30,44 @@ class Said:
     denied: int
     negative: int
     forms: int
+    privative: int
+    largest: int
+    smallest: int
     smaller: int
-    factors: int
+    factors: tuple[Fraction | None, ...]
 
 
 @cache
 def read(text: str, lang: str) -> Said:
     """Return what a text says, in a language."""
     plain = "".join(" " if is_formula else piece for piece, is_formula in parts(text)).lower().replace("’", "'")
-    plain = _matcher(lang, "idioms").sub(" ", plain)
-    plain, least = _matcher(lang, "at_least").subn(" ; ", plain)
-    plain, most = _matcher(lang, "at_most").subn(" ; ", plain)
-    compared, less = _matcher(lang, "less").subn(" ; ", plain)
-    affirmed, denied = _matcher(lang, "negations").subn(" ; ", plain)
-    factors = len(_matcher(lang, "times_less").findall(plain))
+    largest, smallest = (len(matcher(lang, name).findall(plain)) for name in ("largest", "smallest"))
+    plain = matcher(lang, "idioms").sub(" ", plain)
+    plain, least = matcher(lang, "at_least").subn(" ; ", plain)
+    plain, most = matcher(lang, "at_most").subn(" ; ", plain)
+    compared, less = matcher(lang, "less").subn(" ; ", plain)
+    affirmed, denied = matcher(lang, "negations").subn(" ; ", plain)
     return Said(
-        up=least + len(_matcher(lang, "more").findall(compared)),
+        up=least + len(matcher(lang, "more").findall(compared)),
         down=most + less,
         denied=denied,
-        negative=len(_matcher(lang, "negative_words").findall(affirmed)),
-        forms=len(_matcher(lang, "negative_forms").findall(affirmed)),
-        smaller=len(_matcher(lang, "smaller").findall(plain)),
-        factors=factors,
+        negative=len(matcher(lang, "negative_words").findall(affirmed)),
+        forms=len(matcher(lang, "negative_forms").findall(affirmed)),
+        privative=len(matcher(lang, "privative").findall(affirmed)),
+        largest=largest,
+        smallest=smallest,
+        smaller=len(matcher(lang, "smaller").findall(plain)),
+        factors=tuple(_factor(plain, match, lang) for match in matcher(lang, "times_less").finditer(plain)),
     )
+
+
+def _factor(text: str, match: re.Match[str], lang: str) -> Fraction | None:
+    """Return the number of a factor that makes less, before its word or in it; None where none stands there."""
+    numbers = [*in_digits(match[0], lang), *word_tokens(match[0], lang)]
+    if not numbers:
+        before = text[max(0, match.start() - 16) : match.start()]
+        numbers = sorted((*in_digits(before, lang), *word_tokens(before, lang)), key=lambda token: token.start)
+    return max(numbers[-1].values) if numbers else None
 
 
 def polarity(segment: Segment, source: str, target: str) -> list[Violation]:
@@ -71,15 +78,29 @@ def polarity(segment: Segment, source: str, target: str) -> list[Violation]:
     before, after = read(segment.before, source), read(segment.after, target)
     if before.denied > after.denied + max(0, after.negative - before.forms):
         return [Violation("polarity", f"a negation is lost: {sides(segment)}")]
+    if before.privative > before.denied and not (after.denied or after.negative or after.privative):
+        return [Violation("polarity", f"what ends or is lacking does not: {sides(segment)}")]
     if after.denied > before.denied + max(0, before.negative - after.forms):
         return [Violation("polarity", f"a negation came in: {sides(segment)}")]
     return []
 
 
-def _has_part(text: str, lang: str) -> bool:
-    """Return whether a text has a half, a third or another number below one, in words or as 1/2."""
+@cache
+def _ranks(lang: str) -> re.Pattern[str]:
+    """Return the expression of ordinals that could be parts: the third month, but not the third of something."""
+    numerals = language(lang).numerals
+    words = "|".join(word for value, listed in numerals.parts.items() if value != "1/2" for word in listed)
+    if not (words and numerals.referring and language(lang).spaced):
+        return re.compile(r"(?!)")
+    return re.compile(rf"(?<![^\W\d_])(?:{numerals.referring}) (?:{words})(?![^\W\d_])(?! of)", re.IGNORECASE)
+
+
+def _parts_of(text: str, lang: str) -> set[Fraction]:
+    """Return the halves, thirds and other numbers below one of a text, in words or as 1/2."""
+    text = _ranks(lang).sub(" ", text)
     digits = (token for token in in_digits(text, lang) if "/" in token.text)
-    return any(value < 1 for value in (*in_words(text, lang), *(value for token in digits for value in token.values)))
+    said = (*in_words(text, lang), *(value for token in digits for value in token.values))
+    return {value for value in said if value < 1}
 
 
 def comparisons(segment: Segment, source: str, target: str) -> list[Violation]:
@@ -89,12 +110,17 @@ def comparisons(segment: Segment, source: str, target: str) -> list[Violation]:
     a half, a discount or another such word explains it.
     """
     before, after = read(segment.before, source), read(segment.after, target)
-    halved = _has_part(segment.before, source)
-    if after.factors > before.factors and not halved:
-        return [Violation("comparisons", f"a factor became one of less: {sides(segment)}")]
+    parts_before = _parts_of(segment.before, source)
+    halved = bool(parts_before)
+    if len(after.factors) > len(before.factors):
+        known = {*before.factors, *(1 / value for value in parts_before if value)}
+        if not parts_before or any(factor not in known for factor in after.factors if factor is not None):
+            return [Violation("comparisons", f"a factor became one of less: {sides(segment)}")]
     if after.down > before.down + (before.smaller if after.up >= before.up else 0):
         return [Violation("comparisons", f"more became less: {sides(segment)}")]
-    kept = int(halved and _has_part(segment.after, target))  # half as many is the half
+    if (after.largest - before.largest) * (after.smallest - before.smallest) < 0:
+        return [Violation("comparisons", f"most and least are turned: {sides(segment)}")]
+    kept = int(halved and bool(_parts_of(segment.after, target)))  # half as many is the half
     if after.up > before.up and after.down < before.down - kept:
         return [Violation("comparisons", f"less became more: {sides(segment)}")]
     return []

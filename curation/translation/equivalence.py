@@ -22,6 +22,8 @@ from curation.languages.stripping import parts
 from curation.languages.vocabulary import language
 from curation.translation.clauses import clause_moved
 from curation.translation.comparisons import comparisons, polarity
+from curation.translation.directions import turned_numbers
+from curation.translation.exchanged_words import exchanged_words
 from curation.translation.formulas import formulas_of
 from curation.translation.names import (
     Name,
@@ -60,7 +62,9 @@ def check_equivalence(original: str, translated: str, source: str, target: str) 
         *(violation for segment in whole for violation in quantities(segment, source, target, names)),
         *(violation for segment in whole for violation in polarity(segment, source, target)),
         *(violation for segment in whole for violation in comparisons(segment, source, target)),
+        *(violation for segment in whole for violation in turned_numbers(segment, source, target)),
         *(violation for segment in whole for violation in entities(segment, names, source, target)),
+        *(violation for segment in whole for violation in exchanged_words(segment, source, target)),
         *new_units(original, translated, source, target),
         *numbers_in_formulas(original, translated),
         *replaced_words(original, translated, source, target),

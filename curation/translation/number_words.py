@@ -59,8 +59,8 @@ def replaced_words(original: str, translated: str, source: str, target: str) -> 
     """Return a violation where a number in words is gone and another one came in."""
     before, after = plain_digits(original), plain_digits(translated)
     words_before, words_after = _firm(before, source), _firm(after, target)
-    said = Counter([*words_before, *_digits(before, source)])
-    there = Counter([*words_after, *_digits(after, target)])
+    said = Counter([*words_before, *digit_values(before, source)])
+    there = Counter([*words_after, *digit_values(after, target)])
     ranks_before, ranks_after = Counter(ordinals(before, source)), Counter(ordinals(after, target))
     elsewhere = {_ONE, *(ranks_after - ranks_before), *in_names(original, source)}
     elsewhere |= {*in_compounds(translated, target)}
@@ -80,7 +80,7 @@ def replaced_words(original: str, translated: str, source: str, target: str) -> 
     ]
     for value in lost:
         for other in new:
-            if value * other != 1 or not _said_by_less(original, translated, source, target, max(value, other)):
+            if value * other != 1 or not said_by_less(original, translated, source, target, max(value, other)):
                 return [Violation("numbers", f"{value} of the original is {other} in the translation")]
     return []
 
@@ -96,7 +96,8 @@ def _firm(text: str, lang: str) -> list[Fraction]:
     return values
 
 
-def _digits(text: str, lang: str) -> list[Fraction]:
+def digit_values(text: str, lang: str) -> list[Fraction]:
+    """Return every reading of the numbers in digits of a text."""
     return [value for token in in_digits(text, lang) for value in token.values]
 
 
@@ -105,8 +106,8 @@ def _ranked(value: Fraction, ranks: Counter[Fraction]) -> int:
     return ranks[1 / value] if value.numerator == 1 and value.denominator > 2 else 0
 
 
-def _said_by_less(original: str, translated: str, source: str, target: str, factor: Fraction) -> bool:
+def said_by_less(original: str, translated: str, source: str, target: str, factor: Fraction) -> bool:
     """Return whether half as many is two times fewer, or cut into fifths into five parts."""
     if factor > 2:
         return True
-    return read(translated, target).factors > read(original, source).factors
+    return len(read(translated, target).factors) > len(read(original, source).factors)

@@ -112,10 +112,12 @@ def _role(
     elif re.search(rf"(?:{meaning.every})\Z", before):
         return "every"
     mention = next((one for one in mentions if one.unit == unit and one.start >= end - 1), None)
-    if unit is None or mention is None:
+    is_price = any(_before(text, token.start, one) for one in mentions)
+    if unit is None or (mention is None and not is_price):
         return None
-    behind = text[mention.end : mention.end + 24].lower()
-    if re.match(rf"\s?(?:{meaning.per})(?:\s|(?<=[/'’]))" if spaced else rf"(?:{meaning.per})", behind):
+    last = end if is_price or mention is None else mention.end
+    behind = text[last : last + 24].lower()
+    if re.match(rf"\s?(?:{meaning.per})(?:[\s.,;?!]|\Z|(?<=[/'’]))" if spaced else rf"(?:{meaning.per})", behind):
         return "rate"
     return "rate" if not spaced and re.search(rf"(?:{meaning.per})[^，。,\d]{{1,5}}\Z", before) else None
 

@@ -8,35 +8,25 @@ version of the set, draws anew. A rejected problem counts as one whose label is 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 from rich.console import Console
 
-from curation.publish.audit import AuditStratum, draw_audit, estimate_audit
+from curation.publish.audit import draw_audit, estimate_audit
 from curation.records import ConfigError, StoreError
 from curation.storage.locks import lock_folder
 from curation.storage.stages import atomic_write
 from flows.pipelines.find_problem import filters_of
+from flows.publish.audits import FILE, Audit, as_audit, read_audit
 from flows.publish.curated_set import published_verifier, published_version
 from flows.publish.versions import newest_run
 from flows.run.pipeline import read_results
 from flows.run.run_folder import Run, verdicts_of_people
 from flows.stages.label_trust import weighed_labels
 
-FILE = "audit.json"
-
 SHOWN = 20
 """Rows that are printed; all of them lie in the file."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Audit:
-    """A draw: its strata, and each drawn row's statement and reference at that time."""
-
-    strata: tuple[AuditStratum, ...]
-    rows: dict[str, tuple[str, str]]
 
 
 def audit_run(run: Run, size: int, console: Console) -> None:
@@ -50,13 +40,8 @@ def audit_run(run: Run, size: int, console: Console) -> None:
     if size < 1:
         raise ConfigError(f"--audit {size}: draw at least one row.")
     with lock_folder(run.folder):
-        audit = _read_audit(run, size) or _draw(run, size)
-    verdicts = verdicts_of_people(run)
-    told = {
-        name: (answer := verdicts[name].answer) is None or answer != reference
-        for name, (_, reference) in audit.rows.items()
-        if name in verdicts
-    }
+        audit = _current_audit(run, size) or _draw(run, size)
+    told = audit.told(verdicts_of_people(run))
     waiting = [name for stratum in audit.strata for name in stratum.drawn if name not in told]
     for name in waiting[:SHOWN]:
         statement, reference = audit.rows[name]
@@ -67,7 +52,7 @@ def audit_run(run: Run, size: int, console: Console) -> None:
     _print_estimate(console, run, audit, told, len(waiting))
 
 
-def _print_estimate(console: Console, run: Run, audit: _Audit, told: dict[str, bool], waiting: int) -> None:
+def _print_estimate(console: Console, run: Run, audit: Audit, told: dict[str, bool], waiting: int) -> None:
     problems = sum(stratum.size for stratum in audit.strata)
     console.print(
         f"{len(told):,} of {len(audit.rows):,} drawn rows judged; {waiting:,} wait for `goldilocks review {run.folder} "
@@ -83,7 +68,7 @@ def _print_estimate(console: Console, run: Run, audit: _Audit, told: dict[str, b
     )
 
 
-def _draw(run: Run, size: int) -> _Audit:
+def _draw(run: Run, size: int) -> Audit:
     """Draw rows of the published set, and write them down."""
     verifier, files = published_verifier(run), sorted((run.folder / "curated" / "data").glob("*.parquet"))
     if verifier is None or not files:
@@ -103,22 +88,10 @@ def _draw(run: Run, size: int) -> _Audit:
         "rows": {name: {"statement": texts[name][0], "reference": texts[name][1]} for name in drawn},
     }
     atomic_write(run.folder / FILE, json.dumps(table, indent=1, ensure_ascii=False) + "\n")
-    return _as_audit(table)
+    return as_audit(table)
 
 
-def _read_audit(run: Run, size: int) -> _Audit | None:
+def _current_audit(run: Run, size: int) -> Audit | None:
     """Return the draw that is there; None where there is none of this size from this version of the set."""
-    path = run.folder / FILE
-    try:
-        table = json.loads(path.read_text(encoding="utf-8"))
-        is_current = table["size"] == size and table["version"] == published_version(run)
-        return _as_audit(table) if is_current else None
-    except FileNotFoundError:
-        return None
-    except (ValueError, KeyError, TypeError) as error:
-        raise StoreError(f"{path} is damaged ({error}); remove it, and the rows are drawn again.") from error
-
-
-def _as_audit(table: dict[str, Any]) -> _Audit:
-    strata = tuple(AuditStratum(stratum["size"], tuple(stratum["drawn"])) for stratum in table["strata"])
-    return _Audit(strata, {name: (row["statement"], row["reference"]) for name, row in table["rows"].items()})
+    audit = read_audit(run.folder)
+    return audit if audit is not None and (audit.size, audit.version) == (size, published_version(run)) else None

@@ -121,7 +121,13 @@ def plan(
     from flows.cli.as_json import plan_table, print_json
     from flows.cli.plan import plan_recipe, print_plan, print_training_warnings
     from flows.cli.plan_stated import print_stated, stated_plan
+    from flows.launch.training import is_training_recipe
 
+    if is_training_recipe(recipe):
+        from flows.cli.plan_training import plan_training_recipe
+
+        plan_training_recipe(recipe, overrides or [], stated=stated, as_json=json)
+        return
     if json:
         plans = stated_plan(recipe, overrides or []) if stated else plan_recipe(recipe, out, overrides or [], pilot)
         print_json(plan_table(plans))
@@ -171,6 +177,20 @@ def rejudge(folder: RunFolder, overrides: Overrides = None) -> None:
     from flows.cli.rejudge import rejudge_run
 
     rejudge_run(folder, overrides or [])
+
+
+@app.command(short_help="Measure what a set's curation was worth, into its receipt.")
+def receipt(
+    folder: RunFolder,
+    ablation: Annotated[
+        Path | None,
+        typer.Option("--ablation", metavar="FOLDER", help="A finished ablation with an arm trained on the set."),
+    ] = None,
+) -> None:
+    """Plant known defects in copies of the run's rows, count what its recipe finds, and write it into the receipt."""
+    from flows.cli.receipt import write
+
+    write(folder, ablation)
 
 
 @app.command(short_help="Show the disputed labels, or settle one of them.")

@@ -11,12 +11,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from curation.config import Recipe, StatedCosts
+from curation.config.policies import RecordedPolicy
 from curation.difficulty.planning import Cost, CostEstimate, CostRates, StagePlan
 from curation.policies.vllm.placement import policy_gpus
 from curation.records import ConfigError
 from flows.cli.plan import print_plan
 from flows.run.policies import policy_name
-from flows.run.recipe import load_recipe
+from flows.run.recipe import load_recipe, unpinned_lines
 from flows.run.run_folder import PARTS, difficulty_stage, with_grader
 
 
@@ -29,8 +30,7 @@ def stated_plan(path: Path, overrides: Sequence[str] = ()) -> list[StagePlan]:
     recipe = _recipe(path, overrides)
     if recipe.costs is None:
         raise ConfigError(f"recipe {path}: it states no costs; add a table [costs], or run a pilot.")
-    parts = PARTS if recipe.stage2 is not None else PARTS[:1]
-    return [_stage(recipe, recipe.costs, part, number, path) for number, part in enumerate(parts)]
+    return [_stage(recipe, recipe.costs, part, number, path) for number, part in enumerate(_parts(recipe))]
 
 
 def print_stated(path: Path, overrides: Sequence[str] = ()) -> None:
@@ -38,7 +38,12 @@ def print_stated(path: Path, overrides: Sequence[str] = ()) -> None:
     from rich.console import Console
 
     recipe = _recipe(path, overrides)
-    costs = recipe.costs
+    costs, console = recipe.costs, Console(soft_wrap=True, highlight=False, markup=False)
+    if costs is None and all(
+        isinstance(difficulty_stage(recipe, part).policy, RecordedPolicy) for part in _parts(recipe)
+    ):
+        console.print("0 GPU hours: every policy is recorded attempts, so nothing is sampled.")
+        return
     plans = stated_plan(path, overrides)
     print_plan(plans)
     assert costs is not None
@@ -46,9 +51,8 @@ def print_stated(path: Path, overrides: Sequence[str] = ()) -> None:
     hours = {plan.stage: plan.expected.hours.mean for plan in plans if plan.expected.hours is not None}
     lasting = sum(of_stage / used[stage] for stage, of_stage in hours.items())
     gpus = " and ".join(f"{count} GPU{'s' if count > 1 else ''}" for count in dict.fromkeys(used.values()))
-    console = Console(soft_wrap=True, highlight=False, markup=False)
     console.print(
-        f"\n{sum(hours.values()):,.0f} GPU hours: {lasting:,.0f} hours on {gpus}, by the figures that the "
+        f"\n{_hours(sum(hours.values()))} GPU hours: {_hours(lasting)} hours on {gpus}, by the figures that the "
         "recipe states under [costs]; nothing was measured."
     )
     for stage, count in used.items():
@@ -56,6 +60,12 @@ def print_stated(path: Path, overrides: Sequence[str] = ()) -> None:
             console.print(
                 f"{stage}: its policy keeps {count} of the {costs.gpus} stated GPUs busy; set {stage}.policy.replicas."
             )
+    for line in unpinned_lines(recipe):
+        console.print(f"warning: {line}")
+
+
+def _parts(recipe: Recipe) -> Sequence[str]:
+    return PARTS if recipe.stage2 is not None else PARTS[:1]
 
 
 def _recipe(path: Path, overrides: Sequence[str]) -> Recipe:
@@ -96,6 +106,10 @@ def _cost(attempts: float, tokens_each: float, speed: float, rates: CostRates) -
     tokens = attempts * tokens_each
     price = _exact(rates.price(attempts, tokens)) if rates.priced else None
     return Cost(_exact(attempts), _exact(tokens), _exact(tokens / speed / 3600), price)
+
+
+def _hours(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1 else f"{value:.2g}"
 
 
 def _exact(value: float) -> CostEstimate:

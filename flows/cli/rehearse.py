@@ -25,6 +25,7 @@ from curation.config.policies import PolicySettings
 from curation.config.sources import Quota
 from curation.policies.vllm.placement import visible_gpus
 from curation.records import ConfigError, GoldilocksError
+from curation.storage.remote import is_url, local_path
 from curation.storage.stages import atomic_write
 from flows.cli.commands import run_recipe
 from flows.run.benches import as_benchmarks
@@ -213,7 +214,8 @@ def _small_recipe(
     recipe: Recipe, sources: Sequence[Source], benchmarks: Sequence[dict[str, Any]], home: Path
 ) -> dict[str, Any]:
     """Return the recipe of the rehearsal as a table: small policies, open bands, and paths that hold from anywhere."""
-    table = recipe.model_dump(mode="json", exclude_none=True, exclude={"left_out", "costs", "schedule", "refresh"})
+    left_out = {"left_out", "costs", "schedule", "refresh", "monitor", "storage"}
+    table = recipe.model_dump(mode="json", exclude_none=True, exclude=left_out)
     table["name"] = f"{recipe.name}-rehearsal"
     table.update(sources=[_source_table(source, home) for source in sources])
     table["decontamination"] |= {"against": list(benchmarks), "benches": []}
@@ -241,8 +243,10 @@ def _source_table(source: Source, home: Path) -> dict[str, Any]:
 
 
 def _absolute(path: str, home: Path) -> str:
-    """Return a path as it holds from another folder; the name of a hub set stays."""
-    place = home / Path(path).expanduser()
+    """Return a path as it holds from another folder; the name of a hub set stays, and so does a URL."""
+    if is_url(path):
+        return path
+    place = home / local_path(path)
     is_local = place.exists() or any(letter in path for letter in "*?[") or path.startswith(("~", ".", "/"))
     return str(place) if is_local else path
 

@@ -220,6 +220,18 @@ def publish(
     publish_set(folder, name, push=push, public=public)
 
 
+@tools.command("verify-receipt", short_help="Compute a set's receipt again, and say what differs.")
+def verify_receipt_command(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run, or of a curated set.")],
+    quick: Annotated[bool, typer.Option("--quick", help="Plant no defects again.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")] = False,
+) -> None:
+    """Compute every figure of a set's receipt again that needs no GPU; status 1 where anything differs."""
+    from flows.cli.receipt import verify
+
+    verify(folder, quick=quick, as_json=json)
+
+
 @tools.command(short_help="Put withheld texts of a set back from its sources.")
 def restore(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a set without its texts.")],

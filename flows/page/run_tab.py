@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from curation.publish import receipts
 from curation.storage.locks import is_locked
 from flows.page.open_runs import inside, shown_run
 from flows.page.rendering import show
@@ -102,9 +103,13 @@ def _run(request: Request) -> Response:
     run = shown_run(request)
     if run.kind == "training":
         return RedirectResponse("training", 303)
-    card = run.folder / "curated" / "README.md"
-    text = card.read_text(encoding="utf-8") if card.is_file() else None
-    return show(request, "run.html", run=run, tab="run", card=text, **_live(run))
+    texts: dict[str, Any] = {}
+    for name, file in (("card", "README.md"), ("receipt", receipts.PAGE)):
+        path = run.folder / "curated" / file
+        texts[name] = path.read_text(encoding="utf-8") if path.is_file() else None
+    if texts["card"] and texts["receipt"]:
+        texts["card"] = texts["card"].replace(f"]({receipts.PAGE})", "](#receipt)")
+    return show(request, "run.html", run=run, tab="run", **texts, **_live(run))
 
 
 def _part(request: Request) -> Response:

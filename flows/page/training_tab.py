@@ -22,6 +22,7 @@ from training.rollouts.attempt_log import attempt_tables, count_attempts, verdic
 
 CHARTS: Mapping[str, tuple[str, ...]] = {
     "pass@1 on held-out problems": ("evaluation/pass_rate",),
+    "log-probability of held-out texts": ("evaluation/answer_logprob",),
     "reward": ("reward/total", "reward/correctness"),
     "pass rate": ("sampled/pass_rate", "batch/pass_rate"),
     "length in tokens": ("length/sampled_mean", "length/trained_mean"),
@@ -33,7 +34,9 @@ CHARTS: Mapping[str, tuple[str, ...]] = {
 }
 """What is drawn, by title."""
 
-INTERVALS: Mapping[str, tuple[str, str]] = {"evaluation/pass_rate": ("evaluation/low", "evaluation/high")}
+INTERVALS: Mapping[str, tuple[str, str]] = dict.fromkeys(
+    ("evaluation/pass_rate", "evaluation/answer_logprob"), ("evaluation/low", "evaluation/high")
+)
 MOST_RUNS, SAMPLES = 6, 40
 _NAME = ("problem", "sampling", "index")
 _SHOWN = (*_NAME, "purpose", "step", "version", "newest_version", "tokens", "finish", "text")

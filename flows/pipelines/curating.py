@@ -7,6 +7,7 @@ from pathlib import Path
 
 from flows.pipelines.by_recipe import pipeline_of
 from flows.publish.curated_set import publish, published_mark
+from flows.run import mirroring, monitoring
 from flows.run.history import recorded
 from flows.run.observer import current_observer
 from flows.run.pipeline import run_pipeline
@@ -22,7 +23,8 @@ def curate(recipe: Path, out: Path, overrides: Sequence[str] = ()) -> Path:
         overrides: settings changed, as ``key=value``.
     """
     run = new_run(recipe, overrides, out)
-    with recorded(run.folder, "run"):
+    mirroring.claim(run)
+    with mirroring.completed(run), monitoring.monitored(run), recorded(run.folder, "run"):
         results, before = run_pipeline(run, pipeline_of(run.recipe).items), published_mark(run)
         curated = publish(run, results)
         if published_mark(run) != before:

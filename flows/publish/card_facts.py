@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from importlib.metadata import version as package_version
@@ -15,11 +16,11 @@ from curation.publish import cards, review
 from curation.publish.merged_copies import copies_of
 from curation.publish.versions import MOVED
 from curation.records import PASS_RATE, DropReason
-from curation.storage.stages import read_table
+from curation.storage.stages import read_shard, read_table
 from flows.publish import code_publish
 from flows.publish.versions import Version
 from flows.run.run_folder import Run, difficulty_stage
-from flows.run.stage import Results, StageResult
+from flows.run.stage import Results, StageResult, shard_counts
 from flows.stages.attempts import attempt_key, attempts_of
 from flows.stages.decontamination import DECONTAMINATION, benchmarks_of
 from flows.stages.export import EXPORT
@@ -47,7 +48,7 @@ def card_facts(
     first, last = (read_table(decided[at].folder, "decisions", ["problem", "keep", "reason"]) for at in (0, -1))
     per_source = dict(curated.group_by("source").len().iter_rows()) if curated.height else {}
     merged = dict(copies_of(curated).group_by("source").len().iter_rows()) if curated.height else {}
-    rows_read = dict(read_table(results[SOURCES].folder, "kept", ["source"]).group_by("source").len().iter_rows())
+    read = _rows_read(results)
     return cards.CardFacts(
         name=recipe.name,
         pretty_name=recipe.export.pretty_name or recipe.name,
@@ -59,7 +60,7 @@ def card_facts(
         sources=tuple(
             replace(
                 _source_facts(run, results, source),
-                read=rows_read.get(source.name, 0),
+                read=read[source.name],
                 curated=per_source.get(source.name, 0),
                 merged=merged.get(source.name, 0),
             )
@@ -90,7 +91,9 @@ def _source_facts(run: Run, results: Results, source: Source) -> cards.SourceFac
     held = read_states(results[SOURCES].folder).get(source.name, {})
     steps = [f"where `{source.where}`"] if source.where else []
     steps += ["drawn by a quota"] if source.quota is not None else []
-    steps += [f"joined with {source.join.path}"] if source.join is not None else []
+    if source.join is not None:
+        state = held.get("joined_commit") or source.join.revision
+        steps.append(f"joined with {source.join.path}{f' at `{state}`' if state else ''}")
     steps += [f"at most {source.limit:,}"] if source.limit is not None else []
     return cards.SourceFacts(
         source.name,
@@ -104,6 +107,14 @@ def _source_facts(run: Run, results: Results, source: Source) -> cards.SourceFac
         which=", ".join(steps),
         left_out=source.name in run.recipe.left_out,
     )
+
+
+def _rows_read(results: Results) -> Counter[str]:
+    """Return the number of rows by source."""
+    folder, counts = results[SOURCES].folder, Counter[str]()
+    for shard in range(len(shard_counts(folder))):
+        counts.update(read_shard(folder, "kept", shard, ["source"])["source"].to_list())
+    return counts
 
 
 def _pass_rates(decided: StageResult) -> pl.DataFrame:
@@ -153,6 +164,11 @@ def _limits(recipe: Recipe) -> tuple[str, ...]:
         model_steps.append(
             f"Premises were judged by {votes.votes} votes of a model: from {votes.threshold:g} of the readable votes "
             "on, a problem was dropped."
+        )
+    if recipe.dial.is_on:
+        model_steps.append(
+            "Rows with a `prefix` were never solved without it; their pass rates are those of responses that begin "
+            "with it. It is the beginning of a correct attempt and holds no final answer that the verifier can find."
         )
     precision = precision_sentences(recipe.statements.disabled) if recipe.flow != "curate-code" else ()
     return near, contamination, *model_steps, *precision

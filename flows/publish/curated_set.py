@@ -21,18 +21,20 @@ from curation.config import LivePolicy, Recipe
 from curation.prompts.asked import FILE as ASKED
 from curation.prompts.asked import asked_by
 from curation.publish import cards, review
+from curation.records import SourceError, StoreError
 from curation.storage.stages import atomic_write, read_shard, write_parquet
-from flows.publish import code_publish, disputes, versions
+from flows.publish import code_publish, disputes, receipts, versions
 from flows.publish.card_facts import card_facts
-from flows.run import retries
+from flows.run import mirroring, retries
+from flows.run.mirroring import CURATED, MARK
 from flows.run.pipeline import run_stage
 from flows.run.recipe import as_printed
 from flows.run.run_folder import PARTS, Run, as_written, difficulty_stage
 from flows.run.stage import Results, StageResult, shard_counts
 from flows.stages.attempts import measured_on
+from flows.stages.dial import DIAL
 from flows.stages.export import EXPORT
-
-MARK = ".published.json"
+from flows.stages.sources import SOURCES, read_states
 
 OLD = ".old-curated"
 """In the run folder, for a moment: the set before, on its way out."""
@@ -41,17 +43,18 @@ FILE_ROWS = 50_000
 
 
 def publish(run: Run, results: Results) -> Path:
-    """Write `DIR/curated`: data/, dropped/, plots/, README.md, CHANGELOG.md, croissant.json.
+    """Write `DIR/curated`: data/, dropped/, plots/, README.md, CHANGELOG.md, croissant.json, receipt.json, RECEIPT.md.
 
     An unchanged set stays as it is. Where the pipeline decides what it did before its set was refreshed, the refreshed
     version is published. What the
     verifier failed on is left to the next run (`flows.run.retries`).
     """
-    last = results.decisions[-1]
+    last = results.decided
     table = versions.gather_decisions(last, results[EXPORT], measured_on(run, run.parts[-1]))
     if (newer := versions.standing_version(run, table)) is not None:
         return republish(run, newer, results)
     version = versions.settle_version(run, table, last.folder.name)
+    del table  # a row for each problem
     target = _publish(run, version, results)
     for result in results:
         retries.plan_round(result.folder, result.stage.retries.rounds(run))
@@ -64,18 +67,20 @@ def republish(run: Run, version: versions.Version, results: Results) -> Path:
     table = versions.decisions_of(run.folder, version.number)
     filters = Results(results.filters)
     applied = versions.apply_version(refreshed, filters, table, version.verifier)
-    decided = filters.plus(*results.decisions[:-1], applied)
+    dial = [result] if (result := results.get(DIAL)) is not None else []
+    decided = filters.plus(*results.decisions[:-1], *dial, applied)
     return _publish(refreshed, version, decided.plus(run_stage(EXPORT, refreshed, decided)))
 
 
 def _publish(run: Run, version: versions.Version, results: Results) -> Path:
     filters, decided, exported = results.filters, results.decisions, results[EXPORT]
+    dial = [result] if (result := results.get(DIAL)) is not None else []
     target = run.folder / "curated"
     restore(run.folder)
     asked = how_asked(run)
     made_from = {
         EXPORT.name: exported.manifest.digest,
-        "dropped": [result.manifest.digest for result in (*filters, *decided)],
+        "dropped": [result.manifest.digest for result in (*filters, *decided, *dial)],
         "card": cards.VERSION,
         "recipe": hashlib.blake2b(recipe_text(run).encode(), digest_size=8).hexdigest(),
         "settled": settled_digest(run.recipe),
@@ -86,13 +91,20 @@ def _publish(run: Run, version: versions.Version, results: Results) -> Path:
         "asked": None if asked is None else hashlib.blake2b(asked.encode(), digest_size=8).hexdigest(),
         "decisions": version.digest,
         **({"withhold": list(run.recipe.export.withhold)} if run.recipe.export.withhold else {}),
+        "receipt": receipts.made_from(run, results),
     }
-    if _published(target) == {**made_from, "files": _sizes(target)}:
+    mark, asked_for = _published(target), {**made_from, "files": _sizes(target)}
+    if mark == asked_for:
+        mirroring.copy(run)
+        return target
+    if mark is not None and {**mark, "receipt": made_from["receipt"]} == asked_for and _is_untouched(target):
+        _finish(run, version, results, target, made_from)
+        mirroring.copy(run)
         return target
     staging = run.folder / ".aside-curated"
     shutil.rmtree(staging, ignore_errors=True)
     _write_tables(staging / "data", "train", [exported], "kept")
-    _write_tables(staging / "dropped", "dropped", [*filters, decided[-1], exported], "dropped")
+    _write_tables(staging / "dropped", "dropped", [*filters, results.decided, exported], "dropped")
     if run.recipe.flow == "curate-code":
         code_publish.write_beside(run, exported, staging)
     queue = disputes.find_disputes(run, results)
@@ -100,23 +112,68 @@ def _publish(run: Run, version: versions.Version, results: Results) -> Path:
     facts = card_facts(run, version, results, review.dispute_counts(queue), recipe_text(run))
     cards.write_card(facts, staging)
     cards.write_croissant(facts, version.made_on, staging)
-    origins = [cards.Origin(one.name, one.path, one.url, one.revision) for one in run.recipe.sources]
-    told = cards.attribution(facts.pretty_name, facts.license, facts.curated, origins)
+    told = cards.attribution(facts.pretty_name, facts.license, facts.curated, origins_of(run, results))
     atomic_write(staging / "ATTRIBUTION.md", told)
     if asked is not None:
         atomic_write(staging / ASKED, asked)
     atomic_write(staging / versions.CHANGELOG, versions.changelog(run.folder))
-    atomic_write(staging / MARK, json.dumps({**made_from, "files": _sizes(staging)}, indent=1) + "\n")
+    _finish(run, version, results, staging, made_from)
     if target.exists():
         target.rename(run.folder / OLD)
     staging.rename(target)
     restore(run.folder)
+    mirroring.copy(run)
     return target
+
+
+def origins_of(run: Run, results: Results) -> list[cards.Origin]:
+    """Return where the sources' rows come from, each in the state that was read; a joined table under its source."""
+    states, origins = read_states(results[SOURCES].folder), []
+    for source in run.recipe.sources:
+        held = states.get(source.name, {})
+        origins.append(cards.Origin(source.name, source.path, source.url, held.get("commit") or source.revision))
+        if source.join is not None:
+            name, state = f"{source.name}, joined with", held.get("joined_commit") or source.join.revision
+            origins.append(cards.Origin(name, source.join.path, None, state))
+    return origins
+
+
+def _finish(run: Run, version: versions.Version, results: Results, folder: Path, made_from: dict[str, Any]) -> None:
+    """Write the receipt of a set whose other files are there, then its mark."""
+    receipts.write_receipt(receipts.make_receipt(run, results, version, folder), folder)
+    atomic_write(folder / MARK, json.dumps({**made_from, "files": _sizes(folder)}, indent=1) + "\n")
+
+
+def _is_untouched(folder: Path) -> bool:
+    """Return whether a set's files are those that its receipt names."""
+    try:
+        return not receipts.differing_files(folder)
+    except SourceError:
+        return False
+
+
+def renew_receipt(run: Run, version: versions.Version, results: Results) -> None:
+    """Write the receipt of the published set anew, by what lies in the run's folder now; all its other files stay.
+
+    Raises:
+        StoreError: a file of the set is not the one that its receipt names. SourceError: it has no receipt.
+    """
+    target = run.folder / "curated"
+    mark, others = _published(target), receipts.differing_files(target)
+    if others or mark is None:
+        named = ", ".join(others[:3]) or MARK
+        raise StoreError(
+            f"{target}: {named} is not what was published, so no receipt is written for it; `goldilocks "
+            "verify-receipt` says what differs, and without the folder `goldilocks run` publishes it again."
+        )
+    made_from = {name: value for name, value in mark.items() if name != "files"}
+    _finish(run, version, results, target, {**made_from, "receipt": receipts.made_from(run, results)})
+    mirroring.copy(run)
 
 
 def restore(folder: Path) -> None:
     """Bring a publication that was killed between its renames to an end: one whole set, and nothing of another."""
-    target, old = folder / "curated", folder / OLD
+    target, old = folder / CURATED, folder / OLD
     if target.exists():
         shutil.rmtree(old, ignore_errors=True)
     elif old.exists():
@@ -126,7 +183,8 @@ def restore(folder: Path) -> None:
 def settled_digest(recipe: Recipe) -> str:
     """Return the hash of what a recipe fixes before anything is judged: all but verifier and the bands' thresholds."""
     table = as_written(recipe).model_dump(
-        mode="json", exclude={"verify", "labels", "workers", "runner", "refresh", "schedule", "costs"}
+        mode="json",
+        exclude={"verify", "labels", "workers", "runner", "refresh", "schedule", "monitor", "storage", "costs"},
     )
     for part in (*PARTS, "grader"):
         if table[part] is not None:

@@ -7,18 +7,20 @@ on the disputes, a parquet and a JSON lines file for each protocol; it stays whe
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from curation.publish import review
-from curation.storage.stages import atomic_write, file_digest, read_table, write_parquet
+from curation.records import DropReason
+from curation.storage.stages import atomic_write, file_digest, read_shard, read_table, write_parquet
 from flows.publish.versions import FOLDER
 from flows.run.pipeline import read_result
 from flows.run.run_folder import Run, grader_folder, verdicts_of_people
-from flows.run.stage import Results, StageResult
+from flows.run.stage import Results, StageResult, shard_counts
 from flows.stages.exact_dedup import EXACT_DEDUP
 from flows.stages.label_trust import deciding_labels
 from flows.stages.llm_judge import final_verdicts
@@ -32,19 +34,23 @@ ADJUDICATION_FOLDER = "adjudication"
 
 def find_disputes(run: Run, results: Results) -> pl.DataFrame:
     """Return all disputed labels of a finished run, in the `review.DISPUTE` schema."""
-    parts = [review.exact_conflicts(_table(results[EXACT_DEDUP], "dropped"))]
+    in_conflict = pl.col("reason") == DropReason.CONFLICTING_ANSWERS
+    parts = [review.exact_conflicts(_table(results[EXACT_DEDUP], "dropped", in_conflict))]
     if (near := results.get(NEAR_DEDUP)) is not None:
-        parts.append(review.near_conflicts(_table(near, "dropped"), _table(near, "members")))
-    problems = _table(results.problems, "kept")
+        parts.append(review.near_conflicts(_table(near, "dropped", in_conflict), _table(near, "members")))
     labels = deciding_labels(run, results)
+    finders: list[Callable[[pl.DataFrame], pl.DataFrame]] = []
     if labels is not None:
-        parts.append(review.doubted_labels(problems, labels, run.recipe.labels.queue_above))
+        finders.append(partial(review.doubted_labels, labels=labels, queue_above=run.recipe.labels.queue_above))
     else:
-        parts.append(review.wrong_labels(problems, _table(results.decisions[-1], "decisions")))
-    parts.extend(review.training_disputes(problems, path) for path in _training_disputes(run))
+        suspected = pl.col("reason") == DropReason.SUSPECTED_WRONG_LABEL
+        decisions = _table(results.decisions[-1], "decisions", suspected)
+        finders.append(partial(review.wrong_labels, decisions=decisions))
+    finders.extend(partial(review.training_disputes, path=path) for path in _training_disputes(run))
     verdicts = _verdicts(run, results)
     if verdicts is not None:
-        parts.append(review.doubtful_verdicts(problems, _table(verdicts, "verdicts")))
+        finders.append(partial(review.doubtful_verdicts, verdicts=_table(verdicts, "verdicts", review.IS_DOUBTFUL)))
+    parts.extend(_among_problems(results.problems.folder, finders))
     return review.dispute_queue(parts, verdicts_of_people(run))
 
 
@@ -110,5 +116,15 @@ def adjudications(run: Run) -> dict[str, list[dict[str, Any]]]:
     return by_problem
 
 
-def _table(result: StageResult, table: str) -> pl.DataFrame:
-    return read_table(result.folder, table)
+def _table(result: StageResult, table: str, where: pl.Expr | None = None) -> pl.DataFrame:
+    return read_table(result.folder, table, where=where)
+
+
+def _among_problems(folder: Path, finders: Sequence[Callable[[pl.DataFrame], pl.DataFrame]]) -> list[pl.DataFrame]:
+    """Return what each finder finds among the problems, in their order, of which one shard is in memory at a time."""
+    found: list[list[pl.DataFrame]] = [[] for _ in finders]
+    for shard in range(len(shard_counts(folder))):
+        problems = read_shard(folder, "kept", shard)
+        for frames, find in zip(found, finders, strict=True):
+            frames.append(find(problems))
+    return [pl.concat(frames) for frames in found if frames]

@@ -15,7 +15,8 @@ from pathlib import Path
 
 from curation.publish.export_formats.writing import card_license
 from curation.records import GoldilocksError, SourceError
-from flows.publish.curated_set import MARK, published_folder
+from flows.publish.curated_set import published_folder
+from flows.run.mirroring import MARK
 
 
 class HubError(GoldilocksError):

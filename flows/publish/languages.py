@@ -40,6 +40,7 @@ from curation.sources.rows import read_rows, require_path
 from curation.storage.stages import atomic_replace, atomic_write, file_digest, require_other_place, write_parquet
 from curation.translation import VERSION, RenderedPrompt, StoredReplies, Translations, choose_problems, translate
 from flows.publish.curated_set import published_folder
+from flows.publish.receipts import renew_contents
 from flows.run.policies import open_policy
 from flows.run.progress import bar
 
@@ -161,7 +162,8 @@ def translate_set(
     if not files:
         raise SourceError(f"{folder}: holds no curated set (data/train-*.parquet); give the folder of a run or a set.")
     frame = pl.concat([pl.read_parquet(file, glob=False) for file in files])
-    targets = choose_problems(frame.select("id", "group", "lang").iter_rows(), settings, source)
+    bare = frame.filter(pl.col("prefix").is_null()) if "prefix" in frame.columns else frame  # prefixes stay as they are
+    targets = choose_problems(bare.select("id", "group", "lang").iter_rows(), settings, source)
     rows = frame.filter(pl.col("id").is_in(list(targets))).to_dicts()
     if not isinstance(policy, RecordedTranslations):
         policy = StoredReplies(policy, home / REPLIES_FILE)
@@ -249,6 +251,7 @@ def _write(
     atomic_write(home / MADE_FILE, json.dumps(about, indent=1, ensure_ascii=False) + "\n")
     _write_card(home, counts, policy)
     cards.list_files_again(home)
+    renew_contents(home)
     _register_files(home)
 
 

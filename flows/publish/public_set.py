@@ -6,12 +6,14 @@
 
 DIR/curated keeps all texts: training, reviews and refreshes on this machine read that one. Invariants: no withheld
 text stands in DIR/public, whether a row is kept, dropped or disputed; a row whose text is mostly ours, such as a
-translation, is left out there; what is restored has the digest of what was withheld, or stays empty and is named.
+translation, is left out there; what is restored has the digest of what was withheld, or stays empty and is named. Of
+code, given tests and checkers are withheld as statements are (`curation.publish.withheld_code`).
 """
 
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import tomllib
 from collections import Counter
@@ -21,18 +23,34 @@ from pathlib import Path
 
 import polars as pl
 
+from curation.config import Recipe
 from curation.publish import cards
 from curation.publish.withheld import WITHHELD, is_withheld, restore_texts, withhold_texts
-from curation.records import PROBLEM, SourceError
-from curation.storage.stages import atomic_write, read_table, write_parquet
-from flows.publish.curated_set import MARK, published_folder, recipe_text
+from curation.publish.withheld_code import (
+    restore_beside,
+    sources_of_variants,
+    with_own_meta,
+    withhold_judging,
+    withhold_tests,
+)
+from curation.records import JUDGING, PROBLEM, TEST, SourceError
+from curation.storage.stages import atomic_write, read_shard, read_table, write_parquet
+from flows.publish.curated_set import published_folder, recipe_text
+from flows.publish.receipts import renew_contents
 from flows.publish.versions import newest_run
+from flows.run.mirroring import MARK
 from flows.run.recipe import parse_recipe
 from flows.run.run_folder import Run
+from flows.run.stage import shard_counts
+from flows.stages.base import JUDGING_TABLE, TESTS_TABLE
 from flows.stages.sources import SOURCES, read_again
 
 FOLDER, PARTS, RECIPE = "public", "withheld/parts.parquet", "withheld/recipe.toml"
 TABLES = ("data", "dropped")
+BESIDE = (TESTS_TABLE, JUDGING_TABLE)
+_STATE = re.compile(r"(?m)^(  description: rows [0-9a-f]+)(?:, texts \w+)?$")
+"""Of the card's header: what is in the files, by which `datasets` tells one state of a folder from another."""
+
 _LEFT_BEHIND = ("translations",)  # replies and attempts hold texts, too
 
 
@@ -50,23 +68,28 @@ def make_public(run: Run) -> Path:
     shutil.rmtree(aside, ignore_errors=True)
     shutil.copytree(curated, aside, ignore=shutil.ignore_patterns(*_LEFT_BEHIND))
     sources, licenses = read_table(SOURCES.folder_in(run), "kept"), run.recipe.export.withhold
-    hidden = _withheld_ids(curated, licenses)
+    hidden, is_code = _withheld_ids(curated, licenses), run.recipe.flow == "curate-code"
     notes, left_out = [WITHHELD.to_frame()], 0
     for table in TABLES:
         for path in sorted((aside / table).glob("*.parquet")):
             rows = pl.read_parquet(path, glob=False)
-            split = withhold_texts(table, rows, rows["id"].is_in(hidden), sources)
-            write_parquet(path, split.rows)
+            named = sources_of_variants(rows, sources) if is_code else sources
+            split = withhold_texts(table, rows, rows["id"].is_in(hidden), named)
+            write_parquet(path, with_own_meta(split.rows, rows) if is_code else split.rows)
             notes.append(split.withheld)
             left_out += split.left_out
+    if is_code:
+        beside, tests_left_out = _withhold_beside(aside, run, hidden)
+        notes += beside
     for path in sorted((aside / "disputed").glob("*.parquet")):
         queue = pl.read_parquet(path, glob=False).filter(~pl.col("id").is_in(hidden))
         write_parquet(path, queue)
         queue.write_ndjson(path.with_name("disputed.jsonl"))
     write_parquet(aside / PARTS, pl.concat(notes))
     atomic_write(aside / RECIPE, recipe_text(run))
-    _say_so(aside, pl.concat(notes), left_out)
+    _say_so(aside, pl.concat(notes), left_out, tests_left_out if is_code else None)
     cards.list_files_again(aside)
+    renew_contents(aside)
     _mark(aside)
     shutil.rmtree(target, ignore_errors=True)
     aside.rename(target)
@@ -87,16 +110,28 @@ def restore(folder: Path, home: Path, places: Mapping[str, str]) -> Restored:
     if not (folder / PARTS).is_file():
         raise SourceError(f"{folder}: nothing is withheld there ({PARTS} is missing); the texts are in data/.")
     notes = pl.read_parquet(folder / PARTS)
-    sources = _sources_again(folder, home, places, notes)
+    recipe = _recipe_of(folder)
+    given, is_code = _sources_again(folder, recipe, home, places, notes), recipe.flow == "curate-code"
     absent = [WITHHELD.to_frame()]
+    groups: dict[str, str] = {}
     for table in TABLES:
         for path in sorted((folder / table).glob("*.parquet")):
             rows = pl.read_parquet(path, glob=False)
             own = notes.join(rows.select("source", "row", "id"), on=["source", "row", "id"], how="semi")
+            sources = sources_of_variants(rows, given["kept"]) if is_code else given["kept"]
             filled, missing = restore_texts(table, rows, own, sources)
             write_parquet(path, filled)
             absent.append(missing)
+            groups.update(rows.select("id", "group").iter_rows())
+    for table in BESIDE if is_code else ():
+        for path in sorted((folder / table).glob("*.parquet")):
+            filled, missing = restore_beside(table, pl.read_parquet(path, glob=False), notes, groups, given[table])
+            write_parquet(path, filled)
+            absent.append(missing)
+    card = folder / "README.md"
+    atomic_write(card, _STATE.sub(r"\1, texts restored", card.read_text(encoding="utf-8"), count=1))
     cards.list_files_again(folder)
+    renew_contents(folder)
     _mark(folder)
     gone = pl.concat(absent).select("source", "row").unique(maintain_order=True)
     by_source = gone.group_by("source", maintain_order=True).agg(pl.col("row").sort())
@@ -146,12 +181,43 @@ def _withheld_ids(curated: Path, licenses: tuple[str, ...]) -> list[str]:
     return sorted(ids)
 
 
-def _sources_again(folder: Path, home: Path, places: Mapping[str, str], notes: pl.DataFrame) -> pl.DataFrame:
-    recipe = parse_recipe(tomllib.loads((folder / RECIPE).read_text(encoding="utf-8")), str(folder / RECIPE))
+def _withhold_beside(aside: Path, run: Run, hidden: list[str]) -> tuple[list[pl.DataFrame], int]:
+    """Take given tests and checkers of hidden problems out; return where they stand, and how many tests left."""
+    names = ("source", "row", "id", "group")
+    frames = [pl.read_parquet(path, columns=list(names), glob=False) for path in (aside / "data").glob("*.parquet")]
+    rows = pl.concat(frames).filter(pl.col("id").is_in(hidden))
+    notes, left_out = [], 0
+    for table, withhold in ((TESTS_TABLE, withhold_tests), (JUDGING_TABLE, withhold_judging)):
+        for path in sorted((aside / table).glob("*.parquet")):
+            beside = pl.read_parquet(path, glob=False)
+            own = rows.filter(pl.col("id").is_in(beside["problem"].unique().to_list()))
+            if own.height:
+                split = withhold(beside, own, _given(run, table, own["group"].unique().to_list()))
+                write_parquet(path, split.rows)
+                notes.append(split.withheld)
+                left_out += split.left_out
+    return notes, left_out
+
+
+def _given(run: Run, table: str, problems: list[str]) -> pl.DataFrame:
+    """Return the tests or the judging of some problems as the first stage read them."""
+    folder = SOURCES.folder_in(run)
+    wanted = pl.col("problem").is_in(problems)
+    return pl.concat(read_shard(folder, table, index).filter(wanted) for index in range(len(shard_counts(folder))))
+
+
+def _recipe_of(folder: Path) -> Recipe:
+    return parse_recipe(tomllib.loads((folder / RECIPE).read_text(encoding="utf-8")), str(folder / RECIPE))
+
+
+def _sources_again(
+    folder: Path, recipe: Recipe, home: Path, places: Mapping[str, str], notes: pl.DataFrame
+) -> dict[str, pl.DataFrame]:
+    """Return the rows that texts are withheld of as their sources have them today; of code tests and judging, too."""
     named = [source.name for source in recipe.sources]
     if unknown := sorted(places.keys() - set(named)):
         raise SourceError(f"--source {unknown[0]}=…: the set has no such source; it has {', '.join(named)}.")
-    frames = [PROBLEM.to_frame()]
+    found = {"kept": [PROBLEM.to_frame()], TESTS_TABLE: [TEST.to_frame()], JUDGING_TABLE: [JUDGING.to_frame()]}
     for source in recipe.sources:
         wanted = notes.filter(pl.col("source") == source.name).select("source", "row").unique()
         if wanted.is_empty():
@@ -164,16 +230,22 @@ def _sources_again(folder: Path, home: Path, places: Mapping[str, str], notes: p
             )
         is_given = source.name in places and Path(where).exists()  # else the name of a hub's data set
         moved = source.model_copy(update={"path": str(Path(where).absolute()) if is_given else where})
-        for frame in read_again(moved, Run(folder, recipe, home)):
-            frames.append(frame.join(wanted, on=["source", "row"], how="semi"))
-    return pl.concat(frames)
+        for tables in read_again(moved, Run(folder, recipe, home)):
+            rows = tables["kept"].join(wanted, on=["source", "row"], how="semi")
+            found["kept"].append(rows)
+            for table in BESIDE if recipe.flow == "curate-code" else ():
+                found[table].append(tables[table].filter(pl.col("problem").is_in(rows["id"].to_list())))
+    return {table: pl.concat(frames) for table, frames in found.items()}
 
 
-def _say_so(folder: Path, notes: pl.DataFrame, left_out: int) -> None:
-    """Add to the card how many rows lack their texts, and how they come back."""
+def _say_so(folder: Path, notes: pl.DataFrame, left_out: int, tests_left_out: int | None) -> None:
+    """Add to the card how many rows lack their texts, and how they come back; of code the tests, too."""
     rows = notes.select("table", "source", "row").unique()
     counts = Counter(rows["table"])
     left = f" {left_out:,} more, whose texts are mostly not the source's own, were left out." if left_out else ""
+    if tests_left_out is not None:
+        left += " So do their given tests and checkers; tests that were made for the set are its own and stand here."
+        left += f" {tests_left_out:,} given tests that are not in their source as they are were left out."
     said = (
         f"\n## Withheld Texts\n\nThe licences of some sources do not let their texts be handed on. {counts['data']:,} "
         f"problems and {counts['dropped']:,} dropped rows stand here with id, source, row, licence and measurements, "
@@ -181,7 +253,8 @@ def _say_so(folder: Path, notes: pl.DataFrame, left_out: int) -> None:
         f"`{RECIPE}`, puts the texts back, and checks each by its digest.\n"
     )
     card = folder / "README.md"
-    atomic_write(card, _without_examples(card.read_text(encoding="utf-8")) + said)
+    text = card.read_text(encoding="utf-8")
+    atomic_write(card, _STATE.sub(r"\1, texts withheld", _without_examples(text), count=1) + said)
 
 
 def _without_examples(card: str) -> str:

@@ -35,6 +35,8 @@ from flows.stages.decisions import decisions_of as decisions_stage
 FOLDER = "versions"
 ABOUT = "about.json"
 CHANGELOG = "CHANGELOG.md"
+ROWS_AT_ONCE = 50_000
+"""Decisions that are written out together while they are hashed."""
 
 Origin = Literal["run", "refresh"]
 
@@ -100,13 +102,18 @@ def version_folder(folder: Path, number: int) -> Path:
     return folder / FOLDER / f"{number:04}"
 
 
-def decisions_of(folder: Path, number: int) -> pl.DataFrame:
-    """Return the decisions of a version, in the `curation.publish.versions.KEPT` schema; empty for version 0."""
+def decisions_of(folder: Path, number: int, columns: list[str] | None = None) -> pl.DataFrame:
+    """Return the decisions of a version, in the `curation.publish.versions.KEPT` schema; empty for version 0.
+
+    Args:
+        columns: those that are wanted; all where absent.
+    """
     if number == 0:
-        return versions.KEPT.to_frame()
+        return versions.KEPT.to_frame().select(columns or pl.all())
     path = version_folder(folder, number) / "decisions.parquet"
     try:
-        return pl.read_parquet(path, glob=False).rename(OLD_COLUMNS, strict=False)
+        table = pl.scan_parquet(path, glob=False).rename(OLD_COLUMNS, strict=False)
+        return (table if columns is None else table.select(columns)).collect()
     except (FileNotFoundError, pl.exceptions.PolarsError) as error:
         raise StoreError(f"{path} cannot be read ({error}); publish it again with `goldilocks run`.") from error
 
@@ -140,7 +147,8 @@ def settle_version(run: Run, table: pl.DataFrame, verifier: str, cause: Cause | 
     if before is not None and before.digest == digest:
         return before
     number = before.number + 1 if before is not None else 1
-    changes = _changes(decisions_of(run.folder, number - 1), table)
+    columns = [*versions.COMPARED, "published"]
+    changes = _changes(decisions_of(run.folder, number - 1, columns), table.select(columns))
     version = Version(
         number,
         today(),
@@ -200,7 +208,8 @@ def apply_version(run: RefreshedRun, filters: Results, decisions: pl.DataFrame, 
 
 def changes_of(folder: Path, number: int) -> pl.DataFrame:
     """Return what a version changed of what is published, as `curation.publish.versions.CHANGES` rows."""
-    return _changes(decisions_of(folder, number - 1), decisions_of(folder, number))
+    columns = [*versions.COMPARED, "published"]
+    return _changes(decisions_of(folder, number - 1, columns), decisions_of(folder, number, columns))
 
 
 def changelog(folder: Path) -> str:
@@ -235,8 +244,11 @@ def summary(version: Version) -> str:
 
 def digest_of(table: pl.DataFrame) -> str:
     """Return the hash of decisions: what is in, what is not and why, and on whose attempts; the days are left out."""
-    text = table.drop("measured_on").sort("problem").write_csv()
-    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+    digest, ordered = hashlib.blake2b(digest_size=16), table.drop("measured_on").sort("problem")
+    digest.update(ordered.clear().write_csv().encode())
+    for piece in ordered.iter_slices(ROWS_AT_ONCE):
+        digest.update(piece.write_csv(include_header=False).encode())
+    return digest.hexdigest()
 
 
 def _changes(old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:

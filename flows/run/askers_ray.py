@@ -64,10 +64,14 @@ class ActorChannel:
         self._asker.take.remote(messages)
 
     async def receive(self) -> Any | None:
-        """Return what the asker tells next; None where it or its node died."""
+        """Return what the asker tells next; None where it or its node died, be it behind an answer that it had told.
+
+        Raises:
+            RayTaskError: an error of the asker itself.
+        """
         try:
             return await self._asker.receive.remote()
-        except self._ray.exceptions.RayActorError:
+        except (self._ray.exceptions.RayActorError, self._ray.exceptions.ObjectLostError):
             return None
 
     def close(self) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from curation.records import Domain, StoreError
 from curation.storage.stages import read_manifest
+from flows.run import mirroring, monitoring
 from flows.run.history import timed
 from flows.run.observer import Item, Work, current_observer
 from flows.run.run_folder import Run
@@ -63,6 +64,10 @@ def run_pipeline(run: Run, items: Iterable[Item], results: Results | None = None
             continue
         result = observer.around(item, timed(run.folder, item, _work_of(item, run, results)))()
         results = results.plus(result) if result is not None else results
+        if result is not None and not result.reused:
+            row = result.manifest
+            monitoring.show(f"funnel/{item.name}", {"in": row.rows_in, "kept": row.kept, "dropped": row.dropped})
+        mirroring.copy(run)
     return results
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from curation.config import Recipe
 from curation.config.loading import load_settings, parse_settings
+from curation.sources.hub import COMMIT
 
 PATHS = ("path", "model", "recipe", "train")
 """Settings that may hold a path, in whatever table."""
@@ -32,11 +33,25 @@ def override_recipe(recipe: Recipe, overrides: Sequence[str]) -> Recipe:
     return parse_settings(Recipe, recipe.model_dump(mode="json"), f"recipe {recipe.name}", overrides)
 
 
+def unpinned_lines(recipe: Recipe) -> list[str]:
+    """Return a sentence for each hub set that the recipe reads and does not pin by a commit, joined tables too."""
+    places = [(f"source {one.name}", one.kind, one.path, one.revision) for one in recipe.read_sources]
+    for one in recipe.read_sources:
+        if one.join is not None:
+            places.append((f"source {one.name}, joined table", one.join.kind, one.join.path, one.join.revision))
+    return [
+        f"{name}: {path} is not pinned: {f'`{revision}` is no commit' if revision else 'no revision is named'}, so it "
+        "may be another tomorrow; the card names the commit that is read. Pin it by `revision`."
+        for name, kind, path, revision in places
+        if kind == "dataset" and not COMMIT.fullmatch(revision or "") and not path.startswith((".", "/", "~"))
+    ]
+
+
 def as_printed(recipe: Recipe, recipe_folder: Path, run_folder: Path) -> str:
     """Return the recipe as TOML for others to read: no path of this machine stands in it.
 
     An absolute path in the recipe's folder is written relative to it, as the recipe's own are; one in the run folder
-    begins with `RUN/`; any other keeps its name only, as `…/name`.
+    begins with `RUN/`; any other keeps its name only, as `…/name`. Where copies go is nobody else's business.
     """
     homes = {run_folder.absolute(): "RUN/", recipe_folder.absolute(): ""}
 
@@ -60,4 +75,4 @@ def as_printed(recipe: Recipe, recipe_folder: Path, run_folder: Path) -> str:
 
     import tomli_w
 
-    return tomli_w.dumps(walk(recipe.model_dump(mode="json", exclude_none=True), ""))
+    return tomli_w.dumps(walk(recipe.model_dump(mode="json", exclude_none=True, exclude={"storage", "monitor"}), ""))

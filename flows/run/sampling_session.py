@@ -33,7 +33,7 @@ from curation.records import Domain, PromptRequest
 from curation.storage.attempts import AttemptStore
 from curation.storage.stages import Shard, StageFolder, atomic_write, read_shard
 from curation.verify.math_judge import Judge
-from flows.run import retries
+from flows.run import monitoring, retries
 from flows.run.policy_session import PolicySession
 from flows.run.progress import METRICS, note, warn
 from flows.run.run_folder import Run, difficulty_stage
@@ -255,6 +255,7 @@ class SamplingSession:
         row = {"at": round(time.time(), 2), "stage": self._stage.name, **progress.row()}
         with self._metrics.open("a", encoding="utf-8") as out:
             out.write(json.dumps(row) + "\n")
+        monitoring.show(self._stage.name, progress.row())
         note(progress_phrase(progress))
 
     def _warn(self, responses: UselessResponses) -> None:

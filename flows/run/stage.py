@@ -1,8 +1,7 @@
 """A stage as one object, and its work in a run: read the tables of earlier stages, work shard by shard, keep tables.
 
-All that there is to say of a stage stands in its `Stage`: name, title, folder, when it is on, what it does. Pipelines
-are lists of them (`flows.run.pipeline`); folders, titles, Prefect's tasks, the plan, the funnel, `goldilocks status`,
-`explain` and `run --dry` derive from the lists. Each stage has a file in `flows.stages`.
+All that there is to say of a stage stands in its `Stage`. Pipelines are lists of them (`flows.run.pipeline`); folders,
+titles, Prefect's tasks, the plan, the funnel, `status`, `explain` and `run --dry` derive from the lists.
 
 Invariants: a stage keeps its rows in a `curation.storage.stages.StageFolder`, whose fingerprint says what they were
 made from; shards keep their numbers from the sources on. Not here: any decision on a problem.
@@ -34,6 +33,7 @@ class Kind(StrEnum):
     FILTER = "filter"  # what it keeps is what the stages behind it read
     MEASURE = "measure"  # drops none; the funnel leaves it out, the status shows it while it runs
     DECISION = "decision"  # decides by one policy's attempts; the next difficulty stage reads all problems again
+    DIAL = "dial"  # hands problems back that the last decision dropped, with a prefix each
     EXPORT = "curated set"  # what is published
 
 
@@ -242,12 +242,17 @@ class Results:
         return self._of(Kind.DECISION)
 
     @property
+    def decided(self) -> StageResult:
+        """Return the result that says what is kept: the last decisions, or the dial's behind them."""
+        return self._of(Kind.DECISION, Kind.DIAL)[-1]
+
+    @property
     def funnel(self) -> list[FunnelRow]:
         """Return the funnel's row of each stage; those that only measure are left out."""
         return [result.funnel_row for result in self.stage_results if result.stage.kind is not Kind.MEASURE]
 
-    def _of(self, kind: Kind) -> tuple[StageResult, ...]:
-        return tuple(result for result in self.stage_results if result.stage.kind is kind)
+    def _of(self, *kinds: Kind) -> tuple[StageResult, ...]:
+        return tuple(result for result in self.stage_results if result.stage.kind in kinds)
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,7 +68,7 @@ def train_apart(
 
 
 def training_warnings(recipe: Path, overrides: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return what is to be said of a training recipe's collector before a run, one sentence each.
+    """Return what is to be said of a training recipe's collector before a run, in each of its stages.
 
     Raises:
         ConfigError: the recipe cannot be meant.
@@ -76,7 +76,9 @@ def training_warnings(recipe: Path, overrides: Sequence[str] = ()) -> tuple[str,
     from training.rollouts.starvation import collector_warnings
 
     settings = load_train_recipe(recipe, overrides)
-    return collector_warnings(settings.collector) if settings.engine == "embedded" else ()
+    if settings.engine != "embedded":
+        return ()
+    return collector_warnings(settings.collector, settings.curriculum)
 
 
 def needs_ranks(recipe: Path | None, out: Path | None, overrides: Sequence[str], *, resume: bool) -> bool:
@@ -117,14 +119,17 @@ def _check_verl(settings: TrainRecipe, recipe_folder: Path) -> list[str]:
 
     from training.engines.verl.differences import refuse_what_differs, replacements
     from training.engines.verl.environment import require_interpreter
-    from training.engines.verl.run import check_configuration, prepare
+    from training.engines.verl.run import check_configuration, prepare, write_job
+    from training.engines.verl.stages import all_stages
 
     refuse_what_differs(settings)
     interpreter = require_interpreter(settings.verl.python)
     with tempfile.TemporaryDirectory() as name:
         out = Path(name)
         prepare(settings, recipe_folder, out)
-        check_configuration(out, interpreter)
+        for stage in all_stages(settings):
+            write_job(stage, recipe_folder, out)
+            check_configuration(out, interpreter)
     return ["verl composes and accepts the configuration; it does otherwise than the embedded engine:"] + [
         f"  {line}" for line in replacements(settings)
     ]

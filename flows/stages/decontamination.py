@@ -82,6 +82,16 @@ def benchmarks_of(run: Run) -> list[tuple[Benchmark, Path]]:
     return given + [found for name in settings.benches for found in as_benchmarks(name, run.recipe_folder)]
 
 
+def benchmark_statements(run: Run) -> list[str]:
+    """Return the statements of a run's benchmarks, each once, in order."""
+    frames = (
+        frame["statement"]
+        for benchmark, home in benchmarks_of(run)
+        for frame in sources.read_source(_as_source(benchmark), home, run.recipe.shard_rows)
+    )
+    return list(dict.fromkeys(text for frame in frames for text in frame if text))
+
+
 def overlap_settings(recipe: Recipe) -> OverlapSettings:
     """Return how overlap is measured in a run of the recipe."""
     settings = recipe.decontamination

@@ -55,8 +55,7 @@ def weigh_labels(job: StageRun) -> StageResult:
     parts = run.parts[: run.parts.index(part) + 1]
     verdicts = [job.results[final_verdicts(run, name)] for name in parts]
     near = job.results.get(NEAR_DEDUP)
-    reviews = verdicts_of_people(run)
-    accepted = sorted(name for name, verdict in reviews.items() if verdict.answer is not None)
+    accepted = _accepted(run)
     read = [job.problems, *verdicts, *([near] if near is not None else [])]
     version, rule = label_trust.VERSION, run.recipe.labels.rule
     settings = f"{run.recipe.seed} {run.recipe.labels.drop_above} {' '.join(accepted)}"
@@ -143,14 +142,67 @@ def weighed_labels(run: Run, filters: Results, verifier: str) -> WeighedLabels:
     last = label_trust_of(run.parts[-1])
     if run.version_folder is None and last.enabled(run) and (stored := read_result(last, root, verifier)) is not None:
         return WeighedLabels(read_table(stored.folder, "labels"), posterior_decides(stored), None)
+    problems = read_table(filters.problems.folder, "kept", ["id"])["id"]
+    others = other_references(filters.get(NEAR_DEDUP))
+    return trust_labels(run, _stored_verdicts(run, verifier), problems, _accepted(run), others)
+
+
+def _stored_verdicts(run: Run, verifier: str) -> list[pl.DataFrame]:
+    """Return the `VERDICT` rows of a finished run by stage, and those of attempts made for its newest version."""
+    root = Run(run.folder, run.recipe, run.recipe_folder)
     folders = [final_verdicts(root, part).folder_in(root, verifier) for part in run.parts]
     if run.version_folder is not None:
         folders.append(final_verdicts(run, run.parts[-1]).folder_in(run, verifier))
-    frames = [read_table(folder, "verdicts") for folder in folders if read_manifest(folder) is not None]
-    reviews = verdicts_of_people(run)
-    accepted = sorted(name for name, verdict in reviews.items() if verdict.answer is not None)
-    problems = read_table(filters.problems.folder, "kept", ["id"])["id"]
-    return trust_labels(run, frames, problems, accepted, other_references(filters.get(NEAR_DEDUP)))
+    return [read_table(folder, "verdicts") for folder in folders if read_manifest(folder) is not None]
+
+
+def _accepted(run: Run) -> list[str]:
+    """Return the problems whose reference a person accepted."""
+    return sorted(name for name, verdict in verdicts_of_people(run).items() if verdict.answer is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class PlantedLabels:
+    """What the rule of a run finds of wrong references that were planted in its votes, all draws together.
+
+    Args:
+        rule: in words.
+        hits: of ``planted``; ``others`` are accused besides, of ``problems`` labels.
+    """
+
+    rule: str
+    planted: int
+    hits: int
+    others: int
+    problems: int
+
+
+def planted_labels(run: Run, filters: Results, verifier: str) -> PlantedLabels | None:
+    """Return what the rule by which a finished run believes references finds of planted wrong ones.
+
+    None where too few problems have votes (`curation.difficulty.label_check`).
+
+    Args:
+        filters: the results of the run's filters.
+        verifier: whose verdicts are read.
+    """
+    frames, settings, settled = _stored_verdicts(run, verifier), run.recipe.labels, tuple(_accepted(run))
+    votes, answers = label_votes(frames)
+    others = other_references(filters.get(NEAR_DEDUP))
+    if others is not None and others.height:
+        voted = others.join(votes.select("problem").unique(), on="problem", how="semi")
+        votes = pl.concat([votes, source_votes(voted, answers)])
+    if votes.is_empty():
+        return None
+    voters = frames[-1]["policy"].unique().to_list()
+    band = None if settings.rule == "posterior" else difficulty_stage(run.recipe, run.parts[-1]).band
+    check = check_by_planting(votes, voters, settings.drop_above, settled, run.recipe.seed, band)
+    if check is None:
+        return None
+    by_posterior = settings.rule != "votes" and check.posterior_holds
+    found = check.by_posterior if by_posterior else check.by_votes
+    rule = "the answers of all policies" if by_posterior else "the votes of the last stage's policy"
+    return PlantedLabels(rule, check.planted, found.hits, found.others, check.problems)
 
 
 def deciding_labels(run: Run, results: Results) -> pl.DataFrame | None:

@@ -18,12 +18,12 @@ from curation.programs import execution_matrix
 from curation.publish.withheld import is_withheld
 from curation.records import DROPPED, SourceError
 from curation.sources import code_problems, problems, quarantine
-from curation.sources.hub import MissingSourceError
 from curation.sources.kattis import Package, find_packages
-from curation.sources.places import place_of
+from curation.sources.places import MissingSourceError, place_of
 from curation.sources.rows import BadRowError, Row
 from curation.sources.selection import SelectionCounts
 from curation.sources.tables import TableState, place_files
+from curation.storage.remote import is_url
 from curation.storage.stages import Shard, atomic_write, file_digest, read_table
 from flows.run.run_folder import Run
 from flows.run.runner import Work
@@ -96,10 +96,13 @@ def check_licenses(recipe: Recipe, folder: Path) -> None:
             )
 
 
-def read_again(source: Source, run: Run) -> Iterator[pl.DataFrame]:
-    """Yield the rows of a source as the first stage keeps them, in the `PROBLEM` schema; no stage is made of them."""
+def read_again(source: Source, run: Run) -> Iterator[Mapping[str, pl.DataFrame]]:
+    """Yield a source's tables as the first stage keeps them, shard by shard; no stage is made of them.
+
+    ``kept`` has the rows in the `PROBLEM` schema; of code there are tests and judging, too.
+    """
     for _, work in _parts(source, run, SelectionCounts()):
-        yield work().tables["kept"]
+        yield work().tables
 
 
 def source_state(source: Source, folder: Path) -> TableState:
@@ -241,7 +244,7 @@ def _with_tables(frame: pl.DataFrame, tables: code_problems.CodeTables) -> Shard
 def _check(run: Run) -> None:
     for source in run.recipe.read_sources:
         require_source(source, run.recipe_folder)
-        if source.kind not in ("dataset", "kattis"):
+        if source.kind not in ("dataset", "kattis") and not is_url(source.path):
             _require_not_written(run, place_files(place_of(source), run.recipe_folder))
 
 

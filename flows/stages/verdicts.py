@@ -46,11 +46,11 @@ def judge_attempts(job: StageRun) -> StageResult:
         is_current = judged_with == judged_by(run, part, judge.version)
 
         def work(index: int) -> Shard:
-            frame = read_shard(problems, "kept", index).select(_JUDGED_BY)
+            frame = read_shard(problems, "kept", index)
             counts = read_shard(attempts, "counts", index)
             rows = store.read(frame["id"].to_list(), _LABELS if is_current else tuple(ATTEMPT))
             rows = rows.filter(pl.col("index") < limit)
-            verdicts = read_shard(attempts, "verdicts", index) if is_current else _judge(judge, frame, rows)
+            verdicts = read_shard(attempts, "verdicts", index) if is_current else judge_rows(judge, frame, rows)
             return _shard(frame.height, verdicts, rows, counts.filter("is_decided").select("problem"))
 
         version, settings = f"{judge.version} verdicts@4", f"{run.recipe.verify.digest()} {is_current}"
@@ -108,11 +108,16 @@ def _judge_failed(judge: Judge, problems: pl.DataFrame, verdicts: pl.DataFrame) 
     return pl.concat([others, *again]).sort("place").drop("place")
 
 
-def _judge(judge: Judge, problems: pl.DataFrame, attempts: pl.DataFrame) -> pl.DataFrame:
-    """Return `VERDICT` rows in the order of the attempts, which are ordered by problem and index."""
+def judge_rows(judge: Judge, problems: pl.DataFrame, attempts: pl.DataFrame) -> pl.DataFrame:
+    """Return `VERDICT` rows in the order of the attempts, which are ordered by problem and index.
+
+    Args:
+        problems: `PROBLEM` rows; attempts are judged against their references.
+        attempts: `ATTEMPT` rows of these problems.
+    """
     references = {
-        name: (answer, lang, option_letter(raw, answer), statement)
-        for name, answer, lang, raw, statement in problems.iter_rows()
+        name: (answer or "", lang, option_letter(raw, answer), statement)
+        for name, answer, lang, raw, statement in problems.select(_JUDGED_BY).iter_rows()
     }
     groups = attempts.group_by("problem", maintain_order=True).agg("text", "answer", "finish")
     tasks = (

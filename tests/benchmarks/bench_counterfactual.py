@@ -19,8 +19,9 @@ What a refresh adds to a fixed set is `bench_loop`'s question.
 
 Groups that teach nothing are dropped and others drawn in their place, so at equal steps the arms differ in what they
 sample. Equal tokens: each arm's last checkpoint before it has sampled what the curated arm sampled in all its steps;
-``--with-cost`` lets the random arm sample what curation sampled besides. All models are asked the same ``--held-out``
-problems of the family's held-out split, ``--attempts`` times, under the same seeds.
+``--with-cost`` lets the random arm go on, up to three times as many steps, until it has sampled what curation sampled
+besides. All models are asked the same ``--held-out`` problems of the family's held-out split, ``--attempts`` times,
+under the same seeds.
 
 Intervals: 95 % over seeds and held-out problems together (`training.evaluation.estimators.crossed_interval`). The power
 calculation comes first: from the spread over seeds of `bench_loop`, or of the seeds that are finished, how many seeds
@@ -159,7 +160,7 @@ def trained(options: argparse.Namespace, seed: int, data: Path, out: Path, steps
         "checks=false",
         "logged_rollouts=0",
         "checkpoints.every=1",
-        f"checkpoints.keep={steps}",
+        f"checkpoints.keep={steps}",  # any of them may be the one of equal tokens
         "attempt_store.enabled=false",
     ]
     train(RECIPES / "train_embedded.toml", out, changes)
@@ -195,6 +196,13 @@ def checkpoint(run: Path, step: int) -> Path:
     return run / "checkpoints" / f"step-{step:08}" / "hf"
 
 
+def rates_at(options: argparse.Namespace, run: Path, step: int, folder: Path) -> list[float]:
+    """Return the held-out pass rates after a step of a run, the last one included."""
+    if step == len(tokens_by_step(run)):
+        return rates(options, run / "model", folder / f"rates-{run.name}.json")
+    return rates(options, checkpoint(run, step), folder / f"rates-{run.name}-{step}.json")
+
+
 def run_arm(options: argparse.Namespace, arm: str, seed: int, folder: Path, budget: float | None) -> dict[str, Any]:
     """Run one arm of one seed; return its held-out rates at equal steps and tokens, its set and its cost."""
     first = curated_run(options, seed, folder / "set", 0.5, None)
@@ -208,19 +216,17 @@ def run_arm(options: argparse.Namespace, arm: str, seed: int, folder: Path, budg
         run = curated_run(options, seed, folder / "set-two", 0.5, folder / "curated" / "model")
         data, curation = run / "curated", curation_tokens(run)
     start = folder / "curated" / "model" if arm.startswith("on-") else WEIGHTS
-    out = trained(options, seed, data, folder / arm, options.steps, str(start.resolve()))
+    long = options.with_cost and budget is not None  # it may go on until it has sampled what curation sampled too
+    steps = 3 * options.steps if long else options.steps
+    out = trained(options, seed, data, folder / (f"{arm}-long" if long else arm), steps, str(start.resolve()))
     sums = tokens_by_step(out)
-    step = (
-        options.steps if budget is None else max((n + 1 for n, total in enumerate(sums) if total <= budget), default=1)
-    )
+    step = steps if budget is None else max((n + 1 for n, total in enumerate(sums) if total <= budget), default=1)
     wrong = _wrong(options, seed, data)
     return {
-        "steps": rates(options, out / "model", folder / f"rates-{arm}.json"),
-        "tokens": rates(options, checkpoint(out, step), folder / f"rates-{arm}-{step}.json")
-        if step < options.steps
-        else rates(options, out / "model", folder / f"rates-{arm}.json"),
+        "steps": rates_at(options, out, options.steps, folder),
+        "tokens": rates_at(options, out, step, folder),
         "step": step,
-        "sampled": sums[-1],
+        "sampled": sums[options.steps - 1],
         "rows": rows_of(data).height,
         "wrong": wrong,
         "fit": fit(options, start, data, folder / f"fit-{arm}.json"),

@@ -42,8 +42,8 @@ sys.path.insert(0, str(ROOT))
 
 from curation.filters.dedup import near  # noqa: E402
 from curation.filters.dedup.near import near_duplicates  # noqa: E402
+from curation.planting.copies import RECIPES, changed  # noqa: E402
 
-RECIPES = ("typography", "word", "number", "half")
 NUMBER = re.compile(r"\d+")
 
 
@@ -54,24 +54,6 @@ def statements(folder: Path) -> list[tuple[str, str]]:
         for line in path.open(encoding="utf-8"):
             set_of.setdefault(json.loads(line)["problem"] or "", path.stem)
     return [(name, text) for text, name in set_of.items() if text]
-
-
-def changed(text: str, recipe: str, draw: random.Random, words: list[str]) -> str:
-    """Return a copy of the text, changed by the recipe."""
-    if recipe == "typography":
-        return text.upper().replace(" ", "  ").replace(".", " .") if "\\" not in text else text.replace(" ", " \\, ")
-    if recipe == "number":
-        numbers = list(NUMBER.finditer(text))
-        if not numbers:
-            return text + " 17"
-        number = draw.choice(numbers)
-        return text[: number.start()] + str(int(number[0]) + 1) + text[number.end() :]
-    parts = text.split(" ")
-    plain = [i for i, part in enumerate(parts) if part.isalpha() and len(part) > 5]
-    count = min(max(1, len(parts) // 30), len(plain)) if recipe == "word" else len(parts) // 2
-    for place in draw.sample(plain if recipe == "word" else range(len(parts)), count):
-        parts[place] = draw.choice(words)
-    return " ".join(parts)
 
 
 def planted(originals: list[tuple[str, str]], count: int) -> pl.DataFrame:

@@ -18,7 +18,6 @@ import tempfile
 import time
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import cast
 
 import psutil
 
@@ -31,6 +30,7 @@ from curation.policies.processes import AskingProcesses
 from curation.records import Domain, PromptRequest
 from curation.storage.attempts import AttemptStore
 from curation.verify.math_judge import MathJudge
+from tests.benchmarks.instant_server import answer_at_once
 
 ATTEMPTS = 16
 MODELS = b'{"data": [{"id": "m", "max_model_len": 32768}]}'
@@ -57,29 +57,7 @@ def serve(port: Connection) -> None:
         key = int(asked.get("n", 1)), bool(asked.get("return_token_ids"))
         return known.setdefault(key, b"") or known.update({key: _answers(*key)}) or known[key]
 
-    class Answering(asyncio.Protocol):
-        """One connection; requests come one after another, each perhaps in pieces."""
-
-        def connection_made(self, transport: asyncio.BaseTransport) -> None:
-            self._to, self._read = cast(asyncio.WriteTransport, transport), b""
-
-        def data_received(self, data: bytes) -> None:
-            self._read += data
-            head, end, body = self._read.partition(b"\r\n\r\n")
-            place = head.lower().find(b"content-length:")
-            length = int(head[place + 15 :].split(b"\r\n", 1)[0]) if place >= 0 else 0
-            if not end or len(body) < length:
-                return
-            self._read = b""
-            content = content_for(head, body)
-            self._to.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(content), content))
-
-    async def run() -> None:
-        server = await asyncio.get_running_loop().create_server(Answering, "127.0.0.1", 0, backlog=1024)
-        port.send(server.sockets[0].getsockname()[1])
-        await server.serve_forever()
-
-    asyncio.run(run())
+    answer_at_once(content_for, port)
 
 
 def _cpu(process: psutil.Process) -> float:

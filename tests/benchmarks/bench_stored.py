@@ -2,6 +2,7 @@
 
     .venv/bin/python -m tests.benchmarks.bench_stored cold-start FOLDER [--seeds 1 2 3] [--steps 16]
     .venv/bin/python -m tests.benchmarks.bench_stored attempts FOLDER [--seeds 1 2 3] [--steps 12]
+    .venv/bin/python -m tests.benchmarks.bench_stored tokens FOLDER [--seeds 1 2 3] [--steps 12]
 
 cold-start: a teacher, the embedded model trained for ``--teacher-steps`` steps, keeps its attempts. From the shipped
 weights, on the same problems: `sft`, four epochs over the teacher's correct attempts of its second half (four a problem
@@ -12,6 +13,11 @@ attempts: a set is curated by the embedded model (``--tries`` attempts a problem
 (rejection sampling) and `soft` train on curation's own attempts and sample nothing; `rl` has ``--steps`` steps that
 sample; `soft+rl` and `sft+rl` have half of these steps from the models of `soft` and `sft`; `replay` starts as `soft`
 does and goes on with the same objective, half of each batch stored, as long as `soft+rl`.
+
+tokens: what a new token is worth. `cold` is `rl` of above; `sft first` goes on from the model of `sft`, and `soft
+first` from stored attempts to fresh ones with a replay share by age (`half_life`) and ratio (`max_distance`), each for
+half of its steps. The table has held-out pass@1 at a quarter, half and all of the tokens that `cold` samples, as far as
+an arm samples so many: of its last checkpoint before.
 
 All models are asked the same ``--held-out`` problems ``--attempts`` times under the same seeds. Intervals: 95 % over
 seeds and problems together (`training.evaluation.estimators.crossed_interval`). What is finished in FOLDER stays.
@@ -26,7 +32,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks.bench_counterfactual import RECIPES, curated_run, rates, tokens_by_step
+from tests.benchmarks.bench_counterfactual import RECIPES, checkpoint, curated_run, rates, tokens_by_step
 from training.embedded_model import WEIGHTS
 from training.evaluation.estimators import crossed_interval
 from training.evaluation.report import with_interval
@@ -39,8 +45,15 @@ PLAIN = (
     "checkpoints.every=1000",
     "checkpoints.export=false",
 )
+SHARES = (0.25, 0.5, 1.0)
 SFT = ("objective={ kind = 'sft' }", "collector.group_size=4")
 SOFT = ("objective={ kind = 'soft' }",)
+KINDS_OF_SOFT = {
+    "soft-prior": ("objective.value='prior'",),
+    "soft-learned": ("objective.value='learned'",),
+    "soft-entropy": ("objective.value='prior'", "objective.loss='entropy'"),
+}
+"""What `soft` alone is tried with besides its group's value and its square."""
 
 
 def trained(out: Path, seed: int, steps: int, batch: int, changes: Sequence[str], model: Path = WEIGHTS) -> Path:
@@ -85,16 +98,69 @@ def attempts(options: argparse.Namespace, seed: int, folder: Path) -> dict[str, 
     sft = trained(folder / "sft", seed, 1000, options.batch, [*data, *SFT, only, rate])
     tau = f"objective.tau={options.tau}"
     soft = trained(folder / "soft", seed, 1000, options.batch, [*data, *SOFT, tau, only])
+    kinds = {
+        name: trained(folder / name, seed, 1000, options.batch, [*data, *SOFT, tau, *changes, only])
+        for name, changes in KINDS_OF_SOFT.items()
+    }
     offline = int(json.loads((soft / "summary.json").read_text())["steps"])
     replay = [*data, *SOFT, tau, f"stored={{ epochs = {options.epochs}, share = 0.5 }}"]
     return {
         "sft": sft,
         "soft": soft,
+        **kinds,
         "rl": trained(folder / "rl", seed, options.steps, options.batch, data),
         "sft+rl": trained(folder / "sft-rl", seed, half, options.batch, data, sft / "model"),
         "soft+rl": trained(folder / "soft-rl", seed, half, options.batch, data, soft / "model"),
         "replay": trained(folder / "replay", seed, offline + half, options.batch, replay),
     }
+
+
+def tokens(options: argparse.Namespace, seed: int, folder: Path) -> dict[str, Path]:
+    """Return the runs of the arms of one seed, each with a checkpoint a step."""
+    run = curated_run(options, seed, folder / "set", 0.5, None)
+    data = [f"data={{ kind = 'curated', folders = [{json.dumps(str((run / 'curated').resolve()))}] }}"]
+    data += ["attempt_store.enabled=false", "checkpoints.every=1", "checkpoints.keep=200", "checkpoints.export=true"]
+    half = options.steps // 2
+    only, rate = f"stored={{ epochs = {options.epochs}, only = true }}", f"optim.learning_rate={options.sft_rate}"
+    sft = trained(folder / "sft", seed, 1000, options.batch, [*data, *SFT, only, rate])
+    offline = int(json.loads((sft / "summary.json").read_text())["steps"])
+    by_age = f"half_life = {half}, max_distance = {options.distance}"
+    replay = f"stored={{ epochs = {options.epochs}, share = 0.5, {by_age} }}"
+    soft = [*data, *SOFT, f"objective.tau={options.tau}", replay]
+    return {
+        "cold": trained(folder / "cold", seed, options.steps, options.batch, data),
+        "sft first": trained(folder / "sft-first", seed, half, options.batch, data, sft / "model"),
+        "soft first": trained(folder / "soft-first", seed, offline + half, options.batch, soft),
+    }
+
+
+def by_tokens(options: argparse.Namespace, folder: Path) -> None:
+    """Run the arms, and print their held-out pass@1 at shares of the tokens that the cold one samples."""
+    table: dict[tuple[str, float], dict[int, list[float]]] = {}
+    for seed in options.seeds:
+        place = folder / f"seed-{seed}"
+        runs = tokens(options, seed, place)
+        budget = tokens_by_step(runs["cold"])[-1]
+        for arm, run in runs.items():
+            sums = tokens_by_step(run)
+            start = place / "sft" / "model" if arm == "sft first" else WEIGHTS
+            for share in SHARES:
+                step = max((number + 1 for number, total in enumerate(sums) if total <= share * budget), default=0)
+                model = checkpoint(run, step) if step else start
+                found = rates(options, model, place / f"rates-{arm.replace(' ', '-')}-{step}.json")
+                table.setdefault((arm, share), {})[seed] = found
+                print(f"seed {seed} {arm} at {share:g}: {statistics.fmean(found):.3f} (step {step})", flush=True)
+    print("\n| arm | " + " | ".join(f"{share:g} of cold's tokens" for share in SHARES) + " |")
+    print("|---|" + "---|" * len(SHARES))
+    for arm in dict.fromkeys(name for name, _ in table):
+        cells = []
+        for share in SHARES:
+            seeds, base = table[arm, share], table["cold", 1.0]
+            rows = [[mine - theirs for mine, theirs in zip(seeds[one], base[one], strict=True)] for one in seeds]
+            said = " ".join(f"{statistics.fmean(values):.3f}" for values in seeds.values())
+            same = arm == "cold" and share == 1
+            cells.append(said + ("" if same else f"; to cold {with_interval(crossed_interval(rows), signed=True)}"))
+        print(f"| {arm} | " + " | ".join(cells) + " |")
 
 
 def report(base: str, results: Mapping[str, Mapping[int, Mapping[str, Any]]]) -> None:
@@ -116,7 +182,7 @@ def report(base: str, results: Mapping[str, Mapping[int, Mapping[str, Any]]]) ->
 def main() -> None:
     """Run the arms and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=("cold-start", "attempts"))
+    parser.add_argument("part", choices=("cold-start", "attempts", "tokens"))
     parser.add_argument("folder", type=Path)
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--steps", type=int, default=16)
@@ -125,6 +191,7 @@ def main() -> None:
     parser.add_argument("--teacher-steps", type=int, default=40)
     parser.add_argument("--sft-rate", type=float, default=3e-4)
     parser.add_argument("--tau", type=float, default=0.1)
+    parser.add_argument("--distance", type=float, default=1.0)
     parser.add_argument("--epochs", type=float, default=2.0)
     parser.add_argument("--tries", type=int, default=16)
     parser.add_argument("--impossible", type=float, default=0.2)
@@ -135,6 +202,9 @@ def main() -> None:
     options = parser.parse_args()
     folder = options.folder.absolute()
     folder.mkdir(parents=True, exist_ok=True)
+    if options.part == "tokens":
+        by_tokens(options, folder)
+        return
     start = rates(options, WEIGHTS, folder / "rates-start.json")
     results: dict[str, dict[int, dict[str, Any]]] = {
         "start": {seed: {"rates": start, "tokens": 0.0} for seed in options.seeds}

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from curation.planting import corrupt
 from curation.records import SourceError
 from curation.sources.kattis import Package, find_packages, read_package
 from curation.verify.programs.problem import CodeTest
@@ -55,32 +56,6 @@ def packages_in(folders: Iterable[Path]) -> Iterator[Package]:
                 yield read_package(path)
             except SourceError as error:
                 print(f"left out: {error}")
-
-
-def corrupt(answer: bytes, draw: random.Random) -> bytes:
-    """Return another output of the same form: one number changed, else one letter, never equal in tokens."""
-    tokens = answer.split(b"\n")
-    places = [i for i, line in enumerate(tokens) if line.strip()]
-    if not places:
-        return b"1\n"
-    row = draw.choice(places)
-    words = tokens[row].split(b" ")
-    index = draw.choice([i for i, word in enumerate(words) if word.strip()])
-    words[index] = _other(words[index], draw)
-    tokens[row] = b" ".join(words)
-    return b"\n".join(tokens)
-
-
-def _other(word: bytes, draw: random.Random) -> bytes:
-    try:
-        return str(int(word) + draw.choice((1, -1, 7))).encode()
-    except ValueError:
-        pass
-    try:
-        return repr(float(word) * 1.5 + 1).encode()
-    except ValueError:
-        swap = {b"YES": b"NO", b"NO": b"YES", b"Yes": b"No", b"No": b"Yes", b"yes": b"no", b"no": b"yes"}
-        return swap.get(word, word + draw.choice((b"x", b"q")))
 
 
 def plant(package: Package, target: Path, draw: random.Random, most: tuple[int, int], samples_only: bool) -> Planted:

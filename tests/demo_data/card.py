@@ -15,10 +15,11 @@ TARGET = ROOT / "data_cards" / "demo-math"
 
 
 def copy_card(curated: Path, target: Path = TARGET) -> None:
-    """Copy README.md and plots/ of a published set."""
+    """Copy README.md, RECEIPT.md and plots/ of a published set."""
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     shutil.copy(curated / "README.md", target / "README.md")
+    shutil.copy(curated / "RECEIPT.md", target / "RECEIPT.md")
     shutil.copytree(curated / "plots", target / "plots")
 
 

@@ -112,8 +112,8 @@ def test_a_rehearsal_walks_the_whole_recipe_and_says_what_would_fail(name: str, 
         assert dropped.filter(pl.col("reason") == "contaminated")["row"].to_list() == [5]
     else:
         assert dropped.filter(pl.col("source") == "apps")["reason"].to_list() == ["asks_function"]
-        assert "stage1.policy.model = 'your-model' is a placeholder" in said
-        assert "nobody listens at http://localhost:8000/v1" in said
+        assert "placeholder" not in said
+        assert "nobody listens" not in said
     taken = published(tmp_path / "run", "data")
     assert set(taken["source"]) == {source.name for source in load_recipe(recipe).read_sources}
     assert (tmp_path / "run" / "curated" / "README.md").is_file()

@@ -139,11 +139,18 @@ class Sampled:
     tokens: float
 
 
-def curate(plan: Plan, folder: Path, model: Path) -> Path:
-    """Make the set with `goldilocks run`, where it is not there yet; return its run folder."""
+def curate(plan: Plan, folder: Path, model: Path, rows: str | None = None) -> Path:
+    """Make the set with `goldilocks run`, where it is not there yet; return its run folder.
+
+    Args:
+        rows: lines of JSON in place of the plan's sums.
+    """
     run = folder / "run"
     if not (run / "curated" / "README.md").exists():
-        write_problems(folder / "sums.jsonl", draw_sums(plan.seed, plan.sums, held_out=False))
+        if rows is None:
+            write_problems(folder / "sums.jsonl", draw_sums(plan.seed, plan.sums, held_out=False))
+        else:
+            (folder / "sums.jsonl").write_text(rows, encoding="utf-8")
         words = WORDS.format(path=json.dumps(str(WORD_PROBLEMS)), limit=plan.words)
         with_words = plan.words and WORD_PROBLEMS.is_file()
         text = CURATION.format(words=words if with_words else "", attempts=plan.attempts, **_both(plan, model))
@@ -152,8 +159,12 @@ def curate(plan: Plan, folder: Path, model: Path) -> Path:
     return run
 
 
-def train(plan: Plan, folder: Path, model: Path) -> Path:
-    """Train on the set with `goldilocks train`, or go on with it; return its run folder."""
+def train(plan: Plan, folder: Path, model: Path, checkpoints: str = "") -> Path:
+    """Train on the set with `goldilocks train`, or go on with it; return its run folder.
+
+    Args:
+        checkpoints: further lines of the recipe's table [checkpoints].
+    """
     out = folder / "trained"
     log = folder / "training.log"
     if (out / "summary.json").exists():
@@ -163,7 +174,7 @@ def train(plan: Plan, folder: Path, model: Path) -> Path:
         return out
     write_set(folder / "held_out", held_out_sums(plan))
     sizes = {name: getattr(plan, name) for name in ("seed", "steps", "group", "batch", "learning_rate")}
-    text = TRAINING.format(evaluate_every=plan.evaluate_every, **sizes, **_both(plan, model))
+    text = TRAINING.format(evaluate_every=plan.evaluate_every, **sizes, **_both(plan, model)) + checkpoints
     (folder / "train.toml").write_text(text, encoding="utf-8")
     goldilocks(log, "train", str(folder / "train.toml"), "--out", str(out))
     return out

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,9 @@ from tests.places import ROOT
 from training.engines.placement import VerlPlacement, place_embedded
 from training.engines.verl.configuration import VerlFiles, compile_recipe
 from training.engines.verl.differences import refuse_what_differs
+from training.engines.verl.stages import all_stages
 from training.recipe import TrainRecipe
+from training.rollouts.starvation import collector_warnings
 
 RECIPES = ROOT / "flows" / "recipes"
 LENGTHS, BATCHES = [16_384, 24_576, 32_768], [8192, 4096, 2048]
@@ -40,25 +42,23 @@ def test_the_stages_of_7b_are_the_papers() -> None:
     assert made.packing.micro_batch_tokens >= made.rewards.max_length + 4096
 
 
-def stages_of_24b() -> list[list[str]]:
-    """The `--set` of each stage, as the recipe's head gives them."""
-    head = (RECIPES / "rl_24b.toml").read_text().partition("\nname = ")[0]
-    text = head[head.index("--out runs/rl-24b-1") : head.index("# The paper prints")]
-    return [re.findall(r"--set (\S+)", part) for part in text.split("--out")[1:]]
-
-
 def test_the_stages_of_24b_are_the_papers_and_verl_takes_each() -> None:
-    changes = stages_of_24b()
-    assert len(changes) == 3
-    made = [recipe("rl_24b", *of_stage) for of_stage in changes]
-    assert [free_length(one) for one in made] == LENGTHS
-    assert [one.collector.n_batch for one in made] == BATCHES
-    for one in made:
-        refuse_what_differs(one)
-        files = VerlFiles(Path("/m"), Path("/out"), Path("/out/train.parquet"))
-        compiled = compile_recipe(one, files, VerlPlacement(2, 8, 2, 8), experts=False, gpus_per_node=8)
+    whole = recipe("rl_24b")
+    refuse_what_differs(whole)
+    stages = list(all_stages(whole))
+    assert [free_length(stage.recipe) for stage in stages] == LENGTHS
+    assert [stage.recipe.collector.n_batch for stage in stages] == BATCHES
+    assert [stage.ends_at for stage in stages] == [60, 120, 200]
+    files = VerlFiles(Path("/m"), Path("/out"), Path("/out/train.parquet"))
+    for stage in stages:
+        one = stage.recipe
+        room = one.packing.micro_batch_tokens * one.verl.sequence_parallel
+        assert room >= one.rewards.max_length + one.verl.max_prompt_tokens
+        compiled = compile_recipe(
+            one, files, VerlPlacement(2, 8, 2, 8), experts=False, gpus_per_node=8, ends_at=stage.ends_at
+        )
+        assert compiled.values["trainer"]["total_training_steps"] == stage.ends_at
         assert compiled.values["data"]["train_batch_size"] == one.collector.n_batch // one.collector.group_size
-        assert one.packing.micro_batch_tokens >= one.rewards.max_length + one.verl.max_prompt_tokens
 
 
 @pytest.mark.parametrize("name", ["grader_7b", "rl_7b"])
@@ -72,3 +72,12 @@ def test_a_head_says_what_it_needs(name: str) -> None:
     head = (RECIPES / f"{name}.toml").read_text().partition("\nname = ")[0]
     for said in ("What it needs", "GPUs of 80 GB", "hours", "disk", "What it is expected to yield"):
         assert said in head
+
+
+TRAINING = sorted(path.stem for path in RECIPES.glob("*.toml") if "collector" in tomllib.loads(path.read_text()))
+
+
+@pytest.mark.parametrize("name", TRAINING)
+def test_no_shipped_recipe_starves_its_generators(name: str) -> None:
+    made = recipe(name)
+    assert collector_warnings(made.collector, made.curriculum) == ()

@@ -41,16 +41,26 @@ class EvaluationResult:
     unjudged: int  # rollouts that the verifier could not judge, and those of problems that were refused
     mean_tokens: float  # mean length
 
+    @property
+    def phrase(self) -> str:
+        """Return the figures as a line says them."""
+        return (
+            f"held-out pass@1 {self.pass_rate:.3f} ({self.low:.3f} to {self.high:.3f}), {self.problems} problems, "
+            f"{self.rollouts} attempts of {self.mean_tokens:.0f} tokens"
+        )
 
-async def evaluate(
+
+async def ask_held_out(
     rollouts: RolloutRunner,
     generator: RolloutGenerator,
     tasks: Sequence[TrainingTask],
     rollouts_per_problem: int,
     max_tokens: int,
     record: Callable[[TrainingTask, Rollout, int, int], None] | None = None,
-) -> EvaluationResult:
-    """Ask each task ``rollouts_per_problem`` times; return pass@1 over all of them.
+) -> list[list[Rollout | None]]:
+    """Ask each task ``rollouts_per_problem`` times, under the seeds of every evaluation; return the rollouts by task.
+
+    None stands for a rollout whose prompt was refused.
 
     Args:
         record: is shown every rollout at the end, in order, with the number of its group and its index there.
@@ -72,9 +82,7 @@ async def evaluate(
         for (place, task, index), rollout in zip(jobs, results, strict=True):
             if rollout is not None:
                 record(task, rollout, _GROUPS + place, index)
-    return summarise_evaluation(
-        [results[start : start + rollouts_per_problem] for start in range(0, len(results), rollouts_per_problem)]
-    )
+    return [results[start : start + rollouts_per_problem] for start in range(0, len(results), rollouts_per_problem)]
 
 
 def summarise_evaluation(rollouts_by_problem: Sequence[Sequence[Rollout | None]]) -> EvaluationResult:

@@ -14,8 +14,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from curation.config.monitoring import MonitorSettings
 from curation.records import ConfigError
-from training.config import MonitorSettings
 
 
 class Monitor:

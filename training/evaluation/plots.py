@@ -10,6 +10,7 @@ from pathlib import Path
 
 PANELS: Mapping[str, tuple[str, Sequence[str]]] = {
     "pass_rate": ("pass rate", ("evaluation/pass_rate", "sampled/pass_rate", "batch/pass_rate")),
+    "texts": ("nats a token", ("evaluation/answer_logprob", "policy/answer_logprob")),
     "reward": ("reward", ("reward/total", "reward/format", "reward/correctness", "reward/length", "reward/language")),
     "solved": ("share of groups solved", ("sampled/none", "sampled/some", "sampled/all")),
     "length": ("tokens", ("length/sampled_mean", "length/trained_mean")),

@@ -1,4 +1,4 @@
-"""Generators on servers: vLLM on this machine or on others, which take new weights from a folder that they see.
+"""Generators on servers: vLLM on this machine or on others, which read new weights in a folder or fetch them by HTTP.
 
 `training.generation.vllm_client.TrainingVllmClient` sends the requests. Here tokens become texts, and weights are
 written: each
@@ -33,6 +33,7 @@ from training.generation.decoding_meter import DecodingTotals, RequestMeter
 from training.generation.generators import Weights
 from training.generation.vllm_client import TrainingVllmClient
 from training.generation.vllm_settings import EndpointGeneratorSettings
+from training.generation.weight_server import WeightServer, address_towards
 from training.optimisation.model import load_tokenizer, require_model
 
 _PREFIX = "goldilocks-vllm-weights-"
@@ -78,8 +79,13 @@ class EndpointGenerator:
                 fcntl.flock(lock_fd, fcntl.LOCK_SH | fcntl.LOCK_NB)  # so that no other run sweeps it away
             initial_folder = self._shared / _version_name(0)
             await asyncio.to_thread(_copy_weights, self._model, initial_folder)
+            handed_out = None
+            if self._settings.way == "http":
+                address = self._settings.address or address_towards(self._settings.urls[0])
+                handed_out = WeightServer(self._shared, address)
+                stack.callback(handed_out.close)
             self._servers = await stack.enter_async_context(
-                TrainingVllmClient(self._settings, initial_folder, meter=self._meter)
+                TrainingVllmClient(self._settings, initial_folder, meter=self._meter, handed_out=handed_out)
             )
             self._stack = stack.pop_all()
         return self

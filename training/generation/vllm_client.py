@@ -2,7 +2,8 @@
 
 Two of vLLM's own interfaces, by HTTP: tokens in and out (``/inference/v1/generate``, which names the version of the
 weights for every token), and the weight update of its development mode (pause, start, update, finish, resume). A server
-is started as `curation.policies.vllm.serving` starts it, on any machine that sees the folder of the weights.
+is started as `curation.policies.vllm.serving` starts it, on any machine that sees the folder of the weights or can
+fetch them.
 
 Invariants:
   - a token's version is the one that the server reports, under a label that only this run gives: an answer with tokens
@@ -38,6 +39,7 @@ from curation.policies.servers import Server, TemporaryFailure
 from curation.records import PolicyError
 from training.generation.decoding_meter import RequestMeter
 from training.generation.vllm_settings import EndpointGeneratorSettings
+from training.generation.weight_server import WeightServer
 
 _MIXED = "mixed"
 """Label of tokens that are made while weights are exchanged: there are none, unless the exchange fails."""
@@ -51,18 +53,24 @@ class TrainingVllmClient(ServerClient):
     Args:
         folder, version: the weights that servers get when they are met first.
         meter: is told of requests, and of servers that pause for new weights.
+        handed_out: serves the folders of the weights, for servers that fetch them; None where all read them.
 
     Raises:
         PolicyError: the environment lacks the key; on entering: no server answers, or one was not started as needed.
     """
 
     def __init__(
-        self, settings: EndpointGeneratorSettings, folder: Path, version: int = 0, meter: RequestMeter | None = None
+        self,
+        settings: EndpointGeneratorSettings,
+        folder: Path,
+        version: int = 0,
+        meter: RequestMeter | None = None,
+        handed_out: WeightServer | None = None,
     ) -> None:
         urls = [url.rstrip("/").removesuffix("/v1") for url in settings.urls]
         super().__init__(settings, settings.model, welcome=self._welcome, urls=urls, models="/v1/models")
         self.settings = settings
-        self._meter = meter or RequestMeter(1)
+        self._meter, self._handed_out = meter or RequestMeter(1), handed_out
         self._run = secrets.token_hex(4)
         self._newest = (version, folder)
         self._locks = {server.url: asyncio.Lock() for server in self.servers.all}
@@ -174,7 +182,7 @@ class TrainingVllmClient(ServerClient):
             try:
                 await self._command(url, "update_weight_version", {"new_version": self._label(_MIXED)})
                 await self._command(url, "start_weight_update", {})
-                await self._command(url, "update_weights", {"update_info": {"folder": str(folder)}})
+                await self._command(url, "update_weights", {"update_info": self._found_at(folder)})
                 await self._command(url, "finish_weight_update", {"weight_version": label})
             except TemporaryFailure:
                 with suppress(TemporaryFailure):  # the first failure is the one reported
@@ -184,6 +192,12 @@ class TrainingVllmClient(ServerClient):
                 await self._command(url, "resume", {})
             finally:
                 self._meter.release(share)
+
+    def _found_at(self, folder: Path) -> dict[str, str]:
+        """Return where a server finds the weights, as `curation.policies.vllm.worker` reads it."""
+        if self._handed_out is None:
+            return {"folder": str(folder)}
+        return {"folder": "", "url": self._handed_out.url_of(folder)}
 
     async def _command(self, url: str, path: str, body: Mapping[str, Any]) -> None:
         """Make one call of the weight update.

@@ -6,10 +6,13 @@ What they share with the policies that measure is in `curation.config.engines`.
 from __future__ import annotations
 
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator
 
 from curation.config.engines import EngineSettings, ServerSettings
+
+_THIS_MACHINE = ("127.0.0.1", "localhost", "::1")
 
 
 class VllmGeneratorSettings(EngineSettings):
@@ -28,7 +31,7 @@ class VllmGeneratorSettings(EngineSettings):
 
 
 class EndpointGeneratorSettings(ServerSettings):
-    """Generation on vLLM's servers, on this machine or others, which take new weights from a folder that they see."""
+    """Generation on vLLM's servers, on this machine or others, which take new weights while they generate."""
 
     kind: Literal["endpoint"] = Field(description="`endpoint`: servers that are running.")
     urls: tuple[str, ...] = Field(
@@ -42,6 +45,16 @@ class EndpointGeneratorSettings(ServerSettings):
         description="Folder for new weights, which all servers see under the same absolute path; where absent, a file "
         "system in this machine's memory, for servers on it.",
     )
+    transfer: Literal["auto", "folder", "http"] = Field(
+        "auto",
+        description="How new weights reach the servers: `folder`, they read them where they lie; `http`, they fetch "
+        "them from this machine, at `address`. `auto`: `folder` where one is named or all servers are on this machine, "
+        "else `http`.",
+    )
+    address: str | None = Field(
+        None,
+        description="Of this machine, as the servers reach it, for `http`; found by the way to the first where absent.",
+    )
     per_server: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
         128,
         description="Most requests in flight per server; fewer where one refuses some for now. `auto`: as many as "
@@ -49,6 +62,14 @@ class EndpointGeneratorSettings(ServerSettings):
     )
     request_s: float = Field(7200.0, gt=0, description="Seconds for one answer.")
     update_s: float = Field(600.0, gt=0, description="Seconds for one call of a weight update.")
+
+    @property
+    def way(self) -> Literal["folder", "http"]:
+        """Return how new weights reach the servers."""
+        if self.transfer != "auto":
+            return self.transfer
+        here = all(urlsplit(url).hostname in _THIS_MACHINE for url in self.urls)
+        return "folder" if self.folder is not None or here else "http"
 
     @field_validator("folder")
     @classmethod

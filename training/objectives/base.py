@@ -22,13 +22,14 @@ Not here: the statistics that are measured whatever the objective, and their way
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar
 
 import torch
 from torch import Tensor
 
-from training.config import ObjectiveSettings
+from training.config import ObjectiveSettings, RewardSettings
+from training.objectives.soft_values import MeasuredProblem, ProblemValues
 from training.rewards import Reward
 from training.rollouts.rollout_scheduler import GroupDecision
 
@@ -69,6 +70,8 @@ class ObjectiveInputs:
     """[tokens] bool: those of a reference text that was put behind what was drawn; None: there is none."""
     answer_weights: Tensor | None = None
     """[sequences] of the reference text's tokens, from a second pass."""
+    rewards: Tensor | None = None
+    """[sequences] total rewards; None: not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +85,10 @@ class CreditInputs:
     """[sequences] the final answer that was judged, None where there is none; empty: not known."""
     truncated: Sequence[bool] = ()
     """[sequences] whether it was cut off at the most tokens; empty: not known."""
+    values: Sequence[float | None] = ()
+    """[sequences] their problem's value, None where there is none yet; empty: there is none at all."""
+    has_text: Sequence[bool] = ()
+    """[sequences] whether a reference text lies behind it; empty: there is none at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +100,30 @@ class GroupCredit:
 
 
 @dataclass(frozen=True, slots=True)
+class ScoredGroups:
+    """A whole minibatch, over all ranks, as the present policy scores it: what a second pass is given.
+
+    ``scores`` are sums of log-ratios to the reference over counted tokens, or with `ObjectiveNeeds.scores_answers` the
+    log-probabilities of reference texts, 0 where a sequence has none.
+    """
+
+    advantages: Tensor  # [sequences] float64, those of `GroupCredit`
+    scores: Tensor  # [sequences] float64
+    groups: Tensor  # [sequences] int64, a number per group
+    values: Tensor | None = None  # [sequences] float64, their problem's value, NaN where there is none yet
+    has_text: Tensor | None = None  # [sequences] bool, whether there is a reference text; None: of all
+
+
+@dataclass(frozen=True, slots=True)
+class GroupWeights:
+    """What a second pass gives: advantages anew, and besides what the objective has of the rest."""
+
+    advantages: Tensor  # [sequences] float64
+    answer_weights: Tensor | None = None  # [sequences] float64, of reference texts
+    estimates: Mapping[int, float] = field(default_factory=dict)  # of each group's value
+
+
+@dataclass(frozen=True, slots=True)
 class ObjectiveNeeds:
     """What must be computed for an objective beside the policy's log-probabilities.
 
@@ -101,7 +132,9 @@ class ObjectiveNeeds:
     ``generator_logprobs`` says that the loss reads those under which tokens were drawn; where it does not, attempts may
     be trained on of which nobody knows them. ``reference_ema``: the reference follows the policy, keeping so much of
     itself after a step; None: it is frozen. ``scores_answers``: the second pass is given the log-probability of each
-    sequence's reference text in place of its log-ratio to a reference.
+    sequence's reference text in place of its log-ratio to a reference. ``second_pass``: whether there is one with these
+    settings, where the objective has one. ``answer_texts``: rollouts that a verifier judged keep how the reference
+    answer could be said behind their thoughts (`Objective.by_text`).
     """
 
     entropy_gradient: bool = False
@@ -111,6 +144,8 @@ class ObjectiveNeeds:
     generator_logprobs: bool = True
     reference_ema: float | None = None
     scores_answers: bool = False
+    second_pass: bool = True
+    answer_texts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,11 +183,12 @@ class Objective(Generic[S]):
     credit: Callable[[CreditInputs, S], GroupCredit]
     loss: Callable[[ObjectiveInputs, S], tuple[Tensor, Mapping[str, Statistic]]]
     needs: Callable[[S], ObjectiveNeeds] = needs_nothing
-    second_pass: Callable[[Tensor, Tensor, Tensor, S], Tensor] | None = None
-    """(advantages, log-ratios to the reference under the present policy, groups), [sequences] each → advantages anew.
-
-    Where it is set, every step scores its whole minibatch without gradient first. With `ObjectiveNeeds.scores_answers`
-    it is given log-probabilities of reference texts, and gives [sequences, 2] advantages and weights of these texts."""
+    by_text: Callable[[Sequence[Reward], S], bool] | None = None
+    """(rewards of a group) → whether its rollouts teach by what their thoughts make of the reference text."""
+    second_pass: Callable[[ScoredGroups, S], GroupWeights] | None = None
+    """Where it is set, and needed, every step scores its whole minibatch without gradient first."""
+    values: Callable[[S, Sequence[MeasuredProblem], RewardSettings, str], ProblemValues | None] | None = None
+    """(settings, the run's problems, rewards, the reference as model@revision) → values of the problems, or None."""
 
     @property
     def kind(self) -> str:

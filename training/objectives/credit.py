@@ -17,12 +17,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import torch
 from pydantic import Field, model_validator
 from torch import Tensor
 
+from curation.config.base import Settings
 from training.config import ObjectiveSettings
 from training.objectives.advantages import (
     NO_CREDIT,
@@ -41,6 +42,19 @@ from training.rollouts.rollout_scheduler import GroupDecision
 
 LossAggregation = Literal["group", "batch", "sequence", "constant"]
 Credit = Literal["reward", "pass_at_k", "majority"]
+
+
+class ChangingK(Settings):
+    """A k that goes from one number to another during a run, in equal steps of the run, and stays there."""
+
+    start: int = Field(ge=1, description="k at the run's first step.")
+    end: int = Field(ge=1, description="k after `steps` steps.")
+    steps: int = Field(ge=1, description="Steps until then.")
+
+    def after(self, step: int) -> int:
+        """Return k after so many steps, rounded to the nearest whole number, halves up."""
+        way = min(step / self.steps, 1.0)
+        return math.floor(self.start + way * (self.end - self.start) + 0.5)
 
 
 class GroupCreditSettings(ObjectiveSettings):
@@ -83,10 +97,10 @@ class GroupCreditSettings(ObjectiveSettings):
         "what it adds to the largest reward, or to the vote, of `k` rollouts (arXiv 2503.19595, 2505.15201).",
         exclude_if=lambda credit: credit == "reward",
     )
-    k: int = Field(
+    k: Annotated[int, Field(ge=1)] | ChangingK = Field(
         8,
-        ge=1,
-        description="Rollouts of `pass_at_k` and `majority`; 1 is the reward without a baseline. Not in the paper.",
+        description="Rollouts of `pass_at_k` and `majority`; 1 is the reward without a baseline. `{ start = 8, end = "
+        "1, steps = 200 }` changes it during the run. Not in the paper.",
         exclude_if=lambda k: k == 8,
     )
 
@@ -108,19 +122,35 @@ class GroupCreditSettings(ObjectiveSettings):
             raise ValueError(f"advantage_normalisation = mean has no meaning with credit = {self.credit}; change one")
         return self
 
+    def at_step(self, step: int, /) -> Self:
+        """Return the settings with the k of that moment."""
+        return self.model_copy(update={"k": self.k.after(step)}) if isinstance(self.k, ChangingK) else self
+
+    @property
+    def present_k(self) -> int:
+        """Return k; where it changes, that of the first step."""
+        return self.k if isinstance(self.k, int) else self.k.start
+
+    @property
+    def ks(self) -> Sequence[int]:
+        """Return every k of the run, in rising order."""
+        if isinstance(self.k, int):
+            return (self.k,)
+        return range(min(self.k.start, self.k.end), max(self.k.start, self.k.end) + 1)
+
     @property
     def min_judged(self) -> int:
-        """Return how many judged rollouts a group needs: two to compare, or k."""
-        return 2 if self.credit == "reward" else max(2, self.k)
+        """Return how many judged rollouts a group needs: two to compare, or the most that k ever is."""
+        return 2 if self.credit == "reward" else max(2, self.ks[-1])
 
     def unsuited(self, group_size: int, /) -> str | None:
         """Return why groups of so many rollouts do not suit the credit, and what to change."""
         if self.min_judged > group_size:
-            return f"objective.k = {self.k} is more than collector.group_size = {group_size}; lower k or raise it"
-        subsets = math.comb(group_size, self.k)
+            return f"objective.k = {self.ks[-1]} is more than collector.group_size = {group_size}; lower k or raise it"
+        subsets, k = max((math.comb(group_size, k), k) for k in self.ks)
         if self.credit == "majority" and subsets > MAX_SUBSETS:
             return (
-                f"objective.credit = majority goes over {subsets} subsets of k = {self.k} of collector.group_size = "
+                f"objective.credit = majority goes over {subsets} subsets of k = {k} of collector.group_size = "
                 f"{group_size} rollouts, more than {MAX_SUBSETS}; lower one of them"
             )
         return None
@@ -138,7 +168,7 @@ def decide_group(rewards: Sequence[Reward], settings: GroupCreditSettings) -> Gr
     decision = filter_group(rewards, diversity, settings.min_judged)
     if decision.drop_reason is not None or settings.credit == "majority":
         return decision
-    gains = best_of_k_credit([reward.total for reward in rewards if not reward.excluded], settings.k)
+    gains = best_of_k_credit([reward.total for reward in rewards if not reward.excluded], settings.present_k)
     return replace(decision, drop_reason=NO_CREDIT) if abs(gains).max() <= REWARD_TOLERANCE else decision
 
 
@@ -163,11 +193,12 @@ def _gains_of_sets(sequences: CreditInputs, settings: GroupCreditSettings) -> Te
     for number in torch.unique(sequences.groups).tolist():
         places = (sequences.groups == number).nonzero().flatten()
         rewards = [sequences.rewards[place] for place in places.tolist()]
+        k = min(settings.present_k, len(rewards))  # fewer: admitted before k rose
         if settings.credit == "pass_at_k":
-            own = best_of_k_credit([reward.total for reward in rewards], settings.k)
+            own = best_of_k_credit([reward.total for reward in rewards], k)
         else:
             answers = [_one_line(sequences.answers[place]) for place in places.tolist()]
-            own = majority_credit(answers, [reward.correct for reward in rewards], settings.k)
+            own = majority_credit(answers, [reward.correct for reward in rewards], k)
         gains[places] = torch.from_numpy(own)
     return gains
 

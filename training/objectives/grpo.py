@@ -26,6 +26,7 @@ from training.objectives.base import Objective, ObjectiveInputs, ObjectiveNeeds,
 from training.objectives.credit import GroupCreditSettings, decide_group, group_credit
 from training.objectives.importance import Correction, NoCorrection, importance_ratios, needs_old_logprobs
 from training.objectives.presets import GRPO_PRESETS
+from training.objectives.reference_kl import KLForm, per_sequence, reference_kl
 from training.objectives.step_statistics import counted, mean_of
 
 
@@ -77,7 +78,7 @@ class GrpoSettings(GroupCreditSettings):
         "a moving average, and printed no figure.",
         exclude_if=lambda ema: ema is None,
     )
-    kl_form: Literal["reward", "square"] = Field(
+    kl_form: KLForm = Field(
         "reward",
         description="`reward`: log-ratio to go as a penalty on each token; `square`: half the square of the sequence's "
         "log-ratio. Both have the gradient of the sequence KL (arXiv 2506.09477).",
@@ -115,7 +116,7 @@ def grpo_loss(inputs: ObjectiveInputs, settings: GrpoSettings) -> tuple[Tensor, 
             raise ValueError("entropy_coef > 0 needs the tokens' entropy")
         loss = loss - settings.entropy_coef * (weight * inputs.entropy).sum()
     if settings.kl_coef:
-        loss = loss + settings.kl_coef * _kl(inputs, counts, weight, settings)
+        loss = loss + settings.kl_coef * reference_kl(inputs, counts, settings.kl_form, settings.kl_ratio_cap)
     clipped = {
         **importance.statistics,
         "ratio_clamped": mean_of(log_ratio > settings.max_log_ratio, counts),
@@ -136,47 +137,10 @@ def grpo_needs(settings: GrpoSettings) -> ObjectiveNeeds:
     )
 
 
-def _kl(inputs: ObjectiveInputs, counts: Tensor, weight: Tensor, settings: GrpoSettings) -> Tensor:
-    """Return a term with the expected gradient of the sequences' KL(policy | reference), weighted as the policy's.
-
-    ``reward``: sum_t (log-ratio to go, detached) · log pi(y_t); ``square``: half the square of the sequence's log-ratio
-    (arXiv 2506.09477; the per-token forms k1 and k3 have other gradients). Samples of another policy count by their
-    sequence's importance ratio, detached and capped.
-    """
-    if inputs.reference_logprobs is None:
-        raise ValueError("kl_coef > 0 needs the reference policy's log-probabilities")
-    excess = torch.where(counts, inputs.logprobs - inputs.reference_logprobs, 0.0)
-    log_ratio = torch.where(counts, inputs.logprobs.detach() - inputs.generator_logprobs, 0.0)
-    importance = _per_sequence(log_ratio, inputs).exp().clamp(max=settings.kl_ratio_cap)
-    # one weight per sequence: that of its counted tokens
-    own = inputs.token_weights.to(weight.dtype)
-    if settings.kl_form == "square":
-        return (own * importance * 0.5 * _per_sequence(excess, inputs).square()).sum()
-    to_go = _to_go(excess.detach(), inputs)
-    logprobs = torch.where(counts, inputs.logprobs, 0.0)
-    return (weight * importance[inputs.sequence_index] * to_go * logprobs).sum()
-
-
 def _sequence_means(values: Tensor, counts: Tensor, inputs: ObjectiveInputs) -> Tensor:
     """Return [tokens] the mean of their sequence's counted values."""
-    means = _per_sequence(values, inputs) / _per_sequence(counts.to(values.dtype), inputs).clamp(min=1)
+    means = per_sequence(values, inputs) / per_sequence(counts.to(values.dtype), inputs).clamp(min=1)
     return means[inputs.sequence_index]
-
-
-def _per_sequence(values: Tensor, inputs: ObjectiveInputs) -> Tensor:
-    """Return [tokens] values summed up to [sequences]."""
-    sums = torch.zeros(len(inputs.advantages), dtype=values.dtype, device=values.device)
-    return sums.index_add(0, inputs.sequence_index, values)
-
-
-def _to_go(values: Tensor, inputs: ObjectiveInputs) -> Tensor:
-    """Return [tokens] the sum of the sequence's values from each token to its end; its tokens lie side by side."""
-    exact = values.to(torch.float64)  # sums run over the whole micro-batch
-    before = exact.cumsum(0) - exact
-    starts = torch.ones_like(inputs.sequence_index, dtype=torch.bool)
-    starts[1:] = inputs.sequence_index[1:] != inputs.sequence_index[:-1]
-    begin = before[starts][starts.cumsum(0) - 1]
-    return (_per_sequence(exact, inputs)[inputs.sequence_index] - (before - begin)).to(values.dtype)
 
 
 GRPO = Objective(GrpoSettings, decide_group, group_credit, grpo_loss, grpo_needs)

@@ -11,10 +11,13 @@ and over the groups of a minibatch the mean. grad f is sum_i softmax(L)_i grad L
 all weights (`jepo_weights`), and chains of a group may lie in several micro-batches. The sum over i is right; a mean
 would change the ratio of the two terms. In practice (paper, appendix B) w is divided by its deviation and clipped to
 [-1, 1]; chains that do not keep the form get a penalty by itself and no reference text. The chain's tokens have GRPO's
-ratio to the generator and its clip.
+ratio to the generator and its clip. A KL term holds the chains near a reference.
 
-Invariants: those of `training.objectives.base`; here a token weight is its whole sequence's. Not here: a KL term, and
-groups of verifiable problems beside these.
+``mixed`` trains on problems that a verifier judges: a group with a correct rollout by GRPO (its advantages over their
+deviation in the minibatch, its token weights), a group with none by the text of its reference answer (paper, appendix
+B). So a problem that is never solved teaches too.
+
+Invariants: those of `training.objectives.base`; here the token weight of a group by text is its whole sequence's.
 """
 
 from __future__ import annotations
@@ -27,13 +30,28 @@ from pydantic import Field
 from torch import Tensor
 
 from training.config import ObjectiveSettings
-from training.objectives.base import CreditInputs, GroupCredit, Objective, ObjectiveInputs, ObjectiveNeeds, Statistic
+from training.objectives.advantages import advantages, filter_group
+from training.objectives.base import (
+    CreditInputs,
+    GroupCredit,
+    GroupWeights,
+    Objective,
+    ObjectiveInputs,
+    ObjectiveNeeds,
+    ScoredGroups,
+    Statistic,
+)
+from training.objectives.credit import token_weights
+from training.objectives.reference_kl import reference_kl
 from training.objectives.step_statistics import counted, mean_of
 from training.rewards import Reward
 from training.rollouts.rollout_scheduler import GroupDecision
 
 MOST_LOG_RATIO = 10.0
 """Log-ratios to the generator are clamped to this before `exp`, as GRPO's are by default."""
+
+MOST_KL_RATIO = 10.0
+"""The KL term weighs a chain by its importance ratio, at most so much, as GRPO's does by default."""
 
 
 class JepoSettings(ObjectiveSettings):
@@ -54,36 +72,82 @@ class JepoSettings(ObjectiveSettings):
     form_penalty: float = Field(
         10.0, ge=0, description="What a chain without its closing tag loses, compared within its group. 0 is off."
     )
+    mixed: bool = Field(
+        False,
+        description="Train on problems with a verifier: groups with a correct rollout as `grpo` does, the others by "
+        "the text of their reference answer (arXiv 2503.19618, appendix B).",
+        exclude_if=lambda mixed: not mixed,
+    )
+    kl_coef: float = Field(
+        1e-3,
+        ge=0,
+        description="Weight of KL(policy | reference) of the chains. 1e-3 in arXiv 2503.19618; 0 keeps no reference.",
+    )
+    reference: str | None = Field(
+        None,
+        description="Folder of the reference model, relative to the recipe's, or `embedded`; where absent, the model "
+        "that the run starts from. Loaded only where `kl_coef` is not 0.",
+    )
     eps_low: float = Field(0.2, gt=0, lt=1, description="Ratios of the chain's tokens below 1 - eps_low are clipped.")
     eps_high: float = Field(0.28, gt=0, description="Ratios above 1 + eps_high are clipped.")
 
 
-def jepo_decision(rewards: Sequence[Reward], _: JepoSettings) -> GroupDecision:
-    """Return whether a group is trained on: where two chains kept the form, to be compared."""
+def teaches_by_text(rewards: Sequence[Reward], settings: JepoSettings) -> bool:
+    """Return whether a group teaches by its reference text: always, or with `mixed` where no rollout is correct."""
+    return not (settings.mixed and any(reward.correct for reward in rewards))
+
+
+def jepo_decision(rewards: Sequence[Reward], settings: JepoSettings) -> GroupDecision:
+    """Return whether a group is trained on: where two chains kept the form, to be compared, or two rewards differ."""
+    if not teaches_by_text(rewards, settings):
+        return filter_group(rewards, "reward")
     kept = sum(reward.format_error is None and not reward.excluded for reward in rewards)
     reasons = tuple(reward.excluded_by for reward in rewards)
     return GroupDecision(None if kept >= 2 else "too_few_chains", reasons)
 
 
-def jepo_credit(sequences: CreditInputs, _: JepoSettings) -> GroupCredit:
-    """Return 1 for chains that kept the form and 0 for others, and for every sequence 1 over the number of groups."""
-    kept = torch.tensor([float(reward.format_error is None) for reward in sequences.rewards], dtype=torch.float64)
-    groups = max(len(torch.unique(sequences.groups)), 1)
-    return GroupCredit(kept, torch.full_like(kept, 1.0 / groups))
-
-
-def jepo_weights(kept: Tensor, answers: Tensor, groups: Tensor, settings: JepoSettings) -> Tensor:
-    """Return [sequences, 2] float64: the weight of each chain's tokens, and that of its reference text's.
-
-    Args:
-        kept: [sequences] 1 where the form was kept, 0 elsewhere.
-        answers: [sequences] L under the present policy.
-        groups: [sequences] a number per group.
+def jepo_credit(sequences: CreditInputs, settings: JepoSettings) -> GroupCredit:
+    """Return 1 for chains that have a text behind them and 0 for others, and for every sequence 1 over the number of
+    groups; of groups by verdict GRPO's advantages and token weights.
     """
+    gains = torch.tensor([float(has) for has in sequences.has_text], dtype=torch.float64)
+    count = max(len(torch.unique(sequences.groups)), 1)
+    weights = torch.full_like(gains, 1.0 / count)
+    verified = _verified(sequences, settings)
+    if verified.any():
+        totals = torch.tensor([reward.total for reward in sequences.rewards], dtype=torch.float64)[verified]
+        groups, lengths = sequences.groups[verified], sequences.lengths[verified]
+        gains[verified] = advantages(totals, groups)
+        weights[verified] = token_weights(lengths, groups, "group") * (len(torch.unique(groups)) / count)
+    return GroupCredit(gains, weights)
+
+
+def _verified(sequences: CreditInputs, settings: JepoSettings) -> Tensor:
+    """Return [sequences] bool, which are of groups that teach by verdict."""
+    verified = torch.zeros(len(sequences.rewards), dtype=torch.bool)
+    for number in torch.unique(sequences.groups).tolist():
+        own = sequences.groups == number
+        rewards = [sequences.rewards[place] for place in own.nonzero().flatten().tolist()]
+        verified[own] = not teaches_by_text(rewards, settings)
+    return verified
+
+
+def jepo_weights(scored: ScoredGroups, settings: JepoSettings) -> GroupWeights:
+    """Return the weight of each chain's tokens, and that of its reference text's; groups without any text stay as they
+    are.
+
+    ``scored.advantages`` of groups by text are 1 where there is one, 0 elsewhere.
+    """
+    kept, answers, groups = scored.advantages, scored.scores, scored.groups
     chains, texts = torch.zeros_like(answers), torch.zeros_like(answers)
     form = torch.zeros_like(answers)
+    has_text = torch.ones_like(kept, dtype=torch.bool) if scored.has_text is None else scored.has_text
+    by_text = torch.zeros_like(has_text)
     for number in torch.unique(groups).tolist():
         own = (groups == number).nonzero().flatten()
+        by_text[own] = has_text[own].any()
+        if not has_text[own].any():
+            continue
         members = own[kept[own] > 0]
         if len(members) >= 2:
             chains[members] = _leave_one_out(answers[members])
@@ -92,9 +156,9 @@ def jepo_weights(kept: Tensor, answers: Tensor, groups: Tensor, settings: JepoSe
             loss = -settings.form_penalty * (1 - kept[own])
             form[own] = _bounded(loss - loss.mean(), loss.std(correction=0)) if len(members) else 0.0
     if settings.normalise_weights:
-        formed = chains[kept > 0]
+        formed = chains[by_text & (kept > 0)]
         chains = _bounded(chains, formed.std(correction=0)) if len(formed) else chains
-    return torch.stack([chains + form, texts], dim=1)
+    return GroupWeights(torch.where(by_text, chains + form, kept), texts)
 
 
 def _leave_one_out(values: Tensor) -> Tensor:
@@ -115,18 +179,22 @@ def jepo_loss(inputs: ObjectiveInputs, settings: JepoSettings) -> tuple[Tensor, 
     Raises:
         ValueError: it is not said which tokens are the reference texts'.
     """
-    if inputs.answer is None or inputs.answer_weights is None:
-        raise ValueError("objective jepo needs reference texts; give data of kind = latent")
-    counts = counted(inputs)
-    chain, text = counts & ~inputs.answer, counts & inputs.answer
-    index = inputs.sequence_index
+    counts, index = counted(inputs), inputs.sequence_index
+    answer, answer_weights = inputs.answer, inputs.answer_weights
+    if answer is None or answer_weights is None:
+        if not settings.mixed:
+            raise ValueError("objective jepo needs reference texts; give data of kind = latent, or mixed = true")
+        answer, answer_weights = torch.zeros_like(counts), torch.zeros_like(inputs.advantages)
+    chain, text = counts & ~answer, counts & answer
     log_ratio = torch.where(chain, inputs.logprobs - inputs.generator_logprobs, 0.0)
     ratio = log_ratio.clamp(max=MOST_LOG_RATIO).exp()
     weight = inputs.advantages.to(ratio.dtype)[index]
     clipped = ratio.clamp(1 - settings.eps_low, 1 + settings.eps_high)
     of_chains = torch.where(chain, torch.minimum(ratio * weight, clipped * weight), 0.0)
-    of_texts = torch.where(text, inputs.answer_weights.to(ratio.dtype)[index] * inputs.logprobs, 0.0)
+    of_texts = torch.where(text, answer_weights.to(ratio.dtype)[index] * inputs.logprobs, 0.0)
     value = -(inputs.token_weights.to(ratio.dtype)[index] * (of_chains + of_texts)).sum()
+    if settings.kl_coef:
+        value = value + settings.kl_coef * reference_kl(inputs, chain, "reward", MOST_KL_RATIO)
     own = {
         "answer_logprob": mean_of(torch.where(text, inputs.logprobs, 0.0), text),
         "clip_share": mean_of(ratio * weight > clipped * weight, chain),
@@ -134,9 +202,16 @@ def jepo_loss(inputs: ObjectiveInputs, settings: JepoSettings) -> tuple[Tensor, 
     return value, own
 
 
-def jepo_needs(_: JepoSettings) -> ObjectiveNeeds:
-    """Return that the second pass scores the reference texts."""
-    return ObjectiveNeeds(scores_answers=True)
+def jepo_needs(settings: JepoSettings) -> ObjectiveNeeds:
+    """Return that the second pass scores the reference texts, and with a KL term the reference model."""
+    return ObjectiveNeeds(
+        uses_reference=bool(settings.kl_coef),
+        reference_model=settings.reference,
+        scores_answers=True,
+        answer_texts=settings.mixed,
+    )
 
 
-JEPO = Objective(JepoSettings, jepo_decision, jepo_credit, jepo_loss, jepo_needs, jepo_weights)
+JEPO = Objective(
+    JepoSettings, jepo_decision, jepo_credit, jepo_loss, jepo_needs, by_text=teaches_by_text, second_pass=jepo_weights
+)

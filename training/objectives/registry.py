@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from training.config import ObjectiveSettings
 from training.objectives.aipo import AIPO
-from training.objectives.base import AnyObjective
+from training.objectives.base import AnyObjective, ObjectiveNeeds
 from training.objectives.grpo import GRPO
 from training.objectives.jepo import JEPO
 from training.objectives.sft import SFT
@@ -29,6 +29,11 @@ def objective_of(settings: ObjectiveSettings) -> AnyObjective:
         KeyError: none is registered under their kind.
     """
     return OBJECTIVES[settings.kind]
+
+
+def needs_of(settings: ObjectiveSettings) -> ObjectiveNeeds:
+    """Return what must be computed for the objective with these settings."""
+    return objective_of(settings).needs(settings)
 
 
 def objective_settings() -> dict[str, type[ObjectiveSettings]]:

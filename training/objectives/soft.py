@@ -1,17 +1,26 @@
-"""The soft value's consistency as a loss: AGRO (arXiv 2503.19612), of one family with SPO (2503.05453) and DRO.
+"""The soft value's consistency as a loss: AGRO (arXiv 2503.19612), SPO (2503.05453) and DRO (2405.19107), one family.
 
     l_i = sum_t (log pi(y_t) - log ref(y_t))
-    V   = mean over the group of (r - tau l)
-    L_i = (r_i - V - tau l_i)^2 / 2
+    g_i = r_i - V - tau l_i
+    L_i = g_i^2 / 2                                                        loss = square
+        = - [ t log e^Q + (1 - t) log(1 - e^Q) ]                           loss = entropy
+          with Q = (V - c) / tau + l_i, t = e^((r_i - c) / tau), and c a reward that none exceeds
 
-The best policy for E r - tau KL(policy | reference) is ref · e^(r / tau) / Z. It has L = 0 for every rollout, whoever
-drew it: there are no importance weights, and any generator whose support is wide enough will do. The mean of L over a
-group of n is in expectation (n-1)/n of half the variance of r - tau l.
+The best policy for E r - tau KL(policy | reference) is ref · e^(r / tau) / Z. There V = tau log Z and g = 0 for every
+rollout, whoever drew it: there are no importance weights, and any generator whose support is wide enough will do. V is
 
-V needs the present l of the whole group, so every step has a first pass without gradient (`soft_advantages`).
+    group      the mean over the group of r - tau l under the present policy (AGRO); the mean of L over a group of n is
+               then in expectation (n-1)/n of half the variance of r - tau l
+    prior      known from the reference's pass rate, as a curated set has it (`training.objectives.soft_values`)
+    learned    a number per problem that follows r - tau l (the same)
 
-Invariants: those of `training.objectives.base`; here a token weight is its whole sequence's. Not here: V from a column
-of pass rates or learned, and the cross-entropy form.
+`group` and `learned` need the present l of the whole group, so every step has a first pass without gradient
+(`soft_advantages`).
+
+Q is below 0 for the best policy; where it is not, a rollout is drawn up no further, and what draws it down is that at
+`MARGIN` below.
+
+Invariants: those of `training.objectives.base`; here a token weight is its whole sequence's.
 """
 
 from __future__ import annotations
@@ -23,16 +32,29 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from training.config import ObjectiveSettings
+from training.config import ObjectiveSettings, RewardSettings
 from training.objectives.advantages import filter_group
-from training.objectives.base import CreditInputs, GroupCredit, Objective, ObjectiveInputs, ObjectiveNeeds, Statistic
+from training.objectives.base import (
+    CreditInputs,
+    GroupCredit,
+    GroupWeights,
+    Objective,
+    ObjectiveInputs,
+    ObjectiveNeeds,
+    ScoredGroups,
+    Statistic,
+)
+from training.objectives.soft_values import MeasuredProblem, ProblemValues, require_measured
 from training.objectives.step_statistics import counted, mean_of
 from training.rewards import Reward
 from training.rollouts.rollout_scheduler import GroupDecision
 
+MARGIN = 0.05
+"""Q is taken as at most minus this by `entropy`, whose slope has no bound at 0."""
+
 
 class SoftSettings(ObjectiveSettings):
-    """The squared error of the soft value's consistency; its value is the group's."""
+    """The error of the soft value's consistency."""
 
     kind: Literal["soft"] = Field(
         "soft", description="`soft`: rewards against a reference, without importance weights. Not in the paper."
@@ -47,41 +69,77 @@ class SoftSettings(ObjectiveSettings):
         description="Folder of the reference model, relative to the recipe's, or `embedded`; where absent, the model "
         "that the run starts from. Not in the paper.",
     )
+    value: Literal["group", "prior", "learned"] = Field(
+        "group",
+        description="V: `group`, the mean of the group's own (arXiv 2503.19612); `prior`, from the reference's pass "
+        "rate that the set holds (2503.05453); `learned`, a number per problem (2405.19107).",
+        exclude_if=lambda value: value == "group",
+    )
+    value_rate: float = Field(
+        0.3,
+        gt=0,
+        le=1,
+        description="What part of the way to its group's value a `learned` one takes in a step. Not in the paper.",
+        exclude_if=lambda rate: rate == 0.3,
+    )
+    measured_by: str | None = Field(
+        None,
+        description="With `prior`: the policy of the set's pass rates (its column `policy`), where that is the "
+        "reference under another name.",
+        exclude_if=lambda name: name is None,
+    )
+    loss: Literal["square", "entropy"] = Field(
+        "square",
+        description="Of the consistency's error: its square, or a cross-entropy (arXiv 2503.05453).",
+        exclude_if=lambda loss: loss == "square",
+    )
+    ceiling: float = Field(
+        1.1,
+        gt=0,
+        description="With `entropy`: a reward that no rollout exceeds; larger ones count as it. 1.1 is format, "
+        "correctness and language of the paper.",
+        exclude_if=lambda ceiling: ceiling == 1.1,
+    )
 
 
-def soft_decision(rewards: Sequence[Reward], _: SoftSettings) -> GroupDecision:
-    """Return whether a group is trained on: where two rollouts could be judged; equal rewards draw to the reference."""
-    return filter_group(rewards, "none")
+def soft_decision(rewards: Sequence[Reward], settings: SoftSettings) -> GroupDecision:
+    """Return whether a group is trained on: where two rollouts could be judged, or one beside a value that is known;
+    equal rewards draw to the reference.
+    """
+    return filter_group(rewards, "none", 1 if settings.value == "prior" else 2)
 
 
-def soft_credit(sequences: CreditInputs, _: SoftSettings) -> GroupCredit:
-    """Return total rewards, of which `soft_advantages` takes V, and the same weight for each sequence with tokens."""
+def soft_credit(sequences: CreditInputs, settings: SoftSettings) -> GroupCredit:
+    """Return total rewards, less V where it is known before the step, and the same weight for each with tokens."""
     totals = torch.tensor([reward.total for reward in sequences.rewards], dtype=torch.float64)
+    if settings.value == "prior":
+        totals -= torch.tensor(sequences.values, dtype=torch.float64)
     has_tokens = (sequences.lengths > 0).to(torch.float64)
     return GroupCredit(totals, has_tokens / has_tokens.sum().clamp(min=1))
 
 
-def soft_advantages(rewards: Tensor, log_ratios: Tensor, groups: Tensor, settings: SoftSettings) -> Tensor:
-    """Return [sequences] float64 r - V, with V the mean of r - tau l over the group.
+def soft_advantages(scored: ScoredGroups, settings: SoftSettings) -> GroupWeights:
+    """Return r - V, with V the mean of r - tau l over the group, or what the problem's value was before the step.
 
-    Args:
-        rewards: [sequences] total rewards.
-        log_ratios: [sequences] l under the present policy.
-        groups: [sequences] a number per group.
+    Those means are the estimates; with `prior` there are none, and the advantages are what they were.
     """
-    totals = rewards.to(torch.float64)
-    rest = totals - settings.tau * log_ratios.to(torch.float64)
-    _, index, count = torch.unique(groups, return_inverse=True, return_counts=True)
-    sums = torch.zeros(len(count), dtype=torch.float64).index_add_(0, index, rest)
-    values: Tensor = (sums / count)[index]
-    return totals - values
+    totals = scored.advantages.to(torch.float64)
+    if settings.value == "prior":
+        return GroupWeights(totals)
+    rest = totals - settings.tau * scored.scores.to(torch.float64)
+    numbers, index, count = torch.unique(scored.groups, return_inverse=True, return_counts=True)
+    means = torch.zeros(len(count), dtype=torch.float64).index_add_(0, index, rest) / count
+    values = means[index]
+    if settings.value == "learned" and scored.values is not None:
+        values = torch.where(scored.values.isnan(), values, scored.values)
+    return GroupWeights(totals - values, estimates=dict(zip(numbers.tolist(), means.tolist(), strict=True)))
 
 
 def soft_loss(inputs: ObjectiveInputs, settings: SoftSettings) -> tuple[Tensor, dict[str, Statistic]]:
     """Return the loss of one micro-batch (to be minimised, 0-d), and the mean size of r - V - tau l.
 
     Raises:
-        ValueError: there are no log-probabilities of a reference.
+        ValueError: there are no log-probabilities of a reference, or `entropy` has no rewards.
     """
     if inputs.reference_logprobs is None:
         raise ValueError("objective soft needs the reference policy's log-probabilities")
@@ -91,12 +149,50 @@ def soft_loss(inputs: ObjectiveInputs, settings: SoftSettings) -> tuple[Tensor, 
     log_ratios = zeros.index_add(0, inputs.sequence_index, excess)
     errors = inputs.advantages.to(excess.dtype) - settings.tau * log_ratios
     own = {"soft_error": mean_of(errors.abs(), inputs.token_weights > 0)}
-    return (inputs.token_weights.to(excess.dtype) * 0.5 * errors.square()).sum(), own
+    if settings.loss == "square":
+        losses = 0.5 * errors.square()
+    elif inputs.rewards is None:
+        raise ValueError("objective soft with loss = entropy needs the rewards")
+    else:
+        losses = _cross_entropy(inputs.rewards.to(excess.dtype), errors, settings)
+    return (inputs.token_weights.to(excess.dtype) * losses).sum(), own
+
+
+def _cross_entropy(rewards: Tensor, errors: Tensor, settings: SoftSettings) -> Tensor:
+    """Return [sequences] the cross-entropy between e^((r - c) / tau) and e^Q."""
+    shifted = (rewards - settings.ceiling).clamp(max=0) / settings.tau
+    q = shifted - errors / settings.tau
+    bounded = q.clamp(max=-MARGIN)
+    falling = q - (q - bounded).detach()  # at the bound it still falls
+    target = shifted.exp()
+    return -(target * bounded + (1 - target) * torch.log(-torch.expm1(falling)))
 
 
 def soft_needs(settings: SoftSettings) -> ObjectiveNeeds:
-    """Return that a reference is needed."""
-    return ObjectiveNeeds(uses_reference=True, reference_model=settings.reference, generator_logprobs=False)
+    """Return that a reference is needed, and with `prior` no second pass."""
+    return ObjectiveNeeds(
+        uses_reference=True,
+        reference_model=settings.reference,
+        generator_logprobs=False,
+        second_pass=settings.value != "prior",
+    )
 
 
-SOFT = Objective(SoftSettings, soft_decision, soft_credit, soft_loss, soft_needs, soft_advantages)
+def soft_values(
+    settings: SoftSettings, tasks: Sequence[MeasuredProblem], rewards: RewardSettings, reference: str
+) -> ProblemValues | None:
+    """Return the problems' values; None where a group's own will do.
+
+    Raises:
+        ConfigError: with `prior`, a problem has no pass rate, or not the reference's.
+    """
+    if settings.value == "group":
+        return None
+    if settings.value == "prior":
+        require_measured(tasks, reference, settings.measured_by)
+    return ProblemValues(tasks, settings.tau, settings.value_rate if settings.value == "learned" else None, rewards)
+
+
+SOFT = Objective(
+    SoftSettings, soft_decision, soft_credit, soft_loss, soft_needs, second_pass=soft_advantages, values=soft_values
+)

@@ -3,6 +3,7 @@
     checkpoints/step-00000020/weights/     torch.distributed.checkpoint: weights and optimiser, of all ranks
     checkpoints/step-00000020/state.json   scheduler with what was in flight, curriculum, RNG, offsets in the logs
     checkpoints/step-00000020/hf/          the model in Hugging Face format, which transformers and vLLM load
+    checkpoints/step-00000020/adapter/     with [lora], the adapters alone, which peft loads
     checkpoints/step-00000020/DONE.json    the mark
 
 Invariants: a folder is written aside, flushed and renamed, so one with a mark is whole, also after kill -9; the last
@@ -81,7 +82,10 @@ class PendingCheckpoint:
             "rng": torch.get_rng_state().tolist(),
             "reference": trainer.reference.revision if trainer.reference is not None else None,
         }
+        if trainer.adapters is not None:
+            self._state |= {"lora": trainer.adapters.described(), "base": trainer.base_revision}
         self._model = _copies(trainer.full_state_dict()) if export else None
+        self._adapters = trainer.adapter_tensors()
         self._weights = trainer.begin_save(self._aside / "weights")
 
     def finish(self) -> Path:
@@ -91,13 +95,15 @@ class PendingCheckpoint:
         if self._model is not None:
             save_model(self._trainer.model, self._tokenizer, self._aside / "hf", state=self._model)
             self._model = None
+        if self._adapters:
+            self._trainer.write_adapters(self._aside / "adapter", self._adapters)
         (self._aside / MARK).write_text(json.dumps({"step": self.step}) + "\n", encoding="utf-8")
         for path in [*self._aside.rglob("*"), self._aside]:
             _flush(path)
         shutil.rmtree(self._folder, ignore_errors=True)
         self._aside.rename(self._folder)
         _flush(self._folder.parent)
-        for old in _whole(self._run)[: -self._keep]:
+        for old in whole_checkpoints(self._run)[: -self._keep]:
             shutil.rmtree(old, ignore_errors=True)
         return self._folder
 
@@ -122,7 +128,7 @@ def last_checkpoint(run: Path) -> Checkpoint | None:
     Raises:
         StoreError: it is damaged, or of another format.
     """
-    folders = _whole(run)
+    folders = whole_checkpoints(run)
     if not folders:
         return None
     folder = folders[-1]
@@ -142,8 +148,9 @@ def restore_trainer(checkpoint: Checkpoint, trainer: Trainer) -> None:
     """Load weights, optimiser, steps and RNG of a checkpoint into the trainer.
 
     Raises:
-        StoreError: the reference of the KL term is not the one that the run had.
+        StoreError: the reference of the KL term, or the model or the shape of adapters, is not what the run had.
     """
+    _require_same_adapters(checkpoint, trainer)
     recorded = checkpoint.state.get("reference")
     current = trainer.reference.revision if trainer.reference is not None else None
     if recorded is not None and current is not None and recorded != current:
@@ -153,6 +160,22 @@ def restore_trainer(checkpoint: Checkpoint, trainer: Trainer) -> None:
         )
     trainer.load(checkpoint.folder / "weights", checkpoint.state["optimiser_steps"])
     torch.set_rng_state(torch.tensor(checkpoint.state["rng"], dtype=torch.uint8))
+
+
+def _require_same_adapters(checkpoint: Checkpoint, trainer: Trainer) -> None:
+    shape = trainer.adapters.described() if trainer.adapters is not None else None
+    base = trainer.base_revision
+    recorded, recorded_base = checkpoint.state.get("lora"), checkpoint.state.get("base")
+    if recorded != shape:
+        raise StoreError(
+            f"{checkpoint.folder}: the run had [lora] as {recorded or 'no table'}, the recipe has it as "
+            f"{shape or 'no table'}; put it back, or begin another run"
+        )
+    if None not in (recorded_base, base) and recorded_base != base:
+        raise StoreError(
+            f"{checkpoint.folder}: its adapters belong to the model {recorded_base}, the one given now is {base}; put "
+            "that model back"
+        )
 
 
 class JsonlLog:
@@ -205,7 +228,8 @@ def _copies(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     return {name: copies[id(value)] for name, value in state.items()}
 
 
-def _whole(run: Path) -> list[Path]:
+def whole_checkpoints(run: Path) -> list[Path]:
+    """Return the folders of a run's whole checkpoints, oldest first."""
     return sorted(path.parent for path in (run / "checkpoints").glob(f"step-*/{MARK}"))
 
 

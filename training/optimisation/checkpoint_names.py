@@ -75,7 +75,7 @@ def to_checkpoint_names(model: PreTrainedModel, state: Mapping[str, Tensor]) -> 
     from transformers.core_model_loading import revert_weight_conversion
 
     source, whole = checkpoint_source(model), whole_model(model)
-    renamed = {_with_prefix(name, source.prefixes if source else ()): value for name, value in state.items()}
+    renamed = {with_prefix(name, source.prefixes if source else ()): value for name, value in state.items()}
     if getattr(whole, "_weight_conversions", None) != []:
         renamed = revert_weight_conversion(whole, renamed)
     if source is None or not source.shapes:
@@ -100,7 +100,7 @@ def to_model_names(model: PreTrainedModel, state: Mapping[str, Tensor]) -> dict[
     )
 
     source, whole = checkpoint_source(model), whole_model(model)
-    own = {_with_prefix(name, source.prefixes if source else ()) for name in model.state_dict()}
+    own = {with_prefix(name, source.prefixes if source else ()) for name in model.state_dict()}
     conversions = getattr(whole, "_weight_conversions", None) or []
     renamings = [one for one in conversions if isinstance(one, WeightRenaming)]
     converters = [one for one in conversions if isinstance(one, WeightConverter)]
@@ -122,7 +122,7 @@ def to_model_names(model: PreTrainedModel, state: Mapping[str, Tensor]) -> dict[
         made = conversion.convert(first, model=whole, config=whole.config)
         found |= {name: value[0] if isinstance(value, list) else value for name, value in made.items()}
     back = tuple((outer, inner) for inner, outer in source.prefixes) if source else ()
-    return {_with_prefix(name, back): value for name, value in found.items()}
+    return {with_prefix(name, back): value for name, value in found.items()}
 
 
 def untouched_tensors(model: PreTrainedModel, names: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -149,7 +149,7 @@ def untouched_tensors(model: PreTrainedModel, names: Mapping[str, Tensor]) -> di
     return found
 
 
-def _with_prefix(name: str, prefixes: tuple[tuple[str, str], ...]) -> str:
+def with_prefix(name: str, prefixes: tuple[tuple[str, str], ...]) -> str:
     for before, after in prefixes:
         if name.startswith(before):
             return after + name.removeprefix(before)

@@ -72,6 +72,13 @@ class DistributedContext:
             else:
                 dist.init_process_group(backend, store=torch._C._distributed_c10d.HashStore(), rank=0, world_size=1)
 
+    @property
+    def loading_device(self) -> str:
+        """Return where a model that will be sharded is loaded: by rank 0 on the host, by the others as shapes alone."""
+        if self.world_size == 1:
+            return str(self.device)
+        return "cpu" if self.is_rank_zero else "meta"
+
     @cached_property
     def background_group(self) -> dist.ProcessGroup | None:
         """Return a group of all ranks for what goes on beside their tasks; all first ask for it at the same time."""

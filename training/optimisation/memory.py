@@ -10,6 +10,8 @@ The formula, for P parameters over R ranks (`fully_shard`), bytes:
     head        = 8 P_out                       in bf16 only: the output layer's gradient in fp32, and a chunk's part
     activations = T (c L d + k (d, heads, f))   T tokens of a micro-batch: with activation checkpointing one input of
                                                 d numbers a layer (c = b) and all of a single layer; without, all of L
+                                                With adapters (`lora`) W is frozen: states = (4 P + 16 P_lora) / R,
+                                                no gradient of a layer is gathered, and no head's is added up
     logits      = 4 · 4 B                       the B logits that exist at once (packing.logit_elements), in fp32, with
                                                 their softmax and gradients
 
@@ -25,6 +27,7 @@ Not here: the generator's memory, which is its own GPU's (`training.rollouts.cur
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,11 +50,37 @@ class ModelShape:
     intermediate_size: int
     tie_embeddings: bool = False
 
+    @classmethod
+    def of(cls, config: Mapping[str, Any]) -> ModelShape:
+        """Return the sizes in a model's `config.json`.
+
+        Raises:
+            KeyError: it has no such sizes.
+        """
+        text = config.get("text_config") or config
+        heads, hidden = int(text["num_attention_heads"]), int(text["hidden_size"])
+        return cls(
+            int(text["vocab_size"]),
+            hidden,
+            int(text["num_hidden_layers"]),
+            heads,
+            int(text.get("num_key_value_heads") or heads),
+            int(text.get("head_dim") or hidden // heads),
+            int(text["intermediate_size"]),
+            tie_embeddings=bool(text.get("tie_word_embeddings", config.get("tie_word_embeddings", False))),
+        )
+
     @property
     def layer_parameters(self) -> int:
         """Return the number of parameters of a layer: attention, gated MLP and two norms (biases left out)."""
         attention = self.hidden_size * self.head_dim * (2 * self.num_heads + 2 * self.num_kv_heads)
         return attention + 3 * self.hidden_size * self.intermediate_size + 2 * self.hidden_size
+
+    def adapter_parameters(self, rank: int) -> int:
+        """Return the number of parameters of adapters of this rank beside all linear layers of all layers."""
+        queries, kv = self.num_heads * self.head_dim, self.num_kv_heads * self.head_dim
+        sides = 2 * (self.hidden_size + queries) + 2 * (self.hidden_size + kv)
+        return self.num_layers * rank * (sides + 3 * (self.hidden_size + self.intermediate_size))
 
     @property
     def embedding_parameters(self) -> int:
@@ -111,6 +140,7 @@ def estimate_memory(
     dtype_bytes: int = 2,
     logit_elements: int = 2**26,
     reference: bool = False,
+    lora_rank: int = 0,
 ) -> MemoryEstimate:
     """Return the memory that one rank needs.
 
@@ -121,6 +151,7 @@ def estimate_memory(
         dtype_bytes: bytes of a computing number, 2 for bf16.
         logit_elements: `packing.logit_elements`.
         reference: whether `objective.kl_coef` is on.
+        lora_rank: `lora.rank`, beside all linear layers; 0 where all weights are trained.
     """
     kv = shape.num_kv_heads * shape.head_dim
     queries = shape.num_heads * shape.head_dim
@@ -133,19 +164,25 @@ def estimate_memory(
         if checkpointing
         else per_layer * shape.num_layers
     )
-    gathered = 0.0 if ranks == 1 and dtype_bytes == 4 else dtype_bytes * 3 * shape.layer_parameters
+    gathered = (
+        0.0 if ranks == 1 and dtype_bytes == 4 else dtype_bytes * (2 if lora_rank else 3) * shape.layer_parameters
+    )
     gathered += 0.0 if ranks == 1 and dtype_bytes == 4 else dtype_bytes * 2 * shape.embedding_parameters
+    adapters = shape.adapter_parameters(lora_rank)
+    states = 16.0 * shape.num_parameters if not lora_rank else 4.0 * shape.num_parameters + 16.0 * adapters
     return MemoryEstimate(
-        states=16.0 * shape.num_parameters / ranks,
+        states=states / ranks,
         reference=float(dtype_bytes * shape.num_parameters / ranks) if reference else 0.0,
         gathered=gathered,
         activations=float(tokens * per_token),
         logits=16.0 * max(logit_elements, shape.vocab_size),
-        head=8.0 * shape.vocab_size * shape.hidden_size if dtype_bytes < 4 else 0.0,
+        head=8.0 * shape.vocab_size * shape.hidden_size if dtype_bytes < 4 and not lora_rank else 0.0,
     )
 
 
-def memory_table(lengths: tuple[int, ...] = (8192, 16_384, 40_960), ranks: tuple[int, ...] = (1, 8, 32)) -> str:
+def memory_table(
+    lengths: tuple[int, ...] = (8192, 16_384, 40_960), ranks: tuple[int, ...] = (1, 8, 32), lora_rank: int = 0
+) -> str:
     """Return the estimates for `MODEL_SHAPES` as Markdown, GiB a GPU, with activation checkpointing in bf16."""
     lines = [
         "| model | GPUs | " + " | ".join(f"{length:,} tokens" for length in lengths) + " |",
@@ -153,6 +190,8 @@ def memory_table(lengths: tuple[int, ...] = (8192, 16_384, 40_960), ranks: tuple
     ]
     for name, shape in MODEL_SHAPES.items():
         for count in ranks:
-            cells = [f"{estimate_memory(shape, count, length).total / GIB:.0f}" for length in lengths]
+            cells = [
+                f"{estimate_memory(shape, count, length, lora_rank=lora_rank).total / GIB:.0f}" for length in lengths
+            ]
             lines.append(f"| {name} | {count} | " + " | ".join(cells) + " |")
     return "\n".join(lines)

@@ -50,7 +50,7 @@ def load_model(
     """Return the causal language model of a local folder, on ``device``, in evaluation mode unless ``training``.
 
     Weights stored in another ``dtype`` are converted while loading. Of a model that also sees or hears, it is the text
-    part; `save_model` writes the whole again.
+    part; `save_model` writes the whole again. On the device ``meta`` its tensors have shapes and no memory.
 
     Raises:
         PolicyError: the folder holds no model that transformers can load, or for training one with quantised weights.
@@ -60,7 +60,7 @@ def load_model(
     disable_progress_bar()
     require_model(folder)
     try:
-        model = load_causal_model(folder, getattr(torch, dtype), attention)
+        model = load_causal_model(folder, getattr(torch, dtype), attention, empty=device == "meta")
     except (OSError, ValueError, ImportError, RuntimeError) as error:
         raise PolicyError(f"{folder}: transformers cannot load this model: {error}") from error
     if training and getattr(model.config, "quantization_config", None) is not None:

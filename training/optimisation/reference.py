@@ -57,9 +57,7 @@ class ReferencePolicy:
     ) -> None:
         require_model(folder)
         dtype = recipe.compute.dtype if ema is None else "float32"  # a small step is lost in bf16
-        model = load_model(
-            folder, dtype=dtype, device="cpu" if ranks.world_size > 1 else str(ranks.device)
-        ).requires_grad_(False)
+        model = load_model(folder, dtype=dtype, device=ranks.loading_device).requires_grad_(False)
         config: Any = model.config
         if config.vocab_size != vocabulary:
             raise ConfigError(
@@ -70,7 +68,7 @@ class ReferencePolicy:
         self.ema = ema
         self.policy = PackedPolicy(model, recipe.packing, recipe.temperature, recipe.compute.head_dtype)
         if ranks.sharded:
-            shard(self.policy, ranks, getattr(torch, recipe.compute.dtype), keep_ends=False)
+            shard(self.policy, ranks, getattr(torch, recipe.compute.dtype), keep_ends=False, received=True)
 
     @torch.no_grad()
     def follow(self, policy: torch.nn.Module) -> None:

@@ -11,14 +11,23 @@ import torch
 
 from training.optimisation.distributed import DistributedContext
 from training.optimisation.logprobs import PackedPolicy
+from training.optimisation.receiving import WeightReceiver
 from training.optimisation.text_part import decoder_of
 
 
-def shard(policy: PackedPolicy, ranks: DistributedContext, dtype: torch.dtype, *, keep_ends: bool = True) -> None:
+def shard(
+    policy: PackedPolicy,
+    ranks: DistributedContext,
+    dtype: torch.dtype,
+    *,
+    keep_ends: bool = True,
+    received: bool = False,
+) -> None:
     """Shard each layer, and the policy as root, with FSDP2; fp32 weights, computing in ``dtype``.
 
     Over all ranks, or with `compute.replicas` over those of a group. ``keep_ends``: embedding and output layer stay
-    gathered after the forward pass, for the backward pass.
+    gathered after the forward pass, for the backward pass. ``received``: rank 0 alone has the weights, and the others
+    get them layer by layer, so that none of them ever holds more than a layer, or embedding and output layer, in whole.
     """
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import CPUOffloadPolicy, MixedPrecisionPolicy, OffloadPolicy, fully_shard
@@ -33,6 +42,11 @@ def shard(policy: PackedPolicy, ranks: DistributedContext, dtype: torch.dtype, *
     offload = CPUOffloadPolicy(pin_memory=pinned) if ranks.cpu_offload else OffloadPolicy()
     options: dict[str, Any] = {"mesh": mesh, "mp_policy": precision, "offload_policy": offload}
     causal: Any = policy.model
+    receiver = WeightReceiver(policy, ranks) if received and ranks.world_size > 1 else None
     for layer in decoder_of(causal).layers:
+        if receiver is not None:
+            receiver.receive(layer)
         fully_shard(layer, **options)
+    if receiver is not None:
+        receiver.receive(policy)
     fully_shard(policy, **options, reshard_after_forward=None if keep_ends else True)

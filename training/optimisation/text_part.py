@@ -32,8 +32,10 @@ _LOGITS: dict[str, tuple[tuple[str, ...], Callable[[Tensor, float], Tensor]]] = 
 }
 
 
-def load_causal_model(folder: Path, dtype: torch.dtype, attention: str) -> PreTrainedModel:
+def load_causal_model(folder: Path, dtype: torch.dtype, attention: str, *, empty: bool = False) -> PreTrainedModel:
     """Return the causal language model of a folder, or the text part of a larger one; fp32 only of what it holds.
+
+    ``empty``: its tensors have no memory (device ``meta``), and nothing is read but the configuration and their names.
 
     Raises:
         PolicyError: tensors are missing, or there is no causal language model of the text part's family.
@@ -45,6 +47,24 @@ def load_causal_model(folder: Path, dtype: torch.dtype, attention: str) -> PreTr
     kind = _published_class(config) if text_config is not config else AutoModelForCausalLM
     if getattr(text_config, "attn_logit_softcapping", None) or not _knows_sdpa(config):
         attention = "eager" if attention == "sdpa" else attention  # sdpa has neither soft-capping nor sinks
+    if empty:
+        build = kind.from_config if kind is AutoModelForCausalLM else kind._from_config
+        with torch.device("meta"):
+            model = build(config, dtype=dtype, attn_implementation=attention)
+    else:
+        model = _read(kind, folder, dtype, attention)
+    causal = model if kind is AutoModelForCausalLM else _text_part(model, folder, attention)
+    if causal is model:
+        remember_source(causal, folder)
+    return causal
+
+
+def _read(kind: Any, folder: Path, dtype: torch.dtype, attention: str) -> PreTrainedModel:
+    """Return the folder's model of this class with its weights.
+
+    Raises:
+        PolicyError: tensors are missing.
+    """
     model, report = kind.from_pretrained(
         folder, dtype=dtype, attn_implementation=attention, local_files_only=True, output_loading_info=True
     )
@@ -52,9 +72,7 @@ def load_causal_model(folder: Path, dtype: torch.dtype, attention: str) -> PreTr
         raise PolicyError(
             f"{folder}: the weights lack {len(missing)} tensors of this model, first {missing[0]}; download it again"
         )
-    causal = model if kind is AutoModelForCausalLM else _text_part(model, folder, attention)
-    if causal is model:
-        remember_source(causal, folder)
+    causal: PreTrainedModel = model
     return causal
 
 

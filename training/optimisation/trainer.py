@@ -16,7 +16,7 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, wait
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ import torch
 from torch import Tensor
 from torch.distributed.fsdp import FSDPModule
 
+from curation.policies.checkpoints import folder_revision
 from curation.records import GoldilocksError
 from training.config import ObjectiveSettings
 from training.objectives.base import ObjectiveInputs, Statistic
@@ -36,9 +37,9 @@ from training.objectives.step_statistics import (
     policy_statistics,
 )
 from training.optimisation.balancing import collate_shares, waiting_share
-from training.optimisation.checkpoint_names import to_checkpoint_names
 from training.optimisation.distributed import DistributedContext, RankTask
 from training.optimisation.logprobs import PackedPolicy
+from training.optimisation.lora import Adapters, is_adapter
 from training.optimisation.model import checkpoint_layers, load_model
 from training.optimisation.nonfinite import nonfinite_gradient
 from training.optimisation.packing import (
@@ -51,8 +52,10 @@ from training.optimisation.packing import (
 from training.optimisation.recurrent_layers import packing_for
 from training.optimisation.reference import ReferencePolicy
 from training.optimisation.scoring import PolicyScorer
+from training.optimisation.second_pass import reweighed, scored_groups
 from training.optimisation.sharding import shard
 from training.optimisation.text_part import active_parameters
+from training.optimisation.whole_state import adapter_state, plain_state
 from training.recipe import TrainRecipe
 
 if TYPE_CHECKING:
@@ -69,7 +72,8 @@ class StepResult:
     prompt and response tokens which the model did not read again, since they are of a prompt that it has read.
     ``rank_waiting_share`` is `waiting_share`'s.
 
-    ``statistics`` are the policy's (`policy_statistics`) and the objective's own, over all ranks.
+    ``statistics`` are the policy's (`policy_statistics`) and the objective's own, over all ranks. ``estimates`` are a
+    second pass's of each group's value.
     """
 
     loss: float
@@ -83,6 +87,7 @@ class StepResult:
     seconds: float
     shared_prompt_share: float = 0.0
     rank_waiting_share: float = 0.0
+    estimates: Mapping[int, float] = field(default_factory=dict)
 
 
 class Trainer:
@@ -105,23 +110,24 @@ class Trainer:
         self.reference: ReferencePolicy | None = None  # set where the objective needs one
         self._saving: Future[Any] = Future()  # of the checkpoint that is being written, or the last one
         self._saving.set_result(None)
-        bf16 = recipe.compute.dtype == "bfloat16"
+        bf16, loaded = recipe.compute.dtype == "bfloat16", model is None
         if model is None:
             assert folder is not None
-            place = "cpu" if ranks.world_size > 1 else str(ranks.device)
-            model = load_model(folder, dtype="float32", device=place, training=True)
+            model = load_model(folder, dtype="float32", device=ranks.loading_device, training=True)
         self.model: Any = model
+        self.adapters = Adapters(model, recipe.lora, recipe.seed) if recipe.lora is not None else None
+        self.base_revision = folder_revision(folder) if self.adapters and folder and ranks.is_rank_zero else None
         if recipe.compute.activation_checkpointing:
             checkpoint_layers(self.model)
         self.parameters = active_parameters(model)
         self.packing, self.packing_note = packing_for(model, recipe.packing)
         self.policy = PackedPolicy(model, recipe.packing, recipe.temperature, recipe.compute.head_dtype)
         if ranks.sharded:
-            shard(self.policy, ranks, torch.bfloat16 if bf16 else torch.float32)
+            shard(self.policy, ranks, torch.bfloat16 if bf16 else torch.float32, received=loaded)
         self.scorer = PolicyScorer(self.policy, ranks, self.packing, recipe.temperature)
         optim = recipe.optim
         self.optimiser = torch.optim.AdamW(
-            self.policy.parameters(),
+            [value for value in self.policy.parameters() if value.requires_grad],
             lr=optim.learning_rate,
             betas=optim.betas,
             eps=optim.eps,
@@ -130,6 +136,7 @@ class Trainer:
         self._work: dict[str, RankTask] = {
             "step": self._step,
             "weights": self._weights,
+            "adapters": self._adapter_tensors,
             "save": self._save,
             "load": self._load,
             "sequence_sums": self._sequence_sums,
@@ -150,7 +157,7 @@ class Trainer:
         """
         begun = time.perf_counter()
         packing = self.packing
-        samples = self._with_second_pass(samples, settings)
+        samples, estimates = self._with_second_pass(samples, settings)
         lengths = [sample.length for sample in samples]
         bins = plan_micro_batches(samples, packing)
         shares = collate_shares(samples, bins, self.ranks.world_size, packing)
@@ -170,6 +177,7 @@ class Trainer:
             time.perf_counter() - begun,
             1 - read / sum(lengths),
             waiting_share(indices, lengths),
+            estimates,
         )
 
     def with_old_logprobs(self, samples: Sequence[TrainingSample]) -> list[TrainingSample]:
@@ -179,30 +187,18 @@ class Trainer:
 
     def _with_second_pass(
         self, samples: Sequence[TrainingSample], settings: ObjectiveSettings
-    ) -> Sequence[TrainingSample]:
-        """Return the samples with advantages of the objective's second pass; as they are where it has none."""
-        second_pass = objective_of(settings).second_pass
-        if second_pass is None:
-            return samples
+    ) -> tuple[Sequence[TrainingSample], Mapping[int, float]]:
+        """Return the samples with the weights of the objective's second pass, and its estimates of the groups' values;
+        the samples as they are where there is none.
+        """
+        objective = objective_of(settings)
+        needs, second_pass = objective.needs(settings), objective.second_pass
+        if second_pass is None or not (needs.second_pass or any(one.max_distance is not None for one in samples)):
+            return samples, {}
         shares = collate_shares(samples, plan_micro_batches(samples, self.packing), self.ranks.world_size, self.packing)
-        of_answers = objective_of(settings).needs(settings).scores_answers
-        sums: dict[int, float] = self.ranks.run_on_all_ranks("sequence_sums", self._work, shares, of_answers)
-        values = second_pass(
-            torch.tensor([sample.advantage for sample in samples], dtype=torch.float64),
-            torch.tensor([sums[index] for index in range(len(samples))], dtype=torch.float64),
-            torch.tensor([sample.group for sample in samples]),
-            settings,
-        )
-        advantages = values[:, 0] if of_answers else values
-        texts = values[:, 1].tolist() if of_answers else [0.0] * len(samples)
-        far = [
-            one.max_distance is not None and abs(sums[place]) > one.max_distance * len(one.response_ids)
-            for place, one in enumerate(samples)
-        ]
-        return [
-            replace(one, advantage=value, answer_weight=text, token_weight=0.0 if too_far else one.token_weight)
-            for one, value, text, too_far in zip(samples, advantages.tolist(), texts, far, strict=True)
-        ]
+        sums: dict[int, float] = self.ranks.run_on_all_ranks("sequence_sums", self._work, shares, needs.scores_answers)
+        made = second_pass(scored_groups(samples, sums), settings)
+        return reweighed(samples, sums, made), made.estimates
 
     def full_state_dict(self) -> dict[str, Tensor]:
         """Return the full state dict under the names of the checkpoint on disk, in the computing type.
@@ -212,6 +208,19 @@ class Trainer:
         """
         state: dict[str, Tensor] = self.ranks.run_on_all_ranks("weights", self._work, None, None)
         return state
+
+    def write_adapters(self, folder: Path, tensors: Mapping[str, Tensor] | None = None) -> None:
+        """Write the adapters, as they were at an earlier moment if given, as peft loads them; nothing without them."""
+        if self.adapters is not None:
+            present = self.adapter_tensors() if tensors is None else tensors
+            self.adapters.write(folder, present, self.model, self._recipe.model)
+
+    def adapter_tensors(self) -> dict[str, Tensor]:
+        """Return copies of the adapters' tensors; none where all weights are trained."""
+        if self.adapters is None:
+            return {}
+        tensors: dict[str, Tensor] = self.ranks.run_on_all_ranks("adapters", self._work, None, None)
+        return tensors
 
     def throughput(self, figures: Sequence[StepResult]) -> dict[str, float]:
         """Return the model TFLOP/s of these steps on all ranks, with several ranks the share of time that they wait for
@@ -313,37 +322,23 @@ class Trainer:
             part.drawn,
             part.answer,
             part.answer_weights if part.answer is not None else None,
+            part.rewards,
         )
         loss, own = objective.loss(inputs, settings)
         return loss, joined(policy_statistics(inputs), own)
 
     def _weights(self, _: None, __: None) -> dict[str, Tensor]:
-        if not self.ranks.sharded:
-            own = {name: value.detach() for name, value in self.model.state_dict().items()}
-            return to_checkpoint_names(self.model, own)
-        dtype = torch.bfloat16 if self._recipe.compute.dtype == "bfloat16" else torch.float32
-        state: dict[str, Tensor] = {}
-        first = {id(value): name for name, value in self.model.named_parameters()}
-        tied = {name: first[id(value)] for name, value in self.model.named_parameters(remove_duplicate=False)}
-        for name, value in self.model.state_dict().items():
-            if tied.get(name, name) != name:  # gathered already
-                if self.ranks.is_rank_zero:
-                    state[name] = state[tied[name]]
-                continue
-            full = value.full_tensor() if hasattr(value, "full_tensor") else value  # all ranks take part
-            if self.ranks.is_rank_zero:
-                state[name] = full.detach().to(dtype if full.is_floating_point() else full.dtype, copy=True)
-                if self.ranks.world_size > 1:
-                    state[name] = state[name].cpu()
-        return to_checkpoint_names(self.model, state) if self.ranks.is_rank_zero else state
+        bf16 = self._recipe.compute.dtype == "bfloat16"
+        return plain_state(self.model, self.adapters, self.ranks, torch.bfloat16 if bf16 else torch.float32)
+
+    def _adapter_tensors(self, _: None, __: None) -> dict[str, Tensor]:
+        return adapter_state(self.model)
 
     def _save(self, _: None, folder: str) -> None:
-        from torch.distributed.checkpoint.state_dict import get_state_dict
         from torch.distributed.checkpoint.state_dict_saver import async_save
 
         wait([self._saving])
-        model, optimiser = get_state_dict(self.policy, self.optimiser)
-        state = {"model": model, "optimiser": optimiser, **self._moving_reference()}
+        state = self._saved_state()
         _ignore_saving_alone()
         begun = async_save(
             state, checkpoint_id=folder, no_dist=not self.ranks.sharded, process_group=self.ranks.background_group
@@ -352,19 +347,37 @@ class Trainer:
         self._saving = begun
 
     def _load(self, _: None, value: tuple[str, int]) -> None:
-        from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
+        from torch.distributed.checkpoint.state_dict import set_state_dict
         from torch.distributed.checkpoint.state_dict_loader import load
 
         folder, self.steps_taken = value
-        model, optimiser = get_state_dict(self.policy, self.optimiser)
-        state: dict[str, Any] = {"model": model, "optimiser": optimiser, **self._moving_reference()}
+        state = self._saved_state()
         _ignore_saving_alone()
         load(state, checkpoint_id=folder, no_dist=not self.ranks.sharded)
         set_state_dict(
-            self.policy, self.optimiser, model_state_dict=state["model"], optim_state_dict=state["optimiser"]
+            self.policy,
+            self.optimiser,
+            model_state_dict=state["model"],
+            optim_state_dict=state["optimiser"],
+            options=self._saved_parts(),
         )
         if self.reference is not None and "reference" in state:
             self.reference.policy.load_state_dict(state["reference"])
+
+    def _saved_state(self) -> dict[str, Any]:
+        """Return what a checkpoint holds: frozen weights are those of the model's folder, so it lacks them."""
+        from torch.distributed.checkpoint.state_dict import get_state_dict
+
+        model, optimiser = get_state_dict(self.policy, self.optimiser, options=self._saved_parts())
+        if self.adapters is not None:
+            model = {name: value for name, value in model.items() if is_adapter(name)}
+        return {"model": model, "optimiser": optimiser, **self._moving_reference()}
+
+    def _saved_parts(self) -> Any:
+        from torch.distributed.checkpoint.state_dict import StateDictOptions
+
+        alone = self.adapters is not None
+        return StateDictOptions(ignore_frozen_params=alone, strict=not alone)
 
     def _moving_reference(self) -> dict[str, Any]:
         """Return the weights of a reference that follows the policy, for checkpoints; nothing for one that does not."""

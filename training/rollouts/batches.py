@@ -7,7 +7,7 @@ impossible log-probability (`training.rollouts.impossible`) are not trained on, 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -23,21 +23,31 @@ from training.rollouts.impossible import ImpossibleTokens, impossible_positions,
 from training.rollouts.rollout_scheduler import RolloutBatch, RolloutGroup, RolloutLedger
 from training.rollouts.rollouts import Rollout
 
+ValueOf = Callable[[str], float | None]
+
+
+def no_value(_: str) -> None:
+    """Return that a problem has no value."""
+    return None
+
 
 def build_samples(
     groups: Sequence[RolloutGroup[Rollout]],
     settings: ObjectiveSettings,
     version: int | None = None,
     max_distance: float | None = None,
+    value_of: ValueOf = no_value,
 ) -> list[TrainingSample]:
     """Return a sample for each rollout of a minibatch, with its advantage and token weight, in their order.
 
     ``version`` is that of the trainer's weights; None where no generator has had them: after a batch's first minibatch.
     A rollout's tokens are on-policy where all of them were made by that version: later tokens of one that began with
-    older weights see keys and values of those. ``max_distance`` is that of stored rollouts.
+    older weights see keys and values of those. ``max_distance`` is that of stored rollouts; ``value_of`` gives a
+    problem's value, None where there is none.
     """
-    numbered = [(group.number, rollout) for group in groups for _, rollout in group.rollouts]
+    numbered = [(group.number, rollout) for group in groups for rollout in _taught(group, settings)]
     rollouts = [rollout for _, rollout in numbered]
+    values = [value_of(rollout.problem) for rollout in rollouts]
     masks = [possible_mask(rollout.completion.logprobs) for rollout in rollouts]
     credit_inputs = CreditInputs(
         [rollout.reward for rollout in rollouts],
@@ -47,6 +57,8 @@ def build_samples(
         torch.tensor([number for number, _ in numbered]),
         [rollout.answer for rollout in rollouts],
         [rollout.completion.finish == "length" for rollout in rollouts],
+        values,
+        [bool(rollout.reference_ids) for rollout in rollouts],
     )
     credit = objective_of(settings).credit(credit_inputs, settings)
     completions = [rollout.completion for rollout in rollouts]
@@ -63,11 +75,22 @@ def build_samples(
             group=number,
             max_distance=None if completion.versions else max_distance,
             answer_tokens=len(rollout.reference_ids),
+            reward=rollout.reward.total,
+            value=value,
         )
-        for (number, rollout), completion, advantage, weight, mask in zip(
-            numbered, completions, advantages, weights, masks, strict=True
+        for (number, rollout), completion, advantage, weight, mask, value in zip(
+            numbered, completions, advantages, weights, masks, values, strict=True
         )
     ]
+
+
+def _taught(group: RolloutGroup[Rollout], settings: ObjectiveSettings) -> list[Rollout]:
+    """Return a group's rollouts in the form in which they teach: whole, or before their reference text."""
+    rollouts = [rollout for _, rollout in group.rollouts]
+    by_text = objective_of(settings).by_text
+    if by_text is not None and by_text([rollout.reward for rollout in rollouts], settings):
+        return [rollout.before_text() for rollout in rollouts]
+    return rollouts
 
 
 def build_minibatches(
@@ -76,15 +99,26 @@ def build_minibatches(
     settings: ObjectiveSettings,
     trainer: Trainer,
     max_distance: float | None = None,
+    value_of: ValueOf = no_value,
 ) -> list[list[TrainingSample]]:
     """Return the batch's samples by optimiser step, with all that must be known before the first of them."""
     minibatches = [
-        build_samples(groups, settings, batch.number if place == 0 else None, max_distance)
+        build_samples(groups, settings, batch.number if place == 0 else None, max_distance, value_of)
         for place, groups in enumerate(batch.minibatches(sizes))
     ]
     if objective_of(settings).needs(settings).old_logprobs:
         minibatches[1:] = [trainer.with_old_logprobs(samples) for samples in minibatches[1:]]
     return minibatches
+
+
+def estimates_by_problem(batch: RolloutBatch[Rollout], results: Sequence[StepResult]) -> dict[str, list[float]]:
+    """Return what the steps of a batch say of its problems' values, one estimate per group, in the groups' order."""
+    found = {number: value for result in results for number, value in result.estimates.items()}
+    estimates: dict[str, list[float]] = {}
+    for group in batch.groups:
+        if group.number in found:
+            estimates.setdefault(group.problem, []).append(found[group.number])
+    return estimates
 
 
 def check_logprobs(groups: Sequence[RolloutGroup[Rollout]], settings: CollectorSettings) -> ImpossibleTokens:

@@ -6,7 +6,8 @@ Invariants: a rollout that breaks the format never reaches the verifier and is w
 excludes the rollout, whose reward has no total. What a rollout draws depends on the run's seed, its group and its
 index only. A finished rollout (`Rollout`) holds all that training needs, and can be written into a checkpoint. Its text
 is in the model's own tags, with those in front that the prompt ended in; the verifier gets it in the house's form
-(`curation.thinking`). Its tokens are those that were sampled.
+(`curation.thinking`). Its tokens are those that were sampled. Where a task has a prefix, the prompt ends in it and the
+text begins with it: format, language and verifier see one response; its length is that of the tokens.
 
 Not here: who is admitted when (`training.rollouts.rollout_scheduler`), and the advantages (`training.objectives`).
 """
@@ -21,7 +22,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from curation.policies.chat_templates import apply_chat_template
-from curation.policies.completions import ResponseReader, TokenCompletion
+from curation.policies.completions import BegunPrompt, ResponseReader, TokenCompletion
 from curation.prompts import Prompt, plain_text
 from curation.prompts.base import Message
 from curation.records import Outcome, PolicyError
@@ -43,11 +44,20 @@ class RolloutGenerator(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class TextForm:
+    """How many tokens a response's thoughts have, and the tokens of the reference text that may stand behind them."""
+
+    thought_tokens: int
+    reference_ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Rollout:
     """A judged rollout. ``outcome`` is None where the format was broken and the verifier was not asked.
 
     ``answer`` is the final answer that was judged, None where there is none. Of a problem that has a reference text and
-    no verifier, the completion ends with its thoughts, and ``reference_ids`` are the text's tokens behind them.
+    no verifier, the completion ends with its thoughts, and ``reference_ids`` are the text's tokens behind them. Where
+    verdict and text both may teach, ``by_text`` is what the text would make of it (`Rollout.before_text`).
     """
 
     problem: str
@@ -57,6 +67,14 @@ class Rollout:
     method: str
     answer: str | None = None
     reference_ids: tuple[int, ...] = ()
+    by_text: TextForm | None = None
+
+    def before_text(self) -> Rollout:
+        """Return the rollout as its thoughts with the reference text behind them; whole where they never ended."""
+        if self.by_text is None:
+            return self
+        chain = _first_tokens(self.completion, self.by_text.thought_tokens, self.completion.text)
+        return replace(self, completion=chain, reference_ids=self.by_text.reference_ids, by_text=None)
 
     @property
     def tokens(self) -> int:
@@ -90,6 +108,7 @@ def encode_rollout(rollout: Rollout) -> dict[str, Any]:
         "method": rollout.method,
         "answer": rollout.answer,
         "reference_ids": rollout.reference_ids,
+        **({"by_text": asdict(rollout.by_text)} if rollout.by_text is not None else {}),
     }
 
 
@@ -99,8 +118,9 @@ def decode_rollout(row: dict[str, Any]) -> Rollout:
     values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in fields}
     outcome = Outcome(row["outcome"]) if row["outcome"] is not None else None
     reward, answer = Reward(**row["reward"]), row.get("answer")  # checkpoints of before have no answer
-    text = tuple(row.get("reference_ids", ()))
-    return Rollout(row["problem"], TokenCompletion(**values), reward, outcome, row["method"], answer, text)
+    text, form = tuple(row.get("reference_ids", ())), row.get("by_text")
+    by_text = TextForm(form["thought_tokens"], tuple(form["reference_ids"])) if form is not None else None
+    return Rollout(row["problem"], TokenCompletion(**values), reward, outcome, row["method"], answer, text, by_text)
 
 
 class RolloutRunner:
@@ -112,6 +132,7 @@ class RolloutRunner:
         rewards: amounts; `RolloutRunner.rewards` may be changed while it runs, for rollouts judged from then on.
         check_language: says whether texts share a language; needed where languages are rewarded.
         tags: those that the model thinks in.
+        texts: whether rollouts of problems with a reference answer keep how it could be said behind their thoughts.
 
     ``generated`` counts the responses so far, ``last_generated_at`` is when the last one came, by the monotonic clock.
     """
@@ -125,21 +146,26 @@ class RolloutRunner:
         check_language: LanguageChecker | None,
         seed: int,
         tags: ThinkingTags = THINK,
+        texts: bool = False,
     ) -> None:
-        self.rewards, self.tags = rewards, tags
+        self.rewards, self.tags, self._texts = rewards, tags, texts
         self._reader = ResponseReader(tokenizer, tags)
         self._tokenizer, self._prompt, self._verifiers = tokenizer, prompt, verifiers
         self._check_language, self._seed = check_language, seed
-        self._prompts: dict[str, tuple[int, ...]] = {}
+        self._prompts: dict[str, BegunPrompt] = {}
         self.generated, self.last_generated_at = 0, time.monotonic()
 
     def prompt_ids(self, task: TrainingTask) -> tuple[int, ...]:
         """Return the token ids of the task's prompt, through the chat template where the tokenizer has one."""
-        token_ids = self._prompts.get(task.id)
-        if token_ids is None:
-            token_ids = render_prompt(self._tokenizer, self._prompt, task, self.tags)
-            self._prompts[task.id] = token_ids
-        return token_ids
+        return self.begun(task).token_ids
+
+    def begun(self, task: TrainingTask) -> BegunPrompt:
+        """Return the task's prompt, behind which a response has begun where the task has a prefix."""
+        begun = self._prompts.get(task.id)
+        if begun is None:
+            bare = chat_ids(self._tokenizer, self._prompt.messages(task.request), self.tags)
+            begun = self._prompts[task.id] = self._reader.begin(bare, task.request.prefix)
+        return begun
 
     async def generate(
         self, generator: RolloutGenerator, task: TrainingTask, group: int, index: int, max_tokens: int
@@ -156,7 +182,8 @@ class RolloutRunner:
             raise PolicyError(f"the generator gave no token for problem {task.id}; look at its log")
         self.generated += 1
         self.last_generated_at = time.monotonic()
-        text = self._reader.text(completion.prompt_ids, completion.token_ids, completion.text)
+        start = self.begun(task).start
+        text = self._reader.text(completion.prompt_ids, completion.token_ids, completion.text, start)
         return replace(completion, text=text)
 
     async def verify(self, task: TrainingTask, completion: TokenCompletion, group: int) -> Rollout:
@@ -179,29 +206,40 @@ class RolloutRunner:
             reward = compute_reward(inputs, self.rewards)
         else:  # telling a language takes its time
             reward = await asyncio.to_thread(compute_reward, inputs, self.rewards, self._check_language)
+        by_text = self._answer_form(task, completion)
         if verdict is None:
-            return Rollout(task.id, completion, reward, None, str(failure))
-        return Rollout(task.id, completion, reward, verdict.outcome, verdict.method, verdict.answer)
+            return Rollout(task.id, completion, reward, None, str(failure), by_text=by_text)
+        outcome, method, answer = verdict.outcome, verdict.method, verdict.answer
+        return Rollout(task.id, completion, reward, outcome, method, answer, by_text=by_text)
+
+    def _answer_form(self, task: TrainingTask, completion: TokenCompletion) -> TextForm | None:
+        """Return how the reference answer, in a box, would be said behind the thoughts, where that is wanted."""
+        if not self._texts or task.reference_answer is None:
+            return None
+        return self._text_form(completion, f"\\boxed{{{task.reference_answer}}}")
 
     def _before_reference(self, task: TrainingTask, reference: str, completion: TokenCompletion) -> Rollout:
         """Return the thoughts of a completion with the reference text behind them; no verifier is asked.
 
         Thoughts that never end have no text behind them, and break the form.
         """
-        count = self._thought_tokens(completion)
-        if count is None:
+        form = self._text_form(completion, reference)
+        if form is None:
             failure = f"no {self.tags.close}" if self.tags.are_used else "no thoughts"
             return Rollout(task.id, completion, Reward(format_error=failure), None, failure)
-        chain = replace(
-            completion,
-            token_ids=completion.token_ids[:count],
-            logprobs=completion.logprobs[:count],
-            versions=completion.versions[:count],
-            text=completion.text.partition(self.tags.close)[0] + self.tags.close,
-        )
+        text = completion.text.partition(self.tags.close)[0] + self.tags.close
+        chain = _first_tokens(completion, form.thought_tokens, text)
+        reward = Reward(format=self.rewards.format)
+        return Rollout(task.id, chain, reward, None, "reference", None, form.reference_ids)
+
+    def _text_form(self, completion: TokenCompletion, reference: str) -> TextForm | None:
+        """Return where the reference text would begin, and its tokens; None where the thoughts never end."""
+        count = self._thought_tokens(completion)
+        if count is None:
+            return None
         ids = self._tokenizer("\n" + reference, add_special_tokens=False)["input_ids"]
         end = () if self._tokenizer.eos_token_id is None else (int(self._tokenizer.eos_token_id),)
-        return Rollout(task.id, chain, Reward(format=self.rewards.format), None, "reference", None, (*ids, *end))
+        return TextForm(count, (*ids, *end))
 
     def _thought_tokens(self, completion: TokenCompletion) -> int | None:
         """Return how many tokens it takes until the thoughts have ended; None where they do not."""
@@ -215,6 +253,17 @@ class RolloutRunner:
             ended = self.tags.close in self._reader.text(completion.prompt_ids, token_ids, decoded)
             low, high = (low, middle) if ended else (middle + 1, high)
         return low
+
+
+def _first_tokens(completion: TokenCompletion, count: int, text: str) -> TokenCompletion:
+    """Return a completion that ends after so many tokens."""
+    return replace(
+        completion,
+        token_ids=completion.token_ids[:count],
+        logprobs=completion.logprobs[:count],
+        versions=completion.versions[:count],
+        text=text,
+    )
 
 
 async def judge_response(
@@ -238,10 +287,13 @@ def render_prompt(
 ) -> tuple[int, ...]:
     """Return the token ids of the task's prompt, through the chat template where the tokenizer has one.
 
+    The task's prefix, where it has one, stands behind it: it is prompt, and gets no loss.
+
     Raises:
         PolicyError: the template refuses the prompt.
     """
-    return chat_ids(tokenizer, prompt.messages(task.request), tags)
+    bare = chat_ids(tokenizer, prompt.messages(task.request), tags)
+    return ResponseReader(tokenizer, tags).begin(bare, task.request.prefix).token_ids if task.request.prefix else bare
 
 
 def chat_ids(

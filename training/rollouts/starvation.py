@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 from training.config import CollectorSettings
+from training.rollouts.curriculum.settings import CurriculumSettings
 from training.rollouts.simulation import SimulationCosts, simulate_asynchronous
 
 PLACES = 256
@@ -103,10 +104,17 @@ def starvation_warning(settings: CollectorSettings) -> str | None:
     )
 
 
-def collector_warnings(settings: CollectorSettings) -> tuple[str, ...]:
-    """Return all that is to be said of a collector before a run: what the paper advises against, and starvation."""
-    starving = starvation_warning(settings)
-    return (*settings.warnings(), *([starving] if starving is not None else []))
+def collector_warnings(settings: CollectorSettings, curriculum: CurriculumSettings | None = None) -> tuple[str, ...]:
+    """Return all that is to be said of a collector before a run: what the paper advises against, and starvation.
+
+    The stages of the run's ``curriculum`` may set other sizes; what was said of some is not said again.
+    """
+    advice, starving = settings.warnings(), {starvation_warning(settings): ""}
+    for number, stage in enumerate(curriculum.stages if curriculum is not None else (), 1):
+        sizes = {"n_async": stage.n_async or settings.n_async, "n_batch": stage.n_batch or settings.n_batch}
+        settings = settings.model_copy(update={**sizes, "n_minibatch": None})
+        starving.setdefault(starvation_warning(settings), f"stage {number}: ")
+    return (*advice, *(where + said for said, where in starving.items() if said is not None))
 
 
 def _advice(settings: CollectorSettings) -> str:

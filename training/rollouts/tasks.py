@@ -8,6 +8,7 @@ Not here: which problem comes next (`training.rollouts.curriculum.controller`), 
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,15 +27,16 @@ if TYPE_CHECKING:
     from curation.verify.programs.problem import CodeProblem
 
 _DROPPED = ("id", "group", "domain", "statement", "answer", "lang", "meta")
-_MEASURED = ("judged", "correct")
+_MEASURED = ("judged", "correct", "policy", "prefix")
+"""Columns that a set may lack."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingTask:
     """A problem to train on: its statement, and the reference answer or the program's tests.
 
-    ``correct`` of ``judged`` attempts are what its set measured; ``deferred`` says that its set dropped it as too hard.
-    A problem that no rule can judge has a ``reference_text``, a proof or an answer in words, and no verifier.
+    ``correct`` of ``judged`` attempts of ``policy`` are what its set measured; ``deferred``: its set dropped it as too
+    hard. A problem that no rule can judge has a ``reference_text``, a proof or an answer in words, and no verifier.
 
     Example: ``TrainingTask(PromptRequest("5f0c…", "What is 2 + 2?", Domain.MATH, "en"), "4")``
     """
@@ -46,6 +48,7 @@ class TrainingTask:
     correct: int = 0
     deferred: bool = False
     reference_text: str | None = None
+    policy: str | None = None
 
     @property
     def id(self) -> str:
@@ -58,7 +61,8 @@ def load_tasks(data: DataSettings, split: Split, folder: Path) -> dict[str, Trai
 
     Args:
         data: a recipe's table.
-        split: which part of the embedded problems; a curated set is taken as it is.
+        split: which part of the embedded problems, or of latent ones; a curated set is taken as it is, to be evaluated
+            on without the prefixes of its rows.
         folder: what relative paths refer to.
 
     Raises:
@@ -67,11 +71,13 @@ def load_tasks(data: DataSettings, split: Split, folder: Path) -> dict[str, Trai
     if isinstance(data, EmbeddedData):
         source = _embedded_tasks(data, split)
     else:
-        source = _latent_tasks(data, folder) if isinstance(data, LatentData) else _curated_tasks(data, folder)
+        source = _latent_tasks(data, split, folder) if isinstance(data, LatentData) else _curated_tasks(data, folder)
     tasks: dict[str, TrainingTask] = {}
     for task in source:
         if task.id in tasks:
             raise SourceError(f"problem {task.id} stands twice in the data; leave one of the sets out")
+        if split is Split.HELD_OUT and task.request.prefix:
+            task = replace(task, request=replace(task.request, prefix=""))
         tasks[task.id] = task
     if not tasks:
         raise SourceError("the data hold no problem; give another set")
@@ -89,7 +95,7 @@ def _curated_tasks(data: CuratedData, folder: Path) -> Iterator[TrainingTask]:
         files = sorted((curated / "data").glob("*.parquet"))
         if not files:
             raise SourceError(f"{curated}: no data/*.parquet; give the folder of a curated set, such as RUN/curated.")
-        frames = {file: _read(file, _DROPPED, _MEASURED) for file in files}
+        frames = {file: _with_statements(_read(file, _DROPPED, _MEASURED), file) for file in files}
         code = [
             (file, row)
             for file, frame in frames.items()
@@ -108,12 +114,16 @@ def _hard_tasks(curated: Path) -> Iterator[TrainingTask]:
     for file in sorted((curated / "dropped").glob("*.parquet")):
         frame = _read(file, (*_DROPPED, "reason"))
         hard = (pl.col("reason") == DropReason.NEVER_SOLVED.value) & (pl.col("domain") == Domain.MATH.value)
-        for row in frame.filter(hard & pl.col("answer").is_not_null()).iter_rows(named=True):
+        answered = pl.col("answer").is_not_null()
+        for row in _with_statements(frame.filter(hard), file).filter(answered).iter_rows(named=True):
             yield replace(_task_from_row(row, None, file), deferred=True)
 
 
-def _latent_tasks(data: LatentData, folder: Path) -> Iterator[TrainingTask]:
-    """Yield the problems dropped for these reasons, with their solutions, else their answers; each id once."""
+def _latent_tasks(data: LatentData, split: Split, folder: Path) -> Iterator[TrainingTask]:
+    """Yield the problems dropped for these reasons, with their solutions, else their answers; each id once.
+
+    Where a share is held out, those of the split; which of the two a problem is in follows from its id.
+    """
     seen: set[str] = set()
     for name in data.folders:
         curated = folder / Path(name).expanduser()
@@ -124,12 +134,18 @@ def _latent_tasks(data: LatentData, folder: Path) -> Iterator[TrainingTask]:
             )
         for file in files:
             frame = _read(file, (*_DROPPED, "solution", "reason")).filter(pl.col("reason").is_in(data.reasons))
-            for row in frame.iter_rows(named=True):
+            for row in _with_statements(frame, file).iter_rows(named=True):
                 text = row["solution"] or row["answer"]
-                if text and row["id"] not in seen:
+                if text and row["id"] not in seen and _in_split(row["id"], data.held_out, split):
                     seen.add(row["id"])
                     request = PromptRequest(row["id"], row["statement"], Domain(row["domain"]), row["lang"] or "en", {})
                     yield TrainingTask(request, None, reference_text=text)
+
+
+def _in_split(problem: str, held_out: float, split: Split) -> bool:
+    """Return whether a problem belongs to a split; where no share is held out it belongs to both."""
+    place = int.from_bytes(hashlib.blake2b(f"held-out|{problem}".encode(), digest_size=8).digest()) / 2**64
+    return not held_out or (place < held_out) == (split is Split.HELD_OUT)
 
 
 def _code_problems(curated: Path, rows: Sequence[tuple[Path, Mapping[str, Any]]]) -> dict[str, CodeProblem]:
@@ -152,17 +168,29 @@ def _language(row: Mapping[str, Any]) -> str:
 
 def _task_from_row(row: Mapping[str, Any], program: CodeProblem | None, file: Path) -> TrainingTask:
     is_code = row["domain"] == Domain.CODE
-    if row["statement"] is None:
-        raise SourceError(
-            f"{file}: problem {row['id']} has no statement; withheld texts are put back by `goldilocks restore`"
-        )
     if is_code and program is None:
         raise SourceError(f"{file}: problem {row['id']} has no tests beside the data; publish its tests")
     if not is_code and row["answer"] is None:
         raise SourceError(f"{file}: problem {row['id']} has no reference answer; leave it out")
     details = {FENCE: _language(row)} if is_code else {}
-    request = PromptRequest(row["id"], row["statement"], Domain(row["domain"]), row["lang"] or "en", details)
-    return TrainingTask(request, row["answer"], program, row.get("judged") or 0, row.get("correct") or 0)
+    domain, lang, prefix = Domain(row["domain"]), row["lang"] or "en", row.get("prefix") or ""
+    request = PromptRequest(row["id"], row["statement"], domain, lang, details, prefix)
+    judged, correct = row.get("judged") or 0, row.get("correct") or 0
+    return TrainingTask(request, row["answer"], program, judged, correct, policy=row.get("policy"))
+
+
+def _with_statements(rows: pl.DataFrame, file: Path) -> pl.DataFrame:
+    """Return the rows, all of which have statements.
+
+    Raises:
+        SourceError: one has none.
+    """
+    absent = rows.filter(pl.col("statement").is_null())["id"]
+    if absent.len():
+        raise SourceError(
+            f"{file}: problem {absent[0]} has no statement; withheld texts are put back by `goldilocks restore`"
+        )
+    return rows
 
 
 def _read(file: Path, columns: Sequence[str], optional: Sequence[str] = ()) -> pl.DataFrame:

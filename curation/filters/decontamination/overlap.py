@@ -10,7 +10,8 @@
   ``embedding``  the cosine of the sentence embeddings: paraphrases. Only what shares some rare words with a benchmark
                  row is embedded.
 
-Of programs, vectors and their candidates are those of what they say in words (`programs`).
+Of programs, vectors and their candidates are those of what they say in words (`programs`). To their cosine adds what
+a port keeps: three runs of values of the examples that no other task has, or a function's name.
 
 Each hit also says how far the figures agree, and the wording without them (`figures`). A hit whose score and figures
 suffice is an ``overlap``; one whose figures differ but whose wording is the same, whatever the score, is a
@@ -28,17 +29,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import polars as pl
 
 from curation.embeddings.base import Embedder, OnOutcome
 from curation.filters.decontamination.figures import Figures, compare_figures, compare_wording
-from curation.filters.decontamination.programs import program_texts
+from curation.filters.decontamination.programs import EXAMPLE, program_evidence, program_texts
 from curation.filters.decontamination.rarity import Rarity
 from curation.filters.dedup.minhash import TokenizedRows, gram_hashes, text_hash, tokenize, tokenize_rows
+from curation.records import RequestRefused
 
-VERSION = "contamination@4"
+VERSION = "contamination@5"
 
 METHODS = ("ngram", "words", "embedding")
 
@@ -50,6 +53,12 @@ FLOORS: Mapping[str, float] = {"ngram": 0.2, "words": 0.35, "embedding": 0.7}
 FIGURE_WORTH, MOST_FIGURES = 0.05, 5
 """What a shared figure adds to the cosine of the words in running text, where all agree, and how many count."""
 
+EXAMPLES_WORTH, NAME_WORTH = 0.22, 0.06
+"""What adds to the cosine of programs: shared runs of values (`FEWEST_RUNS` or more), or else a function's name."""
+
+FEWEST_RUNS, MOST_OWNERS = 3, 1
+"""Runs that must be shared, and how many texts of benchmarks may have one of those that count."""
+
 FIGURES_FLOOR, FORMULAS_FLOOR = 0.5, 0.8
 """Agreement of the figures from which on a candidate is embedded, or the setting where that is lower."""
 
@@ -58,6 +67,9 @@ COMMON, FEWEST = 0.05, 20
 
 STEM = 5
 """Letters of a word that count."""
+
+ROWS_AT_ONCE = 2_500
+"""Problems that are compared together: memory grows with the pairs of them and the benchmarks that share words."""
 
 SCORE = pl.Schema(
     {
@@ -124,6 +136,7 @@ class _Batch:
     said: pl.DataFrame  # the same of `texts`
     figures: Figures
     runs: pl.DataFrame = field(default_factory=pl.DataFrame)
+    evidence: pl.DataFrame | None = None  # of programs: `program_evidence`
 
 
 class BenchmarkIndex:
@@ -172,6 +185,15 @@ class BenchmarkIndex:
         Args:
             on_outcome: told what servers refuse to embed, by that position; where absent a refusal is raised.
         """
+        scored = []
+        for first in range(0, max(1, len(statements)), ROWS_AT_ONCE):
+            told = None if on_outcome is None else partial(_told, on_outcome, first)
+            lines = self._scores(statements[first : first + ROWS_AT_ONCE], told)
+            scored.append(lines.with_columns(row=pl.col("row") + first))
+        return pl.concat(scored)
+
+    def _scores(self, statements: pl.Series, on_outcome: OnOutcome | None) -> pl.DataFrame:
+        """Return the `scores` of so few statements that what is compared stays small."""
         batch = self._read(statements)
         frames = []
         if "ngram" in self.settings.methods:
@@ -186,7 +208,7 @@ class BenchmarkIndex:
             frames.append(_with_figures(words, self.settings).pipe(_scored).with_columns(order=pl.lit(1)))
         if "embedding" in self.settings.methods:
             least = min(self.settings.figures, FIGURES_FLOOR), min(self.settings.formulas, FORMULAS_FLOOR)
-            vectors = self._by_vectors(batch.texts, alike[parts["embedding"]].filter(_agrees(*least)), on_outcome)
+            vectors = self._by_vectors(batch, alike[parts["embedding"]].filter(_agrees(*least)), on_outcome)
             frames.append(vectors.with_columns(order=pl.lit(2)))
         lines = compare_figures(pl.concat(frames), batch.figures, self._batch.figures)
         # shared runs say that one text stands in the other, which may have more to it
@@ -214,6 +236,8 @@ class BenchmarkIndex:
             said = _words(tokenize(texts, commands=True))
         batch = _Batch(texts, rows, words, said, Figures(statements, tokens))
         batch.runs = self._runs_of(rows)
+        if self.settings.programs and "embedding" in self.settings.methods:
+            batch.evidence = program_evidence(statements)
         return batch
 
     def _runs_of(self, rows: TokenizedRows) -> pl.DataFrame:
@@ -260,17 +284,20 @@ class BenchmarkIndex:
         weighed = weighed.with_columns(weight=pl.col("weight") * (1 + pl.col("n").log()))
         return weighed.select("row", "word", weight=pl.col("weight") / pl.col("weight").pow(2).sum().sqrt().over("row"))
 
-    def _by_vectors(
-        self, texts: pl.Series, candidates: pl.DataFrame, on_outcome: OnOutcome | None = None
-    ) -> pl.DataFrame:
+    def _by_vectors(self, batch: _Batch, candidates: pl.DataFrame, on_outcome: OnOutcome | None = None) -> pl.DataFrame:
         rows = candidates["row"].unique().sort()
         if rows.is_empty():
             return pl.DataFrame({"row": rows, "at": rows, "score": rows}).pipe(_scored)
         told = None if on_outcome is None else lambda place, why: on_outcome(rows[place], why)
-        vectors = self._embedder.embed(texts[rows].to_list(), told)
+        vectors = self._embedder.embed(batch.texts[rows].to_list(), told)
         if not vectors.shape[1] or not self._vectors.shape[1]:  # every text was refused
             return pl.DataFrame({"row": rows, "at": rows, "score": rows}).clear().pipe(_scored)
         scores = vectors @ self._vectors.T
+        if batch.evidence is not None and self._batch.evidence is not None:
+            lifted = _lifted(batch.evidence, self._batch.evidence).filter(pl.col("row").is_in(rows.implode()))
+            line = np.searchsorted(rows.to_numpy(), lifted["row"].to_numpy())
+            scores[line, lifted["at"].to_numpy()] += lifted["worth"].to_numpy()
+            scores = np.clip(scores, -1.0, 1.0)
         line, at = np.nonzero(scores >= self.settings.floors["embedding"])
         return pl.DataFrame({"row": rows.to_numpy()[line], "at": at, "score": scores[line, at]}).pipe(_scored)
 
@@ -292,6 +319,16 @@ def _with_figures(alike: pl.DataFrame, settings: OverlapSettings) -> pl.DataFram
     return alike.with_columns(score=score.clip(0, 1))
 
 
+def _lifted(mine: pl.DataFrame, benchmarks: pl.DataFrame) -> pl.DataFrame:
+    """Return what adds to the cosine of a program and a benchmark row: ``row``, ``at``, ``worth``; where anything."""
+    owners = pl.col("text").n_unique().over("kind", "key")
+    rare = benchmarks.filter(owners <= MOST_OWNERS).rename({"row": "at"})
+    is_example = pl.col("kind") == EXAMPLE
+    worth = pl.when(is_example.sum() >= FEWEST_RUNS).then(EXAMPLES_WORTH).when((~is_example).any()).then(NAME_WORTH)
+    shared = mine.join(rare, on=["kind", "key"]).group_by("row", "at").agg(worth=worth.cast(pl.Float32))
+    return shared.drop_nulls("worth")
+
+
 def _agrees(figures: float, formulas: float) -> pl.Expr:
     return pl.col("agreement") >= pl.when("formal").then(formulas).otherwise(figures)
 
@@ -305,6 +342,10 @@ def find_contamination(
     index = BenchmarkIndex(benchmarks, settings or OverlapSettings())
     index.count(problems["statement"])
     return index.hits(problems["statement"])
+
+
+def _told(on_outcome: OnOutcome, first: int, row: int, why: RequestRefused | None) -> None:
+    on_outcome(first + row, why)
 
 
 def _scored(lines: pl.DataFrame) -> pl.DataFrame:

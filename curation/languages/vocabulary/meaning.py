@@ -30,6 +30,14 @@ class Meaning:
     """Words that another language says with a negation: only, until, remaining, fail, refuse, unless."""
     negative_forms: tuple[str, ...]
     """Words that deny by themselves, and whose translation mostly does so too: unsold, missing, wrong."""
+    largest: tuple[str, ...]
+    """Superlatives in the direction of more: most, largest, maximum."""
+    smallest: tuple[str, ...]
+    """Superlatives in the direction of less."""
+    privative: tuple[str, ...]
+    """Expressions that something ends, runs out or is refused: a translation has one, or a negation."""
+    clause_words: tuple[str, ...]
+    """Words that begin another clause, or another thing of a comparison: and, if, which, than."""
     times: tuple[str, ...]
     """Expressions right behind a number that multiplies: three times, 3 fois, 3 倍."""
     times_less: tuple[str, ...]

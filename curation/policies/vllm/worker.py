@@ -1,8 +1,9 @@
 """The worker of the trainer's engine: it receives weights as a folder of safetensors.
 
-The trainer's state dict lies in a file system in memory (or the published folder on a disk that both see), and the
-worker reads it through vLLM's public weight-update API, layer by layer, as it would read NCCL's broadcasts. Works
-wherever the folder can be seen, on CPUs as on GPUs.
+The trainer's state dict lies in a file system in memory, or the published folder on a disk that both see, or it is
+handed out over HTTP (`curation.policies.vllm.fetching`). The worker reads it through vLLM's public weight-update API,
+layer by layer, as it would read NCCL's broadcasts. Works wherever the folder can be seen or fetched, on CPUs as on
+GPUs.
 
 Importing this module registers the transfer under `FOLDER_TRANSFER`: vLLM imports it in each worker process for the
 sake of `TrainedWorker`, before the model is loaded, and nobody else imports it. Hence vLLM is needed here, by
@@ -12,9 +13,9 @@ functions.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+from curation.policies.vllm.fetching import weights_folder
 from curation.policies.vllm.reloading import Worker, begin, finish, receive
 from curation.policies.vllm.startup import FOLDER_TRANSFER
 
@@ -39,9 +40,10 @@ def _folder_transfer() -> type[Any]:
 
     @dataclass
     class FolderInfo(WeightTransferUpdateInfo):  # type: ignore[misc]
-        """The folder with the new weights, whole."""
+        """The folder with the new weights, whole; ``url``: where they are fetched if this machine does not see it."""
 
         folder: str
+        url: str = ""
 
     class FolderTransfer(WeightTransferEngine):  # type: ignore[misc]
         init_info_cls = NoInitInfo
@@ -55,7 +57,8 @@ def _folder_transfer() -> type[Any]:
             begin(self.model)
 
         def receive_weights(self, update_info: FolderInfo) -> None:
-            receive(self.model, Path(update_info.folder))
+            with weights_folder(update_info.folder, update_info.url) as folder:
+                receive(self.model, folder)
 
         def finish_weight_update(self) -> None:
             finish(self.model, self.model_config)

@@ -4,7 +4,7 @@ facts.py is what a card is made from, card.py renders it, croissant.py says the 
 in words, plots.py draws, attribution.py names the sources, and templates/ holds the text.
 """
 
-from curation.publish.cards.attribution import Origin, attribution
+from curation.publish.cards.attribution import Origin, attribution, license_counts
 from curation.publish.cards.card import VERSION, write_card
 from curation.publish.cards.croissant import list_files_again, write_croissant
 from curation.publish.cards.facts import (
@@ -28,6 +28,7 @@ __all__ = [
     "StageComparison",
     "attribution",
     "compare_stages",
+    "license_counts",
     "list_files_again",
     "write_card",
     "write_croissant",

@@ -41,7 +41,7 @@ def attribution(title: str, license: str, curated: pl.DataFrame, origins: Sequen
         "| source | published at | state | licence | problems | changed | merged copies |",
         "|---|---|---|---|---|---|---|",
     ]
-    counts = _counts(curated)
+    counts = license_counts(curated)
     for origin in origins:
         place = origin.url or origin.path
         state = origin.revision or "not pinned"
@@ -61,7 +61,7 @@ def attribution(title: str, license: str, curated: pl.DataFrame, origins: Sequen
     return "\n".join(text)
 
 
-def _counts(curated: pl.DataFrame) -> dict[str, list[tuple[str, int, int, int]]]:
+def license_counts(curated: pl.DataFrame) -> dict[str, list[tuple[str, int, int, int]]]:
     """Return per source and licence how many rows there are, of how many the text was changed, and how many copies."""
     changed = pl.col("raw_statement").is_not_null() | pl.col("raw_answer").is_not_null()
     by = ["source", "license"]

@@ -40,6 +40,11 @@ class ExportedProblem:
         return str(self.row["answer"])
 
     @property
+    def prefix(self) -> str | None:
+        """Return what a response begins with, where the difficulty dial gave the problem a prefix."""
+        return self.row.get("prefix")
+
+    @property
     def about(self) -> Row:
         """Return where the problem comes from, and its measured pass rate."""
         return {name: self.row[name] for name in ("id", "group", "source", "lang", "pass_rate")}
@@ -157,7 +162,8 @@ def _roll(problem: ExportedProblem) -> Row:
 
 def _messages(problem: ExportedProblem) -> Row:
     # for tinker-cookbook and ART, which leave the shape of a row to their user
-    return {"messages": problem.messages, MARK: problem.record, **problem.columns}
+    begun = {"prefix": problem.prefix} if problem.prefix else {}
+    return {"messages": problem.messages, MARK: problem.record, **problem.columns, **begun}
 
 
 def _areal(problem: ExportedProblem) -> Row:

@@ -27,6 +27,12 @@ from curation.verify.programs.tables import set_problems
 NEEDED = ("id", "group", "domain", "statement", "answer", "lang", "source", "pass_rate")
 """Columns of a curated set that formats read."""
 
+CARRY_PREFIXES = frozenset({"art", "tinker"})
+"""Formats in which a response can begin with a prefix: a column of theirs; the others take messages that end with the
+user's."""
+
+PREFIX_NEED = "a response that begins with a prefix"
+
 LINES = frozenset({"art", "nemo-gym", "nemo-rl", "openrlhf", "roll", "slime", "tinker"})
 ON_DISK = frozenset({"areal"})
 """Formats whose trainers read JSON lines, or a folder that `datasets` saved; the others read parquet."""
@@ -68,7 +74,9 @@ def export_set(curated: Path, form: str, out: Path) -> ExportResult:
     rows, problems = [], _problems(curated)
     for problem in problems:
         unmet_needs = needs_of(problem.program) - CARRIES[form] if problem.program is not None else set()
-        if unmet_needs:
+        if problem.prefix and form not in CARRY_PREFIXES:
+            left_out[PREFIX_NEED] += 1
+        elif unmet_needs:
             left_out[next(need for need in Need if need in unmet_needs).value] += 1
         else:
             rows.append(FORMATS[form](problem))
@@ -103,6 +111,10 @@ def _problems(curated: Path) -> list[ExportedProblem]:
     frame = pl.concat([_read(file) for file in files])
     if frame.is_empty():
         raise SourceError(f"{curated}: the set holds no problems; there is nothing to export.")
+    for number, name, statement in frame.with_row_index().select("index", "id", "statement").iter_rows():
+        if statement is None:
+            where = f"{curated}, row {number}, problem {name}"
+            raise SourceError(f"{where}: has no statement; withheld texts are put back by `goldilocks restore`.")
     programs, asked = set_problems(curated, _languages(frame, curated)), read_asked(curated)
     rows = frame.iter_rows(named=True)
     return [_problem(row, number, programs, curated, asked) for number, row in enumerate(rows)]
@@ -146,7 +158,10 @@ def _write(rows: list[Row], form: str, out: Path) -> Path:
 
 def _read(file: Path) -> pl.DataFrame:
     try:
-        return pl.read_parquet(file, columns=[*NEEDED, "raw_answer", "meta"], glob=False)
+        has = pl.read_parquet_schema(file)
+        optional = ["prefix"] if "prefix" in has else []
+        frame = pl.read_parquet(file, columns=[*NEEDED, "raw_answer", "meta", *optional], glob=False)
+        return frame if optional else frame.with_columns(prefix=pl.lit(None, pl.String))
     except (pl.exceptions.ColumnNotFoundError, pl.exceptions.ComputeError) as error:
         raise SourceError(f"{file}: no table of a curated set ({error}); publish the set again.") from error
 
@@ -168,8 +183,6 @@ def _problem(
 ) -> ExportedProblem:
     code = row["domain"] == Domain.CODE
     where = f"{curated}, row {number}, problem {row['id']}"
-    if row["statement"] is None:
-        raise SourceError(f"{where}: has no statement; withheld texts are put back by `goldilocks restore`.")
     if code and row["id"] not in programs:
         raise SourceError(
             f"{where}: a code problem without tests in {curated / 'tests'}; publish its tests beside data."

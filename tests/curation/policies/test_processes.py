@@ -110,3 +110,34 @@ def test_what_ends_a_run_ends_it_from_a_process_too(tmp_path: Path) -> None:
             asyncio.run(work())
     finally:
         server.stop()
+
+
+class Broken:
+    """A way to an asker that breaks by an error that nobody expects, as soon as something was asked."""
+
+    def __init__(self) -> None:
+        self.asked = asyncio.Event()
+
+    def send(self, _messages: list[tuple[Any, ...]]) -> None:
+        self.asked.set()
+
+    async def receive(self) -> Any:
+        await self.asked.wait()
+        raise RuntimeError("the way is gone")
+
+    def close(self) -> None:
+        return None
+
+
+def test_a_way_that_breaks_by_an_unknown_error_leaves_nobody_waiting() -> None:
+    async def open_channel(_opening: object) -> Broken:
+        return Broken()
+
+    async def ask() -> None:
+        one = settings("http://127.0.0.1:9/v1")
+        async with AskingProcesses(one, Path(), None, 1, open_channel) as policy:
+            for _ in range(2):  # the one that waits, and whoever comes later
+                with pytest.raises(PolicyError, match="the way is gone"):
+                    await policy.answer(asked(1), 0)
+
+    asyncio.run(ask())

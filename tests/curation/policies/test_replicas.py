@@ -117,7 +117,7 @@ def test_what_a_dead_server_had_not_answered_is_asked_again_and_it_is_started_an
             return [one.text for one in texts], mortal.deaths
 
     texts, deaths = asyncio.run(run())
-    assert texts == [f"{100 * problem + n} [{problem}]" for problem in range(12) for n in range(8)]
+    assert texts == [f"{100 * problem + n} {chr(problem)}" for problem in range(12) for n in range(8)]
     assert deaths >= 1
     assert "server 0 has ended with status 1" in capfd.readouterr().err
 

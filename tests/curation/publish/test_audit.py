@@ -64,3 +64,32 @@ def test_there_is_no_share_before_each_stratum_has_a_verdict() -> None:
     assert estimate is not None
     assert (estimate.share, estimate.judged, estimate.wrong) == (pytest.approx(0.05), 3, 1)
     assert estimate.low < 0.05 < estimate.high
+
+
+def test_what_was_mended_no_longer_counts() -> None:
+    strata = (AuditStratum(10, ("a", "b")), AuditStratum(90, ("c", "d")))
+    told = {"a": True, "b": False, "c": False, "d": False}
+    before = estimate_audit(strata, told)
+    corrected, gone = estimate_audit(strata, told, corrected=["a"]), estimate_audit(strata, told, gone=["a"])
+    assert before is not None
+    assert corrected is not None
+    assert gone is not None
+    assert before.share == pytest.approx((1 + 8 / 2) / 100)
+    assert corrected.share == pytest.approx(8 / 2 / 100)
+    assert gone.share == pytest.approx(8 / 2 / 99)
+    assert corrected.high < before.high
+
+
+@pytest.mark.parametrize("mend", ["corrected", "gone"])
+def test_the_interval_covers_what_is_left_after_mending(mend: str) -> None:
+    labels, wrong = planted(1000, 1, 0.7)
+    covered = 0
+    for draw in range(100):
+        strata = draw_audit(labels, 120, draw)
+        told = {name: name in wrong for stratum in strata for name in stratum.drawn}
+        found = {name for name, is_wrong in told.items() if is_wrong}
+        truth = len(wrong - found) / (labels.height - (len(found) if mend == "gone" else 0))
+        estimate = estimate_audit(strata, told, **{mend: found})
+        assert estimate is not None
+        covered += estimate.low <= truth <= estimate.high
+    assert covered >= 93

@@ -8,12 +8,12 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import threading
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Self
+from http.server import BaseHTTPRequestHandler
+from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
+
+from tests.local_server import LocalServer
 
 PATH = re.compile(r"/(?:api/)?datasets/([\w.-]+/[\w.-]+)(?:/(revision|tree|paths-info|resolve)/(.*))?")
 
@@ -31,41 +31,12 @@ class HubSet:
         return revision if revision in self.commits else self.branches.get(revision)
 
 
-class HubOfFiles:
+class HubOfFiles(LocalServer):
     """The server; a context manager. ``asked`` holds every request, oldest first."""
 
     def __init__(self, sets: dict[str, HubSet]) -> None:
+        super().__init__()
         self.sets = sets
-        self.asked: list[str] = []
-        double = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def log_message(self, *_: Any) -> None:
-                return
-
-            def do_GET(self) -> None:
-                double.answer(self, b"")
-
-            do_HEAD = do_GET  # noqa: N815 - the server's own names
-
-            def do_POST(self) -> None:
-                double.answer(self, self.rfile.read(int(self.headers.get("Content-Length") or 0)))
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        self.address = f"http://127.0.0.1:{self._server.server_address[1]}"
-
-    def __enter__(self) -> Self:
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._server.shutdown()
-        self._server.server_close()
 
     def answer(self, request: BaseHTTPRequestHandler, body: bytes) -> None:
         path = unquote(urlsplit(request.path).path)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from curation.languages.vocabulary import languages
+from curation.translation.directions import directions
 from curation.translation.equivalence import check_equivalence
+from curation.translation.exchanged_words import exchanged_words
 from curation.translation.names import names_of
-from curation.translation.sentences import align, sentences
+from curation.translation.sentences import Segment, align, sentences
 
 ENGLISH = (
     "Janet has 12 marbles. Maria has 5 more marbles than Janet, and she does not lose any. "
@@ -223,3 +225,72 @@ def test_a_question_may_ask_first_where_a_statement_may_not() -> None:
 def test_two_names_of_the_same_single_consonant_say_nothing() -> None:
     names = names_of("Emma and Mia met Tom.", "Эмма и Миа встретили Тома.", "en", "ru")
     assert [name.original for name in names] == ["Tom"]
+
+
+@pytest.mark.parametrize(
+    ("target", "true", "turned", "original"),
+    [
+        ("de", "Ihr gehen die Löffel aus.", "Sie hat Löffel.", "She was out of spoons."),
+        ("es", "Él dejó de comprar pan.", "Él compró pan.", "He stopped buying bread."),
+        ("zh", "他停止买面包了。", "他买面包了。", "He stopped buying bread."),
+        ("fr", "20 % des oranges ne sont pas mûres.", "20 % des oranges sont mûres.", "20% of the oranges are unripe."),
+    ],
+)  # fmt: skip
+def test_what_ends_or_is_lacking_is_said_so_or_denied(target: str, true: str, turned: str, original: str) -> None:
+    assert broken(true, target, original) == set()
+    assert broken(turned, target, original) == {"polarity"}
+
+
+@pytest.mark.parametrize(
+    ("target", "true", "turned", "original"),
+    [
+        (
+            "es",
+            "Cobró $40 en la primera mitad del año y un 10 % menos en la otra mitad.",
+            "Cobró $40 en la primera mitad del año y un 10 % más en la otra mitad.",
+            "She charged $40 in the first half of the year and 10% less in the other half.",
+        ),
+        (
+            "ru",
+            "Возраст Марка был на 5 лет больше, чем половина возраста Яна.",
+            "Возраст Марка был на 5 лет меньше, чем половина возраста Яна.",
+            "Mark's age was 5 years more than half of Jan's age.",
+        ),
+        (
+            "es",
+            "El tercer mes hubo tres veces más descargas que el primero.",
+            "El tercer mes hubo tres veces menos descargas que el primero.",
+            "In the third month there were three times as many downloads as in the first.",
+        ),
+        ("es", "¿Quién comió la mayor cantidad?", "¿Quién comió la menor cantidad?", "Who ate the most?"),
+    ],
+)  # fmt: skip
+def test_a_number_keeps_its_direction(target: str, true: str, turned: str, original: str) -> None:
+    assert "comparisons" not in broken(true, target, original)
+    assert "comparisons" in broken(turned, target, original)
+
+
+def test_a_direction_belongs_to_the_number_that_it_compares() -> None:
+    said = dict(directions("She caught 5 fewer fish than Ann, and 2 more than Tom. She had 7 and not 9.", "en"))
+    assert {int(min(values)): ways for values, ways in said.items()} == {5: {"less"}, 2: {"more"}}
+
+
+@pytest.mark.parametrize(
+    ("target", "true", "changed", "original"),
+    [
+        ("fr", "Tous les deux font 80 km.", "Tous les trois font 80 km.", "They both travel for 80 km."),
+        ("de", "Es sind zwei Drittel davon.", "Es sind drei Drittel davon.", "It is two thirds of that."),
+        (
+            "ru",
+            "В двух аквариумах в два раза больше рыб.",
+            "В двух аквариумах в три раза больше рыб.",
+            "The two tanks have twice as many fish.",
+        ),
+        ("zh", "她妈妈四舍五入到两元。", "她妈妈四舍五入到三元。", "Her mother rounds to two dollars."),
+        ("es", "Tres cuartas partes bailan.", "Dos cuartas partes bailan.", "Three-fourths of them dance."),
+        ("de", "Er braucht eineinhalb Minuten.", "Er braucht zweieinhalb Minuten.", "He takes a minute and a half."),
+    ],
+)  # fmt: skip
+def test_a_number_in_words_is_another_in_its_own_sentence(target: str, true: str, changed: str, original: str) -> None:
+    assert exchanged_words(Segment(original, true), "en", target) == []
+    assert len(exchanged_words(Segment(original, changed), "en", target)) == 1

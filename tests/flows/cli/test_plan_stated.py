@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -27,10 +28,33 @@ def test_the_plan_of_the_large_recipe() -> None:
 def test_what_a_run_takes_on_the_stated_gpus_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     for path, said in (
         (MAGISTRAL, "1,708 GPU hours: 213 hours on 8 GPUs"),
-        (CODE, "292 GPU hours: 36 hours on 8 GPUs"),
+        (CODE, "36 GPU hours: 5 hours on 8 GPUs"),
     ):
         print_stated(path)
         assert said in capsys.readouterr().out
+
+
+def test_a_hub_set_that_is_not_pinned_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    print_stated(CODE)
+    said = capsys.readouterr().out
+    assert said.count("is not pinned") == 1
+    assert "source codeforces, joined table: open-r1/codeforces-submissions is not pinned: no revision is named" in said
+    print_stated(MAGISTRAL, ["sources.0.revision=main"])
+    assert "AI-MO/NuminaMath-1.5 is not pinned: `main` is no commit" in capsys.readouterr().out
+
+
+SAMPLING = [
+    path
+    for path in sorted(MAGISTRAL.parent.glob("*.toml"))
+    if "collector" not in tomllib.loads(path.read_text(encoding="utf-8"))
+]
+"""The shipped recipes but those of training, whose plans are tested beside this (`test_plan_training`)."""
+
+
+@pytest.mark.parametrize("path", SAMPLING, ids=lambda path: path.stem)
+def test_every_shipped_recipe_says_what_its_sampling_takes(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    print_stated(path)
+    assert "GPU hours: " in capsys.readouterr().out
 
 
 def test_one_figure_stands_for_all_stages_and_early_stopping_may_be_off() -> None:

@@ -10,11 +10,11 @@ import base64
 import hashlib
 import json
 import re
-import threading
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Self
+from http.server import BaseHTTPRequestHandler
+from typing import Any
+
+from tests.local_server import LocalServer
 
 TOKEN = "a-token"
 
@@ -29,53 +29,14 @@ class Repository:
     tags: dict[str, int] = field(default_factory=dict)
 
 
-class HubDouble:
+class HubDouble(LocalServer):
     """The server; a context manager. ``status`` answers every request with an error in its place."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.repositories: dict[str, Repository] = {}
         self.objects: dict[str, bytes] = {}
-        self.asked: list[str] = []
         self.status: int | None = None
-        double = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def log_message(self, *_: Any) -> None:
-                return
-
-            def do_GET(self) -> None:
-                double.answer(self, b"")
-
-            def do_POST(self) -> None:
-                double.answer(self, self._body())
-
-            do_PUT = do_POST  # noqa: N815 - the server's own names
-
-            def _body(self) -> bytes:
-                if self.headers.get("Transfer-Encoding") != "chunked":
-                    return self.rfile.read(int(self.headers.get("Content-Length") or 0))
-                parts = []
-                while size := int(self.rfile.readline(), 16):
-                    parts.append(self.rfile.read(size))
-                    self.rfile.readline()
-                self.rfile.readline()
-                return b"".join(parts)
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        self.address = f"http://127.0.0.1:{self._server.server_address[1]}"
-
-    def __enter__(self) -> Self:
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._server.shutdown()
-        self._server.server_close()
 
     def answer(self, request: BaseHTTPRequestHandler, body: bytes) -> None:
         path = request.path.partition("?")[0]

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 import yaml
 
+from curation.publish.cards.card import rows_digest
 from curation.publish.export import CURATED
 from curation.records import DROPPED
 from flows.publish import curated_set
@@ -46,6 +47,22 @@ def test_datasets_reads_the_folder_as_it_is(tiny_run: Tiny, tmp_path: Path) -> N
     assert list(found) == ["train"]
     assert found["train"].column_names == CURATED.names()
     assert found["train"]["id"][:] == tiny_run.table("data")["id"].to_list()
+
+
+def test_datasets_tells_two_sets_in_folders_of_one_name_apart(tiny_run: Tiny, tmp_path: Path) -> None:
+    import datasets
+
+    for number, rows in enumerate((3, 2)):
+        curated = tmp_path / str(number) / "curated"
+        shutil.copytree(tiny_run.folder / "curated", curated)
+        table = tiny_run.table("data").head(rows)
+        for path in (curated / "data").glob("*.parquet"):
+            table.write_parquet(path)
+        card = (curated / "README.md").read_text()
+        was = yaml.safe_load(card.split("---\n")[1])["configs"][0]["description"]
+        (curated / "README.md").write_text(card.replace(was, f"rows {rows_digest(table)}"))
+        found = datasets.load_dataset(str(curated), cache_dir=str(tmp_path / "cache"))
+        assert found["train"].num_rows == rows
 
 
 def test_the_order_is_that_of_the_source(tiny_run: Tiny) -> None:

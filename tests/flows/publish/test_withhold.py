@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 
 import polars as pl
 import pytest
 
+from curation.records import SourceError
+from flows.pipelines.provenance import trained_sets
 from flows.publish.public_set import PARTS
-from tests.flows.conftest import goldilocks, published, refusal, write_jsonl
+from flows.run.recipe import load_recipe
+from tests.flows.conftest import ROOT, goldilocks, published, refusal, write_jsonl
+from training.embedded_model.problems import Split
+from training.recipe import CuratedData, LatentData
+from training.rollouts.tasks import load_tasks
 
 RECIPE = """
 name = "withheld"
@@ -127,6 +135,64 @@ def test_what_cannot_be_restored_or_withheld_is_a_sentence(run: Path, tmp_path: 
     assert "the set has no such source; it has school" in refusal("restore", public, "--source", "web=x")
     assert "--source school: write NAME=PATH" in refusal("restore", public, "--source", "school")
     assert (public / PARTS).is_file()
-    recipe = tmp_path / "withheld.toml"
-    recipe.write_text(RECIPE.replace('name = "withheld"', 'name = "withheld"\nflow = "curate-code"', 1))
-    assert "flow" in refusal("run", recipe, "--out", tmp_path / "code")
+
+
+@pytest.fixture(scope="module")
+def code_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A few of the demo's programs, whose licence is withheld."""
+    folder = tmp_path_factory.mktemp("code") / "run"
+    few = ["sources.0.limit=4", 'export.withhold=["Apache-2.0"]', "code.test_generation.enabled=false"]
+    changes = [word for change in few for word in ("--set", change)]
+    said = goldilocks("run", ROOT / "flows" / "recipes" / "demo_code.toml", "--out", folder, *changes)
+    assert said.status == 0, said.err
+    return folder
+
+
+def test_a_code_set_is_sent_without_statements_and_given_tests_and_restored_whole(
+    code_run: Path, tmp_path: Path
+) -> None:
+    said = goldilocks("publish", code_run, "--to", "me/programs")
+    assert said.status == 0, said.err
+    public = tmp_path / "public"
+    shutil.copytree(code_run / "public", public)
+    whole = published(code_run, "data")
+    statement = whole["raw_statement"][0]
+    for path in public.rglob("*"):
+        if path.is_file():
+            text = pl.read_parquet(path).write_ndjson() if path.suffix == ".parquet" else ""
+            assert json.dumps(statement)[1:60] not in (text or path.read_bytes().decode("utf-8", "replace")), path
+    assert rows(public, "data")["statement"].null_count() == whole.height
+    given = rows(public, "tests").filter(pl.col("origin") == "given")
+    assert given["input"].null_count() == given.height > 0
+    assert "So do their given tests and checkers" in (public / "README.md").read_text()
+    with pytest.raises(SourceError, match="has no statement; withheld texts are put back by `goldilocks restore`"):
+        load_tasks(CuratedData(kind="curated", folders=(str(public),)), Split.TRAIN, tmp_path)
+    assert "has no statement; withheld texts" in refusal("export", public, "--format", "verl", "--out", tmp_path / "v")
+    recorded = load_recipe(ROOT / "flows" / "recipes" / "demo_code.toml").stage1.policy
+    with pytest.raises(SourceError, match="has no statement; withheld texts"):
+        trained_sets(recorded, tmp_path, [public])
+    said = goldilocks("restore", public, "--from", ROOT / "flows" / "recipes")
+    assert said.status == 0, said.err
+    assert rows(public, "data").equals(whole)
+    for table in ("tests", "judging"):
+        assert rows(public, table).equals(rows(code_run / "curated", table))
+    tasks = load_tasks(CuratedData(kind="curated", folders=(str(public),)), Split.TRAIN, tmp_path)
+    assert len(tasks) == whole.height
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        CuratedData(kind="curated", folders=("public",)),
+        CuratedData(kind="curated", folders=("kept",), hard=True),
+        LatentData(kind="latent", folders=("public",), reasons=("never_solved",)),
+    ],
+    ids=["curated", "hard", "latent"],
+)
+def test_training_never_passes_over_what_is_withheld(data: CuratedData | LatentData, run: Path, tmp_path: Path) -> None:
+    public, kept = send(run), tmp_path / "kept"
+    shutil.copytree(public, tmp_path / "public")
+    shutil.copytree(run / "curated", kept)
+    shutil.copytree(public / "dropped", kept / "dropped", dirs_exist_ok=True)
+    with pytest.raises(SourceError, match="has no statement; withheld texts are put back by `goldilocks restore`"):
+        load_tasks(data, Split.TRAIN, tmp_path)

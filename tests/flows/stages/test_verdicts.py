@@ -32,7 +32,7 @@ def attempts() -> pl.DataFrame:
 
 def test_attempts_are_judged_by_what_the_statement_asks_for() -> None:
     with MathJudge(workers=1) as judge:
-        judged = verdicts._judge(judge, PROBLEMS, attempts())
+        judged = verdicts.judge_rows(judge, PROBLEMS, attempts())
         failed = judged.with_columns(outcome=pl.lit("timeout"), answer_class=pl.lit(None, pl.Int32))
         again = verdicts._judge_failed(judge, PROBLEMS, failed)
     assert judged.schema == VERDICT

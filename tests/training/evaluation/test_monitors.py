@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from curation.config.monitoring import MonitorSettings
 from curation.records import ConfigError
-from training.config import MonitorSettings
 from training.evaluation.metrics import MetricsLogger
 from training.evaluation.monitors import open_monitors
 from training.optimisation.checkpoint import JsonlLog

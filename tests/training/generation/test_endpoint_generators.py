@@ -44,13 +44,14 @@ def settings(url: str, **changes: Any) -> EndpointGeneratorSettings:
 
 @pytest.mark.vllm
 @pytest.mark.slow
+@pytest.mark.parametrize("transfer", ["folder", "http"])
 def test_weights_change_under_requests_and_every_token_knows_its_own(
-    vllm_servers: VllmServers, moved: Path, tmp_path: Path
+    vllm_servers: VllmServers, moved: Path, tmp_path: Path, transfer: str
 ) -> None:
     asked = [{"role": "user", "content": "What is 385 + 927?"}]
     chat = load_tokenizer(WEIGHTS).apply_chat_template(asked, add_generation_prompt=True, return_dict=True)
     prompt = list(chat["input_ids"])
-    generator = EndpointGenerator(WEIGHTS, settings(vllm_servers.one().url, folder=str(tmp_path)))
+    generator = EndpointGenerator(WEIGHTS, settings(vllm_servers.one().url, folder=str(tmp_path), transfer=transfer))
 
     async def work() -> None:
         state = load_model(moved).state_dict()

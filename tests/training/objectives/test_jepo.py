@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -14,16 +17,18 @@ from torch import Tensor
 
 from tests.training.engines.embedded.test_run import lines, small
 from tests.training.optimisation.test_trainer import recipe
-from training.embedded_model.problems import Split
+from training.embedded_model.problems import Split, generate_exercises
 from training.engines.embedded.run import train
 from training.evaluation.metrics import read_metrics
-from training.objectives.base import CreditInputs, ObjectiveInputs
+from training.objectives.base import CreditInputs, ObjectiveInputs, ScoredGroups
+from training.objectives.credit import group_credit
+from training.objectives.grpo import GrpoSettings
 from training.objectives.jepo import JepoSettings, jepo_credit, jepo_decision, jepo_loss, jepo_weights
 from training.recipe import LatentData, TrainRecipe
 from training.rewards import Reward
 from training.rollouts.tasks import load_tasks
 
-EXACT = JepoSettings(normalise_weights=False, supervised=1.0, form_penalty=0.0)
+EXACT = JepoSettings(normalise_weights=False, supervised=1.0, form_penalty=0.0, kl_coef=0.0)
 KEPT, BROKEN = Reward(format=0.1), Reward(format_error="no </think>")
 
 
@@ -32,6 +37,13 @@ def policy() -> tuple[Tensor, Tensor]:
     chains = torch.tensor([0.3, -0.5, 1.1, 0.0], dtype=torch.float64, requires_grad=True)
     answers = torch.tensor([-1.0, 0.7, -2.0, 1.5], dtype=torch.float64, requires_grad=True)
     return chains, answers
+
+
+def weigh(kept: Tensor, answers: Tensor, groups: Tensor, settings: JepoSettings) -> Tensor:
+    """[sequences, 2]: the weights of chains, and of their texts."""
+    made = jepo_weights(ScoredGroups(kept, answers, groups), settings)
+    assert made.answer_weights is not None
+    return torch.stack([made.advantages, made.answer_weights], dim=1)
 
 
 def bound(chains: Tensor, answers: Tensor, n: int) -> Tensor:
@@ -48,7 +60,7 @@ def inputs_of(chains: Tensor, answers: Tensor, drawn: tuple[int, ...], settings:
     places = list(drawn)
     of_chain, of_text = chains.log_softmax(0)[places], torch.nn.functional.logsigmoid(answers)[places]
     n = len(places)
-    weights = jepo_weights(torch.ones(n).double(), of_text.detach(), torch.zeros(n), settings)
+    weights = weigh(torch.ones(n).double(), of_text.detach(), torch.zeros(n), settings)
     logprobs = torch.stack([of_chain, of_text], dim=1).flatten()
     return ObjectiveInputs(
         logprobs,
@@ -74,6 +86,25 @@ def test_the_mean_over_all_groups_is_the_gradient_of_the_bound(n: int) -> None:
         assert torch.allclose(mine, theirs, atol=1e-12)
 
 
+def test_the_kl_term_is_that_of_the_chains_summed_as_the_other_terms_are() -> None:
+    chains, answers = policy()
+    settings = EXACT.model_copy(update={"kl_coef": 0.25})
+    reference = torch.tensor([0.1, 0.4, -0.3, 0.8], dtype=torch.float64).log_softmax(0)
+    own = chains.log_softmax(0)
+    (exact,) = torch.autograd.grad(2 * 0.25 * (own.exp() * (own - reference)).sum(), chains)
+    expected = torch.zeros(4, dtype=torch.float64)
+    for drawn in itertools.product(range(4), repeat=2):
+        probability = float(chains.detach().softmax(0)[list(drawn)].prod())
+        inputs = inputs_of(chains, answers, drawn, EXACT)
+        of_reference = torch.stack([reference[list(drawn)], torch.full((2,), -9.0).double()], dim=1).flatten()
+        inputs = replace(inputs, reference_logprobs=of_reference)
+        term = jepo_loss(inputs, settings)[0] - jepo_loss(inputs, EXACT)[0]
+        expected += probability * torch.autograd.grad(term, chains)[0]
+    assert torch.allclose(expected, exact, atol=1e-12)
+    with pytest.raises(ValueError, match="reference"):
+        jepo_loss(inputs_of(chains, answers, (0, 1), EXACT), settings)
+
+
 def test_the_bound_gets_tighter_with_more_chains() -> None:
     chains, answers = (value.detach() for value in policy())
     bounds = [float(bound(chains, answers, n)) for n in (1, 2, 3, 4)]
@@ -93,11 +124,11 @@ def test_two_passes_are_one_graph() -> None:
 def test_groups_may_lie_in_any_order_and_texts_may_be_long() -> None:
     values = torch.tensor([-700.0, -1.0, -702.0, -3.0, -699.0], dtype=torch.float64)
     groups = torch.tensor([0, 1, 0, 1, 0])
-    together = jepo_weights(torch.ones(5).double(), values, groups, EXACT)
+    together = weigh(torch.ones(5).double(), values, groups, EXACT)
     assert torch.isfinite(together).all()
     for number in (0, 1):
         own = groups == number
-        alone = jepo_weights(torch.ones(int(own.sum())).double(), values[own], groups[own], EXACT)
+        alone = weigh(torch.ones(int(own.sum())).double(), values[own], groups[own], EXACT)
         assert torch.allclose(together[own], alone)
     for number in (0, 1):
         assert float(together[groups == number, 1].sum()) == pytest.approx(1.0)
@@ -105,7 +136,7 @@ def test_groups_may_lie_in_any_order_and_texts_may_be_long() -> None:
 
 def test_the_papers_practice_bounds_the_weights() -> None:
     values = torch.tensor([-1.0, -1.1, -40.0, -1.2], dtype=torch.float64)
-    weights = jepo_weights(torch.ones(4).double(), values, torch.zeros(4), JepoSettings())
+    weights = weigh(torch.ones(4).double(), values, torch.zeros(4), JepoSettings())
     assert weights[:, 0].abs().max() <= 1
     assert weights[2, 0] == weights[:, 0].min()
     assert float(weights[:, 1].sum()) == pytest.approx(1e-2)
@@ -113,12 +144,13 @@ def test_the_papers_practice_bounds_the_weights() -> None:
 
 def test_a_chain_that_never_ends_loses_and_has_no_text() -> None:
     kept = torch.tensor([1.0, 0.0, 1.0]).double()
-    weights = jepo_weights(kept, torch.tensor([-1.0, 0.0, -1.0]).double(), torch.zeros(3), JepoSettings())
+    weights = weigh(kept, torch.tensor([-1.0, 0.0, -1.0]).double(), torch.zeros(3), JepoSettings())
     assert weights[1].tolist() == [-1.0, 0.0]
     assert weights[0, 0] > 0
     assert jepo_decision([KEPT, BROKEN, KEPT], JepoSettings()).drop_reason is None
     assert jepo_decision([KEPT, BROKEN, BROKEN], JepoSettings()).drop_reason == "too_few_chains"
-    credit = jepo_credit(CreditInputs([KEPT, BROKEN], torch.tensor([3, 3]), torch.tensor([0, 1])), JepoSettings())
+    inputs = CreditInputs([KEPT, BROKEN], torch.tensor([3, 3]), torch.tensor([0, 1]), has_text=[True, False])
+    credit = jepo_credit(inputs, JepoSettings())
     assert (credit.advantages.tolist(), credit.token_weights.tolist()) == ([1.0, 0.0], [0.5, 0.5])
 
 
@@ -159,6 +191,98 @@ def test_the_drawn_thoughts_are_trained_on_and_the_text_behind_them_is_scored(dr
     assert {row["method"] for row in judged} <= {"reference", "no </think>"}
 
 
+def test_texts_that_are_held_out_are_not_trained_on_and_say_how_likely_thoughts_make_them(
+    tmp_path: Path,
+) -> None:
+    shared = {"group": None, "domain": "math", "lang": "en", "meta": None, "reason": "proof", "solution": None}
+    table = [
+        shared | {"id": item.id, "statement": item.statement, "answer": f"It is {item.answer}"}
+        for item in islice(generate_exercises(4, Split.TRAIN), 30)
+    ]
+    (tmp_path / "set" / "dropped").mkdir(parents=True)
+    pl.DataFrame(table, infer_schema_length=None).write_parquet(tmp_path / "set" / "dropped" / "dropped-0.parquet")
+    data = {"kind": "latent", "folders": (str(tmp_path / "set"),), "held_out": 0.3}
+    parts = [load_tasks(LatentData.model_validate(data), split, Path()) for split in (Split.TRAIN, Split.HELD_OUT)]
+    assert len(parts[0]) + len(parts[1]) == 30
+    assert not parts[0].keys() & parts[1].keys()
+    recipe_table = recipe(collector={"max_staleness": 0, "group_size": 4, "n_async": 8, "n_batch": 8}).model_dump()
+    recipe_table |= {"steps": 4, "max_tokens": 60, "checks": False, "logged_rollouts": 0, "data": data}
+    recipe_table |= {"objective": {"kind": "jepo", "supervised": 1.0}}
+    recipe_table |= {"evaluation": {"data": data, "attempts": 4, "every": 2}}
+    train(TrainRecipe.model_validate(recipe_table), Path(), tmp_path / "run")
+    told = {row["step"]: row for row in read_metrics(tmp_path / "run") if "evaluation/answer_logprob" in row}
+    assert set(told) == {0, 2, 4}
+    assert all(row["evaluation/rollouts"] == 4 * len(parts[1]) for row in told.values())
+    assert all(
+        row["evaluation/low"] < row["evaluation/answer_logprob"] < row["evaluation/high"] for row in told.values()
+    )
+    assert told[4]["evaluation/answer_logprob"] > told[0]["evaluation/answer_logprob"]  # it learns how texts begin
+    judged = {row["problem"] for row in lines(tmp_path / "run" / "attempts.jsonl")}
+    assert judged <= parts[0].keys()
+
+
+@pytest.mark.parametrize(
+    ("evaluation", "said"),
+    [
+        ({"held_out": 0.0}, "would ask what is trained on"),
+        ({"held_out": 0.2}, "would ask what is trained on"),
+        ({"held_out": 0.1, "keep_best": True}, "keep_best chooses by pass@1"),
+    ],
+)
+def test_texts_that_would_be_asked_and_trained_on_are_refused(evaluation: dict[str, Any], said: str) -> None:
+    data = {"kind": "latent", "folders": ("a",), "held_out": 0.1}
+    table = small(evaluation={"data": None}).model_dump() | {"objective": {"kind": "jepo"}, "data": data}
+    asked = {**data, "held_out": evaluation.pop("held_out")}
+    with pytest.raises(ValidationError, match=said):
+        TrainRecipe.model_validate(table | {"evaluation": {"data": asked, **evaluation}})
+
+
+RIGHT, WRONG = Reward(format=0.1, correctness=0.9, correct=True), Reward(format=0.1)
+
+
+def test_mixed_groups_teach_by_verdict_where_one_is_right_and_by_text_where_none_is() -> None:
+    settings = JepoSettings(mixed=True, kl_coef=0.0)
+    solved, unsolved = [RIGHT, WRONG, WRONG], [WRONG, WRONG, BROKEN]
+    assert jepo_decision(solved, settings).drop_reason is None
+    assert jepo_decision(unsolved, settings).drop_reason is None
+    assert jepo_decision([RIGHT, RIGHT], settings).drop_reason == "all_correct"
+    assert jepo_decision([WRONG, BROKEN], settings).drop_reason == "too_few_chains"
+    groups, lengths = torch.tensor([7, 7, 7, 3, 3, 3]), torch.tensor([4, 2, 2, 5, 5, 5])
+    has_text = [False, False, False, True, True, False]
+    credit = jepo_credit(CreditInputs([*solved, *unsolved], lengths, groups, has_text=has_text), settings)
+    wanted = group_credit(CreditInputs(solved, lengths[:3], groups[:3]), GrpoSettings())
+    assert torch.equal(credit.advantages[:3], wanted.advantages)
+    assert torch.allclose(credit.token_weights[:3], wanted.token_weights / 2)
+    assert credit.advantages[3:].tolist() == [1.0, 1.0, 0.0]
+    assert credit.token_weights[3:].tolist() == [0.5] * 3
+    answers = torch.tensor([0.0, 0.0, 0.0, -1.0, -3.0, 0.0], dtype=torch.float64)
+    made = jepo_weights(ScoredGroups(credit.advantages, answers, groups, has_text=torch.tensor(has_text)), settings)
+    assert made.answer_weights is not None
+    alone = weigh(torch.tensor([1.0, 1.0, 0.0]).double(), answers[3:], groups[3:], settings)
+    assert torch.equal(made.advantages[:3], wanted.advantages)
+    assert torch.equal(torch.stack([made.advantages, made.answer_weights], dim=1)[3:], alone)
+    assert made.answer_weights[:3].tolist() == [0.0] * 3
+
+
+def test_a_mixed_run_trains_on_problems_that_are_never_solved_too(tmp_path: Path) -> None:
+    sizes = {"max_staleness": 0, "group_size": 4, "n_async": 16, "n_batch": 16}
+    made = small(
+        objective={"kind": "jepo", "mixed": True}, steps=2, collector=sizes, evaluation={"data": None}, checks=False
+    )
+    train(made, Path(), tmp_path / "run")
+    judged = {(row["group"], row["index"]): row for row in lines(tmp_path / "run" / "attempts.jsonl")}
+    trained = lines(tmp_path / "run" / "batches.jsonl")
+    right: dict[int, bool] = {}
+    for group, index in (one for row in trained for one in row["attempts"]):
+        right[group] = right.get(group, False) or judged[group, index]["outcome"] == "correct"
+    assert set(right.values()) == {True, False}
+    rows = read_metrics(tmp_path / "run")
+    assert all(row["policy/answer_logprob"] < 0 for row in rows)
+    assert all(row["policy/kl_reference"] >= 0 for row in rows)
+
+
 def test_jepo_and_latent_data_go_together(dropped: Path) -> None:
+    with pytest.raises(ValidationError, match="says reference answers in a box"):
+        small(objective={"kind": "jepo", "mixed": True}, rewards={"response_format": "hashes"})
     with pytest.raises(ValidationError, match="jepo trains on latent data"):
         small(objective={"kind": "jepo"})

@@ -22,7 +22,7 @@ from tests.training.objectives.test_grpo import gradient, random_minibatch
 from training.config import ComputeSettings
 from training.engines.embedded.run import train
 from training.evaluation.metrics import read_metrics
-from training.objectives.base import CreditInputs, ObjectiveInputs
+from training.objectives.base import CreditInputs, ObjectiveInputs, ScoredGroups
 from training.objectives.registry import objective_of
 from training.objectives.soft import SoftSettings, soft_advantages, soft_credit, soft_decision, soft_loss
 from training.optimisation.distributed import DistributedContext
@@ -60,7 +60,7 @@ def test_over_all_triples_the_expected_gradient_is_two_thirds_of_the_variances()
     for arms in itertools.product(range(ARMS), repeat=3):
         drawn = torch.tensor(arms)
         ratios = (logits.log_softmax(-1) - REFERENCE)[drawn]
-        gains = soft_advantages(REWARDS[drawn], ratios, torch.zeros(3, dtype=torch.int64), OBJECTIVE)
+        gains = soft_advantages(ScoredGroups(REWARDS[drawn], ratios, torch.zeros(3)), OBJECTIVE).advantages
 
         def loss(at: Tensor, drawn: Tensor = drawn, gains: Tensor = gains) -> Tensor:
             return soft_loss(inputs_of(at, drawn, gains, third), OBJECTIVE)[0]
@@ -122,7 +122,9 @@ def test_on_stored_attempts_a_policy_gradient_with_a_kl_term_has_another_fixed_p
 
 def test_by_hand() -> None:
     """Two tokens, l = 0.5 and -1; r = 1 and 0.1, V = (0.75 + 0.6) / 2 with tau 0.5."""
-    gains = soft_advantages(torch.tensor([1.0, 0.1]), torch.tensor([0.5, -1.0]), ONE_GROUP[:2], OBJECTIVE)
+    made = soft_advantages(ScoredGroups(torch.tensor([1.0, 0.1]), torch.tensor([0.5, -1.0]), ONE_GROUP[:2]), OBJECTIVE)
+    gains = made.advantages
+    assert made.estimates == {0: pytest.approx(0.675)}
     assert gains.tolist() == pytest.approx([0.325, -0.575])
     numbers = torch.tensor([-1.0, -2.0], dtype=torch.float64)
     inputs = ObjectiveInputs(

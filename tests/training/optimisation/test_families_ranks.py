@@ -1,8 +1,12 @@
-"""Families over two sharded processes: a step leaves the weights that one process makes, under the names on disk."""
+"""Families over two sharded processes: a step leaves the weights that one process makes, under the names on disk.
+
+Of every family rank 0 alone reads the weights, and rank 1 gets all of them, to the bit.
+"""
 
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +17,7 @@ from torch import Tensor
 
 from curation.policies.checkpoints import tensor_shapes
 from tests.places import ROOT
+from tests.training.families import FAMILIES as EVERY
 from tests.training.families import make_family
 from tests.waiting import PATIENCE_S
 
@@ -44,6 +49,37 @@ for folder in map(Path, sys.argv[2:]):
 end_process(0)
 """
 
+READER = """
+import sys
+from pathlib import Path
+import torch
+from torch.distributed.tensor import DTensor
+from tests.training.optimisation.test_trainer import recipe
+from training.optimisation.distributed import DistributedContext, end_process
+from training.optimisation.model import load_model
+from training.optimisation.trainer import Trainer
+
+def in_whole(model):
+    found = {}
+    for name, module in model.named_modules():
+        for key, value in {**module._parameters, **module._buffers, **vars(module)}.items():
+            if isinstance(value, torch.Tensor):
+                assert not value.is_meta, (name, key)
+                found[name + "." + key] = value.full_tensor() if isinstance(value, DTensor) else value
+    return found
+
+made = recipe()
+ranks = DistributedContext(made.compute)
+for folder in map(Path, sys.argv[2:]):
+    got, read = (in_whole(model) for model in (Trainer(folder, made, ranks).model, load_model(folder, training=True)))
+    assert got.keys() == read.keys(), (folder.name, got.keys() ^ read.keys())
+    for name, value in read.items():
+        same = got[name].dtype == value.dtype and torch.equal(got[name], value)
+        assert same and got[name].requires_grad == value.requires_grad, (folder.name, ranks.rank, name)
+    (Path(sys.argv[1]) / f"{folder.name}-{ranks.rank}").touch()
+end_process(0)
+"""
+
 
 def end_of(command: list[str], environment: dict[str, str]) -> tuple[int, str]:
     """Status and errors of ranks that have ended; started once more where they hang.
@@ -62,16 +98,37 @@ def end_of(command: list[str], environment: dict[str, str]) -> tuple[int, str]:
     raise AssertionError(f"no end within {PATIENCE_S} s")
 
 
-def train(folders: list[Path], out: Path, ranks: int) -> dict[str, dict[str, Tensor]]:
-    """Take a step with each of these models and return the weights that it leaves."""
+def run_ranks(worker: str, folders: list[Path], out: Path, ranks: int) -> None:
+    """Run the worker on these models in so many processes, which meet whatever this machine is called."""
     out.mkdir()
-    (out / "worker.py").write_text(WORKER)
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"}
-    run = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks)] if ranks > 1 else []
+    (out / "worker.py").write_text(worker)
+    environment = {
+        **os.environ,
+        "OMP_NUM_THREADS": "1",
+        "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]),
+        "PYTHONWARNINGS": "ignore",
+        "GLOO_SOCKET_IFNAME": "lo",
+    }
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    meeting = ["--nnodes=1", "--master-addr=127.0.0.1", f"--master-port={port}", "--nproc-per-node", str(ranks)]
+    run = ["-m", "torch.distributed.run", *meeting] if ranks > 1 else []
     command = [sys.executable, *run, str(out / "worker.py"), str(out), *map(str, folders)]
     status, said = end_of(command, environment)
     assert status == 0, said
+
+
+def train(folders: list[Path], out: Path, ranks: int) -> dict[str, dict[str, Tensor]]:
+    """Take a step with each of these models and return the weights that it leaves."""
+    run_ranks(WORKER, folders, out, ranks)
     return {folder.name: load_file(out / folder.name / "model.safetensors") for folder in folders}
+
+
+def test_both_ranks_have_the_weights_that_one_reads(tmp_path: Path) -> None:
+    folders = [make_family(family, tmp_path / family) for family in EVERY]
+    run_ranks(READER, folders, tmp_path / "read", 2)
+    assert len(list((tmp_path / "read").glob("*-[01]"))) == 2 * len(folders)
 
 
 def test_two_ranks_leave_the_weights_of_one(tmp_path: Path) -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 import torch
-from transformers import LlamaConfig, LlamaForCausalLM
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedModel
 
 from tests.places import ROOT
+from tests.training.families import make_family
 from training.config import PackingSettings
 from training.optimisation.logprobs import PackedPolicy
 from training.optimisation.memory import GIB, MODEL_SHAPES, ModelShape, estimate_memory, memory_table
-from training.optimisation.model import checkpoint_layers
+from training.optimisation.model import checkpoint_layers, load_model
 from training.optimisation.packing import MicroBatch, TrainingSample, collate
 
 
@@ -60,7 +64,11 @@ def kept_bytes(shape: ModelShape, batch: MicroBatch, *, checkpointing: bool) -> 
             tie_word_embeddings=False,
         )
     )
-    model.bfloat16().train()
+    return kept_by(model.bfloat16().train(), batch, checkpointing=checkpointing)
+
+
+def kept_by(model: PreTrainedModel, batch: MicroBatch, *, checkpointing: bool) -> int:
+    """Return the bytes that autograd keeps of a forward pass, weights left out."""
     if checkpointing:
         checkpoint_layers(model)
     policy = PackedPolicy(model, PackingSettings(logit_elements=1600))
@@ -91,6 +99,19 @@ def test_what_a_backward_pass_keeps_is_what_is_estimated() -> None:
     assert kept < spare  # which has one layer's tensors too, as they are while that layer is computed again
 
 
+@pytest.mark.parametrize("family", ["phi3", "gemma3", "mistral3", "gpt_oss", "qwen3_next", "lfm2", "granite_hybrid"])
+def test_checkpointing_keeps_one_input_a_layer_in_other_families(tmp_path: Path, family: str) -> None:
+    folder = make_family(family, tmp_path / family)
+    samples = [TrainingSample(tuple(range(1, 9)), (5,) * 248, (-0.1,) * 248, 1.0, 1.0) for _ in range(2)]
+    batch = collate(samples, (0, 1), shared=False)
+    spared, whole = (kept_by(load_model(folder, training=True), batch, checkpointing=one) for one in (True, False))
+    config: Any = load_model(folder).config
+    inputs = 4 * 512 * config.hidden_size * config.num_hidden_layers
+    ends = 512 * config.hidden_size * 20  # the last norm's input, its copies, and its output, in fp32
+    assert inputs <= spared <= inputs + ends
+    assert whole > 4 * spared
+
+
 def test_states_shrink_with_ranks_and_activations_grow_with_tokens() -> None:
     shape = MODEL_SHAPES["7B"]
     assert estimate_memory(shape, 8, 8192).states * 8 == estimate_memory(shape, 1, 8192).states
@@ -106,4 +127,6 @@ def test_a_7b_fits_eight_gpus_of_80_gb_at_40k() -> None:
 
 def test_the_table_has_a_row_for_each_and_stands_in_the_readme() -> None:
     assert memory_table().count("\n") == 1 + 9
-    assert memory_table() in (ROOT / "docs" / "reference" / "memory.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "memory.md").read_text(encoding="utf-8")
+    assert memory_table() in page
+    assert memory_table(ranks=(1, 8), lora_rank=16) in page

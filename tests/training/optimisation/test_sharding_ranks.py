@@ -10,19 +10,22 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from torch.distributed.tensor import DTensor
 
 from curation.records import ConfigError
 from tests.places import ROOT
 from tests.training.optimisation.test_trainer import recipe, samples, solo
 from training.embedded_model import WEIGHTS
 from training.objectives.grpo import GrpoSettings
+from training.optimisation import trainer as trainer_module
 from training.optimisation.checkpoint import PendingCheckpoint, last_checkpoint, restore_trainer
 from training.optimisation.distributed import DistributedContext, end_process
-from training.optimisation.model import load_tokenizer
+from training.optimisation.model import load_model, load_tokenizer
 from training.optimisation.trainer import Trainer
 
 PATIENCE_S = 900
@@ -45,6 +48,24 @@ def two_steps(trainer: Trainer, run: Path) -> list[list[float]]:
     return [[step.loss, step.gradient_norm] for step in taken]
 
 
+def held_in_whole(trainer: Trainer) -> int:
+    """Return how many bytes of the trainer's own tensors are no shards."""
+    tensors = [*trainer.policy.parameters(), *trainer.policy.buffers()]
+    assert not any(one.is_meta for one in tensors)
+    return sum(one.nbytes for one in tensors if not isinstance(one, DTensor))
+
+
+def loaded_by(rank: int, load: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what loads a model, and sees to it that rank 0 alone reads weights."""
+
+    def watched(folder: Path, **options: Any) -> Any:
+        model = load(folder, **options)
+        assert all(one.is_meta == (rank > 0) for one in model.parameters())
+        return model
+
+    return watched
+
+
 def work(out: Path) -> None:
     """Do what each of torchrun's processes does."""
     import torch.distributed as dist
@@ -53,7 +74,9 @@ def work(out: Path) -> None:
     for name, way in WAYS.items():
         made = recipe(compute=way)
         ranks = DistributedContext(made.compute)
+        trainer_module.load_model = loaded_by(ranks.rank, load_model)
         trainer = Trainer(WEIGHTS, made, ranks)
+        assert held_in_whole(trainer) < 1000  # the frequencies of rotary positions
         if ranks.is_rank_zero:
             figures = two_steps(trainer, out / name)
             ranks.close()

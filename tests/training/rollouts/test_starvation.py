@@ -7,6 +7,7 @@ import re
 import pytest
 
 from training.config import CollectorSettings
+from training.rollouts.curriculum.settings import CurriculumSettings
 from training.rollouts.starvation import (
     WORTH_SAYING,
     WORTH_SAYING_HEAVY,
@@ -47,6 +48,20 @@ def test_the_papers_sizes_with_little_staleness_are_told_of(max_staleness: int, 
 def test_sizes_that_starve_nobody_and_synchronous_ones_are_not() -> None:
     assert starvation_warning(sizes(2048, 2048, 8)) is None
     assert starvation_warning(sizes(256, 128, 0)) is None  # it waits on purpose
+
+
+def test_the_default_sizes_starve_nobody() -> None:
+    assert collector_warnings(CollectorSettings()) == ()
+
+
+def test_a_stage_whose_sizes_starve_is_named() -> None:
+    collector = CollectorSettings(n_async=8192, n_batch=8192, max_staleness=8)
+    stages = [{"steps": 5}, {"steps": 5, "n_async": 4096, "n_batch": 2048}, {"lengths": 100}]
+    curriculum = CurriculumSettings.model_validate({"stages": stages})
+    (said,) = collector_warnings(collector, curriculum)
+    assert said.startswith("stage 2: generators will wait")
+    assert "n_async = 4096 and n_batch = 2048" in said
+    assert collector_warnings(collector.model_copy(update={"max_staleness": 16}), curriculum) == ()
 
 
 def test_large_collectors_are_simulated_in_the_same_proportions() -> None:

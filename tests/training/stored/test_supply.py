@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from curation.policies.completions import TokenCompletion
+from curation.policies.completions import BegunPrompt, TokenCompletion
 from curation.records import AttemptKey, Completion, Domain, Outcome, PromptRequest
 from curation.storage.attempts import AttemptStore
 from training.config import ObjectiveSettings
@@ -30,8 +30,8 @@ SOLVED = {"always": 8, "half": 4, "seldom": 1, "never": 0}
 class Judge:
     """Judges a text that says itself whether it is right."""
 
-    def prompt_ids(self, task: TrainingTask) -> tuple[int, ...]:
-        return (len(task.id),)
+    def begun(self, task: TrainingTask) -> BegunPrompt:
+        return BegunPrompt((len(task.id),), "")
 
     async def verify(self, task: TrainingTask, completion: TokenCompletion, _: int) -> Rollout:
         right = completion.text.startswith("right")
@@ -42,10 +42,11 @@ class Judge:
 class Writer:
     """One token a letter."""
 
-    def completion(self, prompt_ids: tuple[int, ...], row: Any) -> TokenCompletion | str:
+    def completion(self, prompt: BegunPrompt, row: Any) -> TokenCompletion | str:
         if row["text"] == "strange":
             return "other_text"
-        return TokenCompletion(prompt_ids, tuple(map(ord, row["text"])), (), (), row["text"], row["finish"] or "stop")
+        ids, finish = tuple(map(ord, row["text"])), row["finish"] or "stop"
+        return TokenCompletion(prompt.token_ids, ids, (), (), row["text"], finish)
 
 
 @pytest.fixture
@@ -160,6 +161,8 @@ def test_runs_are_those_that_the_sets_were_made_by(run: Path) -> None:
     [
         ({"epochs": 1.0}, [16, 16, 16, 4, 4, 4]),
         ({"epochs": 1.0, "half_life": 1.0}, [16, 16, 16, 4, 2, 1]),
+        ({"epochs": 1.0, "max_age": 2}, [16, 16, 16, 4, 4, 0]),
+        ({"epochs": 0.0, "share": 0.5, "max_age": 1}, [8, 0, 0, 0, 0, 0]),
         ({"epochs": 0.0, "share": 0.99}, [15, 15, 15, 15, 15, 15]),
         ({"epochs": 10.0}, [16] * 6),
         ({"epochs": 0.5, "share": 0.0}, [16, 16, 0, 0, 0, 0]),

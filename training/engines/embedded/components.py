@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from training.engines.embedded.heartbeat import Heartbeat
+from training.engines.mirroring import RunMirror
 from training.evaluation.metrics import MetricsLogger
 from training.generation.generators import GeneratorPool
 from training.generation.weight_sync import WeightPublisher, WeightSync
+from training.objectives.soft_values import ProblemValues
 from training.optimisation.checkpoint import JsonlLog
 from training.optimisation.trainer import Trainer
 from training.recipe import TrainRecipe
@@ -43,4 +45,6 @@ class LoopComponents:
     attempt_log: AttemptLog
     heartbeat: Heartbeat
     stored: StoredBatches
+    mirror: RunMirror
     publishers: tuple[WeightPublisher, ...] = ()
+    values: ProblemValues | None = None

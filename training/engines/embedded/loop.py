@@ -2,7 +2,7 @@
 
 One event loop drives everything; a gradient step runs on a thread beside it, and meanwhile rollouts go on being
 generated, judged and admitted. When the step is done the generators get the new weights in mid-generation, and the
-next batch is taken.
+next batch is taken. Evaluations run beside it (`training.engines.embedded.evaluating`).
 
 With ``max_staleness = 0`` the loop is synchronous: it opens a whole batch, waits for all of it, trains, and updates.
 Rollouts are then made in waves in a fixed order, and a run on a CPU can be repeated bit by bit. A rollout is curation's
@@ -30,21 +30,22 @@ from curation.policies.completions import TokenCompletion
 from curation.records import PolicyError, RequestRefused
 from curation.storage.stages import atomic_write
 from training.engines.embedded.components import LoopComponents
-from training.engines.embedded.heartbeat import COLLECTING, EVALUATING, SAVING, TRAINING, UPDATING
+from training.engines.embedded.evaluating import EvaluatedRow, Evaluations
+from training.engines.embedded.heartbeat import COLLECTING, SAVING, TRAINING, UPDATING
 from training.engines.embedded.saving import CheckpointSaver
-from training.evaluation.evaluate import EvaluationResult, evaluate
 from training.evaluation.metrics import SampledGroupStats, Timer
 from training.objectives.registry import objective_of
-from training.optimisation.best import keep_best
 from training.optimisation.checkpoint import Checkpoint, restore_trainer
 from training.optimisation.trainer import TrainingError
-from training.rollouts.attempt_log import EVALUATION_ATTEMPTS, TRAINING_ATTEMPTS, rollout_origin
+from training.rollouts.attempt_log import TRAINING_ATTEMPTS, rollout_origin
 from training.rollouts.batches import (
     batch_metrics,
     batch_row,
     build_minibatches,
     check_logprobs,
+    estimates_by_problem,
     format_rollouts,
+    no_value,
     policy_metrics,
     queue_metrics,
     speed_metrics,
@@ -76,14 +77,14 @@ class TrainingLoop:
         self._checkpoint = checkpoint
         self.step = checkpoint.step if checkpoint is not None else 0
         self._saver = CheckpointSaver(components, self.step)
-        self.evaluations: dict[int, EvaluationResult] = {}
+        self.evaluations = Evaluations(components, self._on_thread)
         collector, logger = components.recipe.collector, components.metrics_logger
         tasks, draw = len(components.tasks), self._curriculum.draw_problem
         self._refused = RefusedProblems(collector.max_failed, tasks, draw, logger.log_message)
         self.scheduler: RolloutScheduler[Rollout] = RolloutScheduler(collector, self._decide_group, self._refused.draw)
         self._groups = SampledGroupStats()
         self._timer = Timer(lambda: components.generators.decoding)
-        self._stored = components.stored
+        self._stored, self._values = components.stored, components.values
         stall = components.recipe.stall
         self._stall_monitor = StallMonitor(stall, collector, logger.log_message)
         self._heartbeat = components.heartbeat
@@ -119,30 +120,36 @@ class TrainingLoop:
             await self._on_thread(restore_trainer, self._checkpoint, self._components.trainer)
             self.scheduler.restore(self._checkpoint.state["collector"], decode_rollout)
             await self._update_generators()
+            await self.evaluations.restore(self._checkpoint.state.get("evaluation"))
         elif self._components.held_out_tasks:
-            self._components.metrics_logger.log_step(0, await self._evaluation(0))
+            await self.evaluations.add(EvaluatedRow(0, self.scheduler.version, self._max_tokens, {}))
         self._timer.restart()
 
     async def _run_step(self) -> None:
         recipe, metrics_logger = self._recipe, self._components.metrics_logger
         sampled = await self._next_batch()
         batch = await self._on_thread(self._stored.joined, sampled, self.step + 1)
+        await self.evaluations.before_training()
         self._heartbeat.begin(self.step + 1, TRAINING)
         if (impossible := check_logprobs(batch.groups, recipe.collector)).count:
             metrics_logger.log_message(f"step {self.step + 1}: {impossible}; they are left out")
         metrics = {**batch_metrics(batch.groups, batch.number), "policy/impossible_tokens": float(impossible.count)}
-        trainer, objective, results = self._components.trainer, self._curriculum.objective, []
+        trainer, objective, results = self._components.trainer, self._curriculum.objective.at_step(self.step), []
         started_at, distance = monotonic(), recipe.stored.max_distance if recipe.stored is not None else None
+        value_of = self._values.of if self._values is not None else no_value
         minibatches = await self._on_thread(
-            build_minibatches, batch, self._curriculum.collector, objective, trainer, distance
+            build_minibatches, batch, self._curriculum.collector, objective, trainer, distance, value_of
         )
         self._timer.add_trainer_time(monotonic() - started_at)
         for samples in minibatches:
             results.append(await self._on_thread(trainer.step, samples, objective))
             self._timer.add_trainer_time(results[-1].seconds)
+        if self._values is not None:
+            self._values.learn(estimates_by_problem(batch, results))
         self.scheduler.mark_trained(sampled)
         self.step += 1
         self._components.logs["batches"].append(batch_row(self.step, sampled, batch))
+        await self.evaluations.settle()
         metrics["speed/update_s"] = await self._update_generators()
         self.scheduler.mark_updated()
         self._start_rollouts()
@@ -150,11 +157,14 @@ class TrainingLoop:
         capacity, wanted = self._components.generators.capacity, self.scheduler.settings.n_async
         speeds = speed_metrics(results, self._timer, self._groups.tokens, capacity, wanted)
         speeds |= trainer.throughput(results)
-        if self._components.held_out_tasks and (self.step % recipe.evaluation.every == 0 or last):
-            metrics |= await self._evaluation(self.step)
         metrics |= {**speeds, **policy_metrics(results), **self._groups.numbers()}
         metrics |= queue_metrics(self.scheduler.ledger())
-        metrics_logger.log_step(self.step, metrics, format_rollouts(batch.groups, recipe.logged_rollouts))
+        texts = tuple(format_rollouts(batch.groups, recipe.logged_rollouts))
+        if self.evaluations.is_due(self.step, last=last):
+            row = EvaluatedRow(self.step, self.scheduler.version, self._max_tokens, metrics, texts)
+            await self.evaluations.add(row, last=last)
+        else:
+            metrics_logger.log_step(self.step, metrics, texts)
         self._update_curriculum(metrics)
         self._groups.clear()
         self._timer.restart()
@@ -212,6 +222,7 @@ class TrainingLoop:
 
     async def _end_stalled(self) -> NoReturn:
         """Save the steps that no checkpoint holds yet, and end the run."""
+        await self.evaluations.settle()
         if self.step > self._saver.saved_step:
             await self._save()
         await self._saver.settle()
@@ -305,7 +316,7 @@ class TrainingLoop:
             len(judged),
             [rollout.answer for rollout in judged if has_reference and not rollout.reward.correct],
         )
-        objective = self._recipe.objective
+        objective = self._recipe.objective.at_step(self.step)
         decision = objective_of(objective).decide([rollout.reward for rollout in rollouts], objective)
         self._groups.add(rollouts, dropped=decision.drop_reason is not None)
         self._stall_monitor.record_group(rollouts, decision)
@@ -328,36 +339,13 @@ class TrainingLoop:
             await self._on_thread(publisher.after_update, version, state)
         return seconds
 
-    async def _evaluation(self, step: int) -> dict[str, float]:
-        self._heartbeat.begin(step, EVALUATING)
-
-        def record(task: TrainingTask, rollout: Rollout, group: int, index: int) -> None:
-            origin = rollout_origin(EVALUATION_ATTEMPTS, step, self.scheduler.version, rollout, group)
-            self._components.attempt_log.record(task, rollout, index, origin)
-
-        result = await evaluate(
-            self._rollouts,
-            self._components.generators,
-            self._components.held_out_tasks,
-            self._recipe.evaluation.attempts,
-            self._max_tokens,
-            record,
-        )
-        self.evaluations[step] = result
-        if self._recipe.evaluation.keep_best:
-            components = self._components
-            await self._on_thread(keep_best, components.out, step, result, components.trainer, components.tokenizer)
-        self._components.metrics_logger.log_message(
-            f"step {step}: held-out pass@1 {result.pass_rate:.3f} ({result.low:.3f} to {result.high:.3f}), "
-            f"{result.problems} problems x {self._recipe.evaluation.attempts}, {result.mean_tokens:.0f} tokens"
-        )
-        return {f"evaluation/{name}": float(value) for name, value in asdict(result).items()}
-
     def _state(self) -> dict[str, Any]:
         """Return the state of one moment: no other task runs meanwhile."""
         return {
             "collector": self.scheduler.state(encode_rollout),
             "curriculum": self._curriculum.state(),
+            "evaluation": self.evaluations.state(),
+            **({"values": self._values.state()} if self._values is not None else {}),
             "logs": {name: log.offset() for name, log in self._components.logs.items()},
         }
 
@@ -369,6 +357,7 @@ class TrainingLoop:
 
     async def _stop(self) -> None:
         """Abort what is under way; it is counted as dropped."""
+        await self.evaluations.stop()
         for task in self._in_flight:
             task.cancel()
         await asyncio.gather(*self._in_flight, return_exceptions=True)

@@ -11,6 +11,7 @@
     OUT/disputed.jsonl     problems that left because their labels seem wrong, where `curriculum.disputes` is on
     OUT/checkpoints/       to go on from (`training.optimisation.checkpoint`)
     OUT/model/             the trained model in Hugging Face format, with its mark
+    OUT/adapter/           with [lora], the trained adapters alone, which peft loads
     OUT/best/              that of the best evaluation, where `evaluation.keep_best` is on
     OUT/traces/            of a cold start, what it was trained on, with a card (`training.stored.traces`)
     OUT/plots/, summary.json
@@ -25,6 +26,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -35,7 +38,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from curation.policies.chat_templates import folder_stop_tokens
+from curation.policies.chat_templates import StopTokens, folder_stop_tokens
 from curation.policies.checkpoints import folder_revision
 from curation.records import StoreError
 from curation.storage.stages import atomic_write
@@ -44,15 +47,19 @@ from training.embedded_model import resolve_model
 from training.embedded_model.problems import Split
 from training.engines.claim import claim_folder
 from training.engines.embedded.components import LoopComponents
+from training.engines.embedded.evaluating import first_row
 from training.engines.embedded.heartbeat import CHECKING, Heartbeat
 from training.engines.embedded.loop import TrainingLoop
 from training.engines.embedded.preflight import Preflight
+from training.engines.embedded.values import problem_values
+from training.engines.mirroring import RunMirror
 from training.evaluation.metrics import MetricsLogger, read_metrics
 from training.evaluation.monitors import open_monitors
 from training.evaluation.plots import draw_plots
 from training.generation.generators import Generator, GeneratorPool, TorchGenerator
+from training.generation.vllm_settings import EndpointGeneratorSettings, VllmGeneratorSettings
 from training.generation.weight_sync import WeightPublisher, WeightSync
-from training.objectives.registry import objective_of
+from training.objectives.registry import needs_of
 from training.optimisation.checkpoint import Checkpoint, JsonlLog, last_checkpoint
 from training.optimisation.distributed import DistributedContext
 from training.optimisation.memory import kv_bytes_per_token
@@ -63,7 +70,7 @@ from training.recipe import TrainRecipe
 from training.rewards import LanguageChecker
 from training.rollouts.attempt_log import EVALUATION_ATTEMPTS, TRAINING_ATTEMPTS, AttemptLog, AttemptPurpose
 from training.rollouts.curriculum.controller import CurriculumController
-from training.rollouts.curriculum.pools import PassCounts
+from training.rollouts.curriculum.opening import open_curriculum
 from training.rollouts.curriculum.triggers import KVCacheModel
 from training.rollouts.rollouts import RolloutRunner
 from training.rollouts.starvation import collector_warnings
@@ -96,7 +103,7 @@ def train(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool =
         if context.is_rank_zero:
             claim_folder(recipe, recipe_folder, out, resume=resume)
         trainer = Trainer(folder, recipe, context)
-        needs = objective_of(recipe.objective).needs(recipe.objective)
+        needs = needs_of(recipe.objective)
         if needs.uses_reference:
             reference_folder = (
                 folder if needs.reference_model is None else resolve_model(needs.reference_model, recipe_folder)
@@ -107,7 +114,8 @@ def train(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool =
         if not context.is_rank_zero:
             trainer.follow()
             return out / "model"
-        return _run_rank_zero(recipe, recipe_folder, out, folder, trainer)
+        with RunMirror(recipe.storage.mirror, recipe.name, out, _say) as mirror:
+            return _run_rank_zero(recipe, recipe_folder, out, folder, trainer, mirror)
     finally:
         context.close()
 
@@ -152,7 +160,13 @@ def model_folder(recipe: TrainRecipe, recipe_folder: Path) -> Path:
     return folder
 
 
-def _run_rank_zero(recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: Path, trainer: Trainer) -> Path:
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _run_rank_zero(
+    recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: Path, trainer: Trainer, mirror: RunMirror
+) -> Path:
     """Run the training as rank 0 and return the folder of the trained model."""
     started_at, cpu_started_at = time.monotonic(), time.process_time()
     tasks = load_tasks(recipe.data, Split.TRAIN, recipe_folder)
@@ -169,6 +183,7 @@ def _run_rank_zero(recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: 
     if preflight is not None:
         require_passed(preflight.before_generation(), recipe.model)
     curriculum = _curriculum(recipe, recipe_folder, tasks, trainer)
+    values = problem_values(recipe, list(tasks.values()), trainer.reference, checkpoint)
     if checkpoint is not None:
         curriculum.restore(checkpoint.state["curriculum"])
     with ExitStack() as stack:
@@ -177,29 +192,20 @@ def _run_rank_zero(recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: 
             Verifiers((*tasks.values(), *held_out), recipe.verifier_workers, recipe.rewards)
         )
         check_language = _language_checker() if recipe.rewards.language else None
+        prompt, rewards, needs = recipe.solving_prompt, curriculum.rewards, needs_of(recipe.objective)
         rollouts = RolloutRunner(
-            tokenizer,
-            recipe.solving_prompt,
-            verifiers,
-            curriculum.rewards,
-            check_language,
-            recipe.seed,
-            recipe.tags,
+            tokenizer, prompt, verifiers, rewards, check_language, recipe.seed, recipe.tags, needs.answer_texts
         )
         metrics_logger = MetricsLogger(
             out,
             logs["metrics"],
             recipe.steps,
-            checkpoint.step + 1 if checkpoint is not None else 0,
+            first_row(checkpoint),
             open_monitors(recipe.monitor, recipe.name, out, recipe.model_dump(mode="json")),
         )
         stack.callback(metrics_logger.close)
-        for warning in collector_warnings(recipe.collector):
-            metrics_logger.log_message(f"warning: {warning}")
-        if stops.added:
-            metrics_logger.log_message(stops.phrase(tokenizer))
-        if trainer.packing_note is not None:
-            metrics_logger.log_message(trainer.packing_note)
+        for remark in _remarks(recipe, stops, tokenizer, trainer):
+            metrics_logger.log_message(remark)
         writer = TokenWriter(tokenizer, stops, recipe.tags)
         stored = asyncio.run(
             open_stored(recipe, recipe_folder, out, tasks, rollouts, writer, metrics_logger.log_message)
@@ -223,14 +229,33 @@ def _run_rank_zero(recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: 
             attempt_log,
             Heartbeat(metrics_logger, rollouts, recipe.stall.progress_s, recipe.collector.n_batch),
             stored,
+            mirror,
             _publishers(recipe, out, trainer, tokenizer),
+            values,
         )
         summary = asyncio.run(_run(components, checkpoint, preflight))
         save_model(trainer.model, tokenizer, out / "model", state=trainer.full_state_dict())
+        shutil.rmtree(out / "adapter", ignore_errors=True)
+        trainer.write_adapters(out / "adapter")
     summary |= {"wall_s": time.monotonic() - started_at, "cpu_s": time.process_time() - cpu_started_at}
     atomic_write(out / "summary.json", json.dumps(summary, indent=1) + "\n")
     draw_plots(read_metrics(out), out / "plots")
     return out / "model"
+
+
+def _remarks(
+    recipe: TrainRecipe, stops: StopTokens, tokenizer: PreTrainedTokenizerBase, trainer: Trainer
+) -> Iterator[str]:
+    """Yield what a run says before its first step."""
+    yield from (f"warning: {warning}" for warning in collector_warnings(recipe.collector, recipe.curriculum))
+    if stops.added:
+        yield stops.phrase(tokenizer)
+    if isinstance(recipe.generator, EndpointGeneratorSettings):
+        yield f"new weights reach the servers by {recipe.generator.way}"
+    elif isinstance(recipe.generator, VllmGeneratorSettings):
+        yield f"new weights reach the engine by {recipe.generator.transfer}"
+    if trainer.packing_note is not None:
+        yield trainer.packing_note
 
 
 def _curriculum(
@@ -244,19 +269,7 @@ def _curriculum(
     settings, memory = recipe.curriculum, None
     if settings is not None and settings.kv_cache_mb is not None:
         memory = KVCacheModel(settings.kv_cache_mb * 2**20, kv_bytes_per_token(trainer.model.config, 2))
-    curriculum = CurriculumController(
-        tasks,
-        settings,
-        recipe.rewards,
-        recipe.objective,
-        recipe.seed,
-        recipe.collector,
-        recipe.steps,
-        {task.id: PassCounts(0, task.correct, task.judged) for task in tasks.values() if task.judged},
-        [task.id for task in tasks.values() if task.deferred],
-        memory,
-        {task.id: task.request.domain.value for task in tasks.values()},
-    )
+    curriculum = open_curriculum(recipe, tasks, settings, memory)
     if settings is not None and settings.carry is not None:
         earlier = recipe_folder / Path(settings.carry).expanduser()
         last = last_checkpoint(earlier)
@@ -282,7 +295,7 @@ async def _run(
         "name": components.recipe.name,
         "steps": loop.step,
         "ledger": {**asdict(ledger), "dropped": dict(ledger.dropped)},
-        "evaluations": {str(step): asdict(result) for step, result in loop.evaluations.items()},
+        "evaluations": {str(step): asdict(result) for step, result in loop.evaluations.results.items()},
         "problems": components.curriculum.pool_sizes(),
     }
 

@@ -62,3 +62,4 @@ class CheckpointSaver:
     async def _finish(self, pending: PendingCheckpoint) -> None:
         await asyncio.to_thread(pending.finish)
         self.saved_step = pending.step
+        self._components.mirror.wake()

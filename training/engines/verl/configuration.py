@@ -84,12 +84,19 @@ class VerlConfiguration:
 
 
 def compile_recipe(
-    recipe: TrainRecipe, files: VerlFiles, placement: VerlPlacement, *, experts: bool, gpus_per_node: int
+    recipe: TrainRecipe,
+    files: VerlFiles,
+    placement: VerlPlacement,
+    *,
+    experts: bool,
+    gpus_per_node: int,
+    ends_at: int | None = None,
 ) -> VerlConfiguration:
-    """Return the configuration of a run.
+    """Return the configuration of a run, or of one of its stages.
 
     Args:
-        recipe: one that `training.engines.verl.differences` does not refuse.
+        recipe: one that `training.engines.verl.differences` does not refuse, as its stage changes it.
+        ends_at: the step at which verl ends; the recipe's last where absent.
         experts: whether the model is a mixture of experts.
         gpus_per_node: of each node of the cluster.
     """
@@ -114,7 +121,7 @@ def compile_recipe(
             "reward_manager": {"source": "register", "name": NAME},
             "reward_model": {"enable": False},
         },
-        "trainer": _trainer(recipe, files, placement),
+        "trainer": _trainer(recipe, files, placement) | {"total_training_steps": ends_at or recipe.steps},
     }
     environment = _environment(recipe, files)
     ray: dict[str, Any] = {"runtime_env": {"env_vars": dict(environment)}}
@@ -263,7 +270,6 @@ def _trainer(recipe: TrainRecipe, files: VerlFiles, placement: VerlPlacement) ->
         "nnodes": placement.trainer_nodes,
         "n_gpus_per_node": placement.trainer_gpus,
         "total_epochs": _EPOCHS,
-        "total_training_steps": recipe.steps,
         "project_name": NAME,
         "experiment_name": recipe.name,
         "logger": ["console", "file"],

@@ -7,25 +7,46 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 from curation.prompts import Prompt
 from curation.prompts.asked import Asked
 from curation.publish.export_formats.rows import FORMATS, TYPES, ExportedProblem
+from curation.records import SourceError
 from curation.storage.stages import write_parquet
 from training.rollouts.tasks import TrainingTask
 
 FORMAT = "verl"
 
+START = "start"
+"""In a row's `extra_info`: what its set measured, and whether it waits as too hard, for the curriculum."""
+
 
 def write_verl_set(tasks: Iterable[TrainingTask], prompt: Prompt, file: Path) -> int:
-    """Write the tasks for verl, in their order, and return how many they are."""
-    rows = [FORMATS[FORMAT](_exported(task, prompt, number)) for number, task in enumerate(tasks)]
+    """Write the tasks for verl, in their order, and return how many they are.
+
+    Raises:
+        SourceError: responses to some begin with a prefix, which verl's messages cannot carry.
+    """
+    tasks = list(tasks)
+    if begun := sum(bool(task.request.prefix) for task in tasks):
+        raise SourceError(
+            f"{begun} of {len(tasks)} problems have a prefix that responses begin with, which verl's messages cannot "
+            'carry; train with engine = "embedded", or on a set of a recipe without [dial]'
+        )
+    rows = [_row(task, prompt, number) for number, task in enumerate(tasks)]
     types = {name: dtype for name, dtype in TYPES.items() if name in rows[0]}
     file.parent.mkdir(parents=True, exist_ok=True)
     write_parquet(file, pl.DataFrame(rows, schema_overrides=types, infer_schema_length=None))
     return len(rows)
+
+
+def _row(task: TrainingTask, prompt: Prompt, number: int) -> dict[str, Any]:
+    row = FORMATS[FORMAT](_exported(task, prompt, number))
+    start = {"judged": task.judged, "correct": task.correct, "deferred": task.deferred}
+    return {**row, "extra_info": {**row["extra_info"], START: start}}
 
 
 def _exported(task: TrainingTask, prompt: Prompt, number: int) -> ExportedProblem:

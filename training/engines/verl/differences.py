@@ -49,7 +49,12 @@ def replacements(recipe: TrainRecipe) -> list[str]:
         told.append("The entropy bonus is verl's, a mean over the minibatch's tokens; here it has the loss's weights.")
     if getattr(recipe.objective, "mask_truncated", False):
         told.append("A rollout counts as cut off where it has as many tokens as it may, even if the last one ends it.")
-    if recipe.curriculum is not None:
+    if recipe.curriculum is not None and recipe.curriculum.stages:
+        told.append(
+            f"Each stage is a process of verl of its own, over one folder: a plateau ends it at the next checkpoint "
+            f"(every {recipe.checkpoints.every} steps), and what is in flight then is begun anew by the next stage."
+        )
+    elif recipe.curriculum is not None:
         told.append("The curriculum draws, retires, defers and disputes; lengths stay as they are (`length_schedule`).")
     told += [
         "Tokens with an impossible log-probability are left out of the loss, but still count in its denominators.",
@@ -69,6 +74,8 @@ def _refusals(recipe: TrainRecipe) -> list[str]:
         reasons.append("objective.kl_coef > 0 needs our KL term, and verl's per-token ones have other gradients; set 0")
     if getattr(objective, "credit", "reward") == "majority":
         reasons.append('objective.credit = "majority" needs the answers, and verl hands rewards only on')
+    if objective.at_step(0) != objective:
+        reasons.append("objective.k changes during the run, and verl computes every step alike; give one number")
     correction = getattr(objective, "correction", None)
     if (
         correction is not None
@@ -93,13 +100,9 @@ def _refusals(recipe: TrainRecipe) -> list[str]:
 
 def _embedded_only(recipe: TrainRecipe) -> list[str]:
     """Return the keys of a recipe that set what only the embedded loop does."""
-    curriculum, asked = recipe.curriculum, {"stored": recipe.stored is not None}
+    curriculum, asked = recipe.curriculum, {"stored": recipe.stored is not None, "lora": recipe.lora is not None}
     asked["evaluation.keep_best"] = recipe.evaluation.keep_best
-    asked["data.hard"] = bool(getattr(recipe.data, "hard", False))
     if curriculum is not None:
-        asked["curriculum.stages"] = bool(curriculum.stages)
         asked["curriculum.carry"] = curriculum.carry is not None
-        asked["curriculum.from_set"] = curriculum.from_set
-        asked["curriculum.draw"] = curriculum.draw.kind != "uniform"
         asked["curriculum.kv_cache_mb"] = curriculum.kv_cache_mb is not None
     return [name for name, is_set in asked.items() if is_set]

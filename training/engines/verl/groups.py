@@ -24,8 +24,8 @@ from training.objectives.registry import objective_of
 from training.optimisation.checkpoint import JsonlLog
 from training.recipe import TrainRecipe
 from training.rewards import Reward
-from training.rollouts.curriculum.controller import CurriculumController
 from training.rollouts.curriculum.disputed_labels import dispute_rows
+from training.rollouts.curriculum.opening import open_curriculum
 from training.rollouts.rollout_scheduler import GroupDecision
 from training.rollouts.tasks import TrainingTask
 
@@ -86,15 +86,14 @@ class GroupLedger:
         if settings is not None:  # lengths stay: the reward workers have theirs
             settings = settings.model_copy(update={"length_schedule": (1,)})
         self._recipe, self._tasks = recipe, tasks
-        self.curriculum = CurriculumController(
-            tasks, settings, recipe.rewards, recipe.objective, recipe.seed, recipe.collector, recipe.steps
-        )
+        self.curriculum = open_curriculum(recipe, tasks, settings)
         self._places = {problem: place for place, problem in enumerate(tasks)}
         mends = settings is not None and settings.disputes.enabled
         names = ("attempts", "changes", *(["disputed"] if mends else []))
         self._logs = {name: JsonlLog(out / f"{name}.jsonl") for name in names}
         self._decided: dict[str, GroupDecision] = {}
         self._sampled = _Sampled()
+        self._closed: dict[str, float] = {}
         self._groups = self._step = 0
 
     def draw(self) -> int:
@@ -132,34 +131,54 @@ class GroupLedger:
             del self._decided[name]
 
     def after_step(self, step: int) -> dict[str, float]:
-        """Apply what the curriculum changes after ``step`` steps, and return the metrics of what was sampled.
+        """Apply what the curriculum changes after ``step`` steps, and return the metrics of what was sampled, once.
 
-        Nothing happens where that step was closed before.
+        Nothing is applied where that step was closed before.
         """
+        self._close_step(step, may_end_stage=False)
+        closed, self._closed = self._closed, {}
+        return closed
+
+    def at_checkpoint(self, step: int) -> bool:
+        """Apply what the curriculum changes after the step that is being saved; return whether its stage ended.
+
+        The next call of `after_step`, also that of a run that goes on from there, returns the metrics.
+        """
+        before = self.curriculum.stage
+        self._close_step(step, may_end_stage=True)
+        return self.curriculum.stage != before
+
+    def _close_step(self, step: int, *, may_end_stage: bool) -> None:
         if step <= self._step:
-            return {}
+            return
         self._step = step
         metrics = self._metrics()
         if "sampled/reward" in metrics:
             moves, changes = self.curriculum.after_step(
-                step, metrics["sampled/reward"], metrics["length/sampled_mean"], _NO_ENTROPY
+                step,
+                metrics["sampled/reward"],
+                metrics["length/sampled_mean"],
+                _NO_ENTROPY,
+                may_end_stage=may_end_stage,
             )
             for row in (*map(asdict, moves), *map(asdict, changes)):
                 self._logs["changes"].append({"step": step, **row})
             for row in dispute_rows(moves, self.curriculum.disputes, self._tasks, step):
                 self._logs["disputed"].append(row)
         self._sampled = _Sampled()
-        return metrics
+        self._closed = metrics
 
     def state(self) -> dict[str, Any]:
         """Return the state as JSON can hold it; the logs are on disk when this returns."""
         logs = {name: log.offset() for name, log in self._logs.items()}
-        return {"curriculum": self.curriculum.state(), "step": self._step, "groups": self._groups, "logs": logs}
+        counted = {"step": self._step, "groups": self._groups, "closed": self._closed}
+        return {"curriculum": self.curriculum.state(), **counted, "logs": logs}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from a `state`; logs are cut back to it."""
         self.curriculum.restore(state["curriculum"])
         self._step, self._groups = state["step"], state["groups"]
+        self._closed = dict(state.get("closed", {}))  # checkpoints of before have none
         for name, log in self._logs.items():
             log.truncate(state["logs"].get(name, 0))
 

@@ -4,15 +4,16 @@
                               as `training.engines.embedded.run` describes them
     OUT/model/                the trained model in Hugging Face format, with its mark: what a refresh is given
     OUT/verl/train.parquet    the problems, as verl's dataset reads them; held_out.parquet too
-    OUT/verl/job.json         what verl is started with; config.yaml: the whole configuration that it composed
+    OUT/verl/job.json         what verl is started with, of the present stage; config.yaml: all that it composed
     OUT/verl/differences.txt  what verl does otherwise than the embedded engine in this run
-    OUT/verl/steps-N.jsonl    verl's own metrics of a run that went on after step N; log.txt: all that it said
+    OUT/verl/steps-N.jsonl    verl's own metrics of a process that went on after step N; log.txt: all that it said
     OUT/verl/checkpoints/     verl's checkpoints, with our curriculum's state in each
 
 On a cluster the run's folder, the model and the data lie where all nodes see them, and the project is installed in
 verl's environment on each.
 
-Not here: what is trained how (`training.engines.verl.configuration`, `.plugin`).
+Not here: what is trained how (`training.engines.verl.configuration`, `.plugin`), and which stage a folder is in
+(`training.engines.verl.stages`).
 """
 
 from __future__ import annotations
@@ -33,13 +34,15 @@ from curation.storage.stages import atomic_write
 from training.embedded_model import resolve_model
 from training.embedded_model.problems import Split
 from training.engines.claim import claim_folder
-from training.engines.placement import place_verl
+from training.engines.mirroring import RunMirror
+from training.engines.placement import VerlPlacement, place_verl
 from training.engines.processes import EngineError, failure, run_processes
 from training.engines.verl.configuration import VerlConfiguration, VerlFiles, compile_recipe
 from training.engines.verl.data import write_verl_set
 from training.engines.verl.differences import refuse_what_differs, replacements
 from training.engines.verl.environment import process_environment, require_interpreter
 from training.engines.verl.following import MetricsFollower
+from training.engines.verl.stages import VerlStage, last_step, present_stage
 from training.evaluation.metrics import read_metrics
 from training.evaluation.monitors import open_monitors
 from training.evaluation.plots import draw_plots
@@ -48,6 +51,8 @@ from training.recipe import TrainRecipe
 from training.rollouts.tasks import load_tasks
 
 INSIDE = "training.engines.verl.inside"
+
+TRAIN, HELD_OUT = "train.parquet", "held_out.parquet"
 
 _EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
 
@@ -66,16 +71,45 @@ def train(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool =
         EngineError: verl failed; the text names the process and its last lines.
     """
     refuse_what_differs(recipe)
+    with RunMirror(recipe.storage.mirror, recipe.name, out, lambda line: print(line, file=sys.stderr)):
+        return _train(recipe, recipe_folder, out, resume=resume)
+
+
+def _train(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool) -> Path:
     interpreter = require_interpreter(recipe.verl.python)
-    job = prepare(recipe, recipe_folder, out, resume=resume)
+    prepare(recipe, recipe_folder, out, resume=resume)
     for line in replacements(recipe):
         print(f"verl: {line}", file=sys.stderr)
-    begun_at, started = last_step(out), time.monotonic()
+    started = time.monotonic()
+    while (stage := present_stage(recipe, out)).begun_at < recipe.steps:
+        _run_stage(recipe, stage, recipe_folder, out, interpreter)
+        if last_step(out) <= stage.begun_at:
+            break  # no step further: the model is not there, which `publish_model` says
+    model = publish_model(recipe, out)
+    summary = {"name": recipe.name, "steps": last_step(out), "wall_s": time.monotonic() - started, "engine": "verl"}
+    atomic_write(out / "summary.json", json.dumps(summary, indent=1) + "\n")
+    draw_plots(read_metrics(out), out / "plots")
+    return model
+
+
+def _run_stage(recipe: TrainRecipe, stage: VerlStage, recipe_folder: Path, out: Path, interpreter: Path) -> None:
+    """Run verl from the run's newest checkpoint to the stage's end, and take over its metrics.
+
+    Raises:
+        EngineError: verl refuses the stage's configuration, or failed.
+    """
+    job = write_job(stage, recipe_folder, out)
+    if recipe.curriculum is not None and recipe.curriculum.stages:
+        of, lengths = len(recipe.curriculum.stages), stage.recipe.rewards
+        told = f"from step {stage.begun_at} to {stage.ends_at} at the latest, l_max = {lengths.max_length:,}"
+        print(
+            f"stage {stage.number + 1} of {of}: {told}, n_batch = {stage.recipe.collector.n_batch:,}", file=sys.stderr
+        )
     check_configuration(out, interpreter)
-    steps = out / "verl" / f"steps-{begun_at}.jsonl"
+    steps = out / "verl" / f"steps-{stage.begun_at}.jsonl"
     steps.unlink(missing_ok=True)
     shown = open_monitors(recipe.monitor, recipe.name, out, recipe.model_dump(mode="json"))
-    follower = MetricsFollower(out, steps, recipe.steps, begun_at, shown)
+    follower = MetricsFollower(out, steps, recipe.steps, stage.begun_at, shown)
     environment = process_environment({**job.environment, "VERL_FILE_LOGGER_PATH": str(steps)})
     log = out / "verl" / "log.txt"
     command = [str(interpreter), "-m", INSIDE, str(out / "verl" / "job.json")]
@@ -85,11 +119,6 @@ def train(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool =
         follower.close()
     if status:
         raise failure(f"verl's run in {out}", status, log)
-    model = publish_model(recipe, out)
-    summary = {"name": recipe.name, "steps": last_step(out), "wall_s": time.monotonic() - started, "engine": "verl"}
-    atomic_write(out / "summary.json", json.dumps(summary, indent=1) + "\n")
-    draw_plots(read_metrics(out), out / "plots")
-    return model
 
 
 def prepare(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool = False) -> VerlConfiguration:
@@ -99,25 +128,45 @@ def prepare(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool
         ConfigError: the GPUs cannot be shared out as the recipe says.
         StoreError: the folder holds another run, or none to resume.
     """
-    model = resolve_model(recipe.model, recipe_folder)
-    require_model(model)
-    experts = has_experts(model)
-    gpus = gpus_per_node(recipe)
-    placement = place_verl(recipe.verl, gpus, synchronous=recipe.synchronous, experts=experts)
+    require_model(resolve_model(recipe.model, recipe_folder))
+    placed(recipe, recipe_folder)
     claim_folder(recipe, recipe_folder, out, resume=resume)
     ours = out / "verl"
     tasks = load_tasks(recipe.data, Split.TRAIN, recipe_folder)
-    write_verl_set(tasks.values(), recipe.solving_prompt, ours / "train.parquet")
-    held_out = None
+    write_verl_set(tasks.values(), recipe.solving_prompt, ours / TRAIN)
     if recipe.evaluation.data is not None:
-        held_out = ours / "held_out.parquet"
         others = load_tasks(recipe.evaluation.data, Split.HELD_OUT, recipe_folder).values()
-        write_verl_set(islice(others, recipe.evaluation.problems), recipe.solving_prompt, held_out)
-    files = VerlFiles(model.absolute(), out, ours / "train.parquet", held_out)
-    job = compile_recipe(recipe, files, placement, experts=experts, gpus_per_node=gpus)
-    atomic_write(ours / "job.json", job.as_json())
+        write_verl_set(islice(others, recipe.evaluation.problems), recipe.solving_prompt, ours / HELD_OUT)
     atomic_write(ours / "differences.txt", "".join(f"{line}\n" for line in replacements(recipe)))
+    return write_job(present_stage(recipe, out), recipe_folder, out)
+
+
+def write_job(stage: VerlStage, recipe_folder: Path, out: Path) -> VerlConfiguration:
+    """Write what verl is started with in a stage of a prepared run; return it."""
+    recipe, ours = stage.recipe, out / "verl"
+    model = resolve_model(recipe.model, recipe_folder)
+    held_out = ours / HELD_OUT if recipe.evaluation.data is not None else None
+    files = VerlFiles(model.absolute(), out, ours / TRAIN, held_out)
+    job = compile_recipe(
+        recipe,
+        files,
+        placed(recipe, recipe_folder),
+        experts=has_experts(model),
+        gpus_per_node=gpus_per_node(recipe),
+        ends_at=stage.ends_at,
+    )
+    atomic_write(ours / "job.json", job.as_json())
     return job
+
+
+def placed(recipe: TrainRecipe, recipe_folder: Path) -> VerlPlacement:
+    """Return which GPUs train and which generate.
+
+    Raises:
+        ConfigError: they cannot be shared out as the recipe says.
+    """
+    experts = has_experts(resolve_model(recipe.model, recipe_folder))
+    return place_verl(recipe.verl, gpus_per_node(recipe), synchronous=recipe.synchronous, experts=experts)
 
 
 def check_configuration(out: Path, interpreter: Path) -> Path:
@@ -134,12 +183,6 @@ def check_configuration(out: Path, interpreter: Path) -> Path:
         said = [line for line in log.read_text(encoding="utf-8").splitlines() if line.strip()]
         raise EngineError(f"{job}: {said[-1] if said else f'the check ended with status {status}'}; all of it: {log}")
     return job.with_name("config.yaml")
-
-
-def last_step(out: Path) -> int:
-    """Return the step of verl's last whole checkpoint; 0 where there is none."""
-    mark = out / "verl" / "checkpoints" / "latest_checkpointed_iteration.txt"
-    return int(mark.read_text(encoding="utf-8")) if mark.exists() else 0
 
 
 def publish_model(recipe: TrainRecipe, out: Path) -> Path:

@@ -117,7 +117,12 @@ class CurriculumController:
             for problem in sorted(self._pass_counts):
                 self._update_pool(problem, 0)
         if settings is not None and settings.stages:
-            self._begin_stage(0, settings, "")
+            self.begin_stage(0)
+
+    @property
+    def stage(self) -> tuple[int, int]:
+        """Return the present stage, from 0, and the step after which it began."""
+        return self._stage, self._stage_began
 
     def draw_problem(self) -> str:
         """Draw the next problem and return its id."""
@@ -159,7 +164,7 @@ class CurriculumController:
         self._judged_problems.add(problem)
 
     def after_step(
-        self, step: int, reward: float, length: float, entropy: float
+        self, step: int, reward: float, length: float, entropy: float, *, may_end_stage: bool = True
     ) -> tuple[list[PoolChange], list[SettingChange]]:
         """Apply what changes after this step, and return it: problems that change pools, and settings.
 
@@ -168,6 +173,7 @@ class CurriculumController:
             reward: mean total reward of what was sampled since the last step.
             length: mean length of the same rollouts, in tokens.
             entropy: the policy's entropy per token.
+            may_end_stage: whether a stage may end here; an engine that changes sizes at checkpoints alone says no.
         """
         settings = self._settings
         if settings is None:
@@ -180,7 +186,7 @@ class CurriculumController:
         self._step = step
         self._active_order.clear()
         changes = [
-            *self._next_stage(step, settings),
+            *(self._next_stage(step, settings) if may_end_stage else ()),
             self._activate_deferred(step, settings),
             None if settings.stages else self._extend_length(step, settings),
             self._adjust_eps_high(settings),
@@ -273,11 +279,12 @@ class CurriculumController:
         if reason is None:
             return []
         self._stage_began = step
-        return self._begin_stage(self._stage + 1, settings, reason)
+        return self.begin_stage(self._stage + 1, reason)
 
-    def _begin_stage(self, number: int, settings: CurriculumSettings, reason: str) -> list[SettingChange]:
-        """Take over what a stage names."""
-        stage, self._stage = settings.stages[number], number
+    def begin_stage(self, number: int, reason: str = "") -> list[SettingChange]:
+        """Take over what a stage names; return what that changes."""
+        assert self._settings is not None
+        stage, self._stage = self._settings.stages[number], number
         changes = [SettingChange("stage", number, number + 1, reason)]
         cache = self.rewards.effective_length_cache
         if stage.lengths is not None:

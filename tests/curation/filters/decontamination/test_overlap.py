@@ -25,6 +25,7 @@ from curation.filters.decontamination import (
     classify_hits,
     contamination_file,
     find_contamination,
+    overlap,
 )
 from curation.records import ConfigError, SourceError
 from tests.places import SHARED_DATA
@@ -154,6 +155,17 @@ def test_order_does_not_count(texts: list[str], order: list[int]) -> None:
         assert alone.equals(whole.filter(pl.col("row") == place).with_columns(row=pl.lit(0, pl.Int64)))
 
 
+def test_rows_are_compared_few_at_a_time_each_in_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = pl.Series([GLASSES, SPRINTS, "", PRIMES, SPRINTS])
+    index, told = BenchmarkIndex(BENCHMARKS, OverlapSettings(("words", "embedding"), candidates=0.0), Known()), []
+    whole = index.scores(texts)
+    monkeypatch.setattr(overlap, "ROWS_AT_ONCE", 2)
+    assert index.scores(texts, lambda row, _: told.append(row)).equals(whole)
+    assert whole["row"].unique().sort().to_list() == [1, 3, 4]
+    assert sorted(told) == [1, 3, 4]
+    assert index.scores(texts.clear()).equals(whole.clear())
+
+
 def write(path: Path, rows: Sequence[Mapping[str, object]]) -> Path:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return path
@@ -249,3 +261,31 @@ def test_programs_are_embedded_by_what_they_say() -> None:
         "sum. Adds the numbers of a list.",
         "close. Tells whether numbers of a list are near.",
     ]
+
+
+class Apart(Known):
+    """An embedder to whom the benchmark and a port of it are .55 alike."""
+
+    def embed(self, texts: Sequence[str], on_outcome: OnOutcome | None = None) -> NDArray[np.float32]:
+        known = super().embed(texts, on_outcome)
+        return np.where(known[:, :1] > 0, known, np.array([[0.55, 0.835]], dtype=np.float32))
+
+
+@pytest.mark.parametrize(
+    ("examples", "is_port"),
+    [
+        ("[2, 4, 3, 0] => [7, 1, 9]", True),
+        ("[1, 2, 3, 4] => [0, 0, 0]", False),
+        ("[2, 4, 8, 16] => [3, 1, 9]", False),
+    ],
+)
+def test_a_port_that_kept_its_examples_is_found(examples: str, is_port: bool) -> None:
+    original = 'def near_it(xs):\n    """Are numbers of the list near?\n    [2, 4, 3, 0] => [7, 1, 9]\n    """\n'
+    port = f"bool close(int *a) {{\n  /* Tells whether numbers of a list are alike.\n  {examples} */\n}}"
+    index = BenchmarkIndex(
+        pl.DataFrame({"benchmark": "b", "row": range(3), "statement": [original] * 3}),  # a task may stand there often
+        OverlapSettings(("embedding",), programs=True, figures=0.0, formulas=0.0, candidates=0.0, cosine=0.72),
+        Apart(),
+    )
+    other = "int other(int a) {\n  /* Adds numbers of a list. */\n}"
+    assert index.hits(pl.Series([other, port]))["row"].to_list() == ([1, 1, 1] if is_port else [])

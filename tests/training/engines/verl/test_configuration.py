@@ -104,6 +104,10 @@ def test_the_recipe_reaches_verls_processes_as_it_is(monkeypatch: pytest.MonkeyP
         ({"objective": {"kind": "grpo", "kl_coef": 0.1}}, "objective.kl_coef > 0"),
         ({"objective": {"kind": "grpo", "credit": "majority", "k": 2}}, "needs the answers"),
         (
+            {"objective": {"kind": "grpo", "credit": "pass_at_k", "k": {"start": 4, "end": 1, "steps": 9}}},
+            "objective.k changes",
+        ),
+        (
             {"objective": {"kind": "grpo", "correction": {"kind": "truncate"}}, "collector": {"n_minibatch": 512}},
             "set collector.n_minibatch = n_batch",
         ),
@@ -111,9 +115,8 @@ def test_the_recipe_reaches_verls_processes_as_it_is(monkeypatch: pytest.MonkeyP
         ({"curriculum": {"adapt_eps_high": True}}, "curriculum.adapt_eps_high"),
         ({"compute": {"head_dtype": "float32"}}, "compute.head_dtype"),
         ({"checkpoints": {"publish": 2}}, "checkpoints.publish"),
-        ({"curriculum": {"stages": [{"steps": 3}, {"hard": True}]}}, "curriculum.stages"),
-        ({"curriculum": {"from_set": True}}, "curriculum.from_set"),
-        ({"data": {"kind": "curated", "folders": ("s",), "hard": True}}, "data.hard"),
+        ({"curriculum": {"carry": "../earlier"}}, "curriculum.carry"),
+        ({"curriculum": {"kv_cache_mb": 100}}, "curriculum.kv_cache_mb"),
     ],
 )
 def test_what_would_be_another_recipe_is_refused(changes: dict[str, Any], said: str) -> None:
@@ -130,4 +133,7 @@ def test_a_plain_recipe_is_taken_and_told_what_is_otherwise() -> None:
     assert any("n_async" in line for line in told)
     bonus = recipe(objective={"kind": "grpo", "entropy_coef": 7e-4})
     assert any("entropy bonus" in line for line in set(replacements(bonus)) - set(told))
+    stages = {"stages": [{"steps": 3}, {"hard": True}], "from_set": True}
+    refuse_what_differs(recipe(curriculum=stages, data={"kind": "curated", "folders": ("s",), "hard": True}))
+    assert any("Each stage is a process" in line for line in replacements(recipe(curriculum=stages)))
     assert any("lengths stay" in line for line in set(replacements(recipe(curriculum={}))) - set(told))

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from verl.trainer.ppo.checkpoint_callback import CheckpointCallback
 
-from curation.storage.stages import atomic_write
-from training.engines.verl.plugin.ledger import STATE, the_ledger
+from training.engines.verl.plugin.ledger import save_state
 
 
 class CurriculumCheckpoint(CheckpointCallback):
-    """Writes the ledger's state into the folder of a checkpoint that verl has just written."""
+    """Writes the ledger's state into the folder of a checkpoint that verl has just written.
+
+    Where a stage ended, that step is verl's last: the next stage is another process (`training.engines.verl.stages`).
+    """
 
     def on_save(
         self, trainer: Any, global_step: int, checkpoint_dir: str, async_save: bool = False, **kwargs: Any
     ) -> None:
         """Write it."""
-        ledger = the_ledger()
-        atomic_write(Path(checkpoint_dir) / STATE, json.dumps(ledger.state(), ensure_ascii=False) + "\n")
+        if save_state(global_step, Path(checkpoint_dir)):
+            trainer.total_training_steps = global_step

@@ -9,12 +9,12 @@ from typing import Any
 
 from curation.records import Domain, PromptRequest
 from curation.scoring.record import MARK, read_record
+from curation.storage.stages import atomic_write
+from training.engines.verl.data import START
 from training.engines.verl.groups import GroupLedger
 from training.engines.verl.run_facts import run_facts
+from training.engines.verl.stages import STATE
 from training.rollouts.tasks import TrainingTask
-
-STATE = "goldilocks.json"
-"""The ledger's state in a folder of verl's checkpoints."""
 
 _LEDGERS: list[GroupLedger] = []
 
@@ -22,7 +22,7 @@ _LEDGERS: list[GroupLedger] = []
 def open_ledger(rows: Iterable[Mapping[str, Any]], checkpoints: Path) -> GroupLedger:
     """Make the process's ledger from the rows of the training set, as verl's newest checkpoint left it."""
     facts = run_facts()
-    tasks = {str(row["extra_info"]["id"]): _task(row["extra_info"][MARK]) for row in rows}
+    tasks = {str(row["extra_info"]["id"]): _task(row["extra_info"]) for row in rows}
     ledger = GroupLedger(facts.recipe, tasks, facts.out)
     state = _newest_state(checkpoints)
     if state is not None:
@@ -36,10 +36,24 @@ def the_ledger() -> GroupLedger:
     return _LEDGERS[0]
 
 
-def _task(record: str) -> TrainingTask:
-    table = read_record(record)
+def save_state(step: int, checkpoint: Path) -> bool:
+    """Close a step at its checkpoint and write the ledger's state there; return whether the stage ended."""
+    ledger = the_ledger()
+    has_ended = ledger.at_checkpoint(step)
+    atomic_write(checkpoint / STATE, json.dumps(ledger.state(), ensure_ascii=False) + "\n")
+    return has_ended
+
+
+def _task(about: Mapping[str, Any]) -> TrainingTask:
+    table, start = read_record(about[MARK]), about[START]
     request = PromptRequest(str(table["id"]), str(table["statement"]), Domain(table["domain"]), table["lang"] or "en")
-    return TrainingTask(request, table.get("answer"))
+    return TrainingTask(
+        request,
+        table.get("answer"),
+        judged=int(start["judged"]),
+        correct=int(start["correct"]),
+        deferred=bool(start["deferred"]),
+    )
 
 
 def _newest_state(checkpoints: Path) -> Mapping[str, Any] | None:

@@ -1,0 +1,17 @@
+"""Where copies of a run's results go."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from curation.config.base import Settings
+
+
+class StorageSettings(Settings):
+    """Copies elsewhere of what a run publishes and logs. The run folder itself stays on this machine."""
+
+    mirror: str | None = Field(
+        None,
+        description="Folder, as a URL that fsspec knows (`s3://bucket/runs/small`), to which published sets, "
+        "checkpoints and logs are copied. What has no mark there is not whole yet. Not in the paper.",
+    )

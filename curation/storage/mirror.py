@@ -1,0 +1,166 @@
+"""Copies of a run's results at another place: finished folders, and logs, behind a URL that fsspec knows.
+
+    MIRROR/curated/5f0c…/…          a finished folder of the run, under a name that changes with its content
+    MIRROR/curated/5f0c….json       its mark: its files, with their sizes, times and hashes
+    MIRROR/curated.json             the newest of a kind, by name
+    MIRROR/run.json, history.jsonl  logs, as they were at the last copy
+    MIRROR/mirror.json              whose it is
+
+Invariants:
+  - a mark follows the last of its files, and is gone before the first of them is written or removed: what has no mark
+    is not finished. A mark, a pointer and a log are written in one piece;
+  - copying is repeated at will: what has its mark there is not copied again, what a kill interrupted is copied anew. So
+    a run that goes on completes what is missing;
+  - what is no longer among the run's own (a checkpoint that was not kept, the set before) is removed there last.
+
+Not here: the run folder itself, which needs locks, fsync and renames and stays on this machine; when copies are made.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from curation.records import StoreError
+from curation.storage.remote import file_system, remote_errors
+from curation.storage.stages import file_digest
+
+OWNER = "mirror.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A finished folder of a run that is copied, under a name of its own.
+
+    Example: ``Finished("step-00000020", Path("run/checkpoints/step-00000020"))``
+    """
+
+    name: str
+    folder: Path
+
+
+class Mirror:
+    """A run's mirror.
+
+    Args:
+        url: of the folder there.
+        name: the run's recipe; a place that holds another's is refused.
+
+    Raises:
+        StoreError: of every method: the place cannot be reached or written; the message names it and says why.
+    """
+
+    def __init__(self, url: str, name: str) -> None:
+        self.url, self._name = url.rstrip("/"), name
+        self._written: dict[str, bytes] = {}
+        with self._errors():
+            self._fs, self._root = file_system(self.url)
+
+    def claim(self) -> None:
+        """Refuse a place that holds another run, or cannot be written."""
+        with self._errors():
+            owner = (self._read(OWNER) or {}).get("recipe", self._name)
+            if owner != self._name:
+                raise StoreError(
+                    f"storage.mirror = {self.url!r} holds a run of recipe `{owner}`, not `{self._name}`; give another "
+                    "place."
+                )
+            self._write(OWNER, json.dumps({"recipe": self._name}).encode())
+
+    def copy_logs(self, folder: Path, names: Sequence[str]) -> None:
+        """Copy the files of these names that exist and have changed since the last copy."""
+        with self._errors():
+            for name in names:
+                file = folder / name
+                content = file.read_bytes() if file.is_file() else None
+                if content is not None and self._written.get(name) != content:
+                    self._write(name, content)
+                    self._written[name] = content
+
+    def copy_folders(self, kind: str, folders: Sequence[Finished]) -> None:
+        """Make these the finished folders of a kind there: copy those that are missing, remove all others.
+
+        Args:
+            folders: oldest first. One that vanishes meanwhile is left to the next call.
+        """
+        with self._errors():
+            for finished in folders:
+                self._copy(f"{kind}/{finished.name}", finished.folder)
+            wanted = [one.name for one in folders if self._read(f"{kind}/{one.name}.json") is not None]
+            if wanted and (self._read(f"{kind}.json") or {}).get("newest") != wanted[-1]:
+                self._write(f"{kind}.json", json.dumps({"newest": wanted[-1]}).encode())
+            for name in self._names(kind) - {one.name for one in folders} if wanted else ():
+                self._remove(f"{kind}/{name}")
+
+    def _copy(self, place: str, folder: Path) -> None:
+        """Copy a folder unless its mark says that this very one was copied."""
+        stored = self._read(f"{place}.json")
+        files, digests = _files(folder), {}
+        if not files or (stored is not None and stored.get("files") == files):
+            return
+        self._remove(place)
+        try:
+            for name, (size, _) in files.items():
+                path = self._at(f"{place}/{name}")
+                digests[name] = file_digest(folder / name)
+                self._fs.makedirs(path.rpartition("/")[0], exist_ok=True)
+                self._fs.put_file(str(folder / name), path)
+                if (there := self._fs.info(path)["size"]) != size:
+                    raise OSError(f"{there:,} bytes of {size:,} arrived of {name}")
+        except FileNotFoundError:
+            if folder.is_dir():
+                raise
+            return  # it was not kept
+        if files == _files(folder):
+            self._write(f"{place}.json", json.dumps({"files": files, "digests": digests}, indent=1).encode())
+
+    def _remove(self, place: str) -> None:
+        """Remove a folder, its mark first."""
+        for path in (f"{place}.json", place):
+            if self._fs.exists(self._at(path)):
+                self._fs.rm(self._at(path), recursive=path == place)
+
+    def _names(self, kind: str) -> set[str]:
+        """Return the names of the folders of a kind there, finished or not."""
+        if not self._fs.exists(self._at(kind)):
+            return set()
+        self._fs.invalidate_cache()
+        found = {str(path).rstrip("/").rpartition("/")[2] for path in self._fs.ls(self._at(kind), detail=False)}
+        return {name.removesuffix(".json") for name in found}
+
+    def _write(self, name: str, content: bytes) -> None:
+        """Write a small file in one piece."""
+        path = self._at(name)
+        self._fs.makedirs(path.rpartition("/")[0], exist_ok=True)
+        with self._fs.transaction:
+            self._fs.pipe_file(path, content)
+
+    def _read(self, name: str) -> dict[str, Any] | None:
+        try:
+            content = json.loads(self._fs.cat_file(self._at(name)))
+        except FileNotFoundError:
+            return None
+        except ValueError:
+            return {}
+        return content if isinstance(content, dict) else {}
+
+    def _at(self, name: str) -> str:
+        return f"{self._root.rstrip('/')}/{name}"
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        with remote_errors(lambda reason: StoreError(f"storage.mirror = {self.url!r} {reason}")):
+            yield
+
+
+def _files(folder: Path) -> dict[str, list[int]]:
+    """Return the size in bytes and the time of writing in nanoseconds of each file; empty where the folder is gone."""
+    try:
+        states = {path: path.stat() for path in sorted(folder.rglob("*")) if path.is_file()}
+    except FileNotFoundError:
+        return {}
+    return {path.relative_to(folder).as_posix(): [one.st_size, one.st_mtime_ns] for path, one in states.items()}

@@ -1,0 +1,79 @@
+"""Places behind URLs: the file system of one, and what goes wrong there as a sentence.
+
+fsspec knows the file systems; those of clouds are packages of their own (s3fs, gcsfs, adlfs), with their own ways to
+credentials, of which nothing stands in a recipe.
+
+Not here: what is read there (`curation.sources.remote`), and what is written (`curation.storage.mirror`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from curation.records import GoldilocksError
+
+URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*(?:::|://)")
+LOCAL = re.compile(r"(?:file|local):/{2}")
+
+
+def is_url(path: str) -> bool:
+    """Return whether a path names a place by its scheme, other than a file of this machine.
+
+    >>> is_url("s3://bucket/x.jsonl"), is_url("zip://x.jsonl::/data/x.zip"), is_url("x.jsonl")
+    (True, True, False)
+    """
+    return URL.match(path) is not None and LOCAL.match(path) is None
+
+
+def local_path(path: str) -> Path:
+    """Return the path of a file of this machine, of a URL whose scheme is ``file`` too."""
+    return Path(LOCAL.sub("", path, count=1)).expanduser()
+
+
+def file_system(url: str) -> tuple[Any, str]:
+    """Return the file system of a URL, and the path in it. Nothing that was listed before is remembered."""
+    import fsspec.core
+
+    fs, path = fsspec.core.url_to_fs(url)
+    fs.invalidate_cache()
+    return fs, path
+
+
+@contextmanager
+def remote_errors(as_error: Callable[[str], GoldilocksError]) -> Iterator[None]:
+    """Raise what a file system raises as an error of ours.
+
+    Args:
+        as_error: makes it, of the reason: a clause that begins with a verb and ends with a full stop.
+    """
+    try:
+        yield
+    except GoldilocksError:
+        raise
+    except Exception as error:
+        raise as_error(_reason(error)) from error
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's text."""
+    return (str(error).splitlines() or [""])[0]
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, FileNotFoundError) and isinstance(error.__cause__, Exception):
+        error = error.__cause__  # as fsspec's own for http, whatever came instead of the file
+    text = first_line(error)
+    said = f" ({text})" if text else ""
+    if isinstance(error, ImportError):
+        return f"needs a package that is not installed{said}; install it beside this one."
+    if isinstance(error, FileNotFoundError) or getattr(error, "status", None) == 404:
+        return "is not there; look at the address, and whether it may be read from here."
+    if isinstance(error, PermissionError) or getattr(error, "status", None) in (401, 403):
+        return f"may not be used with this machine's credentials{said}; see fsspec's page on how they are given."
+    if isinstance(error, ValueError) and "rotocol" in text:
+        return f"has a scheme that fsspec does not know{said}; write it as in `s3://bucket/path`."
+    return f"cannot be reached: {type(error).__name__}{f': {text}' if text else ''}{'' if text.endswith('.') else '.'}"

@@ -1,0 +1,62 @@
+"""Numbers in words that became others in their own sentence: twice that is three times, four that are five.
+
+Stricter than `number_words`, which compares whole texts: here a number in words that stands nowhere in a segment, while
+another came in, was exchanged. From three to ten none comes in at all.
+
+Invariants: pure functions over aligned segments.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from curation.languages.vocabulary import language
+from curation.translation.number_words import digit_values, implied, ordinals, said_by_less
+from curation.translation.numerals import in_compounds, in_names, in_words, plain_digits, word_tokens
+from curation.translation.quantities import months_named
+from curation.translation.sentences import Segment, sides
+from curation.translation.violations import Violation
+
+_ONE, _DOZEN = Fraction(1), Fraction(12)
+_MOST = 10
+"""Largest number in words that may not come in; a dozen, a hundred, noon do."""
+
+
+def exchanged_words(segment: Segment, source: str, target: str) -> list[Violation]:
+    """Return a violation where a number in words of a segment stands nowhere in it, and another one came in.
+
+    Both and a pair count here: they may go, but do not become three. From three to ten none comes in at all.
+    """
+    before, after = plain_digits(segment.before), plain_digits(segment.after)
+    words_before, words_after = in_words(before, source), in_words(after, target)
+    if not words_after:
+        return []
+    said, there = {*words_before, *digit_values(before, source)}, {*words_after, *digit_values(after, target)}
+    kept = {*ordinals(after, target), *in_compounds(segment.after, target), *implied(after, target)}
+    kept |= {*in_names(segment.before, source)}
+    kept |= {1 / rank for rank in kept if rank > 2}  # the third month, which could be a third
+    lost = [value for value in words_before if value != _ONE and value not in there | kept]
+    known = {*ordinals(before, source), *in_compounds(segment.before, source), *implied(before, source)}
+    known |= {*in_names(segment.before, source), *(said - {_ONE})}
+    known |= {1 / value for value in lost if value and _is_by_less(segment, source, target, value)}
+    known |= {value + part for value in said for part in said if part < 1}  # a minute and a half
+    known |= {Fraction(100)} if implied(before, source) else set()  # a coin of 25 cents, which are hundreds as well
+    known |= set() if language(target).spaced else {_DOZEN}  # the sign of a dozen is also to beat
+    new = [value for value in words_after if value not in known and (value != _ONE or _whole_part(after, target))]
+    for other in new:
+        value = next((value for value in lost if value.denominator > 1 or other.denominator == 1), None)
+        if value is not None:
+            return [Violation("numbers", f"{value} is {other} in {sides(segment)}")]
+        if 2 < other <= _MOST and not months_named(before, source):
+            return [Violation("numbers", f"{other} came in: {sides(segment)}")]
+    return []
+
+
+def _is_by_less(segment: Segment, source: str, target: str, value: Fraction) -> bool:
+    return said_by_less(segment.before, segment.after, source, target, max(value, 1 / value))
+
+
+def _whole_part(text: str, lang: str) -> bool:
+    """Return whether a text says one as a fraction: three thirds."""
+    tokens = word_tokens(text, lang)
+    return any(token.values == frozenset({_ONE}) and len(token.text.split()) > 1 for token in tokens)

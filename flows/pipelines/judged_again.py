@@ -1,0 +1,173 @@
+"""A run's stored attempts judged and decided on again, beside the run: nothing in its folder is written.
+
+Every stored verdict is made anew by the run's verifier from the attempt in the store and compared; then labels,
+decisions and the set are made anew from the stored verdicts, in a temporary folder. What a verifier failed on before,
+or fails on now, is counted and not compared. No model is asked: a model's votes are taken as they lie there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import polars as pl
+
+from curation.difficulty.failed_verdicts import has_failed
+from curation.policies.excerpt import excerpt
+from curation.storage.scratch import ScratchFolder
+from curation.storage.stages import read_shard, read_table
+from flows.publish.receipt_figures import Digests, verdicts_digest
+from flows.publish.versions import Version, decisions_of, digest_of, gather_decisions
+from flows.run.pipeline import read_results, run_stage
+from flows.run.run_folder import Run
+from flows.run.stage import Results, StageResult, shard_counts
+from flows.stages.attempts import attempt_store, attempts_of, measured_on
+from flows.stages.decisions import decisions_of as decisions_stage
+from flows.stages.export import EXPORT
+from flows.stages.judging import open_judge
+from flows.stages.label_trust import label_trust_of
+from flows.stages.llm_judge import llm_judge_of
+from flows.stages.verdicts import judge_rows, verdicts_of
+
+_MADE_ANEW = (
+    "decisions",
+    "labels",
+    "curated",
+    "public",
+    "receipt",
+    "stages",
+    "history.jsonl",
+    "metrics.jsonl",
+    ".lock",
+)
+_ONE = ["problem", "index"]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedAgain:
+    """What came of it.
+
+    Args:
+        digests: of verdicts and decisions as they come out.
+        results: of the run's stages, with decisions and export as they come out.
+        verdicts: how many were compared; ``failed`` of the others the verifier failed.
+        differing: a sentence for each verdict and decision that is stored otherwise.
+    """
+
+    digests: Digests
+    results: Results
+    verdicts: int
+    failed: int
+    decisions: int
+    differing: tuple[str, ...]
+
+
+@contextmanager
+def judged_again(run: Run, filters: Results, verifier: str, version: Version) -> Iterator[JudgedAgain]:
+    """Judge and decide again; the results lie in a temporary folder until the block ends.
+
+    Args:
+        verifier: of the stored verdicts, which must be today's.
+    """
+    attempts = read_results(run, [attempts_of(part) for part in run.parts])
+    votes = [stage for part in run.parts if (stage := llm_judge_of(part)).enabled(run)]
+    stored = read_results(run, [*(verdicts_of(part) for part in run.parts), *votes], verifier)
+    digests, sentences, count, failed = {}, list[str](), 0, 0
+    for part in run.parts:
+        again, differing, left = _verdicts_again(run, filters, attempts[attempts_of(part)], stored[verdicts_of(part)])
+        opinions = stored.get(llm_judge_of(part))
+        final = again if opinions is None else read_table(opinions.folder, "verdicts")
+        digests[part] = verdicts_digest(final)
+        sentences += differing
+        count, failed = count + again.height - left, failed + left
+    scratch = ScratchFolder("receipt")
+    try:
+        beside = replace(run, folder=_linked(run, Path(scratch.path)))
+        results = filters.plus(*attempts, *stored)
+        for part in run.parts:
+            for stage in (label_trust_of(part), decisions_stage(part)):
+                results = results.plus(run_stage(stage, beside, results)) if stage.enabled(run) else results
+        exported = run_stage(EXPORT, beside, results)
+        table = gather_decisions(results.decisions[-1], exported, measured_on(run, run.parts[-1]))
+        sentences += _differing_decisions(decisions_of(run.folder, version.number), table)
+        told = Digests(digests, digest_of(table))
+        yield JudgedAgain(told, results.plus(exported), count, failed, table.height, tuple(sentences))
+    finally:
+        scratch.remove()
+
+
+def _linked(run: Run, folder: Path) -> Path:
+    """Fill a folder with links to all of a run's that is not made anew, and return it."""
+    for entry in run.folder.iterdir():
+        if entry.name not in _MADE_ANEW:
+            (folder / entry.name).symlink_to(entry)
+    (folder / "stages").mkdir()
+    for entry in (run.folder / "stages").iterdir():
+        if entry.name != Path(EXPORT.folder).name:
+            (folder / "stages" / entry.name).symlink_to(entry)
+    return folder
+
+
+def _verdicts_again(
+    run: Run, filters: Results, attempts: StageResult, stored: StageResult
+) -> tuple[pl.DataFrame, list[str], int]:
+    """Return the verdicts as they come out, a sentence for each that differs, and how many were not compared."""
+    store, problems = attempt_store(run, attempts), filters.problems.folder
+    frames, sentences, left = [], list[str](), 0
+    with open_judge(run) as judge:
+        for index in range(len(shard_counts(problems))):
+            frame = read_shard(problems, "kept", index)
+            before = read_shard(stored.folder, "verdicts", index)
+            rows = store.read(frame["id"].to_list()).join(before, on=_ONE, how="semi", maintain_order="left")
+            after = judge_rows(judge, frame, rows)
+            differing, failed = _differing_verdicts(before, after)
+            sentences += differing
+            left += failed.height
+            settled = after.join(failed, on=_ONE, how="anti")
+            kept = before.join(failed, on=_ONE, how="semi").select(settled.columns)
+            frames.append(pl.concat([settled, kept]))
+    return pl.concat(frames), sentences, left
+
+
+def _differing_verdicts(before: pl.DataFrame, after: pl.DataFrame) -> tuple[list[str], pl.DataFrame]:
+    """Return a sentence for each verdict that differs, and problem and index of those that cannot be compared.
+
+    Where the verifier failed on an attempt, the numbers of its problem's classes of answers say nothing.
+    """
+    both = before.join(after, on=_ONE, how="left", suffix="_now", maintain_order="left")
+    failing = pl.concat([before.filter(has_failed()), after.filter(has_failed())])
+    failed = both.select(_ONE).join(failing.select("problem").unique(), on="problem", how="semi")
+    compared = both.join(failed, on=_ONE, how="anti")
+    columns = ("reference", "outcome", "answer", "answer_class")
+    differs = pl.any_horizontal(pl.col(name).ne_missing(pl.col(f"{name}_now")) for name in columns)
+    sentences = []
+    for row in compared.filter(differs).iter_rows(named=True):
+        now = "is not in the store" if row["verifier_now"] is None else f"comes out {_verdict(row, '_now')}"
+        sentences.append(f"problem {row['problem']}, attempt {row['index']}: was judged {_verdict(row, '')}, {now}.")
+    return sentences, failed
+
+
+def _verdict(row: dict[str, object], side: str) -> str:
+    answer, reference = row[f"answer{side}"], row[f"reference{side}"]
+    told = "no answer" if answer is None else f"answer {excerpt(str(answer), 60)}"
+    return f"{row[f'outcome{side}']} ({told}" + (f" against {excerpt(str(reference), 60)})" if reference else ")")
+
+
+def _differing_decisions(stored: pl.DataFrame, table: pl.DataFrame) -> list[str]:
+    """Return a sentence for each problem that is decided on otherwise than the version says."""
+    both = stored.join(table, on="problem", how="full", coalesce=True, suffix="_now", maintain_order="left_right")
+    columns = ("keep", "reason", "judged", "correct", "pass_rate", "policy", "published")
+    differs = pl.any_horizontal(pl.col(name).ne_missing(pl.col(f"{name}_now")) for name in columns)
+    return [
+        f"problem {row['problem']}: the version says {_decision(row, '')}, {_decision(row, '_now')} comes out."
+        for row in both.filter(differs).iter_rows(named=True)
+    ]
+
+
+def _decision(row: dict[str, object], side: str) -> str:
+    if row[f"keep{side}"] is None:
+        return "nothing"
+    word = "kept" if row[f"published{side}"] else (row[f"reason{side}"] or "over_quota")
+    return f"{word} with {row[f'correct{side}']} of {row[f'judged{side}']} correct"

@@ -1,0 +1,213 @@
+"""Recall of planted defects at a run's own recipe: what its filters, its tests and its rule of labels find of them.
+
+Copies of rows that passed are spoilt (`curation.planting`), and the run's own filters go over them in a temporary
+folder, beside rows that were left as they are. Stages that ask a model are left out. Of programs a part of the tests is
+spoilt, too, and decided on by the run's solutions. Wrong references are planted in the run's own votes, as the stage of
+label trust does.
+
+Nothing is written in the run's folder; the same run gives the same figures.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+
+from curation.config import Recipe
+from curation.planting import CUT_INPUT, KINDS, VERSION, WRONG_OUTPUT, PlantedRows, plant_rows, spoil_tests
+from curation.publish.receipts import Figure, Needs, share_figure
+from curation.storage.scratch import ScratchFolder
+from curation.storage.stages import Shard, read_table
+from flows.pipelines.by_recipe import pipeline_of
+from flows.run.pipeline import run_stage
+from flows.run.run_folder import Run
+from flows.run.stage import Kind, Results, Stage, StageResult, StageRun
+from flows.stages.base import JUDGING_TABLE, SOLUTIONS_TABLE, TESTS_TABLE
+from flows.stages.decontamination import DECONTAMINATION, benchmark_statements
+from flows.stages.execution_matrix import EXECUTION_MATRIX
+from flows.stages.label_trust import planted_labels
+from flows.stages.language_variants import LANGUAGE_VARIANTS
+from flows.stages.premises import PREMISES
+from flows.stages.rewriting import REWRITING
+from flows.stages.sources import SOURCES
+from flows.stages.statements import DOUBTFUL
+from flows.stages.tests import TESTS
+
+MOST, BESIDE = 100, 2000
+"""Rows that carry one kind of defect, and rows beside them that carry none, at most."""
+
+MOST_PROGRAMS = 24
+"""Problems of which tests are spoilt, at most: their solutions run on every test."""
+
+_FILTERS = (
+    "planted in copies of rows that had passed; the recipe's filters ran on them beside rows without a defect, stages "
+    "that ask a model left out; after the share, at which stage rows left and why"
+)
+_PROGRAMS = (TESTS_TABLE, SOLUTIONS_TABLE, JUDGING_TABLE)
+
+
+def planted_figures(run: Run, results: Results) -> list[Figure]:
+    """Return the recall of each kind of planted defect.
+
+    Args:
+        results: of the run's filters and decisions.
+    """
+    root = Run(run.folder, without_models(run.recipe), run.recipe_folder)
+    math = run.recipe.flow == "curate-math"
+    figures = list(_row_figures(root, results, math=math))
+    return [*figures, *([_label_figure(run, results)] if math else _test_figures(root, results))]
+
+
+def without_models(recipe: Recipe) -> Recipe:
+    """Return the recipe with the filters that need no server: vectors of servers are left out, too."""
+    filters = {
+        name: getattr(recipe, name).model_copy(update={"policy": None})
+        for name in (REWRITING.name, DOUBTFUL.name, PREMISES.name)
+    }
+    generation = recipe.code.test_generation.model_copy(update={"enabled": False, "policy": None})
+    code = recipe.code.model_copy(update={"test_generation": generation})
+    overlap = recipe.decontamination
+    if overlap.embedder.kind == "endpoint":
+        methods = tuple(method for method in overlap.methods if method != "embedding")
+        overlap = overlap.model_copy(update={"methods": methods})
+    return recipe.model_copy(update={**filters, "code": code, "decontamination": overlap})
+
+
+def _row_figures(run: Run, results: Results, *, math: bool) -> Iterator[Figure]:
+    """Yield what the filters make of spoilt rows, kind by kind."""
+    problems = _passed(results)
+    statements = benchmark_statements(run) if DECONTAMINATION.enabled(run) else []
+    sample = plant_rows(problems, statements, run.recipe.seed, most=MOST, beside=BESIDE, math=math)
+    tables = {} if math else _copied_tables(results, sample)
+    with _filtered(run, sample.rows, tables, before=EXECUTION_MATRIX.name) as stages:
+        dropped = [table for stage in stages if (table := read_table(stage.folder, "dropped")).width]
+    left = pl.concat([table.select("source", "row", "stage", "reason") for table in dropped]) if dropped else None
+    for name, kind in KINDS.items():
+        if kind.math_only and not math:
+            continue
+        rows = sample.planted.filter(pl.col("kind") == name)
+        found = rows.join(left, on=["source", "row"]).select("stage", "reason").rows() if left is not None else []
+        whys = {word.value for word in kind.reasons}
+        ordered = sorted(Counter(found).items(), key=lambda item: (item[0][1] not in whys, -item[1], item[0]))
+        reasons = {f"{stage}: {reason}": count for (stage, reason), count in ordered}
+        gone, how = sum(reasons.values()), _FILTERS
+        if not rows.height:
+            how = "the recipe names no benchmark" if kind.of_benchmark else "no row of the run can carry it"
+        counts = {**reasons, **({"stayed": rows.height - gone} if rows.height else {})}
+        yield share_figure(f"planted.{name}", kind.title, gone, rows.height, how, Needs.RUN, counts)
+
+
+def _passed(results: Results) -> pl.DataFrame:
+    """Return the rows of the sources' own that passed all filters: of programs those before their language variants."""
+    stages = [result for result in results.filters if result.name != LANGUAGE_VARIANTS.name]
+    return read_table(stages[-1].folder, "kept")
+
+
+def _copied_tables(results: Results, sample: PlantedRows) -> dict[str, pl.DataFrame]:
+    """Return tests, solutions and limits of all rows of a sample; a planted copy has those of its original."""
+    names = pl.DataFrame(
+        [*((name, name) for name in sample.rows["id"].unique()), *sample.copies.items()],
+        schema={"id": pl.String, "problem": pl.String},
+        orient="row",
+    ).unique(["id", "problem"], maintain_order=True)
+    return {
+        table: (rows := read_table(results[SOURCES].folder, table))
+        .join(names, on="problem", how="inner", maintain_order="left")
+        .with_columns(problem="id")
+        .select(rows.columns)
+        for table in _PROGRAMS
+    }
+
+
+@contextmanager
+def _filtered(
+    run: Run, rows: pl.DataFrame, tables: Mapping[str, pl.DataFrame], before: str = ""
+) -> Iterator[list[StageResult]]:
+    """Run the filters of a run's pipeline over other rows, in a temporary folder, until the block ends.
+
+    Args:
+        tables: what the sources' stage has beside its rows.
+        before: the stage at which it ends; the first difficulty stage where absent.
+    """
+
+    def read(job: StageRun) -> StageResult:
+        folder = job.open(VERSION, "")
+        work = [(rows.height, lambda: Shard(rows.height, {"kept": rows, **tables}))]
+        return job.compute(folder, work, total=rows.height)
+
+    scratch = ScratchFolder("planted")
+    try:
+        beside = Run(Path(scratch.path), run.recipe, run.recipe_folder)
+        results = Results()
+        for stage in _until(pipeline_of(run.recipe).before_attempts(beside), before):
+            stage = replace(SOURCES, work=read) if stage.name == SOURCES.name else stage
+            results = results.plus(run_stage(stage, beside, results))
+        yield [result for result in results if result.stage.kind is Kind.FILTER]
+    finally:
+        scratch.remove()
+
+
+def _until(stages: tuple[Stage, ...], name: str) -> Iterator[Stage]:
+    for stage in stages:
+        if stage.name == name:
+            return
+        yield stage
+
+
+def _test_figures(run: Run, results: Results) -> Iterator[Figure]:
+    """Yield what is decided on spoilt tests."""
+    problems = _passed(results).sort("id").head(MOST_PROGRAMS)
+    names = problems["id"].implode()
+    tables = {
+        table: read_table(results[SOURCES].folder, table).filter(pl.col("problem").is_in(names)) for table in _PROGRAMS
+    }
+    tables[TESTS_TABLE], spoilt = spoil_tests(tables[TESTS_TABLE], run.recipe.seed)
+    with _filtered(run, problems, tables, before=LANGUAGE_VARIANTS.name) as stages:
+        tested = next((stage for stage in stages if stage.name == TESTS.name), None)
+        decisions = read_table(tested.folder, "decisions") if tested is not None else pl.DataFrame()
+        kept = read_table(tested.folder, "kept", ["id"])["id"] if tested is not None else pl.Series("id", [], pl.String)
+    decided = (
+        decisions.select("problem", "test", "decision")
+        if decisions.width
+        else spoilt.clear().rename({"kind": "decision"})
+    )
+    joined = spoilt.join(decided, on=["problem", "test"], how="left")
+    outcome = (
+        pl.when(~pl.col("problem").is_in(kept.implode()))
+        .then(pl.lit("problem dropped"))
+        .otherwise(pl.col("decision").replace({"discard": "discarded", "correct": "corrected", "keep": "stayed"}))
+        .fill_null("not run")
+    )
+    counted = joined.with_columns(outcome=outcome)
+    how = (
+        "planted in a quarter of the tests of problems in the set; the sources' solutions ran on them and decided, no "
+        "test was made besides; a test whose input was cut may be allowed still, and then rightly has another output"
+    )
+    for kind, title, found in (
+        (WRONG_OUTPUT, "Tests with a wrong output", ("discarded", "corrected", "problem dropped")),
+        (CUT_INPUT, "Tests whose input is cut", ("discarded", "problem dropped")),
+    ):
+        outcomes = Counter(counted.filter(pl.col("kind") == kind)["outcome"])
+        hits, total = sum(outcomes[name] for name in found), sum(outcomes.values())
+        counts = dict(sorted(outcomes.items(), key=lambda item: (item[0] not in found, -item[1], item[0])))
+        yield share_figure(f"planted.{kind}", title, hits, total, how, Needs.RUN, counts)
+
+
+def _label_figure(run: Run, results: Results) -> Figure:
+    """Return how many wrong references the run's rule of labels finds that are planted in its votes."""
+    name, title = "planted.wrong_reference", "Wrong references"
+    found = planted_labels(run, Results(results.filters), results.decisions[-1].folder.name)
+    if found is None:
+        how = "fewer problems have votes than planting tells something of"
+        return Figure(name, title, None, None, 0, how, Needs.RUN)
+    how = (
+        f"planted three times in the run's own votes, and looked for by {found.rule}; accused besides are labels that "
+        "were not planted, some of which are wrong"
+    )
+    counts = {"accused besides": found.others, "labels in all": found.problems}
+    return share_figure(name, title, found.hits, found.planted, how, Needs.RUN, counts)

@@ -1,0 +1,257 @@
+"""`goldilocks verify-receipt`: every figure of a receipt that needs no GPU, computed again, and what differs.
+
+From the set's own files: digests of files and columns, licences, precision of the rules. From the run's folder
+besides: every stored attempt judged again, decisions and set made anew from the verdicts, the share of wrong labels,
+the power of tests, the planted defects planted again. What could not be computed is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from importlib.metadata import version as package_version
+from pathlib import Path
+
+import polars as pl
+
+from curation.policies.excerpt import excerpt
+from curation.publish import receipts, review
+from curation.publish.receipts import Figure, Needs, Receipt
+from curation.records import StoreError
+from curation.storage.stages import read_table
+from flows.pipelines.find_problem import filters_of
+from flows.pipelines.judged_again import judged_again
+from flows.publish.curated_set import published_folder, published_mark, published_verifier
+from flows.publish.receipt_figures import Digests, precision_figures, stored_digests
+from flows.publish.receipts import make_receipt, with_contents
+from flows.publish.versions import Version, decisions_of, digest_of, latest, newest_run
+from flows.run.pipeline import read_results
+from flows.run.run_folder import Run, verdicts_of_people
+from flows.run.stage import Results
+from flows.stages.decisions import decisions_of as decisions_stage
+from flows.stages.export import EXPORT
+from flows.stages.judging import verifier_version
+
+PlantAgain = Callable[[Run, Results], list[Figure]]
+"""What plants defects again, given the results of the filters and decisions."""
+
+
+@dataclass(slots=True)
+class Verification:
+    """What a receipt was held against.
+
+    Args:
+        differing: a sentence for each thing that differs.
+        checked: what was computed again, in words.
+        unchecked: what could not be, each with why.
+    """
+
+    folder: Path
+    differing: list[str] = field(default_factory=list)
+    checked: list[str] = field(default_factory=list)
+    unchecked: list[str] = field(default_factory=list)
+
+    @property
+    def holds(self) -> bool:
+        """Return whether nothing differs."""
+        return not self.differing
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedRun:
+    """A finished run: its newest version, and the results of its filters, decisions and export."""
+
+    run: Run
+    version: Version
+    verifier: str
+    results: Results
+
+
+def read_published(folder: Path) -> PublishedRun:
+    """Read a finished run from disk.
+
+    Raises:
+        StoreError: it has no published set.
+    """
+    run = newest_run(folder.absolute())
+    verifier, version = published_verifier(run), latest(run.folder)
+    if verifier is None or version is None:
+        raise StoreError(f"{folder} holds no finished run yet; finish it with `goldilocks run`.")
+    decided = [decisions_stage(part) for part in run.parts]
+    results = read_results(run, filters_of(run)).plus(*read_results(run, [*decided, EXPORT], verifier))
+    return PublishedRun(run, version, verifier, results)
+
+
+def verify_receipt(place: Path, plant: PlantAgain | None = None) -> Verification:
+    """Compute the figures of a set's receipt again.
+
+    Args:
+        place: folder of a run, or of a set; beside `run.json` the run's folder is used too.
+        plant: plants defects again; None: planted defects are not checked.
+
+    Raises:
+        SourceError: there is no receipt, or it cannot be read.
+    """
+    folder = published_folder(place)
+    stated, digest = receipts.read_receipt(folder)
+    found = Verification(folder)
+    _check_itself(stated, digest, folder, found)
+    try:
+        own = with_contents(stated, folder)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        first = next(iter(str(error).splitlines()), "")
+        found.differing += [*_file_sentences(stated, receipts.file_digests(folder)), f"data/ cannot be read ({first})."]
+        return found
+    _check_contents(stated, own, found)
+    home = folder.absolute().parent
+    if folder.name == "curated" and (home / "run.json").is_file():
+        _check_run(stated, read_published(home), folder, found, plant)
+    else:
+        _check_alone(stated, own, found)
+    return found
+
+
+def _check_itself(stated: Receipt, digest: str, folder: Path, found: Verification) -> None:
+    """Hold the receipt against its own digest, and its page against the figures."""
+    if stated.digest != digest:
+        found.differing.append(
+            f"{receipts.FILE}: what stands in it does not have the digest that stands in it; it was edited."
+        )
+    try:
+        page = (folder / receipts.PAGE).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        found.differing.append(f"{receipts.PAGE} is missing or cannot be read.")
+        return
+    wanted = receipts.page(stated).splitlines()
+    for line in (line for line in wanted if line not in page and "Its own digest" not in line):
+        found.differing.append(f"{receipts.PAGE} does not say what {receipts.FILE} says: {line}")
+    for line in (line for line in page if line not in wanted and "Its own digest" not in line):
+        found.differing.append(f"{receipts.PAGE} says what {receipts.FILE} does not say: {line}")
+
+
+def _file_sentences(stated: Receipt, files: dict[str, str]) -> Iterator[str]:
+    for name in sorted({*stated.files, *files}):
+        if name not in files:
+            yield f"{name} is in the receipt and not in the set."
+        elif name not in stated.files:
+            yield f"{name} is in the set and not in the receipt."
+        elif files[name] != stated.files[name]:
+            yield f"{name} is not the file that the receipt names: its SHA-256 differs."
+
+
+def _check_contents(stated: Receipt, own: Receipt, found: Verification) -> None:
+    """Hold files, columns, rows and licences against the receipt."""
+    found.differing += _file_sentences(stated, dict(own.files))
+    if own.rows != stated.rows:
+        found.differing.append(f"data/: {stated.rows:,} problems are stated, {own.rows:,} are there.")
+    for name in sorted({*stated.columns, *own.columns}):
+        if stated.columns.get(name) != own.columns.get(name) and own.rows == stated.rows:
+            found.differing.append(f"data/: column {name} does not hold what was published.")
+    names = {figure.name for figure in (*stated.figures, *own.figures) if figure.section == "licences"}
+    found.differing += receipts.differing_figures(stated, own, names)
+    found.checked.append(f"{len(stated.files):,} files, {len(stated.columns):,} columns, {len(names):,} licences")
+
+
+def _check_alone(stated: Receipt, own: Receipt, found: Verification) -> None:
+    """Hold what else the set alone allows against the receipt, and name what it does not."""
+    rules = [figure for figure in stated.figures if figure.section == "precision"]
+    if stated.goldilocks == package_version("goldilocks-rl"):
+        computed = replace(own, figures=tuple(precision_figures()))
+        found.differing += receipts.differing_figures(stated, computed, {figure.name for figure in rules})
+        found.checked.append(f"precision of {len(rules):,} rules")
+    elif rules:
+        found.unchecked.append(
+            f"precision of {len(rules):,} rules: measured with Goldilocks {stated.goldilocks}, this is "
+            f"{package_version('goldilocks-rl')}"
+        )
+    for figure in stated.figures:
+        if figure.needs in (Needs.RUN, Needs.TRAINING) and figure.value is not None:
+            found.unchecked.append(f"{figure.name}: {_why(figure)}")
+
+
+def _why(figure: Figure) -> str:
+    return "it takes the run's folder" if figure.needs is Needs.RUN else "it takes training"
+
+
+def _check_run(
+    stated: Receipt, published: PublishedRun, folder: Path, found: Verification, plant: PlantAgain | None
+) -> None:
+    """Hold all that the run's folder allows against the receipt."""
+    run, version, verifier = published.run, published.version, published.verifier
+    today = verifier_version(run)
+    mark = published_mark(run)
+    if mark is not None and mark["disputed"]["said"] != review.digest(verdicts_of_people(run)):
+        found.unchecked.append(
+            "what people said since the set was published: it is applied here, so decisions may differ; `goldilocks "
+            "run` publishes it"
+        )
+    if version.origin != "run" or today != verifier:
+        why = (
+            "it is a refreshed version, of which only what lies in its folder is compared"
+            if version.origin != "run"
+            else f"verdicts are {verifier}'s, this Goldilocks judges by {today}; `goldilocks rejudge` says what changes"
+        )
+        found.unchecked.append(f"digests: attempts were not judged again, {why}")
+        stored = stored_digests(run, published.results, version)
+        digests = Digests(stored.verdicts, digest_of(decisions_of(run.folder, version.number)))
+        _compare(stated, published, published.results, digests, folder, found, plant)
+        return
+    with judged_again(run, Results(published.results.filters), verifier, version) as again:
+        found.differing += again.differing
+        left = f", {again.failed:,} beside a failure of the verifier left out" if again.failed else ""
+        found.checked.append(f"{again.verdicts:,} verdicts{left}, {again.decisions:,} decisions")
+        if run.recipe.llm_judge.policy is not None:
+            found.unchecked.append("a model's votes on doubtful verdicts: taken as they lie in the run's folder")
+        _compare(stated, published, again.results, again.digests, folder, found, plant)
+
+
+def _compare(
+    stated: Receipt,
+    published: PublishedRun,
+    results: Results,
+    digests: Digests,
+    folder: Path,
+    found: Verification,
+    plant: PlantAgain | None,
+) -> None:
+    run, is_planted = published.run, any(f.section == "planted" and f.value is not None for f in stated.figures)
+    planted = plant(run, published.results) if plant is not None and is_planted else None
+    computed = make_receipt(run, results, published.version, folder, digests, planted)
+    names = {figure.name for figure in (*stated.figures, *computed.figures) if figure.section != "licences"}
+    found.differing += receipts.differing_figures(stated, computed, names)
+    found.differing += _differing_rows(folder, read_table(results[EXPORT].folder, "kept"))
+    told = [figure for figure in stated.figures if figure.section != "licences" and figure.value is not None]
+    training = [figure for figure in told if figure.needs is Needs.TRAINING]
+    found.checked.append(f"{len(told) - len(training):,} figures, {stated.rows:,} problems")
+    found.unchecked += [f"{figure.name}: compared with the run's copy; it takes training" for figure in training]
+    if is_planted and planted is None:
+        found.unchecked.append("planted defects: compared with the run's copy; without --quick they are planted again")
+    for name in ("name", "version", "made_on", "goldilocks", "verifier"):
+        if (said := getattr(stated, name)) != (came := getattr(computed, name)):
+            found.differing.append(f"{receipts.FILE}: {name} is {said}, the run has {came}.")
+
+
+def _differing_rows(folder: Path, exported: pl.DataFrame) -> Iterator[str]:
+    """Yield a sentence for each problem of the set that is not as the run exports it."""
+    files = sorted((folder / "data").glob("train-*.parquet"))
+    rows = pl.concat([pl.read_parquet(file, glob=False) for file in files])
+    if not exported.width:
+        exported = rows.clear()
+    if rows.equals(exported):
+        return
+    for name in sorted(set(exported["id"]) - set(rows["id"])):
+        yield f"problem {name} is missing from the set."
+    for name in sorted(set(rows["id"]) - set(exported["id"])):
+        yield f"problem {name} is in the set, and the run does not export it."
+    shared = [name for name in exported.columns if name in rows.columns and name != "id"]
+    both = exported.join(rows, on="id", suffix="_there", maintain_order="left")
+    for column in shared:
+        for row in both.filter(pl.col(column).ne_missing(pl.col(f"{column}_there"))).iter_rows(named=True):
+            yield (
+                f"problem {row['id']}: {column} is {_short(row[f'{column}_there'])}, the run exports "
+                f"{_short(row[column])}."
+            )
+
+
+def _short(value: object) -> str:
+    return "nothing" if value is None else excerpt(str(value), 60)

@@ -1,0 +1,57 @@
+"""The draw of `goldilocks review --audit`, as it lies in DIR/audit.json: which rows, from which version of the set.
+
+A rejected problem counts as one whose label is wrong, and so does one whose reference was corrected.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from curation.publish.audit import AuditStratum
+from curation.publish.review import ReviewVerdicts
+from curation.records import StoreError
+
+FILE = "audit.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """A draw: of which version of the set, its strata, and each drawn row's statement and reference at that time."""
+
+    size: int
+    version: int | None
+    strata: tuple[AuditStratum, ...]
+    rows: dict[str, tuple[str, str]]
+
+    def told(self, verdicts: ReviewVerdicts) -> dict[str, bool]:
+        """Return whether the label was wrong, of each drawn row that people judged."""
+        return {
+            name: (answer := verdicts[name].answer) is None or answer != reference
+            for name, (_, reference) in self.rows.items()
+            if name in verdicts
+        }
+
+
+def read_audit(folder: Path) -> Audit | None:
+    """Return the draw of a run's folder; None where there is none.
+
+    Raises:
+        StoreError: it is damaged.
+    """
+    path = folder / FILE
+    try:
+        return as_audit(json.loads(path.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, TypeError) as error:
+        raise StoreError(f"{path} is damaged ({error}); remove it, and the rows are drawn again.") from error
+
+
+def as_audit(table: dict[str, Any]) -> Audit:
+    """Return the draw that a table holds."""
+    strata = tuple(AuditStratum(stratum["size"], tuple(stratum["drawn"])) for stratum in table["strata"])
+    rows = {name: (row["statement"], row["reference"]) for name, row in table["rows"].items()}
+    return Audit(table["size"], table["version"], strata, rows)

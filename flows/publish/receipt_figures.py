@@ -1,0 +1,220 @@
+"""The figures of a receipt that a run's folder gives: labels, tests, precision of rules, digests.
+
+`figures_of` is called when a set is published and when its receipt is verified, with the same arguments but for what
+was computed anew; so a figure that is verified is one that was computed by the same lines.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version as package_version
+
+import polars as pl
+
+from curation.filters.statements.precision import MEASURED, SCORED
+from curation.planting import VERSION as PLANTING
+from curation.publish.audit import estimate_audit
+from curation.publish.receipts import Figure, Needs, power_of_tests, share_figure
+from curation.storage.stages import read_table
+from flows.publish.audits import Audit, read_audit
+from flows.publish.versions import Version, decisions_of
+from flows.run.run_folder import Run, as_written, verdicts_of_people
+from flows.run.stage import Results
+from flows.stages.base import TESTS_TABLE
+from flows.stages.export import EXPORT
+from flows.stages.label_trust import weighed_labels
+from flows.stages.llm_judge import final_verdicts
+from flows.stages.sources import SOURCES
+from flows.stages.tests import TESTS
+
+VERSION = "receipts@1"
+"""Changed whenever the same run could give another receipt."""
+
+MEASURED_APART = ("worth", "planted")
+"""Sections whose figures take a command of their own; they are kept in the run's folder."""
+
+COUNTERFACTUAL = "goldilocks receipt DIR --ablation FOLDER"
+PLANTED = "goldilocks receipt DIR"
+
+_AUDIT = "goldilocks review DIR --audit 60"
+
+
+@dataclass(frozen=True, slots=True)
+class Digests:
+    """What judging and deciding came to: hashes of the verdicts of each difficulty stage, and of the decisions."""
+
+    verdicts: dict[str, str]
+    decisions: str
+
+
+def figures_of(run: Run, results: Results, version: Version, digests: Digests, apart: Sequence[Figure]) -> list[Figure]:
+    """Return the figures of a run's newest version, without those that the set's files give.
+
+    Args:
+        results: of the filters, the decisions and the export.
+        apart: figures of `MEASURED_APART`, those that were measured.
+    """
+    measured = {figure.section for figure in apart}
+    absent = [figure for figure in _not_measured() if figure.section not in measured]
+    labels = list(_label_figures(run, results, version)) if run.recipe.flow == "curate-math" else []
+    tests = _test_figures(results) if run.recipe.flow == "curate-code" else []
+    disabled = {f"precision.{rule}" for rule in run.recipe.statements.disabled}
+    rules = [] if run.recipe.flow == "curate-code" else precision_figures()
+    precision = [figure for figure in rules if figure.name not in disabled]
+    by_section = sorted([*apart, *absent], key=lambda figure: MEASURED_APART.index(figure.section))
+    return [*by_section, *labels, *tests, *precision, *_digest_figures(version, digests)]
+
+
+def stored_digests(run: Run, results: Results, version: Version) -> Digests:
+    """Return the digests of the verdicts and decisions as they lie in the run's folder."""
+    verifier = results.decisions[-1].folder.name
+    tables = {part: read_table(final_verdicts(run, part).folder_in(run, verifier), "verdicts") for part in run.parts}
+    return Digests({part: verdicts_digest(table) for part, table in tables.items()}, version.digest)
+
+
+def verdicts_digest(verdicts: pl.DataFrame) -> str:
+    """Return the hash of `VERDICT` rows: which attempt of which problem came to what."""
+    if not verdicts.width:
+        return hashlib.blake2b(digest_size=16).hexdigest()
+    columns = ["problem", "index", "reference", "outcome", "answer", "answer_class"]
+    text = verdicts.select(columns).sort("problem", "index").write_csv()
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def made_from(run: Run, results: Results) -> str:
+    """Return the hash of what planted defects depend on: the recipe's filters and labels, and the run's own rows."""
+    recipe = as_written(run.recipe).model_dump(
+        mode="json",
+        exclude={
+            *("name", "description", "workers", "runner", "refresh", "schedule", "costs", "export"),
+            *("monitor", "storage"),
+        },
+    )
+    rows = results[SOURCES]
+    stages = [
+        (
+            None if result is rows else result.manifest.fingerprint,
+            result.manifest.digest,
+        )  # files that hold the same rows
+        for result in (*results.filters, *results.decisions)
+    ]
+    text = json.dumps([recipe, stages, VERSION, PLANTING], sort_keys=True, default=str)
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def _not_measured() -> Iterator[Figure]:
+    yield Figure(
+        "worth.counterfactual",
+        "Held-out pass@1, the set less as many random rows",
+        None,
+        None,
+        None,
+        "an ablation of two arms, the curated set and as many random rows of its sources, tells it "
+        "(`goldilocks ablate counterfactual`); none was named",
+        Needs.TRAINING,
+        COUNTERFACTUAL,
+    )
+    yield Figure("planted.defects", "All kinds", None, None, None, "nothing was planted yet", Needs.RUN, PLANTED)
+
+
+def _label_figures(run: Run, results: Results, version: Version) -> Iterator[Figure]:
+    """Yield the share of wrong labels by an audit, where there was one, and what the answers of all policies expect."""
+    curated = read_table(results[EXPORT].folder, "kept", ["id", "answer"])
+    if (audited := _audited(run, version, curated)) is not None:
+        yield audited
+    weighed = weighed_labels(run, Results(results.filters), results.decisions[-1].folder.name).labels
+    expected = weighed.join(curated.select(problem="id"), on="problem", how="semi")["wrong_label"].drop_nulls()
+    words = "Expected by a model of everyone's answers, not measured" if audited is None else "The model's expectation"
+    yield Figure(
+        "labels.expected",
+        words,
+        round(float(expected.mean()), 4) if len(expected) else None,  # type: ignore[arg-type]
+        None,
+        len(expected),
+        "the mean over the set of the probability that a reference is wrong, given the answers of all policies; it is "
+        f"as good as that model, so it has no interval; `{_AUDIT}` measures the share on rows that people judge",
+        Needs.RUN,
+        _AUDIT if not len(expected) else None,
+    )
+
+
+def _audited(run: Run, version: Version, curated: pl.DataFrame) -> Figure | None:
+    """Return what people's verdicts on an audit's rows tell of the set as it is; None where they do not tell yet."""
+    audit = read_audit(run.folder)
+    if audit is None or audit.version is None:
+        return None
+    verdicts = verdicts_of_people(run)
+    told, answers = audit.told(verdicts), dict(curated.iter_rows()) if curated.height else {}
+    came, left = _moved(run, audit, version, set(answers))
+    gone = {name for name in told if name not in answers} if not came and left <= told.keys() else set()
+    is_carried = not came and left <= told.keys()
+    corrected = {name for name, wrong in told.items() if wrong and answers.get(name) == verdicts[name].answer}
+    estimate = estimate_audit(audit.strata, told, corrected if is_carried else (), gone)
+    if estimate is None:
+        return None
+    how = (
+        "rows drawn with known probabilities and judged by people, each verdict counting for the rows it stood for "
+        "(Horvitz and Thompson); what they found wrong and was corrected or taken out since no longer counts"
+        if is_carried
+        else f"measured on version {audit.version} of the set, from which {len(left):,} problems left and to which "
+        f"{len(came):,} came that no audit has seen"
+    )
+    return Figure(
+        "labels.audited",
+        "Measured by an audit" if is_carried else f"Measured by an audit of version {audit.version}",
+        round(estimate.share, 4),
+        (round(estimate.low, 4), round(estimate.high, 4)),
+        estimate.judged,
+        how,
+        Needs.RUN,
+        counts={"found wrong": estimate.wrong, "drawn": len(audit.rows)},
+    )
+
+
+def _moved(run: Run, audit: Audit, version: Version, present: set[str]) -> tuple[set[str], set[str]]:
+    """Return who came into the set and who left it since the version that was audited."""
+    assert audit.version is not None
+    if audit.version == version.number:
+        return set(), set()
+    audited = set(decisions_of(run.folder, audit.version).filter("published")["problem"])
+    return present - audited, audited - present
+
+
+def _test_figures(results: Results) -> list[Figure]:
+    """Return what the tests of the set's problems tell apart."""
+    exported = read_table(results[EXPORT].folder, "kept", ["group"])
+    groups = exported["group"].unique().implode() if exported.height else pl.lit([], pl.List(pl.String))
+    tables = {
+        name: read_table(results[TESTS].folder, name).filter(pl.col("problem").is_in(groups))
+        for name in ("runs", "decisions", TESTS_TABLE)
+    }
+    given = read_table(results[SOURCES].folder, TESTS_TABLE, ["problem", "index"])
+    kept = tables[TESTS_TABLE].select("problem", "index").join(given, on=["problem", "index"], how="anti")
+    return power_of_tests(tables["runs"], tables["decisions"], kept.rename({"index": "test"}))
+
+
+def precision_figures() -> Iterator[Figure]:
+    """Yield how often each rule of the format filter, and its classifier, is right on labelled rows."""
+    how = (
+        f"labelled rows of Goldilocks {package_version('goldilocks-rl')} that a rule drops, and those of them that "
+        "cannot be used as they stand; of the project's sets, not of this one"
+    )
+    for rule, (fired, right) in MEASURED.items():
+        yield share_figure(f"precision.{rule}", rule.replace("_", " "), right, fired, how, Needs.PACKAGE)
+    for what, (fired, right) in SCORED.items():
+        yield share_figure(f"precision.classifier, {what}", f"classifier, by {what}", right, fired, how, Needs.PACKAGE)
+
+
+def _digest_figures(version: Version, digests: Digests) -> Iterator[Figure]:
+    how = (
+        "what the stored attempts of each stage come to by this verifier, and what is decided by it; `goldilocks "
+        "rejudge` with the same verifier and bands comes to the same"
+    )
+    for part, digest in digests.verdicts.items():
+        title = f"Verdicts of {part.replace('stage', 'stage ')}"
+        yield Figure(f"digests.verdicts.{part}", title, digest, None, None, how, Needs.RUN)
+    title = "Decisions" if version.origin == "run" else "Decisions, refreshed"
+    yield Figure("digests.decisions", title, digests.decisions, None, None, how, Needs.RUN)

@@ -1,0 +1,158 @@
+"""The receipt of a published set: written when a set is published, renewed when its files change.
+
+    DIR/curated/receipt.json, RECEIPT.md   the receipt (`curation.publish.receipts`), linked from the card
+    DIR/receipt/planted.json               what came of planted defects, by `goldilocks receipt DIR`
+    DIR/receipt/counterfactual.json        what an ablation said of the set, by `--ablation FOLDER`
+
+The receipt is written last: it holds the digest of every other file, croissant.json included, and no other file names
+its own; only the mark of publication knows its size. Invariant: the same run gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from importlib.metadata import version as package_version
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from curation.publish import cards, receipts, review
+from curation.publish.export_formats.writing import card_license
+from curation.publish.receipts import Figure, Receipt
+from curation.records import SourceError
+from curation.storage.stages import atomic_write, file_digest
+from flows.publish import receipt_figures
+from flows.publish.audits import FILE as AUDIT
+from flows.publish.receipt_figures import Digests
+from flows.publish.versions import Version
+from flows.run.run_folder import Run, verdicts_of_people
+from flows.run.stage import Results
+
+FOLDER, PLANTED, COUNTERFACTUAL = "receipt", "planted.json", "counterfactual.json"
+
+_LEDGER = ["source", "license", "raw_statement", "raw_answer", "also_from"]
+
+
+def make_receipt(
+    run: Run,
+    results: Results,
+    version: Version,
+    folder: Path,
+    digests: Digests | None = None,
+    planted: Iterable[Figure] | None = None,
+) -> Receipt:
+    """Return the receipt of a run's newest version.
+
+    Args:
+        folder: of the set, with all its other files.
+        digests: of verdicts and decisions, where they were computed anew; else those that lie in the run's folder.
+        planted: figures on planted defects, likewise.
+    """
+    found = planted_figures(run, results) if planted is None else list(planted)
+    apart = [*counterfactual_figures(run, version), *found]
+    told = digests or receipt_figures.stored_digests(run, results, version)
+    figures = receipt_figures.figures_of(run, results, version, told, apart)
+    verifier = results.decisions[-1].folder.name
+    base = Receipt(
+        run.recipe.name,
+        version.number,
+        version.made_on,
+        package_version("goldilocks-rl"),
+        verifier,
+        0,
+        tuple(figures),
+    )
+    return with_contents(base, folder)
+
+
+def with_contents(receipt: Receipt, folder: Path) -> Receipt:
+    """Return a receipt with the rows, digests and licences of the set as it lies in a folder."""
+    files = sorted((folder / "data").glob("train-*.parquet"))
+    rows, columns = receipts.column_digests(files)
+    table = pl.concat([pl.read_parquet(file, columns=_LEDGER, glob=False) for file in files])
+    ledger = receipts.licence_figures(cards.license_counts(table), card_license(folder))
+    others = [figure for figure in receipt.figures if figure.section != "licences"]
+    place = next((at for at, figure in enumerate(others) if figure.section == "digests"), len(others))
+    figures = (*others[:place], *ledger, *others[place:])
+    return replace(receipt, rows=rows, columns=columns, files=receipts.file_digests(folder), figures=figures)
+
+
+def write_receipt(receipt: Receipt, folder: Path) -> None:
+    """Write receipt.json and RECEIPT.md into the folder of the set."""
+    atomic_write(folder / receipts.FILE, receipt.as_json())
+    atomic_write(folder / receipts.PAGE, receipts.page(receipt))
+
+
+def differing_files(folder: Path) -> list[str]:
+    """Return the files of a set that are not those its receipt names, by their paths.
+
+    Raises:
+        SourceError: it has no receipt.
+    """
+    receipt, _ = receipts.read_receipt(folder)
+    here = receipts.file_digests(folder)
+    return sorted(name for name in {*receipt.files, *here} if receipt.files.get(name) != here.get(name))
+
+
+def renew_contents(folder: Path) -> None:
+    """Write the receipt of a set anew whose files have changed, where it has one; figures of its run stay."""
+    if (folder / receipts.FILE).is_file():
+        receipt, _ = receipts.read_receipt(folder)
+        write_receipt(with_contents(receipt, folder), folder)
+
+
+def made_from(run: Run, results: Results) -> str:
+    """Return the hash of what a receipt is made from besides what the set is made from."""
+    said = [
+        *(_digest(run.folder / name) for name in (AUDIT, f"{FOLDER}/{PLANTED}", f"{FOLDER}/{COUNTERFACTUAL}")),
+        review.digest(verdicts_of_people(run)),
+        receipt_figures.VERSION,
+        receipt_figures.made_from(run, results),
+    ]
+    return hashlib.blake2b(json.dumps(said).encode(), digest_size=8).hexdigest()
+
+
+def planted_figures(run: Run, results: Results) -> list[Figure]:
+    """Return what came of planted defects; nothing where none were planted since recipe and rows are what they are."""
+    kept = _kept(run.folder, PLANTED)
+    if kept is None or kept["made_from"] != receipt_figures.made_from(run, results):
+        return []
+    return [receipts.as_figure(row) for row in kept["figures"]]
+
+
+def counterfactual_figures(run: Run, version: Version) -> list[Figure]:
+    """Return what an ablation said of the set; that of an earlier version says so."""
+    kept = _kept(run.folder, COUNTERFACTUAL)
+    if kept is None:
+        return []
+    figures = [receipts.as_figure(row) for row in kept["figures"]]
+    if kept["decisions"] == version.digest:
+        return figures
+    return [replace(figure, title=f"{figure.title} (of version {kept['version']})") for figure in figures]
+
+
+def keep_figures(folder: Path, name: str, figures: Iterable[Figure], **about: object) -> None:
+    """Write figures that were measured apart into a run's folder, with what they were measured on."""
+    table = {**about, "figures": [receipts.as_row(figure) for figure in figures]}
+    atomic_write(folder / FOLDER / name, json.dumps(table, indent=1, ensure_ascii=False) + "\n")
+
+
+def _kept(folder: Path, name: str) -> Mapping[str, Any] | None:
+    path = folder / FOLDER / name
+    try:
+        table: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(table["figures"], list):
+            raise TypeError("figures")
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, TypeError) as error:
+        raise SourceError(f"{path} is damaged ({error}); remove it, and measure it again.") from error
+    return table
+
+
+def _digest(path: Path) -> str:
+    return file_digest(path) if path.is_file() else ""

@@ -1,0 +1,73 @@
+"""A run's numbers in Weights & Biases or trackio: how far sampling is, and what each stage kept.
+
+Numbers are those of ``metrics.jsonl`` and of the funnel. A step there is a line of the run's own logs, so a run
+that goes on goes on there too. Offline use is the package's own (`WANDB_MODE=offline`; trackio is local by itself).
+
+Not here: the packages (`training.evaluation.monitors`), which training uses as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+from flows.run.progress import read_metrics
+from flows.run.run_folder import Run
+
+if TYPE_CHECKING:
+    from training.evaluation.monitors import Monitor
+
+
+class _Shown:
+    """The monitors of a run, and the next step there."""
+
+    def __init__(self, monitors: list[Monitor], step: int) -> None:
+        self.monitors, self.step = monitors, step
+
+    def show(self, numbers: Mapping[str, float]) -> None:
+        for monitor in self.monitors:
+            monitor.log(self.step, numbers)
+        self.step += 1
+
+
+_shown: ContextVar[_Shown | None] = ContextVar("monitors", default=None)
+
+
+@contextmanager
+def monitored(run: Run) -> Iterator[None]:
+    """Show the run of the block where its recipe says.
+
+    Raises:
+        ConfigError: a package is not installed.
+    """
+    settings = run.recipe.monitor
+    if not (settings.wandb or settings.trackio):
+        yield
+        return
+    from training.evaluation.monitors import open_monitors
+
+    table = run.recipe.model_dump(mode="json")
+    monitors = list(open_monitors(settings, run.recipe.name, run.folder, table))
+    history = run.folder / "history.jsonl"
+    lines = history.read_bytes().count(b"\n") if history.exists() else 0
+    token = _shown.set(_Shown(monitors, len(read_metrics(run.folder)) + lines))
+    try:
+        yield
+    finally:
+        _shown.reset(token)
+        for monitor in monitors:
+            monitor.close()
+
+
+def show(group: str, numbers: Mapping[str, Any]) -> None:
+    """Show the numbers of a table, each under the group's name; what is no number is left out."""
+    if (shown := _shown.get()) is not None:
+        shown.show(
+            {
+                f"{group}/{name}": float(value)
+                for name, value in numbers.items()
+                if isinstance(value, int | float) and not isinstance(value, bool)
+            }
+        )

@@ -1,0 +1,109 @@
+"""Planted defects: each row carries one, the originals of copies come along, and the same seed plants the same."""
+
+from __future__ import annotations
+
+import random
+
+import polars as pl
+import pytest
+
+from curation.planting import CUT_INPUT, KINDS, WRONG_OUTPUT, changed, corrupt, plant_rows, spoil_tests
+from curation.planting.rows import FIRST
+from curation.records import PROBLEM, TEST, problem_id
+
+LONG = (
+    "A gardener plants {} rows of 16 tulips in spring, but a hail storm destroys 27 of them. "
+    "How many are left there now?"
+)
+
+
+def problems(count: int) -> pl.DataFrame:
+    texts = [LONG.format(number) for number in range(20, 20 + count)]
+    blank = dict.fromkeys(PROBLEM.names())
+    rows = [
+        {**blank, "id": problem_id(text), "group": problem_id(text), "domain": "math", "statement": text,
+         "answer": str(row), "lang": "en", "source": "own", "row": row, "license": "MIT", "weight": 1.0}
+        for row, text in enumerate(texts)
+    ]  # fmt: skip
+    return pl.DataFrame(rows, schema=PROBLEM)
+
+
+BENCH = [f"What is {number} plus {number} divided by 7, rounded to the nearest integer?" for number in range(10)]
+
+
+def test_each_row_carries_one_defect_at_most_and_copies_come_with_their_originals() -> None:
+    own = problems(60)
+    sample = plant_rows(own, BENCH, 0, most=4, beside=10)
+    assert sample.rows.schema == PROBLEM
+    counts = dict(sample.planted.group_by("kind").len().iter_rows())
+    assert counts == dict.fromkeys(KINDS, 4)
+    assert sample.planted["row"].to_list() == list(range(FIRST, FIRST + 4 * len(KINDS)))
+    untouched = sample.rows.filter(pl.col("row") < FIRST)
+    assert untouched.height == 10 + 4 * sum(kind.with_original for kind in KINDS.values())
+    assert untouched.join(own, on=own.columns[:4], how="semi").height == untouched.height
+    carriers = list(sample.copies.values())
+    assert len(carriers) == len(set(carriers))
+    originals = {KINDS[kind].with_original for kind in sample.planted["kind"] if not KINDS[kind].of_benchmark}
+    assert originals == {True, False}
+
+
+def test_every_planted_row_differs_from_its_original_in_statement_or_answer() -> None:
+    own = problems(60)
+    sample = plant_rows(own, BENCH, 0, most=4, beside=0)
+    before = {(row["statement"], row["answer"]) for row in own.iter_rows(named=True)}
+    planted = sample.rows.join(sample.planted, on=["source", "row"])
+    assert planted.filter(kind="missing_answer")["answer"].null_count() == 4
+    for row in planted.iter_rows(named=True):
+        assert (row["statement"], row["answer"]) not in before, row["kind"]
+    figures = planted.filter(kind="missing_figure")["statement"]
+    assert all(any(word in text for word in ("figure", "diagram", "![](")) for text in figures)
+    benchmarks = planted.filter(pl.col("kind").str.starts_with("contaminated"))
+    assert set(benchmarks.filter(kind="contaminated")["statement"]) <= set(BENCH)
+
+
+def test_the_same_seed_plants_the_same_whatever_the_order_of_the_rows() -> None:
+    own = problems(40)
+    one, other = (plant_rows(rows, BENCH, 3, most=3, beside=5) for rows in (own, own.reverse()))
+    assert one.rows.equals(other.rows)
+    assert not one.rows.equals(plant_rows(own, BENCH, 4, most=3, beside=5).rows)
+
+
+def test_few_rows_carry_what_they_can_and_none_carries_nothing() -> None:
+    assert plant_rows(problems(3), [], 0, most=100, beside=100).planted["kind"].to_list() == list(KINDS)[:3]
+    assert plant_rows(problems(0), BENCH, 0, most=100, beside=100).planted.is_empty()
+
+
+def test_of_programs_only_copies_and_contamination_are_planted() -> None:
+    kinds = set(plant_rows(problems(20), BENCH, 0, most=2, beside=0, math=False).planted["kind"])
+    assert kinds == {"duplicate", "near_duplicate", "contaminated", "contaminated_reworded"}
+
+
+def test_a_quarter_of_the_tests_is_spoilt_in_turn() -> None:
+    rows = [("p", index, f"3\n1 2 {index}\n", str(index), "given") for index in range(8)]
+    rows += [("q", index, "1\n", "2", "given") for index in range(3)]
+    tests = pl.DataFrame(rows, schema=TEST, orient="row")
+    changed_tests, spoilt = spoil_tests(tests, 0)
+    assert changed_tests.schema == TEST
+    assert spoilt["problem"].to_list() == ["p", "p"]
+    assert spoilt["kind"].to_list() == [WRONG_OUTPUT, CUT_INPUT]
+    wrong, cut = spoilt["test"]
+    before, after = (dict(zip(table["index"][:8], table.rows()[:8], strict=True)) for table in (tests, changed_tests))
+    assert [index for index in range(8) if before[index] != after[index]] == sorted([wrong, cut])
+    assert before[cut][2].startswith(after[cut][2].rstrip("\n"))
+    assert after[wrong][3] != before[wrong][3]
+    assert changed_tests.equals(spoil_tests(tests, 0)[0])
+
+
+@pytest.mark.parametrize("answer", [b"YES\n", b"3 4\n", b"2.5", b"abc\n", b"\n", b""])
+def test_a_corrupted_output_differs_in_tokens(answer: bytes) -> None:
+    for seed in range(20):
+        assert corrupt(answer, random.Random(seed)).split() != answer.split()
+
+
+def test_copies_keep_their_numbers_but_for_the_recipe_that_changes_one() -> None:
+    text, draw = LONG.format(9), random.Random(0)
+    for recipe in ("typography", "word", "half"):
+        copy = changed(text, recipe, draw, ["another"])
+        assert copy != text
+        assert recipe == "half" or [c for c in copy if c.isdigit()] == [c for c in text if c.isdigit()]
+    assert "10 rows" in changed("9 rows", "number", draw, [])

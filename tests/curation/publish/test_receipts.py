@@ -1,0 +1,143 @@
+"""Receipts as values: what they hold, their bytes, and where two differ."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from curation.publish.receipts import (
+    FILE,
+    Figure,
+    Needs,
+    Receipt,
+    column_digests,
+    differing_figures,
+    file_digests,
+    licence_figures,
+    page,
+    power_of_tests,
+    read_receipt,
+    share_figure,
+)
+from curation.records import SourceError
+
+PROOFS = share_figure("planted.proof", "Proofs", 9, 10, "planted", Needs.RUN, {"proof": 8, "unusable": 1, "stayed": 1})
+ABSENT = Figure(
+    "worth.x", "What | it was worth", None, None, None, "nobody asked", Needs.TRAINING, "goldilocks receipt"
+)
+RECEIPT = Receipt(
+    "a-set", 2, "2026-11-23", "0.1.0", "answers@4", 7, (ABSENT, PROOFS), {"README.md": "00"}, {"id": "11"}
+)
+
+
+def test_a_receipt_is_read_as_it_was_written(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_text(RECEIPT.as_json(), encoding="utf-8")
+    assert read_receipt(tmp_path) == (RECEIPT, RECEIPT.digest)
+    assert replace(RECEIPT, rows=8).digest != RECEIPT.digest
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"schema": "goldilocks-receipt@1"}', "7"])
+def test_a_damaged_receipt_is_told(text: str, tmp_path: Path) -> None:
+    (tmp_path / FILE).write_text(text)
+    with pytest.raises(SourceError, match="damaged"):
+        read_receipt(tmp_path)
+
+
+def test_another_schema_is_told(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_text(json.dumps({"schema": "goldilocks-receipt@9"}))
+    with pytest.raises(SourceError, match="this version reads goldilocks-receipt@1"):
+        read_receipt(tmp_path)
+
+
+def test_a_share_has_wilsons_interval_and_none_where_nothing_was_counted() -> None:
+    assert (PROOFS.value, PROOFS.interval, PROOFS.n) == (0.9, (0.5958, 0.9821), 10)
+    assert share_figure("a.b", "", 0, 0, "", Needs.RUN).value is None
+
+
+def test_the_page_says_each_figure_once_and_what_is_not_measured() -> None:
+    text = page(RECEIPT)
+    assert "| Proofs | 0.900 (0.596 to 0.982): proof 8, unusable 1, stayed 1 | 10 | the run's folder |" in text
+    assert "| What \\| it was worth | not measured |  | `goldilocks receipt` |" in text
+    assert text.index("What Curation Was Worth") < text.index("Planted Defects Found")
+    assert "Licences" not in text
+
+
+def test_differences_are_sentences() -> None:
+    other = replace(RECEIPT, figures=(replace(PROOFS, n=11), replace(ABSENT, name="worth.y")))
+    assert differing_figures(RECEIPT, RECEIPT, {"planted.proof", "worth.x"}) == []
+    assert differing_figures(RECEIPT, other, {"planted.proof", "worth.x", "worth.y"}) == [
+        "planted.proof: the receipt states 0.900 (0.596 to 0.982) of 10 [proof 8, unusable 1, stayed 1], "
+        "0.900 (0.596 to 0.982) of 11 [proof 8, unusable 1, stayed 1] comes out.",
+        "worth.x: not measured is stated, and does not come out.",
+        "worth.y: not measured comes out, and is not in the receipt.",
+    ]
+    reworded = replace(RECEIPT, figures=(ABSENT, replace(PROOFS, how="seen")))
+    assert differing_figures(RECEIPT, reworded, {"planted.proof"}) == [
+        "planted.proof: the figure is right, but what the receipt says of it was changed."
+    ]
+
+
+def test_columns_have_digests_whatever_files_they_lie_in(tmp_path: Path) -> None:
+    rows = pl.DataFrame({"id": ["a", "b", "c"], "answer": ["1", None, ""]})
+    rows.write_parquet(tmp_path / "whole.parquet")
+    rows[:1].write_parquet(tmp_path / "one.parquet")
+    rows[1:].write_parquet(tmp_path / "two.parquet")
+    whole = column_digests([tmp_path / "whole.parquet"])
+    assert whole == column_digests([tmp_path / "one.parquet", tmp_path / "two.parquet"])
+    changed = rows.with_columns(answer=pl.Series(["1", "", ""]))
+    changed.write_parquet(tmp_path / "changed.parquet")
+    _, digests = column_digests([tmp_path / "changed.parquet"])
+    assert (digests["id"], digests["answer"] != whole[1]["answer"]) == (whole[1]["id"], True)
+
+
+def test_the_receipt_and_the_mark_have_no_digest(tmp_path: Path) -> None:
+    for name in ("receipt.json", "RECEIPT.md", ".published.json", "README.md", "data/train.parquet"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(name)
+    assert list(file_digests(tmp_path)) == ["README.md", "data/train.parquet"]
+
+
+def test_the_ledger_has_a_figure_for_each_source_and_licence() -> None:
+    figures = licence_figures({"b": [("MIT", 3, 1, 0)], "a": [("CC0-1.0", 2, 0, 4), ("unknown", 1, 0, 0)]}, "other")
+    assert [(figure.name, figure.value) for figure in figures] == [
+        ("licences.card", "other"),
+        ("licences.a.CC0-1.0", 2),
+        ("licences.a.unknown", 1),
+        ("licences.b.MIT", 3),
+    ]
+    assert dict(figures[1].counts) == {"changed texts": 0, "merged copies": 4}
+
+
+def test_the_tests_of_a_set_are_counted_by_hand() -> None:
+    """Two right solutions, one of which fails a test, and four wrong ones.
+
+    2 fails the given test 0; 3 and 4 fail the made test 1; 4 alone fails the made test 2; 5 fails nothing, and its run
+    on test 1 was given up before.
+    """
+    fails = {0: set[int](), 1: {2}, 2: {0}, 3: {1}, 4: {1, 2}, 5: set[int]()}
+    rows = [
+        ("p", solution, solution < 2, test, True, "other" if test in wrong else "same", "ok")
+        for solution, wrong in fails.items()
+        for test in (0, 1, 2)
+    ]
+    rows[-2] = ("p", 5, False, 1, False, None, "skipped")
+    columns = ["problem", "solution", "right", "test", "valid", "output", "ended"]
+    runs = pl.DataFrame(rows, schema=columns, orient="row")
+    decisions = pl.DataFrame(
+        {"problem": "p", "test": [0, 1, 2], "decision": ["keep", "correct", "keep"], "output": "same"}
+    )
+    made = pl.DataFrame({"problem": "p", "test": [1, 2]})
+    figures = {figure.name: (figure.value, figure.n) for figure in power_of_tests(runs, decisions, made)}
+    assert figures == {
+        "tests.tpr": (0.5, 2),
+        "tests.tnr": (0.75, 4),
+        "tests.tnr.left_out": (0.75, 4),
+        "tests.tnr.given": (0.25, 4),
+    }
+    alone = runs.filter(~pl.col("solution").is_in([4]))
+    left_out = {figure.name: figure.value for figure in power_of_tests(alone, decisions, made)}
+    assert (left_out["tests.tnr"], left_out["tests.tnr.left_out"]) == (0.6667, 0.3333)

@@ -1,0 +1,211 @@
+"""Sources behind URLs: fetched once, read as files are, and refused in one sentence."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import zipfile
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import pytest
+from fsspec.implementations.memory import MemoryFileSystem
+from pydantic import ValidationError
+
+from curation.config import ProblemColumns, Source
+from curation.records import SourceError
+from curation.sources.places import MissingSourceError
+from curation.sources.problems import read_source, source_digest
+from curation.sources.quarantine import read_parts
+from curation.storage.remote import is_url
+from tests.curation.sources.test_quarantine import parts
+from tests.flows.conftest import Tiny, goldilocks, refusal
+from tests.local_server import LocalServer
+
+ROWS = [{"problem": f"What is {n} + 1?", "answer": str(n + 1)} for n in range(5)]
+TEXT = "".join(json.dumps(row) + "\n" for row in ROWS)
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def memory() -> Iterator[MemoryFileSystem]:
+    fs = fsspec.filesystem("memory")
+    fs.pipe("/rows/a.jsonl", TEXT.encode())
+    yield fs
+    fs.rm("/rows", recursive=True)
+
+
+def source(path: str, **changes: Any) -> Source:
+    columns = ProblemColumns(statement="problem", answer="answer")
+    return Source.model_validate({"name": "s", "kind": "jsonl", "path": path, "columns": columns, **changes})
+
+
+def statements(one: Source, folder: Path) -> list[str]:
+    return [text for frame in read_source(one, folder, 3) for text in frame["statement"]]
+
+
+class Files(LocalServer):
+    """Serves files by name, each with an ETag where it has one; counts what was fetched."""
+
+    def __init__(self, files: dict[str, bytes], tags: dict[str, str]) -> None:
+        super().__init__()
+        self.files, self.tags, self.fetched = files, tags, 0
+
+    def answer(self, request: BaseHTTPRequestHandler, body: bytes) -> None:  # noqa: ARG002
+        self.asked.append(request.path)
+        content = self.files.get(request.path)
+        if request.path == "/secret.jsonl":
+            request.send_response(403)
+        else:
+            request.send_response(200 if content is not None else 404)
+        content = content or b""
+        if request.path in self.tags:
+            request.send_header("ETag", self.tags[request.path])
+        request.send_header("Content-Length", str(len(content)))
+        request.end_headers()
+        if request.command == "GET":
+            self.fetched += 1
+            request.wfile.write(content)
+
+
+def test_what_lies_behind_a_url_reads_and_weighs_as_the_same_file(memory: MemoryFileSystem, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text(TEXT)
+    with zipfile.ZipFile(tmp_path / "rows.zip", "w") as archive:
+        archive.writestr("inside/a.jsonl", TEXT)
+    memory.pipe("/rows/a.jsonl.gz", gzip.compress(TEXT.encode()))
+    own = source("a.jsonl")
+    expected = [row["problem"] for row in ROWS]
+    for url in (
+        "memory://rows/a.jsonl",
+        f"zip://inside/a.jsonl::{tmp_path}/rows.zip",
+        f"file:{os.sep * 2}{tmp_path}/a.jsonl",
+    ):
+        assert statements(source(url), tmp_path / "elsewhere") == expected
+        assert source_digest(source(url), tmp_path) == source_digest(own, tmp_path)
+    assert statements(source("memory://rows/a.jsonl.gz"), tmp_path) == expected
+
+
+def test_a_glob_names_files_in_order_and_parquet_and_joins_read_too(memory: MemoryFileSystem, tmp_path: Path) -> None:
+    import polars as pl
+
+    pl.DataFrame(ROWS).write_parquet(tmp_path / "rows.parquet")
+    memory.pipe("/rows/b.jsonl", b'{"problem": "What is 7?", "answer": "7"}\n')
+    memory.pipe("/rows/rows.parquet", (tmp_path / "rows.parquet").read_bytes())
+    expected = [row["problem"] for row in ROWS]
+    assert statements(source("memory://rows/*.jsonl"), tmp_path) == [*expected, "What is 7?"]
+    assert statements(source("memory://rows/rows.parquet", kind="parquet"), tmp_path) == expected
+    join = {"kind": "jsonl", "path": "memory://rows/b.jsonl", "on": "problem", "columns": ("answer",), "into": "also"}
+    assert statements(source("memory://rows/a.jsonl", join=join), tmp_path) == expected
+
+
+def test_a_file_is_fetched_again_only_when_the_place_says_that_it_is_another(tmp_path: Path, cache: Path) -> None:
+    with Files({"/rows.jsonl": TEXT.encode()}, {"/rows.jsonl": '"one"'}) as server:
+        url = f"{server.address}/rows.jsonl"
+        digest = source_digest(source(url), tmp_path)
+        assert statements(source(url), tmp_path) == [row["problem"] for row in ROWS]
+        assert server.fetched == 1
+        server.files["/rows.jsonl"] = TEXT.replace("What", "Tell me what").encode()
+        server.tags["/rows.jsonl"] = '"two"'
+        assert source_digest(source(url), tmp_path) != digest
+        assert server.fetched == 2
+        (copy,) = cache.rglob("rows.jsonl")
+        copy.write_text(TEXT[:10])  # a copy that somebody cut
+        assert statements(source(url), tmp_path)[0] == "Tell me what is 0 + 1?"
+        assert server.fetched == 3
+
+
+def test_a_place_that_says_nothing_of_a_file_is_fetched_from_each_time(tmp_path: Path) -> None:
+    with Files({"/rows.jsonl": TEXT.encode()}, {}) as server:
+        digest = source_digest(source(f"{server.address}/rows.jsonl"), tmp_path)
+        server.files["/rows.jsonl"] = TEXT.replace("1", "2").encode()
+        assert source_digest(source(f"{server.address}/rows.jsonl"), tmp_path) != digest
+        assert server.fetched == 2
+
+
+def test_what_cannot_be_had_is_a_sentence(memory: MemoryFileSystem, tmp_path: Path) -> None:
+    def why(path: str) -> str:
+        with pytest.raises(MissingSourceError) as caught:
+            statements(source(path), tmp_path)
+        return str(caught.value)
+
+    assert why("memory://rows/none.jsonl").startswith("source s: memory://rows/none.jsonl is not there")
+    assert "is not there" in why("memory://rows/*.csv")
+    assert "is a folder; name its files" in why("memory://rows")
+    assert "a scheme that fsspec does not know" in why("nowhere://rows/a.jsonl")
+    assert "cannot be reached" in why("http://127.0.0.1:9/rows.jsonl")
+    with Files({}, {}) as server:
+        assert "may not be used with this machine's credentials" in why(f"{server.address}/secret.jsonl")
+        assert "is not there" in why(f"{server.address}/gone.jsonl")
+
+
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "s3fs", None)
+    with pytest.raises(MissingSourceError, match=r"s3://bucket/x\.jsonl needs a package that is not installed .*s3fs"):
+        statements(source("s3://bucket/x.jsonl"), tmp_path)
+
+
+def test_a_bad_row_is_named_by_its_url(memory: MemoryFileSystem, tmp_path: Path) -> None:
+    memory.pipe("/rows/bad.jsonl", TEXT.encode() + b"{\n")
+    with pytest.raises(SourceError, match=r"^memory:///?rows/bad\.jsonl, line 6: not JSON"):
+        statements(source("memory://rows/bad.jsonl"), tmp_path)
+    (part,) = parts(source("memory://rows/bad.jsonl", on_bad_row="quarantine"), tmp_path)
+    assert part.quarantine["file"].to_list() == ["memory:///rows/bad.jsonl"]
+    assert next(read_parts(source("memory://rows/a.jsonl"), tmp_path, 9, lambda rows, _: len(rows))).built == 5
+
+
+def test_kinds_that_read_folders_take_no_url() -> None:
+    for kind in ("dataset", "kattis"):
+        with pytest.raises(ValidationError, match="is a URL"):
+            source("s3://bucket/folder", kind=kind, domain="code" if kind == "kattis" else "math")
+    assert not is_url("owner/name")
+    assert not is_url("C:/rows")
+
+
+RECIPE = """
+name = "far"
+[[sources]]
+name = "s"
+kind = "jsonl"
+path = "URL"
+columns = { statement = "problem", answer = "answer" }
+[stage1]
+band = { attempts = 4 }
+[stage1.policy]
+kind = "recorded"
+name = "nobody@1"
+path = "none.jsonl"
+columns = { problem = "problem", text = "text" }
+"""
+
+
+def test_commands_read_sources_behind_urls(tmp_path: Path) -> None:
+    (tmp_path / "none.jsonl").write_text('{"problem": "none", "text": "none"}\n')
+    with Files({"/rows.jsonl": TEXT.encode()}, {"/rows.jsonl": '"one"'}) as server:
+        recipe = tmp_path / "far.toml"
+        recipe.write_text(RECIPE.replace("URL", f"{server.address}/rows.jsonl"))
+        run = Tiny(recipe, tmp_path / "run")
+        assert goldilocks("run", recipe, "--dry").status == 0
+        said = run.run()
+        assert said.status == 0, said.err
+        assert run.run().status == 0
+        assert goldilocks("status", run.folder).status == 0
+        assert server.fetched == 1
+        (note,) = json.loads((run.folder / "stages/01-sources/sources.json").read_text()).values()
+        (tmp_path / "rows.jsonl").write_text(TEXT)
+        assert note["digest"] == source_digest(source("rows.jsonl"), tmp_path)
+    assert os.environ["XDG_CACHE_HOME"] in str(tmp_path / "cache")
+    recipe.write_text(RECIPE.replace("URL", "http://127.0.0.1:9/rows.jsonl"))
+    why = refusal("run", recipe, "--out", tmp_path / "other")
+    assert "cannot be reached" in why
+    assert 'left_out = ["s"]' in why

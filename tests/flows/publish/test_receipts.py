@@ -1,0 +1,258 @@
+"""The receipt of a set: written with it, verified by computing it again, and whatever was altered is named."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from curation.publish.receipts import read_receipt
+from curation.storage.stages import atomic_write
+from tests.flows.conftest import Said, Tiny, goldilocks, refusal
+
+
+def verify(folder: Path, *options: str) -> Said:
+    return goldilocks("-q", "verify-receipt", folder, "--quick", *options)
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_receipt_holds_and_says_what_was_computed_again(tiny_run: Tiny) -> None:
+    before = files(tiny_run.folder)
+    said = verify(tiny_run.folder)
+    assert (said.status, said.err) == (0, "")
+    assert said.out.endswith("holds\n")
+    tables = (tiny_run.folder / "verdicts").glob("*/*/verdicts/*.parquet")
+    assert f"{sum(pl.read_parquet(table).height for table in tables)} verdicts" in said.out
+    assert files(tiny_run.folder) == before
+    card = (tiny_run.folder / "curated" / "README.md").read_text()
+    assert "(RECEIPT.md)" in card
+    receipt, digest = read_receipt(tiny_run.folder / "curated")
+    assert receipt.digest == digest
+    assert receipt.rows == tiny_run.table("data").height
+    page = (tiny_run.folder / "curated" / "RECEIPT.md").read_text()
+    assert (
+        f"| Held-out pass@1, the set less as many random rows | not measured |  | `{receipt.figures[0].measure}` |"
+        in page
+    )
+
+
+def test_of_a_set_without_its_run_the_rest_is_checked_and_named(tiny_run: Tiny, tmp_path: Path) -> None:
+    alone = shutil.copytree(tiny_run.folder / "curated", tmp_path / "set")
+    said = verify(alone)
+    assert said.status == 0, said.out
+    assert "not checked: digests.decisions: it takes the run's folder" in said.out
+    (alone / "ATTRIBUTION.md").write_text("nothing")
+    said = verify(alone)
+    assert said.status == 1
+    assert "ATTRIBUTION.md is not the file that the receipt names: its SHA-256 differs." in said.out
+
+
+def rewrite(folder: Path, change: Callable[[pl.DataFrame], pl.DataFrame]) -> None:
+    (file,) = (folder / "curated" / "data").glob("*.parquet")
+    change(pl.read_parquet(file)).write_parquet(file)
+
+
+def first(name: str, value: str) -> Callable[[pl.DataFrame], pl.DataFrame]:
+    place = pl.int_range(pl.len()) == 0
+    return lambda rows: rows.with_columns(pl.when(place).then(pl.lit(value)).otherwise(name).alias(name))
+
+
+def edit(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    path = folder / "curated" / "receipt.json"
+    table = json.loads(path.read_text())
+    change(table)
+    path.write_text(json.dumps(table, indent=1, ensure_ascii=False) + "\n")
+
+
+def test_an_altered_answer_is_named(tiny_copy: Tiny) -> None:
+    name = tiny_copy.table("data")["id"][0]
+    rewrite(tiny_copy.folder, first("answer", "7"))
+    said = verify(tiny_copy.folder)
+    assert said.status == 1
+    assert "data/: column answer does not hold what was published." in said.out
+    assert f'problem {name}: answer is "7", the run exports' in said.out
+
+
+def test_a_removed_row_is_named(tiny_copy: Tiny) -> None:
+    name, rows = tiny_copy.table("data")["id"][-1], tiny_copy.table("data").height
+    rewrite(tiny_copy.folder, lambda table: table.head(-1))
+    said = verify(tiny_copy.folder)
+    assert said.status == 1
+    assert f"data/: {rows:,} problems are stated, {rows - 1:,} are there." in said.out
+    assert f"problem {name} is missing from the set." in said.out
+
+
+def test_an_altered_licence_is_named(tiny_copy: Tiny) -> None:
+    rewrite(tiny_copy.folder, first("license", "CC0-1.0"))
+    said = verify(tiny_copy.folder)
+    assert said.status == 1
+    assert "licences.school.CC0-1.0: 1 [changed texts" in said.out
+    assert "comes out, and is not in the receipt." in said.out
+
+
+def test_an_edited_figure_is_named(tiny_copy: Tiny) -> None:
+    def flatter(table: dict[str, Any]) -> None:
+        (figure,) = (row for row in table["figures"] if row["name"] == "precision.choices")
+        figure["value"] = 1.0
+
+    edit(tiny_copy.folder, flatter)
+    said = verify(tiny_copy.folder)
+    assert said.status == 1
+    assert "receipt.json: what stands in it does not have the digest that stands in it; it was edited." in said.out
+    assert "precision.choices: the receipt states 1.000" in said.out
+    assert "RECEIPT.md says what receipt.json does not say: | choices | 0.977" in said.out
+
+
+def test_an_edited_page_is_named(tiny_copy: Tiny) -> None:
+    page = tiny_copy.folder / "curated" / "RECEIPT.md"
+    page.write_text(page.read_text().replace("0.977", "0.999"))
+    said = verify(tiny_copy.folder)
+    assert said.status == 1
+    assert "RECEIPT.md says what receipt.json does not say: | choices | 0.999" in said.out
+
+
+def stored(folder: Path, policy: str) -> Path:
+    keys = {json.loads(path.read_text())["policy"]: path.parent for path in (folder / "attempts").glob("*/key.json")}
+    return next(path for path in sorted(keys[policy].glob("part-*.parquet")) if pl.read_parquet(path).height)
+
+
+def test_a_flipped_attempt_is_named(tiny_copy: Tiny) -> None:
+    part = stored(tiny_copy.folder, "strong@1")
+    rows = pl.read_parquet(part)
+    problem, index = rows["problem"][0], rows["index"][0]
+    rows.with_columns(
+        pl.when(pl.int_range(pl.len()) == 0).then(pl.lit(r"\boxed{987}")).otherwise("text").alias("text")
+    ).write_parquet(part)
+    said = verify(tiny_copy.folder)
+    assert said.status == 1
+    assert f"problem {problem}, attempt {index}: was judged correct" in said.out
+    assert "digests.verdicts.stage2: the receipt states" in said.out
+
+
+def test_a_flipped_verdict_is_named(tiny_copy: Tiny) -> None:
+    (part,) = (tiny_copy.folder / "verdicts" / "stage2").glob("*/verdicts/00000.parquet")
+    rows = pl.read_parquet(part)
+    place = rows["outcome"].to_list().index("wrong")
+    flipped = pl.when(pl.int_range(pl.len()) == place).then(pl.lit("correct")).otherwise("outcome").alias("outcome")
+    rows.with_columns(flipped).write_parquet(part)
+    said = verify(tiny_copy.folder)
+    assert said.status == 1
+    assert f"problem {rows['problem'][place]}, attempt {rows['index'][place]}: was judged correct" in said.out
+    assert "digests.decisions: the receipt states" in said.out
+
+
+def test_a_broken_table_and_a_missing_receipt_are_told(tiny_copy: Tiny) -> None:
+    (file,) = (tiny_copy.folder / "curated" / "data").glob("*.parquet")
+    file.write_bytes(file.read_bytes()[:100])
+    said = verify(tiny_copy.folder)
+    assert (said.status, said.err) == (1, "")
+    assert "data/ cannot be read" in said.out
+    (tiny_copy.folder / "curated" / "receipt.json").write_text("{")
+    assert "is damaged" in refusal("verify-receipt", tiny_copy.folder)
+    (tiny_copy.folder / "curated" / "receipt.json").unlink()
+    assert "no receipt.json there" in refusal("verify-receipt", tiny_copy.folder)
+
+
+def test_planted_defects_are_measured_once_and_stay(tiny_copy: Tiny) -> None:
+    curated = tiny_copy.folder / "curated"
+    tables = files(curated / "data")
+    assert "planted.wrong_reference" in goldilocks("-q", "receipt", tiny_copy.folder).out
+    receipt, _ = read_receipt(curated)
+    assert receipt.figure("planted.defects") is None
+    copies = receipt.figure("planted.refers_elsewhere")
+    assert copies is not None
+    assert (copies.value, copies.n, dict(copies.counts)) == (1.0, 1, {"statements: refers_elsewhere": 1, "stayed": 0})
+    few = receipt.figure("planted.wrong_reference")
+    assert few is not None
+    assert (few.value, few.n) == (None, 0)
+    written, kept = files(curated), tiny_copy.folder / "receipt" / "planted.json"
+    assert {name: written[f"data/{name}"] for name in tables} == tables
+    before = kept.stat().st_mtime_ns
+    assert goldilocks("-q", "receipt", tiny_copy.folder).status == 0
+    assert tiny_copy.run().status == 0
+    assert (files(curated), kept.stat().st_mtime_ns) == (written, before)
+    said = goldilocks("-q", "verify-receipt", tiny_copy.folder)
+    assert said.status == 0, said.out
+    kept.write_text(kept.read_text().replace('refers_elsewhere": 1', 'refers_elsewhere": 3'))
+    assert "planted.refers_elsewhere: the receipt states 1.000" in verify(tiny_copy.folder).out
+
+
+def test_no_receipt_is_written_for_an_altered_set(tiny_copy: Tiny) -> None:
+    rewrite(tiny_copy.folder, first("answer", "7"))
+    assert "is not what was published, so no receipt is written for it" in refusal("receipt", tiny_copy.folder)
+    assert verify(tiny_copy.folder).status == 1
+
+
+def test_an_audits_share_is_of_what_is_left(tiny_copy: Tiny) -> None:
+    rows = tiny_copy.table("data").select("id", "answer").rows()
+    assert goldilocks("review", tiny_copy.folder, "--audit", str(len(rows))).status == 0
+    rejected = rows[0][0]
+    assert goldilocks("review", tiny_copy.folder, "--reject", rejected).status == 0
+    assert "not checked: what people said since the set was published" in verify(tiny_copy.folder).out
+    for name, answer in rows[1:]:
+        assert goldilocks("review", tiny_copy.folder, "--accept", name, "--answer", answer).status == 0
+    assert tiny_copy.run().status == 0
+    receipt, _ = read_receipt(tiny_copy.folder / "curated")
+    assert (receipt.version, receipt.rows) == (2, len(rows) - 1)
+    figure = receipt.figure("labels.audited")
+    assert figure is not None
+    assert (figure.value, figure.interval, figure.n) == (0.0, (0.0, 0.0), len(rows))
+    assert dict(figure.counts) == {"found wrong": 1, "drawn": len(rows)}
+    said = verify(tiny_copy.folder)
+    assert said.status == 0, said.out
+
+
+def ablation(folder: Path, curated: Path, base: str = "random") -> Path:
+    """What an ablation leaves of two arms, one trained on the set and one on other rows."""
+    for arm, place in (("curated", curated), ("random", curated.parent / "elsewhere")):
+        table = {
+            "name": "trained", "model": "embedded",
+            "data": {"kind": "curated", "folders": [str(place)]}, "prompt": "solve", "steps": 1,
+        }  # fmt: skip
+        run = folder / "runs" / f"{arm}-seed-1"
+        run.mkdir(parents=True)
+        about = {"kind": "training", "recipe": table, "recipe_folder": str(folder)}
+        (run / "run.json").write_text(json.dumps(about))
+    told = {"mean": 0.04, "low": 0.01, "high": 0.07, "count": 50}
+    rows = [
+        {"arm": arm, "bench": "few", "seeds": 1, "difference": None if arm == base else told, "sampled_tokens": 900.0}
+        for arm in ("curated", "random")
+    ]
+    atomic_write(folder / "ablation.json", json.dumps({"name": "counterfactual", "results": rows}))
+    return folder
+
+
+@pytest.mark.parametrize(("base", "value"), [("random", 0.04), ("curated", -0.04)])
+def test_an_ablation_of_the_set_tells_what_it_was_worth(
+    tiny_copy: Tiny, tmp_path: Path, base: str, value: float
+) -> None:
+    place = ablation(tmp_path / "ablation", tiny_copy.folder / "curated", base)
+    assert goldilocks("-q", "receipt", tiny_copy.folder, "--ablation", place).status == 0
+    figure = read_receipt(tiny_copy.folder / "curated")[0].figure("worth.counterfactual.few")
+    assert figure is not None
+    assert (figure.value, figure.n) == (value, 50)
+    assert figure.interval == ((0.01, 0.07) if value > 0 else (-0.07, -0.01))
+    said = verify(tiny_copy.folder)
+    assert said.status == 0, said.out
+    assert "worth.counterfactual.few: compared with the run's copy; it takes training" in said.out
+
+
+def test_an_ablation_of_another_set_is_refused(tiny_copy: Tiny, tmp_path: Path) -> None:
+    place = ablation(tmp_path / "ablation", tmp_path / "other" / "curated")
+    assert "exactly one must be trained on" in refusal("receipt", tiny_copy.folder, "--ablation", place)
+    assert "holds no ablation" in refusal("receipt", tiny_copy.folder, "--ablation", tmp_path)
+
+
+def test_the_demos_receipt_verifies(demo_run: Path) -> None:
+    said = verify(demo_run, "--json")
+    told = json.loads(said.out)
+    assert told["differing"] == []
+    assert any("10,980 verdicts" in text for text in told["checked"])

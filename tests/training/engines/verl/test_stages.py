@@ -1,0 +1,147 @@
+"""Stages of a run by verl, one process after another, over a double of verl's trainer: sizes, pools, kills, resumes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from training.engines.processes import EngineError
+from training.engines.verl.run import train
+from training.engines.verl.stages import LATEST, STATE, all_stages, last_step, present_stage
+from training.recipe import TrainRecipe
+from training.rollouts.curriculum.controller import CurriculumController
+
+STAGES = (
+    {"until": "reward", "steps": 50, "lengths": 80, "n_batch": 16, "n_async": 16, "eps_high": 0.3},
+    {"steps": 3, "lengths": 120, "n_batch": 8, "n_async": 16},
+    {"lengths": 160, "n_batch": 8, "hard": True},
+)
+
+
+def recipe(folder: Path, **changes: Any) -> TrainRecipe:
+    python = folder / "python"
+    double = f'exec "{sys.executable}" -m tests.training.engines.verl.double "$@"'
+    python.write_text(f'#!/bin/sh\ncase "$*" in *--check) exit 0;; esac\n{double}\n')
+    python.chmod(0o755)
+    plateau = {"window": 4, "min_gain": 0.02}
+    table = {
+        "name": "stages",
+        "steps": 12,
+        "model": "embedded",
+        "engine": "verl",
+        "prompt": "plain",
+        "data": {"kind": "embedded", "problems": 9},
+        "verl": {"gpus_per_node": 8, "python": str(python)},
+        "collector": {"group_size": 4, "n_async": 16, "n_batch": 16},
+        "rewards": {"max_length": 100, "length_cache": 20, "language": 0.0},
+        "curriculum": {"stages": STAGES, "reward_plateau": plateau},
+        "checkpoints": {"every": 2},
+        **changes,
+    }
+    return TrainRecipe.model_validate(table)
+
+
+def seen(out: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (out / "verl" / "seen.jsonl").read_text().splitlines()]
+
+
+def stage_changes(out: Path) -> list[tuple[int, float, str]]:
+    rows = [json.loads(line) for line in (out / "changes.jsonl").read_text().splitlines()]
+    return [(row["step"], row["new"], row["reason"]) for row in rows if row.get("setting") == "stage"]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that nothing disturbed."""
+    folder = tmp_path_factory.mktemp("whole")
+    model = train(recipe(folder), folder, folder / "run")
+    assert (model / "DONE.json").is_file()
+    return folder / "run"
+
+
+@pytest.mark.slow
+def test_each_stage_is_a_process_with_its_own_sizes_over_one_folder(whole: Path) -> None:
+    told = seen(whole)
+    assert [(one["begun"], one["response_length"], one["groups"], one["eps_high"]) for one in told] == [
+        (0, 100, 4, 0.3),
+        (4, 140, 2, 0.3),  # flat over four steps, seen at the checkpoint of step 4
+        (7, 180, 2, 0.3),
+    ]
+    assert not any(one["queue"] for one in told)
+    assert [row[:2] for row in stage_changes(whole)] == [(4, 2), (7, 3)]
+    rows = [json.loads(line) for line in (whole / "metrics.jsonl").read_text().splitlines()]
+    assert [row["step"] for row in rows] == list(range(1, 13))
+    assert all("sampled/reward" in row for row in rows[1:])  # also of the steps that a stage ended with
+    rows = [json.loads(line) for line in (whole / "attempts.jsonl").read_text().splitlines()]
+    assert len(rows) == 4 * (4 * 4 + 8 * 2)  # four rollouts a group; four steps of four groups, eight of two
+    assert [row["group"] for row in rows[::4]] == list(range(32))
+
+
+@pytest.mark.slow
+def test_a_run_that_is_killed_within_and_between_stages_is_the_undisturbed_one(whole: Path, tmp_path: Path) -> None:
+    made, out = recipe(tmp_path), tmp_path / "run"
+    (out / "verl").mkdir(parents=True)
+    for number, kill in enumerate(("4 marked", "7 before")):
+        (out / "verl" / "kill").write_text(kill)
+        with pytest.raises(EngineError):
+            train(made, tmp_path, out, resume=number > 0)
+    train(made, tmp_path, out, resume=True)
+    for name in ("attempts.jsonl", "changes.jsonl"):
+        assert (out / name).read_bytes() == (whole / name).read_bytes()
+    assert [(one["begun"], one["queue"]) for one in seen(out)] == [
+        (0, False),
+        (2, True),  # within a stage what is in flight goes on
+        (4, False),
+        (6, True),
+        (7, False),
+    ]
+    assert (last_step(out), seen(out)[-1]["response_length"]) == (12, 180)
+
+
+def checkpoint(out: Path, step: int, curriculum: CurriculumController | None) -> Path:
+    """A checkpoint as verl leaves it, with our state where there is one."""
+    folder = out / "verl" / "checkpoints" / f"global_step_{step}"
+    (folder / "transfer_queue").mkdir(parents=True)
+    if curriculum is not None:
+        (folder / STATE).write_text(json.dumps({"curriculum": curriculum.state()}))
+    (folder.parent / LATEST).write_text(str(step))
+    return folder
+
+
+def test_a_folder_tells_its_stage_and_an_unfinished_checkpoint_is_none(tmp_path: Path) -> None:
+    made, out = recipe(tmp_path), tmp_path / "run"
+    curriculum = CurriculumController(
+        (), made.curriculum, made.rewards, made.objective, made.seed, made.collector, made.steps
+    )
+    first = checkpoint(out, 2, curriculum)
+    for step in range(1, 5):
+        curriculum.after_step(step, 0.5, 25.0, 0.0)
+    second, third = checkpoint(out, 4, curriculum), checkpoint(out, 6, None)
+    stage = present_stage(made, out)
+    assert (stage.number, stage.begun_at, stage.ends_at) == (1, 4, 7)
+    assert (stage.recipe.rewards.max_length, stage.recipe.collector.n_batch) == (140, 8)
+    assert not third.exists()
+    assert not (second / "transfer_queue").exists()  # of the stage before: other lengths
+    assert last_step(out) == 4
+    (second / STATE).unlink()
+    stage = present_stage(made, out)
+    assert (stage.number, stage.begun_at, stage.ends_at) == (0, 2, 12)
+    assert (first / "transfer_queue").exists()
+    (first / STATE).unlink()
+    assert present_stage(made, out).begun_at == 0
+    assert last_step(out) == 0
+
+
+def test_the_papers_stages_are_known_before_a_run(tmp_path: Path) -> None:
+    stages = list(all_stages(recipe(tmp_path)))
+    assert [(stage.recipe.rewards.max_length, stage.recipe.collector.n_batch) for stage in stages] == [
+        (100, 16),
+        (140, 8),
+        (180, 8),
+    ]
+    (alone,) = all_stages(recipe(tmp_path, curriculum=None))
+    assert (alone.number, alone.begun_at, alone.ends_at) == (0, 0, 12)

@@ -1,0 +1,213 @@
+"""Adapters: the model itself before the first step, merged weights that say the same, checkpoints, and refusals."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from pydantic import ValidationError
+from safetensors.torch import load_file
+from torch.distributed.checkpoint import FileSystemReader
+
+from curation.records import ConfigError, StoreError
+from tests.training.families import make_family
+from tests.training.optimisation.test_families_ranks import WORKER, run_ranks
+from tests.training.optimisation.test_trainer import recipe, samples
+from training.embedded_model import WEIGHTS
+from training.objectives.grpo import GrpoSettings
+from training.optimisation.checkpoint import last_checkpoint, restore_trainer, save_checkpoint
+from training.optimisation.checkpoint_names import to_model_names
+from training.optimisation.distributed import DistributedContext
+from training.optimisation.memory import ModelShape, estimate_memory
+from training.optimisation.model import load_model, load_tokenizer
+from training.optimisation.trainer import Trainer
+
+needs_peft = pytest.mark.skipif(
+    importlib.util.find_spec("peft") is None, reason="peft is not installed (pip install 'goldilocks-rl[lora]')"
+)
+LORA: dict[str, Any] = {"rank": 4, "alpha": 8}
+UNCLIPPED = {"warmup_steps": 0, "max_grad_norm": 1e9}
+STEP = GrpoSettings(eps_high=100.0)
+
+
+def adapted(folder: Path = WEIGHTS, **changes: Any) -> Trainer:
+    made = recipe(**{"optim": {"warmup_steps": 0, "learning_rate": 1e-2}, "lora": LORA, **changes})
+    return Trainer(folder, made, DistributedContext(made.compute))
+
+
+def logprobs(trainer: Trainer) -> torch.Tensor:
+    return torch.cat(list(trainer.scorer.logprobs(samples())))
+
+
+def plain(trainer: Trainer, folder: Path = WEIGHTS) -> Trainer:
+    """A trainer without adapters that has this one's weights."""
+    made = recipe(optim=UNCLIPPED)
+    other = Trainer(folder, made, DistributedContext(made.compute))
+    other.model.load_state_dict(to_model_names(other.model, trainer.full_state_dict()), strict=False)
+    return other
+
+
+@needs_peft
+def test_the_policy_begins_as_the_model_and_its_merged_weights_say_the_same_after_steps() -> None:
+    trainer = adapted()
+    before = load_model(WEIGHTS).state_dict()
+    assert torch.equal(logprobs(trainer), logprobs(plain(adapted())))
+    assert all(torch.equal(value, before[name]) for name, value in trainer.full_state_dict().items())
+    losses = [trainer.step(samples(), STEP).loss for _ in range(4)]
+    assert losses[-1] < losses[0]
+    merged = trainer.full_state_dict()
+    assert before.keys() - merged.keys() <= {"lm_head.weight"}  # tied
+    assert merged.keys() <= before.keys()
+    changed = {name for name, value in merged.items() if not torch.equal(value, before[name])}
+    assert {name.split(".")[-2] for name in changed} >= {"q_proj", "o_proj", "up_proj", "down_proj"}
+    assert not any("norm" in name or "embed" in name or "lm_head" in name for name in changed)
+    assert (logprobs(trainer) - logprobs(plain(trainer))).abs().max() < 2e-5
+
+
+@needs_peft
+def test_only_adapters_are_trained_and_only_named_layers_have_them() -> None:
+    trainer = adapted(lora={**LORA, "target_modules": ("q_proj", "v_proj")})
+    trained = {name for name, value in trainer.model.named_parameters() if value.requires_grad}
+    assert {name.split(".")[-4] for name in trained} == {"q_proj", "v_proj"}
+    layers = trainer.model.config.num_hidden_layers
+    assert len(trained) == 2 * 2 * layers
+    held = sum(len(group["params"]) for group in trainer.optimiser.param_groups)
+    assert held == len(trained)
+
+
+@needs_peft
+def test_what_training_holds_is_what_is_estimated() -> None:
+    trainer = adapted()
+    trainer.step(samples(), STEP)
+    config: Any = trainer.model.config
+    kv_heads, width = config.num_key_value_heads, config.hidden_size // config.num_attention_heads
+    heads = (config.num_attention_heads, kv_heads, width, config.intermediate_size)
+    shape = ModelShape(config.vocab_size, config.hidden_size, config.num_hidden_layers, *heads, tie_embeddings=True)
+    held = list(trainer.model.parameters())
+    held += [value.grad for value in trainer.model.parameters() if value.grad is not None]
+    held += [one for state in trainer.optimiser.state.values() for one in state.values() if one.numel() > 1]
+    estimate = estimate_memory(shape, 1, 512, dtype_bytes=4, lora_rank=LORA["rank"])
+    assert sum(value.nbytes for value in held) == pytest.approx(estimate.states, rel=0.01)
+    assert estimate.states < 0.6 * estimate_memory(shape, 1, 512, dtype_bytes=4).states
+
+
+@needs_peft
+def test_gradients_are_those_of_the_merged_weights_by_the_chain_rule() -> None:
+    trainer = adapted(optim=UNCLIPPED)
+    chance = torch.Generator().manual_seed(3)
+    for name, value in trainer.model.named_parameters():
+        if ".lora_B." in name:
+            value.data = 0.05 * torch.randn(value.shape, generator=chance)
+    whole = plain(trainer)
+    before = {name: value.detach().clone() for name, value in trainer.model.named_parameters()}
+    for one in (trainer, whole):
+        one.step(samples(), STEP)
+    taken, wanted = (dict(one.model.named_parameters()) for one in (trainer, whole))
+    stems = [name.removesuffix(".base_layer.weight") for name in taken if name.endswith(".base_layer.weight")]
+    assert len(stems) == 7 * trainer.model.config.num_hidden_layers
+    for stem in stems:
+        a, b = (f"{stem}.lora_{letter}.default.weight" for letter in "AB")
+        of_weight = 2.0 * wanted[f"{stem}.weight"].grad  # alpha / rank
+        torch.testing.assert_close(taken[a].grad, before[b].T @ of_weight, rtol=1e-3, atol=1e-6)
+        torch.testing.assert_close(taken[b].grad, of_weight @ before[a].T, rtol=1e-3, atol=1e-6)
+
+
+@needs_peft
+def test_a_checkpoint_holds_adapters_alone_and_goes_on_to_the_bit(tmp_path: Path) -> None:
+    trainer = adapted()
+    trainer.step(samples(), STEP)
+    save_checkpoint(tmp_path, 1, trainer, {"logs": {}}, load_tokenizer(WEIGHTS), keep=2, export=True)
+    wanted = trainer.step(samples(seed=2), STEP)
+    found = last_checkpoint(tmp_path)
+    assert found is not None
+    stored = FileSystemReader(found.folder / "weights").read_metadata().state_dict_metadata
+    of_weights = [name for name in stored if name.startswith(("model.", "optimiser.state."))]
+    assert of_weights
+    assert all(".lora_" in name for name in of_weights)
+    again = adapted()
+    restore_trainer(found, again)
+    taken = again.step(samples(seed=2), STEP)
+    assert (taken.loss, taken.gradient_norm) == (wanted.loss, wanted.gradient_norm)
+    one, two = trainer.full_state_dict(), again.full_state_dict()
+    assert all(torch.equal(value, two[name]) for name, value in one.items())
+    with pytest.raises(StoreError, match=r"the run had \[lora\] as .*'rank': 4.*has it as .*'rank': 2"):
+        restore_trainer(found, adapted(lora={"rank": 2}))
+    with pytest.raises(StoreError, match=r"the recipe has it as no table"):
+        restore_trainer(found, adapted(lora=None))
+    again.base_revision = "another"
+    with pytest.raises(StoreError, match="the one given now is another"):
+        restore_trainer(found, again)
+
+
+@needs_peft
+@pytest.mark.parametrize("family", ["llama", "mistral3", "mixtral", "phi3", "qwen3_next"])
+def test_exports_are_the_merged_model_and_adapters_that_peft_loads(tmp_path: Path, family: str) -> None:
+    from peft import PeftModel
+
+    folder = make_family(family, tmp_path / "model")
+    trainer = adapted(folder)
+    trainer.step(samples(), STEP)
+    whole = save_checkpoint(tmp_path, 1, trainer, {"logs": {}}, load_tokenizer(folder), keep=2, export=True)
+    wanted = logprobs(trainer)
+    merged = adapted(whole / "hf", lora=None)
+    assert (logprobs(merged) - wanted).abs().max() < 1e-4
+    base = load_model(folder)
+    if family != "mistral3":  # there the adapter has the names of the whole model, which sees too
+        loaded: Any = PeftModel.from_pretrained(base, str(whole / "adapter")).merge_and_unload()
+        loaded.requires_grad_(True)
+        other = Trainer(None, recipe(), DistributedContext(recipe().compute), loaded)
+        assert (logprobs(other) - wanted).abs().max() < 1e-4
+
+
+RANKS = WORKER.replace("made = recipe(", "made = recipe(lora={'rank': 4}, ")
+
+
+@needs_peft
+@pytest.mark.slow
+def test_two_ranks_leave_the_merged_weights_of_one(tmp_path: Path) -> None:
+    folders = [make_family(family, tmp_path / family) for family in ("llama_tied", "mistral3", "mixtral")]
+    for count in (1, 2):
+        run_ranks(RANKS, folders, tmp_path / f"ranks-{count}", count)
+    for folder in folders:
+        one, two = (load_file(tmp_path / f"ranks-{n}" / folder.name / "model.safetensors") for n in (1, 2))
+        assert one.keys() == two.keys()
+        began = load_file(folder / "model.safetensors")
+        changed = [name for name, value in one.items() if not torch.equal(value, began[name])]
+        assert changed
+        assert all("_proj" in name for name in changed)
+        for name, value in one.items():
+            assert ((two[name] - value).abs() <= 2e-4).float().mean() > 0.999, (folder.name, name)
+
+
+@needs_peft
+def test_layers_that_are_not_there_are_refused() -> None:
+    with pytest.raises(ConfigError, match=r"has no linear layer c_attn; it has down_proj, gate_proj, k_proj"):
+        adapted(lora={"target_modules": ("q_proj", "c_attn")})
+
+
+def test_a_reference_that_follows_and_adapters_are_refused() -> None:
+    objective = {"kind": "grpo", "kl_coef": 0.1, "reference_ema": 0.9}
+    with pytest.raises(ValidationError, match=r"\[lora\] trains adapters; leave one of them out"):
+        recipe(lora=LORA, objective=objective)
+
+
+def test_without_peft_a_sentence_says_what_to_install() -> None:
+    script = (
+        "import sys; sys.modules['peft'] = None\n"
+        "from tests.training.optimisation.test_trainer import recipe\n"
+        "from training.optimisation.distributed import DistributedContext\n"
+        "from training.optimisation.trainer import Trainer\n"
+        "from training.embedded_model import WEIGHTS\n"
+        "from curation.records import ConfigError\n"
+        "made = recipe(lora={'rank': 4})\n"
+        "try: Trainer(WEIGHTS, made, DistributedContext(made.compute))\n"
+        "except ConfigError as error: print(error)\n"
+    )
+    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    assert "[lora] needs peft" in said
+    assert "goldilocks-rl[lora]" in said

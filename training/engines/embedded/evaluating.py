@@ -1,0 +1,187 @@
+"""Evaluations of a loop, beside training: held-out rollouts are generated and judged while it goes on.
+
+Where generators never stop, an evaluation begins once they have a step's weights, among the rollouts of the next
+batches. In a synchronous run it begins when the next batch is complete, while the trainer computes: nothing else is
+being generated then, so its rollouts are those of an evaluation that stops training, bit by bit, and so is the run.
+
+Invariants:
+  - an evaluation's tokens are made by one version of the weights, that of its step: the generators get the next one
+    when it is done, and results say which version it was;
+  - a step's row is logged once, with its evaluation in it, before the next step's; a checkpoint between the two has the
+    row, and a run that goes on evaluates again, under the same seeds;
+  - with `evaluation.keep_best`, and for texts that the trainer scores, its weights stay those of the step until it is
+    done.
+
+Not here: what is asked and counted (`training.evaluation.evaluate`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from time import monotonic
+from typing import Any
+
+from training.engines.embedded.components import LoopComponents
+from training.engines.embedded.heartbeat import EVALUATING
+from training.evaluation.evaluate import EvaluationResult, ask_held_out, summarise_evaluation
+from training.evaluation.held_out_texts import TextEvaluation, summarise_texts, text_samples
+from training.optimisation.best import keep_best
+from training.optimisation.checkpoint import Checkpoint
+from training.optimisation.trainer import TrainingError
+from training.recipe import LatentData
+from training.rollouts.attempt_log import EVALUATION_ATTEMPTS, rollout_origin
+from training.rollouts.rollouts import Rollout
+from training.rollouts.tasks import TrainingTask
+
+Result = EvaluationResult | TextEvaluation
+Work = Callable[..., Awaitable[Any]]
+"""Calls a function with arguments on the trainer's thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluatedRow:
+    """A step's row that waits for its evaluation.
+
+    Example: ``EvaluatedRow(20, 20, 112, {"reward/total": 0.6}, ("What is 2 + 2? …",))``
+    """
+
+    step: int
+    version: int
+    """Of the generators' weights."""
+    max_tokens: int
+    metrics: Mapping[str, float]
+    texts: tuple[str, ...] = ()
+
+
+def first_row(checkpoint: Checkpoint | None) -> int:
+    """Return the first step whose row a run will log that goes on from a checkpoint, or begins."""
+    if checkpoint is None:
+        return 0
+    return checkpoint.step + (checkpoint.state.get("evaluation") is None)
+
+
+class Evaluations:
+    """The evaluations of a loop, one at a time. All calls come from its event loop.
+
+    ``results`` has those that were finished, by step.
+
+    Args:
+        on_trainer: calls a function on the trainer's thread.
+    """
+
+    def __init__(self, components: LoopComponents, on_trainer: Work) -> None:
+        settings = components.recipe.evaluation
+        self._components, self._settings, self._on_trainer = components, settings, on_trainer
+        self._are_texts = isinstance(settings.data, LatentData)
+        self._needs_weights = settings.keep_best or self._are_texts
+        self._is_synchronous = components.recipe.synchronous
+        self._is_beside = settings.beside and not (self._is_synchronous and self._needs_weights)
+        self._row: EvaluatedRow | None = None
+        self._task: asyncio.Task[Result] | None = None
+        self.results: dict[int, Result] = {}
+
+    def is_due(self, step: int, *, last: bool) -> bool:
+        """Return whether the step is evaluated."""
+        return bool(self._components.held_out_tasks) and (step % self._settings.every == 0 or last)
+
+    async def add(self, row: EvaluatedRow, *, last: bool = False) -> None:
+        """Take a step's row; evaluate at once where that is not done beside training, or nothing comes behind it."""
+        self._row = row
+        if last or not self._is_beside:
+            await self.settle()
+        elif not self._is_synchronous:
+            self._start()
+
+    async def before_training(self) -> None:
+        """Have what is due evaluated while the trainer computes, or before, where its weights are wanted after."""
+        if self._row is not None and self._needs_weights:
+            await self.settle()
+        self._start()
+
+    async def settle(self) -> None:
+        """Return when no row waits any more: each is logged with its evaluation, and the seconds that took here."""
+        row, began = self._row, monotonic()
+        if row is None:
+            return
+        self._start()
+        assert self._task is not None
+        self._components.heartbeat.begin(row.step, EVALUATING)
+        result = await self._task
+        self._row = self._task = None
+        self._log(row, result, monotonic() - began)
+
+    def state(self) -> dict[str, Any] | None:
+        """Return the row that waits, as JSON can hold it; None where none does."""
+        return asdict(self._row) if self._row is not None else None
+
+    async def restore(self, state: Mapping[str, Any] | None) -> None:
+        """Go on with the row that waited at a checkpoint; the generators have its weights."""
+        if state is None:
+            return
+        row = EvaluatedRow(**{**state, "texts": tuple(state["texts"])})
+        if self._components.held_out_tasks:
+            await self.add(row)
+        else:
+            self._components.metrics_logger.log_step(row.step, row.metrics, row.texts)
+
+    async def stop(self) -> None:
+        """Abort what is under way."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    def _start(self) -> None:
+        if self._row is not None and self._task is None:
+            self._task = asyncio.create_task(self._evaluate(self._row))
+
+    async def _evaluate(self, row: EvaluatedRow) -> Result:
+        """Evaluate the weights of a row's step.
+
+        Raises:
+            TrainingError: other weights made some of the tokens.
+        """
+        components, versions = self._components, set[int]()
+
+        def record(task: TrainingTask, rollout: Rollout, group: int, index: int) -> None:
+            versions.update(rollout.completion.versions)
+            origin = rollout_origin(EVALUATION_ATTEMPTS, row.step, row.version, rollout, group)
+            components.attempt_log.record(task, rollout, index, origin)
+
+        asked = await ask_held_out(
+            components.rollouts,
+            components.generators,
+            components.held_out_tasks,
+            self._settings.attempts,
+            row.max_tokens,
+            record,
+        )
+        if versions - {row.version}:
+            raise TrainingError(
+                f"the evaluation of step {row.step} holds tokens of the versions {sorted(versions)}, not of "
+                f"{row.version} alone; this is a defect of the loop, please report it"
+            )
+        if self._are_texts:
+            return await self._texts(asked)
+        result = summarise_evaluation(asked)
+        if self._settings.keep_best:
+            place, tokenizer = components.out, components.tokenizer
+            await self._on_trainer(keep_best, place, row.step, result, components.trainer, tokenizer)
+        return result
+
+    async def _texts(self, asked: Sequence[Sequence[Rollout | None]]) -> TextEvaluation:
+        """Have the trainer score the texts behind the thoughts."""
+        samples = text_samples(asked)
+        every = [one for group in samples for one in group]
+        scored = await self._on_trainer(self._components.trainer.scorer.logprobs, every) if every else []
+        values = iter(scored)
+        return summarise_texts(asked, [[(one, next(values)) for one in group] for group in samples])
+
+    def _log(self, row: EvaluatedRow, result: Result, waited_s: float) -> None:
+        self.results[row.step] = result
+        logger = self._components.metrics_logger
+        logger.log_message(f"step {row.step}: {result.phrase}")
+        seen = {f"evaluation/{name}": float(value) for name, value in asdict(result).items()}
+        told = {"evaluation/version": float(row.version), "speed/evaluation_wait_s": waited_s}
+        logger.log_step(row.step, {**row.metrics, **seen, **told}, row.texts)

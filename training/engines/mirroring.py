@@ -1,0 +1,76 @@
+"""Copies of a training run's checkpoints, model and logs at its mirror, made by a thread beside training.
+
+Invariants: training never waits for a copy; a mirror that cannot be written for a while is a line, and the next copy
+brings what is missing; a run that ends well has everything there, or says in a sentence why not.
+
+Not here: how copies are made so that nothing half-written counts (`curation.storage.mirror`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from curation.records import StoreError
+from curation.storage.mirror import Finished, Mirror
+from training.optimisation.checkpoint import whole_checkpoints
+
+LOGS = ("run.json", *(f"{name}.jsonl" for name in ("metrics", "batches", "changes", "disputed")), "summary.json")
+MODEL = "model"
+
+
+class RunMirror:
+    """A training run's mirror. A context manager; leaving it copies what is left.
+
+    Args:
+        url: of the mirror; None: every call does nothing.
+        name: the recipe's.
+        out: the run's folder.
+        say: prints a line.
+
+    Raises:
+        StoreError: on entering, the mirror holds another run or cannot be written; on leaving after a run that went
+            well, what is left cannot be copied.
+    """
+
+    def __init__(self, url: str | None, name: str, out: Path, say: Callable[[str], None]) -> None:
+        self._mirror = None if url is None else Mirror(url, name)
+        self._out, self._say = out, say
+        self._thread = ThreadPoolExecutor(1, "mirror")
+        self._copying: Future[None] | None = None
+
+    def __enter__(self) -> Self:
+        if self._mirror is not None:
+            self._mirror.claim()
+            self.wake()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._thread.shutdown()
+        if self._mirror is not None:
+            self._copy() if kind is None else self._try()
+
+    def wake(self) -> None:
+        """Have what is new copied, unless that is about to begin."""
+        if self._mirror is not None and (self._copying is None or self._copying.running() or self._copying.done()):
+            self._copying = self._thread.submit(self._try)
+
+    def _try(self) -> None:
+        try:
+            self._copy()
+        except StoreError as error:
+            self._say(f"not copied: {error}")
+
+    def _copy(self) -> None:
+        assert self._mirror is not None
+        self._mirror.copy_logs(self._out, LOGS)
+        checkpoints = [Finished(folder.name, folder) for folder in whole_checkpoints(self._out)]
+        if checkpoints:
+            self._mirror.copy_folders("checkpoints", checkpoints)
+        if (self._out / "summary.json").exists() and (self._out / MODEL).is_dir():
+            self._mirror.copy_folders(MODEL, [Finished("last", self._out / MODEL)])

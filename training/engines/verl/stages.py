@@ -1,0 +1,134 @@
+"""The stages of a curriculum as verl can have them: processes one after another over one run folder.
+
+verl keeps one length, one batch and one number of rollouts in flight as long as it runs. So each stage is a process
+whose configuration has what the stage names; it goes on from the checkpoint that the one before ended with, as a
+killed run would. Which stage that is stands in our state beside the checkpoint (`goldilocks.json`): pools, pass rates,
+curves, lengths, sizes and eps_high, as the embedded engine's curriculum has them.
+
+Invariants: a stage begins at a whole checkpoint, one with our state; verl's own queue of the stage before is not taken
+over, since its rollouts have other lengths; the same folder gives the same stage, however its last process ended.
+
+Not here: when a stage ends (`training.rollouts.curriculum.stages`, asked by the ledger at each checkpoint).
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from curation.storage.stages import atomic_write
+from training.recipe import TrainRecipe
+from training.rollouts.curriculum.controller import CurriculumController
+
+STATE = "goldilocks.json"
+"""Our state in a folder of verl's checkpoints."""
+
+LATEST = "latest_checkpointed_iteration.txt"
+"""verl's mark: the step of its newest checkpoint."""
+
+_OF_ONE_STAGE = ("transfer_queue", "data.pt")
+"""Of a checkpoint: rollouts in flight and the place in the data, which hold for one length and one batch."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerlStage:
+    """A stage as verl runs it: the recipe as the stage changes it, its steps, and the problems' curriculum behind it.
+
+    ``begun_at`` is the step of the checkpoint it goes on from, ``ends_at`` its last step at the latest.
+
+    Example: stage 2 of three, which was killed after step 80: ``VerlStage(recipe, 1, 80, 120)``
+    """
+
+    recipe: TrainRecipe
+    number: int
+    begun_at: int
+    ends_at: int
+
+
+def present_stage(recipe: TrainRecipe, out: Path) -> VerlStage:
+    """Return the stage that a run's folder is in; one without stages has one, to the recipe's last step.
+
+    A checkpoint without our state, whose process was killed while it was written, is removed and verl's mark set back;
+    the queue of a stage that has ended is removed.
+    """
+    step, state = _newest(out / "verl" / "checkpoints")
+    stage = _stage_of(recipe, _restored(recipe, state), step)
+    if state is not None and stage.number and state["curriculum"]["stage"][1] == step:
+        for name in _OF_ONE_STAGE:
+            _remove(out / "verl" / "checkpoints" / f"global_step_{step}" / name)
+    return stage
+
+
+def all_stages(recipe: TrainRecipe) -> Iterator[VerlStage]:
+    """Yield the stages of a recipe in order, as far as they are known before a run: for checks."""
+    curriculum, began = _restored(recipe, None), 0
+    stages = recipe.curriculum.stages if recipe.curriculum is not None else ()
+    for number in range(max(len(stages), 1)):
+        if number:
+            curriculum.begin_stage(number)
+        stage = _stage_of(recipe, curriculum, began, began)
+        yield stage
+        began = stage.ends_at
+
+
+def last_step(out: Path) -> int:
+    """Return the step of verl's last checkpoint; 0 where there is none."""
+    mark = out / "verl" / "checkpoints" / LATEST
+    return int(mark.read_text(encoding="utf-8")) if mark.exists() else 0
+
+
+def _restored(recipe: TrainRecipe, state: Mapping[str, Any] | None) -> CurriculumController:
+    """Return the run's curriculum without its problems: lengths, sizes and eps_high of the present stage."""
+    curriculum = CurriculumController(
+        (), recipe.curriculum, recipe.rewards, recipe.objective, recipe.seed, recipe.collector, recipe.steps
+    )
+    if state is not None:
+        curriculum.restore(state["curriculum"])
+    return curriculum
+
+
+def _stage_of(recipe: TrainRecipe, curriculum: CurriculumController, step: int, began: int | None = None) -> VerlStage:
+    """Return the stage that a curriculum is in.
+
+    Args:
+        began: the step after which it began; the curriculum's own where absent.
+    """
+    stages = recipe.curriculum.stages if recipe.curriculum is not None else ()
+    if not stages:
+        return VerlStage(recipe, 0, step, recipe.steps)
+    number, own = curriculum.stage
+    steps = stages[number].steps if number + 1 < len(stages) else None
+    began = own if began is None else began
+    ends_at = recipe.steps if steps is None else min(began + steps, recipe.steps)
+    changes = {"rewards": curriculum.rewards, "objective": curriculum.objective, "collector": curriculum.collector}
+    return VerlStage(recipe.model_copy(update=changes), number, step, ends_at)
+
+
+def _newest(checkpoints: Path) -> tuple[int, Mapping[str, Any] | None]:
+    """Return the newest whole checkpoint, and our state there; verl's mark is set back to it, what is newer goes."""
+    mark, step, state = checkpoints / LATEST, 0, None
+    marked = int(mark.read_text(encoding="utf-8")) if mark.exists() else 0
+    folders = {int(folder.name.rpartition("_")[2]): folder for folder in checkpoints.glob("global_step_*")}
+    whole = [one for one, folder in folders.items() if one <= marked and (folder / STATE).exists()]
+    if whole:
+        step = max(whole)
+        state = json.loads((folders[step] / STATE).read_text(encoding="utf-8"))
+    if step and step < marked:
+        atomic_write(mark, str(step))
+    elif not step:
+        mark.unlink(missing_ok=True)
+    for one, folder in folders.items():
+        if one > step:
+            _remove(folder)
+    return step, state
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)

@@ -1,0 +1,86 @@
+"""What thoughts make of reference texts that are not trained on: log pi(text | problem, thoughts), a mean per token.
+
+Of problems that no verifier can judge (objective `jepo`). Thoughts are drawn as in every evaluation, under the same
+seeds; the trainer scores the text behind them. Thoughts that never end have no text behind them: they are counted, and
+are in no mean. The interval is over problems.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from training.evaluation.estimators import mean_interval
+from training.optimisation.packing import TrainingSample
+from training.rollouts.rollouts import Rollout
+
+
+@dataclass(frozen=True, slots=True)
+class TextEvaluation:
+    """The mean over problems of what their chains give a token of the text, in nats, with a 95 % interval."""
+
+    answer_logprob: float
+    low: float
+    high: float
+    problems: int
+    rollouts: int
+    endless: int  # thoughts without an end
+    mean_tokens: float  # of what was generated and scored
+
+    @property
+    def phrase(self) -> str:
+        """Return the figures as a line says them."""
+        return (
+            f"held-out texts {self.answer_logprob:.3f} nats a token ({self.low:.3f} to {self.high:.3f}), "
+            f"{self.problems} problems, {self.endless} of {self.rollouts} thoughts without an end"
+        )
+
+
+def text_samples(rollouts_by_problem: Sequence[Sequence[Rollout | None]]) -> list[list[TrainingSample]]:
+    """Return what is scored of each problem: the chains that ended, with the text behind them."""
+    return [
+        [
+            TrainingSample(
+                one.completion.prompt_ids,
+                (*one.completion.token_ids, *one.reference_ids),
+                None,
+                0.0,
+                0.0,
+                answer_tokens=len(one.reference_ids),
+            )
+            for one in group
+            if one is not None and one.reference_ids
+        ]
+        for group in rollouts_by_problem
+    ]
+
+
+def summarise_texts(
+    rollouts_by_problem: Sequence[Sequence[Rollout | None]], scored: Sequence[Sequence[tuple[TrainingSample, Tensor]]]
+) -> TextEvaluation:
+    """Return the figures.
+
+    Args:
+        scored: the samples of `text_samples`, each with [response] log-probabilities of its tokens.
+    """
+    means = [
+        statistics.fmean(float(values[-sample.answer_tokens :].double().mean()) for sample, values in group)
+        for group in scored
+        if group
+    ]
+    estimate = mean_interval(means)
+    asked = [one for group in rollouts_by_problem for one in group if one is not None]
+    lengths = [one.tokens for one in asked]
+    return TextEvaluation(
+        estimate.mean,
+        estimate.low,
+        estimate.high,
+        estimate.count,
+        len(asked),
+        sum(not one.reference_ids for one in asked),
+        statistics.fmean(lengths) if lengths else math.nan,
+    )

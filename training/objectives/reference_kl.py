@@ -1,0 +1,56 @@
+"""A term with the gradient of the sequences' KL from a reference, for objectives that hold the policy near one."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from training.objectives.base import ObjectiveInputs
+
+KLForm = Literal["reward", "square"]
+
+
+def reference_kl(inputs: ObjectiveInputs, counts: Tensor, form: KLForm, ratio_cap: float) -> Tensor:
+    """Return a term (0-d) with the expected gradient of the sequences' KL(policy | reference), weighted as the loss is.
+
+    ``reward``: sum_t (log-ratio to go, detached) · log pi(y_t); ``square``: half the square of the sequence's log-ratio
+    (arXiv 2506.09477; the per-token forms k1 and k3 have other gradients). Samples of another policy count by their
+    sequence's importance ratio, detached and capped.
+
+    Args:
+        counts: [tokens] bool, which tokens count.
+
+    Raises:
+        ValueError: there are no log-probabilities of a reference.
+    """
+    if inputs.reference_logprobs is None:
+        raise ValueError("a KL term (kl_coef > 0) needs the reference policy's log-probabilities")
+    excess = torch.where(counts, inputs.logprobs - inputs.reference_logprobs, 0.0)
+    log_ratio = torch.where(counts, inputs.logprobs.detach() - inputs.generator_logprobs, 0.0)
+    importance = per_sequence(log_ratio, inputs).exp().clamp(max=ratio_cap)
+    # one weight per sequence: that of its counted tokens
+    own = inputs.token_weights.to(importance.dtype)
+    if form == "square":
+        return (own * importance * 0.5 * per_sequence(excess, inputs).square()).sum()
+    to_go = _to_go(excess.detach(), inputs)
+    logprobs = torch.where(counts, inputs.logprobs, 0.0)
+    weight = torch.where(counts, own[inputs.sequence_index], 0.0)
+    return (weight * importance[inputs.sequence_index] * to_go * logprobs).sum()
+
+
+def per_sequence(values: Tensor, inputs: ObjectiveInputs) -> Tensor:
+    """Return [tokens] values summed up to [sequences]."""
+    sums = torch.zeros(len(inputs.advantages), dtype=values.dtype, device=values.device)
+    return sums.index_add(0, inputs.sequence_index, values)
+
+
+def _to_go(values: Tensor, inputs: ObjectiveInputs) -> Tensor:
+    """Return [tokens] the sum of the sequence's values from each token to its end; its tokens lie side by side."""
+    exact = values.to(torch.float64)  # sums run over the whole micro-batch
+    before = exact.cumsum(0) - exact
+    starts = torch.ones_like(inputs.sequence_index, dtype=torch.bool)
+    starts[1:] = inputs.sequence_index[1:] != inputs.sequence_index[:-1]
+    begin = before[starts][starts.cumsum(0) - 1]
+    return (per_sequence(exact, inputs)[inputs.sequence_index] - (before - begin)).to(values.dtype)

@@ -1,0 +1,40 @@
+"""A minibatch on its way through an objective's second pass: samples and their sums in, samples with new weights out.
+
+Not here: how the sums are made (`training.optimisation.trainer`), and what an objective makes of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import torch
+
+from training.objectives.base import GroupWeights, ScoredGroups
+from training.optimisation.packing import TrainingSample
+
+
+def scored_groups(samples: Sequence[TrainingSample], sums: Mapping[int, float]) -> ScoredGroups:
+    """Return what a second pass is given of a minibatch whose samples have these sums."""
+    values = [math.nan if one.value is None else one.value for one in samples]
+    return ScoredGroups(
+        torch.tensor([one.advantage for one in samples], dtype=torch.float64),
+        torch.tensor([sums[place] for place in range(len(samples))], dtype=torch.float64),
+        torch.tensor([one.group for one in samples]),
+        torch.tensor(values, dtype=torch.float64),
+        torch.tensor([one.answer_tokens > 0 for one in samples]),
+    )
+
+
+def reweighed(samples: Sequence[TrainingSample], sums: Mapping[int, float], made: GroupWeights) -> list[TrainingSample]:
+    """Return the samples with a second pass's weights; those too far from the reference weigh nothing."""
+    texts = [0.0] * len(samples) if made.answer_weights is None else made.answer_weights.tolist()
+    far = [
+        one.max_distance is not None and abs(sums[place]) > one.max_distance * len(one.response_ids)
+        for place, one in enumerate(samples)
+    ]
+    return [
+        replace(one, advantage=value, answer_weight=text, token_weight=0.0 if too_far else one.token_weight)
+        for one, value, text, too_far in zip(samples, made.advantages.tolist(), texts, far, strict=True)
+    ]
