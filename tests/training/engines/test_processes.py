@@ -107,7 +107,7 @@ def test_torchrun_tells_the_rank_that_ended(tmp_path: Path) -> None:
     status = run_processes(command, rank_environment(EmbeddedPlacement(2), os.environ), log, folder=tmp_path)
     told = str(failure("training", status, log))
     assert "rank 1 failed" in told
-    assert told.splitlines()[-1].strip() == "the disk is full"
+    assert "the disk is full" in [line.strip() for line in told.splitlines()]  # two streams meet in any order
 
 
 def test_nothing_outlives_the_process_that_started_it(tmp_path: Path) -> None:
