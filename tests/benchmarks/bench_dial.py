@@ -141,7 +141,10 @@ def curated(options: argparse.Namespace, seed: int, folder: Path) -> Path:
         for item in items
     ]
     atomic_write(folder / "problems.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
-    atomic_write(folder / "recipe.toml", RECIPE.format(tries=options.tries, probes=options.probes, model=json.dumps(str(options.start))))
+    atomic_write(
+        folder / "recipe.toml",
+        RECIPE.format(tries=options.tries, probes=options.probes, model=json.dumps(str(options.start))),
+    )
     run_recipe(folder / "recipe.toml", [], folder / "run")
     atomic_write(folder / "finished", "")
     return folder / "run"

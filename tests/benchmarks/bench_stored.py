@@ -17,8 +17,8 @@ does and goes on with the same objective, half of each batch stored, as long as 
 tokens: what a new token is worth. `cold` is `rl` of above; `sft first` goes on from the model of `sft`, and `soft
 first` from stored attempts to fresh ones with a replay share by age (`half_life`) and ratio (`max_distance`), each for
 half of its steps; so does `known first`, with the values of the set's pass rates and the cross-entropy
-(`soft-entropy` of above). The table has held-out pass@1 at a quarter, half and all of the tokens that `cold` samples, as far as
-an arm samples so many: of its last checkpoint before.
+(`soft-entropy` of above). The table has held-out pass@1 at a quarter, half and all of the tokens that `cold` samples,
+as far as an arm samples so many: of its last checkpoint before.
 
 All models are asked the same ``--held-out`` problems ``--attempts`` times under the same seeds. Intervals: 95 % over
 seeds and problems together (`training.evaluation.estimators.crossed_interval`). What is finished in FOLDER stays.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -50,7 +50,7 @@ def begun(tmp_path_factory: pytest.TempPathFactory) -> Made:
 
 
 @pytest.fixture
-def samples(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[TrainingSample]]:
+def samples(monkeypatch: pytest.MonkeyPatch) -> list[TrainingSample]:
     """What the trainer is handed."""
     seen: list[TrainingSample] = []
 
@@ -60,7 +60,7 @@ def samples(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[TrainingSample]]:
         return made
 
     monkeypatch.setattr(loop, "build_minibatches", noted)
-    yield seen
+    return seen
 
 
 def trained(begun: Made, out: Path, generator: Mapping[str, Any]) -> None:

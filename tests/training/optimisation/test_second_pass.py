@@ -1,4 +1,4 @@
-"""Stored rollouts by ratio: which of them weigh nothing once the policy has left the reference, by hand and in a step."""
+"""Stored rollouts by ratio: which weigh nothing once the policy has left the reference, by hand and in a step."""
 
 from __future__ import annotations
 
