@@ -29,7 +29,7 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +47,7 @@ PLAIN = (
     "checkpoints.export=false",
 )
 SHARES = (0.25, 0.5, 1.0)
+ARMS = ("cold", "sft first", "soft first", "known first")
 SFT = ("objective={ kind = 'sft' }", "collector.group_size=4")
 SOFT = ("objective={ kind = 'soft' }",)
 KINDS_OF_SOFT = {
@@ -129,12 +130,14 @@ def tokens(options: argparse.Namespace, seed: int, folder: Path) -> dict[str, Pa
     replay = f"stored={{ epochs = {options.epochs}, share = 0.5, {by_age} }}"
     soft = [*data, *SOFT, f"objective.tau={options.tau}", replay]
     known = [*soft, *KINDS_OF_SOFT["soft-entropy"]]
-    return {
-        "cold": trained(folder / "cold", seed, options.steps, options.batch, data),
-        "sft first": trained(folder / "sft-first", seed, half, options.batch, data, sft / "model"),
-        "soft first": trained(folder / "soft-first", seed, offline + half, options.batch, soft),
-        "known first": trained(folder / "known-first", seed, offline + half, options.batch, known),
+    size = options.batch
+    arms: dict[str, Callable[[], Path]] = {
+        "cold": lambda: trained(folder / "cold", seed, options.steps, size, data),
+        "sft first": lambda: trained(folder / "sft-first", seed, half, size, data, sft / "model"),
+        "soft first": lambda: trained(folder / "soft-first", seed, offline + half, size, soft),
+        "known first": lambda: trained(folder / "known-first", seed, offline + half, size, known),
     }
+    return {arm: make() for arm, make in arms.items() if arm in options.arms}
 
 
 def by_tokens(options: argparse.Namespace, folder: Path) -> None:
@@ -143,6 +146,12 @@ def by_tokens(options: argparse.Namespace, folder: Path) -> None:
     for seed in options.seeds:
         place = folder / f"seed-{seed}"
         runs = tokens(options, seed, place)
+        if "cold" not in runs:
+            for arm, run in runs.items():
+                found = rates(options, run / "model", place / f"rates-{arm.replace(' ', '-')}.json")
+                new = (tokens_by_step(run) or [0.0])[-1]
+                print(f"seed {seed} {arm}: {statistics.fmean(found):.3f} at its end, {new:,.0f} tokens", flush=True)
+            continue
         budget = tokens_by_step(runs["cold"])[-1]
         for arm, run in runs.items():
             sums = tokens_by_step(run)
@@ -153,6 +162,8 @@ def by_tokens(options: argparse.Namespace, folder: Path) -> None:
                 found = rates(options, model, place / f"rates-{arm.replace(' ', '-')}-{step}.json")
                 table.setdefault((arm, share), {})[seed] = found
                 print(f"seed {seed} {arm} at {share:g}: {statistics.fmean(found):.3f} (step {step})", flush=True)
+    if not table:
+        return
     print("\n| arm | " + " | ".join(f"{share:g} of cold's tokens" for share in SHARES) + " |")
     print("|---|" + "---|" * len(SHARES))
     for arm in dict.fromkeys(name for name, _ in table):
@@ -188,6 +199,7 @@ def main() -> None:
     parser.add_argument("part", choices=("cold-start", "attempts", "tokens"))
     parser.add_argument("folder", type=Path)
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
+    parser.add_argument("--arms", nargs="+", default=list(ARMS), choices=ARMS, help="of tokens; only ends without cold")
     parser.add_argument("--steps", type=int, default=16)
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--problems", type=int, default=300)
