@@ -125,12 +125,13 @@ def tokens(options: argparse.Namespace, seed: int, folder: Path) -> dict[str, Pa
     half = options.steps // 2
     only, rate = f"stored={{ epochs = {options.epochs}, only = true }}", f"optim.learning_rate={options.sft_rate}"
     sft = trained(folder / "sft", seed, 1000, options.batch, [*data, *SFT, only, rate])
-    offline = int(json.loads((sft / "summary.json").read_text())["steps"])
     by_age = f"half_life = {half}, max_distance = {options.distance}"
     replay = f"stored={{ epochs = {options.epochs}, share = 0.5, {by_age} }}"
     soft = [*data, *SOFT, f"objective.tau={options.tau}", replay]
     known = [*soft, *KINDS_OF_SOFT["soft-entropy"]]
     size = options.batch
+    alone = trained(folder / "soft", seed, 1000, size, [*soft[:-1], only])  # says how many steps sample nothing
+    offline = int(json.loads((alone / "summary.json").read_text())["steps"])
     arms: dict[str, Callable[[], Path]] = {
         "cold": lambda: trained(folder / "cold", seed, options.steps, size, data),
         "sft first": lambda: trained(folder / "sft-first", seed, half, size, data, sft / "model"),

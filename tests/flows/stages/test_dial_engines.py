@@ -55,5 +55,5 @@ def test_vllm(recipe: Path, tmp_path: Path) -> None:
 
 def test_endpoint(recipe: Path, tmp_path: Path, vllm_servers: VllmServers) -> None:
     url = json.dumps(vllm_servers.one().url)
-    server = f'kind = "endpoint"\nmodel = "tiny"\nrevision = "1"\nurls = [{url}]\nin_flight = 16'
+    server = f'kind = "endpoint"\nmodel = "tiny"\nrevision = "1"\nurls = [{url}]\nper_server = 16'
     check(turned_run(recipe, tmp_path / "endpoint", server))
