@@ -9,12 +9,15 @@ never-solved problems the share is printed that has a correct trace, and of thes
 the band, with the attempts that took. Then the embedded model is trained from the same weights, with the same seeds, on
 the set with the rows that have a prefix (`with`) and on the same set without them (`without`), until each has sampled
 as many tokens as the arm that sampled fewer in ``--steps`` steps, to the nearest step. All are asked ``--held-out``
-held-out problems of levels 3 and 4, without any prefix, and as many of levels 1 and 2, ``--attempts`` times each,
+held-out hard problems, without any prefix, and as many of levels 1 and 2, ``--attempts`` times each,
 under the same seeds. Intervals: 95 % over seeds and problems together, of paired differences
 (`training.evaluation.estimators.crossed_interval`).
 
 real: SmolLM2-135M-Instruct (`tests/real_model`) on GSM8K's test problems, shown two worked examples; the traces are
 other models' recorded correct solutions. Into the band only; nothing is trained. Needs GOLDILOCKS_DATA.
+
+``--kinds`` takes hard ones of some kinds alone, ``--start`` another model than the shipped one, and with ``--unsolved``
+neither set has the hard problems that were solved without a prefix.
 
 What is finished in FOLDER stays.
 """
