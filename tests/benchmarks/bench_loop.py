@@ -70,6 +70,7 @@ prompt = "plain"
 decoding = {{ temperature = 1.0, max_tokens = 112 }}
 [refresh]
 retry_share = {retry}
+max_pass_rate = {retire}
 """
 
 
@@ -87,6 +88,7 @@ class Plan:
     most: float
     retry: float
     more: int
+    retire: float
 
 
 def curated(plan: Plan, seed: int, folder: Path) -> Path:
@@ -100,7 +102,7 @@ def curated(plan: Plan, seed: int, folder: Path) -> Path:
         {"problem": exercise.statement, "answer": str(exercise.answer), "lang": exercise.lang} for exercise in drawn
     )
     atomic_write(folder / "problems.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
-    band = {"tries": plan.tries, "least": plan.least, "most": plan.most, "retry": plan.retry}
+    band = {"tries": plan.tries, "least": plan.least, "most": plan.most, "retry": plan.retry, "retire": plan.retire}
     atomic_write(folder / "recipe.toml", RECIPE.format(model=json.dumps(str(WEIGHTS.resolve())), **band))
     if not stored_versions(folder / "run"):
         run_recipe(folder / "recipe.toml", [], folder / "run")
@@ -262,6 +264,7 @@ def main() -> None:
     options.add_argument("--tries", type=int, default=8, help="the band: attempts a problem")
     options.add_argument("--most", type=float, default=0.75, help="the band: pass rate at most")
     options.add_argument("--retry", type=float, default=0.5, help="share of the unsolved that a refresh asks again")
+    options.add_argument("--retire", type=float, default=0.99, help="a refresh's band: pass rate at most")
     options.add_argument("--more", type=int, default=2, help="stretches that the fixed set may go on, at most")
     parsed = vars(options.parse_args())
     folder, seeds = parsed.pop("folder").absolute(), parsed.pop("seeds")
