@@ -158,7 +158,8 @@ class CheckpointSettings(Settings):
         None,
         ge=1,
         description="Steps between two states of the weights that are kept in RUN/trajectory for `goldilocks analyse`, "
-        "in the trainer's numbers: rounded to bf16 most small steps vanish; none where absent. Not in the paper, which shows such a way.",
+        "in the trainer's numbers, since small steps vanish in bf16; none where absent. Not in the paper, which shows "
+        "such a way.",
         exclude_if=lambda steps: steps is None,
     )
 
