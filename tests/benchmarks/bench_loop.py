@@ -11,7 +11,8 @@ Then ``--rounds`` + 1 stretches of ``--steps`` steps are trained, each from the 
 
 Everything else is the same: initial model, batches, seeds, the number of steps, the held-out problems and the seeds
 under which they are asked. The first stretch is one for both. Training is synchronous, so a stretch can be repeated.
-Held out are ``--held-out`` problems of the embedded family's held-out split, ``--attempts`` attempts each.
+Held out are ``--held-out`` problems of the embedded family's held-out split, ``--attempts`` attempts each, spread over
+the models of the ``--last`` steps: from one step to the next pass@1 moves by up to a tenth.
 
 Equal steps are not equal samples: groups without diversity are dropped and others drawn in their place, and a set that
 runs dry has more of them. So the fixed set is measured three times: after as many steps; at its last step before it has
@@ -89,6 +90,7 @@ class Plan:
     retry: float
     more: int
     retire: float
+    last: int
 
 
 def curated(plan: Plan, seed: int, folder: Path) -> Path:
@@ -146,7 +148,9 @@ def refreshed_set(run: Path, number: int, trained: Path) -> None:
 def rates(plan: Plan, model: Path, path: Path) -> list[float]:
     """Return the held-out pass rate of each problem."""
     if not path.exists():
-        pass_rates = measure_pass_rates(model, plan.held_out, plan.attempts).by_problem["pass_rate"]
+        pass_rates = measure_pass_rates(model, plan.held_out, max(plan.attempts // plan.last, 1)).by_problem[
+            "pass_rate"
+        ]
         atomic_write(path, json.dumps(pass_rates.fill_null(0.0).to_list()))
     read: list[float] = json.loads(path.read_text(encoding="utf-8"))
     return read
@@ -164,16 +168,14 @@ def trained_arm(plan: Plan, seed: int, arm: str, run: Path, folder: Path) -> lis
     return stretches
 
 
-def last_model(stretches: Sequence[Path], budget: float) -> tuple[int, Path]:
-    """Return the last step before which stretches have sampled at most ``budget`` tokens, and the model after it."""
-    before, found = 0.0, (1, checkpoint(stretches[0], 1))
-    steps = 0
+def states(stretches: Sequence[Path]) -> list[tuple[float, Path]]:
+    """Return how many tokens stretches had sampled after each step, and the model of then."""
+    before, found = 0.0, []
     for out in stretches:
         sums = tokens_by_step(out)
-        for number, total in enumerate(sums, 1):
-            if before + total <= budget:
-                found = (steps + number, checkpoint(out, number) if number < len(sums) else out / "model")
-        before, steps = before + sums[-1], steps + len(sums)
+        places = [checkpoint(out, number) for number in range(1, len(sums))]
+        found += [(before + total, place) for total, place in zip(sums, [*places, out / "model"], strict=True)]
+        before += sums[-1]
     return found
 
 
@@ -200,23 +202,34 @@ def run_seed(plan: Plan, seed: int, folder: Path) -> dict[str, Any]:
         for path in sorted((runs["refreshed"] / "versions").glob("*/about.json"))
     ]
     refreshes = sum(version["cost"].get("tokens", 0) for version in versions if version["number"] > 1)
-    fixed, steps = list(stretches["fixed"]), plan.steps * (plan.rounds + 1)
+    fixed = list(stretches["fixed"])
     for number in range(plan.rounds + 2, plan.rounds + 2 + plan.more):
         if sampled(fixed) < tokens["refreshed"] + refreshes:
             out = folder / f"train-fixed-{number}"
             fixed.append(stretch(plan, seed, number, str(fixed[-1] / "model"), first / "curated", out))
+    way, budget = states(fixed), tokens["refreshed"]
     at = {
-        "steps": (steps, stretches["fixed"][-1] / "model"),
-        "tokens": last_model(fixed, tokens["refreshed"]),
-        "cost": last_model(fixed, tokens["refreshed"] + refreshes),
+        "steps": plan.steps * (plan.rounds + 1),
+        "tokens": max(sum(total <= budget for total, _ in way), plan.last),
+        "cost": max(sum(total <= budget + refreshes for total, _ in way), plan.last),
     }
     return {
         "tokens": tokens | {"refreshes": refreshes},
         "versions": versions,
-        "fixed": {name: rates(plan, model, folder / f"rates-fixed-{step}.json") for name, (step, model) in at.items()},
-        "at": {name: step for name, (step, _) in at.items()},
-        "refreshed": rates(plan, stretches["refreshed"][-1] / "model", folder / "rates-refreshed.json"),
+        "at": at,
+        "fixed": {name: late_rates(plan, way[:step], folder / "rates") for name, step in at.items()},
+        "refreshed": late_rates(plan, states(stretches["refreshed"]), folder / "rates"),
     }
+
+
+def late_rates(plan: Plan, way: Sequence[tuple[float, Path]], place: Path) -> list[float]:
+    """Return the held-out pass rate of each problem, the mean over the last ``plan.last`` models of a way."""
+    place.mkdir(exist_ok=True)
+    measured = []
+    for _, model in way[-plan.last :]:
+        name = "-".join(part for part in model.relative_to(place.parent).parts if part not in ("checkpoints", "hf"))
+        measured.append(rates(plan, model, place / f"{name}.json"))
+    return [statistics.fmean(values) for values in zip(*measured, strict=True)]
 
 
 def report(plan: Plan, start: Sequence[float], by_seed: dict[int, dict[str, Any]]) -> None:
@@ -265,6 +278,9 @@ def main() -> None:
     options.add_argument("--most", type=float, default=0.75, help="the band: pass rate at most")
     options.add_argument("--retry", type=float, default=0.5, help="share of the unsolved that a refresh asks again")
     options.add_argument("--retire", type=float, default=0.99, help="a refresh's band: pass rate at most")
+    options.add_argument(
+        "--last", type=int, default=4, help="models of the last steps, over which pass rates are means"
+    )
     options.add_argument("--more", type=int, default=2, help="stretches that the fixed set may go on, at most")
     parsed = vars(options.parse_args())
     folder, seeds = parsed.pop("folder").absolute(), parsed.pop("seeds")
