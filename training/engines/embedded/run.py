@@ -51,6 +51,7 @@ from training.engines.embedded.evaluating import first_row
 from training.engines.embedded.heartbeat import CHECKING, Heartbeat
 from training.engines.embedded.loop import TrainingLoop
 from training.engines.embedded.preflight import Preflight
+from training.engines.embedded.servers import asking
 from training.engines.embedded.values import problem_values
 from training.engines.mirroring import RunMirror
 from training.evaluation.metrics import MetricsLogger, read_metrics
@@ -86,13 +87,16 @@ LOGS = ("metrics", "attempts", "batches", "changes")
 DISPUTED = "disputed"
 
 
-def train(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool = False) -> Path:
+def train(
+    recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool = False, servers: Sequence[str] = ()
+) -> Path:
     """Train to the recipe's last step and return the folder of the trained model.
 
     Args:
         recipe_folder: what the recipe's relative paths refer to.
         out: the run's folder; it must be new, or with ``resume`` hold a run of this recipe's name.
         resume: go on from the last checkpoint, or from the beginning where the run was killed before the first.
+        servers: vLLM's that generate in place of the recipe's own engine.
 
     Raises:
         GoldilocksError: the recipe, the folder or an engine has a fault that the user can mend.
@@ -102,6 +106,7 @@ def train(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool =
     try:
         if context.is_rank_zero:
             claim_folder(recipe, recipe_folder, out, resume=resume)
+        recipe = asking(recipe, servers)
         trainer = Trainer(folder, recipe, context)
         needs = needs_of(recipe.objective)
         if needs.uses_reference:
