@@ -1,9 +1,9 @@
-"""The worker of the trainer's engine: it receives weights as a folder of safetensors.
+"""The worker of the trainer's engine: it receives weights as a folder of safetensors, or broadcast by the trainer.
 
 The trainer's state dict lies in a file system in memory, or the published folder on a disk that both see, or it is
-handed out over HTTP (`curation.policies.vllm.fetching`). The worker reads it through vLLM's public weight-update API,
-layer by layer, as it would read NCCL's broadcasts. Works wherever the folder can be seen or fetched, on CPUs as on
-GPUs.
+handed out over HTTP (`curation.policies.vllm.fetching`); or tensors come one by one through a group that the worker has
+joined (`curation.policies.vllm.broadcast`). All go through vLLM's public weight-update API, layer by layer. A folder
+works wherever it can be seen or fetched, on CPUs as on GPUs.
 
 Importing this module registers the transfer under `FOLDER_TRANSFER`: vLLM imports it in each worker process for the
 sake of `TrainedWorker`, before the model is loaded, and nobody else imports it. Hence vLLM is needed here, by
@@ -12,11 +12,13 @@ functions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
+from curation.policies.vllm.broadcast import Backend, Group, open_group
 from curation.policies.vllm.fetching import weights_folder
-from curation.policies.vllm.reloading import Worker, begin, finish, receive
+from curation.policies.vllm.reloading import Worker, begin, finish, receive, receive_tensors
 from curation.policies.vllm.startup import FOLDER_TRANSFER
 
 
@@ -35,30 +37,66 @@ def _folder_transfer() -> type[Any]:
     )
 
     @dataclass
-    class NoInitInfo(WeightTransferInitInfo):  # type: ignore[misc] # vLLM's types are not looked at
-        """There is nothing to agree on beforehand."""
+    class GroupInfo(WeightTransferInitInfo):  # type: ignore[misc] # vLLM's types are not looked at
+        """The group that the workers join; nothing is said where weights come as folders only."""
+
+        backend: Backend
+        address: str
+        port: int
+        world_size: int
 
     @dataclass
-    class FolderInfo(WeightTransferUpdateInfo):  # type: ignore[misc]
-        """The folder with the new weights, whole; ``url``: where they are fetched if this machine does not see it."""
+    class WeightsInfo(WeightTransferUpdateInfo):  # type: ignore[misc]
+        """The folder with the new weights, whole; ``url``: where they are fetched if this machine does not see it.
 
-        folder: str
+        In place of them, the names, types and shapes of the tensors that are broadcast.
+        """
+
+        folder: str = ""
         url: str = ""
+        names: list[str] = field(default_factory=list)
+        dtypes: list[str] = field(default_factory=list)
+        shapes: list[list[int]] = field(default_factory=list)
 
     class FolderTransfer(WeightTransferEngine):  # type: ignore[misc]
-        init_info_cls = NoInitInfo
-        update_info_cls = FolderInfo
+        init_info_cls = GroupInfo
+        update_info_cls = WeightsInfo
         supports_draft_weight_update = False
+        group: Group | None = None
 
-        def init_transfer_engine(self, init_info: NoInitInfo) -> None:
-            pass
+        def init_transfer_engine(self, init_info: GroupInfo) -> None:
+            self.shutdown()
+            if init_info.backend == "nccl" and self.device.type != "cuda":
+                raise ValueError(f"no NCCL here: this server computes on {self.device.type!r}")
+            own = self.parallel_config
+            rank = 1 + own.data_parallel_index * own.world_size + own.rank
+            where, device = (init_info.address, init_info.port), self.device.index
+            self.group = open_group(init_info.backend, *where, rank, init_info.world_size, device)
 
         def start_weight_update(self) -> None:
             begin(self.model)
 
-        def receive_weights(self, update_info: FolderInfo) -> None:
+        def receive_weights(self, update_info: WeightsInfo) -> None:
+            if update_info.names:
+                try:
+                    receive_tensors(self.model, self._broadcasts(update_info))
+                except BaseException:
+                    self.shutdown()  # so that the trainer does not wait for this end
+                    raise
+                return
             with weights_folder(update_info.folder, update_info.url) as folder:
                 receive(self.model, folder)
+
+        def _broadcasts(self, info: WeightsInfo) -> Iterator[tuple[str, Any]]:
+            from vllm.utils.torch_utils import STR_DTYPE_TO_TORCH_DTYPE
+
+            if self.group is None:
+                raise RuntimeError("the worker is in no group")
+            maker = next(self.model.parameters())
+            for name, dtype, shape in zip(info.names, info.dtypes, info.shapes, strict=True):
+                tensor = maker.new_empty(shape, dtype=STR_DTYPE_TO_TORCH_DTYPE[dtype], device=self.device)
+                self.group.broadcast(tensor)
+                yield name, tensor
 
         def finish_weight_update(self) -> None:
             finish(self.model, self.model_config)
@@ -70,7 +108,9 @@ def _folder_transfer() -> type[Any]:
                 super().update_weights(update_info)
 
         def shutdown(self) -> None:
-            pass
+            group, self.group = self.group, None
+            if group is not None:
+                group.close()
 
     return FolderTransfer
 

@@ -37,9 +37,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+import torch.distributed as dist
 
 from curation.policies.chat_templates import StopTokens, folder_stop_tokens
 from curation.policies.checkpoints import folder_revision
+from curation.policies.vllm.startup import vllm_version
 from curation.records import StoreError
 from curation.storage.stages import atomic_write
 from training.checks.results import CheckResult, require_passed
@@ -256,9 +258,9 @@ def _remarks(
     if stops.added:
         yield stops.phrase(tokenizer)
     if isinstance(recipe.generator, EndpointGeneratorSettings):
-        yield f"new weights reach the servers by {recipe.generator.way}"
+        yield f"new weights reach the servers by {recipe.generator.way(recipe.compute.device, vllm_version())}"
     elif isinstance(recipe.generator, VllmGeneratorSettings):
-        yield f"new weights reach the engine by {recipe.generator.transfer}"
+        yield f"new weights reach the engine by {recipe.generator.own_transfer}"
     if trainer.packing_note is not None:
         yield trainer.packing_note
 
@@ -332,7 +334,9 @@ def build_generators(recipe: TrainRecipe, folder: Path) -> list[Generator]:
     if settings.kind == "endpoint":
         from training.generation.endpoint_generators import EndpointGenerator
 
-        return [EndpointGenerator(folder, settings, temperature=recipe.temperature)]
+        copies = recipe.compute.dtype != "float32" or (dist.is_initialized() and dist.get_world_size() > 1)
+        device = recipe.compute.device
+        return [EndpointGenerator(folder, settings, temperature=recipe.temperature, device=device, lasting=copies)]
     capacity = settings.capacity or -(-recipe.collector.n_async // settings.engines)
     return [
         TorchGenerator(

@@ -16,6 +16,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
 from curation.policies.vllm import serving
 from curation.policies.vllm.server_processes import ServerProcesses
@@ -74,7 +75,10 @@ def asking(recipe: TrainRecipe, urls: Sequence[str]) -> TrainRecipe:
     if not urls or not isinstance(recipe.generator, VllmGeneratorSettings):
         return recipe
     each = -(-recipe.collector.n_async // len(urls))
-    generator = EndpointGeneratorSettings(kind="endpoint", urls=tuple(urls), per_server=each)
+    transfer: Literal["auto", "folder", "nccl"] = "nccl" if recipe.generator.transfer == "nccl" else "auto"
+    if recipe.generator.transfer == "folder":
+        transfer = "folder"
+    generator = EndpointGeneratorSettings(kind="endpoint", urls=tuple(urls), per_server=each, transfer=transfer)
     return recipe.model_copy(update={"generator": generator})
 
 
