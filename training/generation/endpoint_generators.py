@@ -3,8 +3,8 @@ are sent them from GPU to GPU.
 
 `training.generation.vllm_client.TrainingVllmClient` sends the requests. Here tokens become texts, and each version of
 the weights has a folder (`training.generation.weight_versions`), of which the last two stay; all go on leaving. What a
-killed run left in this machine's memory goes when the next one starts, an hour later at the earliest; in a shared folder
-it stays.
+killed run left in this machine's memory goes when the next one starts, an hour later at the earliest; in a folder of
+several machines it stays.
 
 Not here: starting servers (`curation.policies.vllm.serving`).
 """
