@@ -91,6 +91,36 @@ def test_a_run_reads_from_and_copies_to_an_object_store_wherever_it_is_killed(
         assert {path: own(again / "curated")[path] for path in problems} == {path: whole[path] for path in problems}
 
 
+COPY = """
+import sys
+from pathlib import Path
+from curation.storage.mirror import Finished, Mirror
+Mirror(sys.argv[1], "big").copy_folders("checkpoints", [Finished("step-1", Path(sys.argv[2]))])
+"""
+
+
+def test_a_large_file_that_is_killed_between_its_parts_is_not_there_and_is_copied_anew(
+    store: ObjectStore, tmp_path: Path
+) -> None:
+    """110 MB go in three parts."""
+    folder, url = tmp_path / "step-1", f"s3://{BUCKET}/big"
+    folder.mkdir()
+    content = os.urandom(1 << 20) * 110
+    (folder / "weights").write_bytes(content)
+    environment = {**os.environ, **store.environment(), "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", COPY, url, str(folder)]
+    process = subprocess.Popen(command, env=environment)
+    store.at, store.victim = 2, lambda: process.pid
+    assert process.wait() == -9
+    store.victim = lambda: None
+    assert [path.rpartition("/")[2] for path in store.writes] == ["weights", "weights"]
+    assert store.texts("big") == {}
+    assert subprocess.run(command, env=environment, check=False).returncode == 0
+    there = store.texts("big")
+    assert set(there) == {"checkpoints/step-1/weights", "checkpoints/step-1.json", "checkpoints.json"}
+    assert there["checkpoints/step-1/weights"] == content
+
+
 def test_what_cannot_be_had_of_an_object_store_is_a_sentence(store: ObjectStore, tmp_path: Path) -> None:
     recipe = far(tmp_path / "inputs", store)
     text = recipe.read_text()
