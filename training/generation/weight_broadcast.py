@@ -29,7 +29,7 @@ from torch import Tensor
 
 from curation.policies.servers import TemporaryFailure
 from curation.policies.vllm.broadcast import Backend, Group, open_group
-from curation.records import PolicyError
+from curation.records import GoldilocksError, PolicyError
 from training.generation.weight_versions import WeightVersion
 
 T = TypeVar("T")
@@ -148,8 +148,11 @@ def _on_thread(work: Callable[[], T]) -> asyncio.Future[T]:
         future.set_running_or_notify_cancel()
         try:
             future.set_result(work())
-        except Exception as error:  # noqa: BLE001 - whatever it is, who waits gets it
+        except (RuntimeError, OSError, GoldilocksError) as error:
             future.set_exception(error)
+        finally:
+            if not future.done():
+                future.set_exception(RuntimeError("it ended by the error printed above"))
 
     threading.Thread(target=run, name="weight broadcast", daemon=True).start()
     return asyncio.wrap_future(future)

@@ -26,15 +26,9 @@ class TrainedWorker(Worker):
     """Mixed into the worker; the methods are the base's."""
 
 
-def _folder_transfer() -> type[Any]:
-    """Return vLLM's receiving end: checkpoint-format weights, loaded layer by layer into the tensors that are in
-    use.
-    """
-    from vllm.distributed.weight_transfer.base import (
-        WeightTransferEngine,
-        WeightTransferInitInfo,
-        WeightTransferUpdateInfo,
-    )
+def _messages() -> tuple[type[Any], type[Any]]:
+    """Return what vLLM makes of the trainer's two messages: of the group to join, and of an update's weights."""
+    from vllm.distributed.weight_transfer.base import WeightTransferInitInfo, WeightTransferUpdateInfo
 
     @dataclass
     class GroupInfo(WeightTransferInitInfo):  # type: ignore[misc] # vLLM's types are not looked at
@@ -58,13 +52,24 @@ def _folder_transfer() -> type[Any]:
         dtypes: list[str] = field(default_factory=list)
         shapes: list[list[int]] = field(default_factory=list)
 
+    return GroupInfo, WeightsInfo
+
+
+def _folder_transfer() -> type[Any]:
+    """Return vLLM's receiving end: checkpoint-format weights, loaded layer by layer into the tensors that are in
+    use.
+    """
+    from vllm.distributed.weight_transfer.base import WeightTransferEngine
+
+    group_info, weights_info = _messages()
+
     class FolderTransfer(WeightTransferEngine):  # type: ignore[misc]
-        init_info_cls = GroupInfo
-        update_info_cls = WeightsInfo
+        init_info_cls = group_info
+        update_info_cls = weights_info
         supports_draft_weight_update = False
         group: Group | None = None
 
-        def init_transfer_engine(self, init_info: GroupInfo) -> None:
+        def init_transfer_engine(self, init_info: Any) -> None:
             self.shutdown()
             if init_info.backend == "nccl" and self.device.type != "cuda":
                 raise ValueError(f"no NCCL here: this server computes on {self.device.type!r}")
@@ -76,7 +81,7 @@ def _folder_transfer() -> type[Any]:
         def start_weight_update(self) -> None:
             begin(self.model)
 
-        def receive_weights(self, update_info: WeightsInfo) -> None:
+        def receive_weights(self, update_info: Any) -> None:
             if update_info.names:
                 try:
                     receive_tensors(self.model, self._broadcasts(update_info))
@@ -87,7 +92,7 @@ def _folder_transfer() -> type[Any]:
             with weights_folder(update_info.folder, update_info.url) as folder:
                 receive(self.model, folder)
 
-        def _broadcasts(self, info: WeightsInfo) -> Iterator[tuple[str, Any]]:
+        def _broadcasts(self, info: Any) -> Iterator[tuple[str, Any]]:
             from vllm.utils.torch_utils import STR_DTYPE_TO_TORCH_DTYPE
 
             if self.group is None:
