@@ -55,6 +55,19 @@ def _messages() -> tuple[type[Any], type[Any]]:
     return GroupInfo, WeightsInfo
 
 
+def _broadcasts(group: Group | None, info: Any, model: Any, device: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the tensors of an update as the trainer broadcasts them."""
+    from vllm.utils.torch_utils import STR_DTYPE_TO_TORCH_DTYPE
+
+    if group is None:
+        raise RuntimeError("the worker is in no group")
+    maker = next(model.parameters())
+    for name, dtype, shape in zip(info.names, info.dtypes, info.shapes, strict=True):
+        tensor = maker.new_empty(shape, dtype=STR_DTYPE_TO_TORCH_DTYPE[dtype], device=device)
+        group.broadcast(tensor)
+        yield name, tensor
+
+
 def _folder_transfer() -> type[Any]:
     """Return vLLM's receiving end: checkpoint-format weights, loaded layer by layer into the tensors that are in
     use.
@@ -83,25 +96,16 @@ def _folder_transfer() -> type[Any]:
 
         def receive_weights(self, update_info: Any) -> None:
             if update_info.names:
+                group, self.group = self.group, None
                 try:
-                    receive_tensors(self.model, self._broadcasts(update_info))
-                except BaseException:
-                    self.shutdown()  # so that the trainer does not wait for this end
-                    raise
+                    receive_tensors(self.model, _broadcasts(group, update_info, self.model, self.device))
+                    group, self.group = None, group
+                finally:
+                    if group is not None:
+                        group.close()  # so that the trainer does not wait for this end
                 return
             with weights_folder(update_info.folder, update_info.url) as folder:
                 receive(self.model, folder)
-
-        def _broadcasts(self, info: Any) -> Iterator[tuple[str, Any]]:
-            from vllm.utils.torch_utils import STR_DTYPE_TO_TORCH_DTYPE
-
-            if self.group is None:
-                raise RuntimeError("the worker is in no group")
-            maker = next(self.model.parameters())
-            for name, dtype, shape in zip(info.names, info.dtypes, info.shapes, strict=True):
-                tensor = maker.new_empty(shape, dtype=STR_DTYPE_TO_TORCH_DTYPE[dtype], device=self.device)
-                self.group.broadcast(tensor)
-                yield name, tensor
 
         def finish_weight_update(self) -> None:
             finish(self.model, self.model_config)
