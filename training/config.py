@@ -313,9 +313,10 @@ class StatedTrainingCosts(Settings):
     trainer_gpus: int | None = Field(
         None,
         ge=1,
-        description="Those that train, as `goldilocks up --trainer-gpus` shares them out; as `goldilocks train` does "
-        "where absent.",
+        description="Those that train; where absent as many as make the run shortest by these figures, and as their "
+        "memory is enough for.",
     )
+    gpu_gb: float = Field(80.0, gt=0, description="Memory of one GPU, in GB of 10^9 bytes.")
     shape: Literal["embedded", "1.5B", "7B", "24B"] | None = Field(
         None, description="The model's sizes, by name; those of its folder where absent."
     )

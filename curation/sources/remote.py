@@ -1,7 +1,8 @@
 """Files of a source that lie behind a URL (``s3://``, ``gs://``, ``hf://``, ``https://``: whatever fsspec knows).
 
 A file is fetched once into this machine's cache and read from there. Who may read it is fsspec's own business:
-environment, configuration files, roles of the machine.
+environment, configuration files, roles of the machine. Of a file inside an archive behind a URL
+(``zip://rows.jsonl::https://…/rows.zip``) the archive is fetched, since few servers hand out parts of one.
 
 Invariants:
   - what was fetched is read again without another transfer while the place says the same of the file: its ETag,
@@ -19,19 +20,19 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from curation.sources.places import MissingSourceError
-from curation.storage.remote import file_system, first_line, remote_errors
+from curation.storage.remote import file_system, first_line, is_url, local_path, remote_errors
 from curation.storage.stages import atomic_replace, atomic_write
 
 CONTENT = (
     *("ETag", "etag", "version_id", "VersionId", "generation", "blob_id", "sha256", "md5Hash", "md5", "Content-MD5"),
-    *("Digest", "crc32c"),
+    *("Digest", "crc32c", "CRC"),
 )
 """What file systems call that which changes with a file's content; one of them is enough."""
 
@@ -64,26 +65,42 @@ def fetched_files(source: str, url: str) -> list[RemoteFile]:
     Raises:
         MissingSourceError: there are none, a package is missing, or this machine may not read them.
     """
-    with _as_sentence(f"source {source}: {url}"):
+    inner, _, outer = url.partition("::")
+    if "://" in inner and is_url(outer):
+        archives = fetched_files(source, outer)
+        return [file for one in archives for file in _files_at(source, f"{inner}::{one.path}", f"::{one.url}")]
+    return _files_at(source, url, f"::{outer}" if outer else "")
+
+
+def _files_at(source: str, url: str, within: str) -> list[RemoteFile]:
+    """Return the files that a URL names; ``within``: what their names end with, that of their archive."""
+    with _as_sentence(f"source {source}: {url.partition('::')[0] if within else url}{within}"):
         fs, path = file_system(url)
         found = sorted(fs.glob(path)) if any(mark in path for mark in "*?[") else [path]
         files = [one for one in found if len(found) == 1 or fs.isfile(one)]
         if not files:
             raise FileNotFoundError(path)
-        return [RemoteFile(str(fs.unstrip_protocol(one)), _copy(fs, one)) for one in files]
+        archive = _file_state(url.partition("::")[2])
+        return [_copy(fs, one, f"{fs.unstrip_protocol(one)}{within}", archive) for one in files]
 
 
-def _copy(fs: Any, path: str) -> Path:
-    """Return the copy of a file, fetched where there is none of what the place holds now."""
+def _copy(fs: Any, path: str, url: str, archive: Sequence[int]) -> RemoteFile:
+    """Return a file's copy, fetched where there is none of what the place holds now.
+
+    Args:
+        url: names the file among all others.
+        archive: size and time of the archive on this machine that holds it; empty where there is none.
+    """
     info: Mapping[str, Any] = fs.info(path)
     if info.get("type") == "directory":
         raise IsADirectoryError(path)
-    url = str(fs.unstrip_protocol(path))
     folder = cache_folder() / hashlib.blake2b(url.encode(), digest_size=12).hexdigest()
     copy, note = folder / Path(path).name, folder / "state.json"
-    state = {"url": url, "size": info.get("size"), "state": _state(info)}
+    state: dict[str, Any] = {"url": url, "size": info.get("size"), "state": _state(info)}
+    if archive:
+        state["archive"] = list(archive)
     if state["state"] and copy.is_file() and _read(note) == {**state, "bytes": copy.stat().st_size}:
-        return copy
+        return RemoteFile(url, copy)
     note.unlink(missing_ok=True)
     folder.mkdir(parents=True, exist_ok=True)
     with fs.open(path, "rb") as there, atomic_replace(copy) as here:
@@ -93,7 +110,16 @@ def _copy(fs: Any, path: str) -> Path:
         if info.get("size") not in (None, here.tell()):
             raise OSError(f"{here.tell():,} bytes came of {info['size']:,}")
     atomic_write(note, json.dumps({**state, "bytes": copy.stat().st_size}, indent=1) + "\n")
-    return copy
+    return RemoteFile(url, copy)
+
+
+def _file_state(path: str) -> tuple[int, ...]:
+    """Return size and time of writing of a file on this machine; empty where there is none."""
+    try:
+        state = local_path(path).stat() if path and not is_url(path) else None
+    except OSError:
+        return ()
+    return (state.st_size, state.st_mtime_ns) if state is not None else ()
 
 
 def _state(info: Mapping[str, Any]) -> str:

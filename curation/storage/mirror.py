@@ -30,6 +30,8 @@ from curation.storage.remote import file_system, remote_errors
 from curation.storage.stages import file_digest
 
 OWNER = "mirror.json"
+BUCKETS = frozenset(("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "oss", "oci", "hf"))
+"""Schemes of places without folders. Making one there would make the bucket, should its name be misspelt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +109,7 @@ class Mirror:
             for name, (size, _) in files.items():
                 path = self._at(f"{place}/{name}")
                 digests[name] = file_digest(folder / name)
-                self._fs.makedirs(path.rpartition("/")[0], exist_ok=True)
+                self._make_room(path)
                 self._fs.put_file(str(folder / name), path)
                 if (there := self._fs.info(path)["size"]) != size:
                     raise OSError(f"{there:,} bytes of {size:,} arrived of {name}")
@@ -135,9 +137,14 @@ class Mirror:
     def _write(self, name: str, content: bytes) -> None:
         """Write a small file in one piece."""
         path = self._at(name)
-        self._fs.makedirs(path.rpartition("/")[0], exist_ok=True)
+        self._make_room(path)
         with self._fs.transaction:
             self._fs.pipe_file(path, content)
+
+    def _make_room(self, path: str) -> None:
+        """Make the folder of a file; an object store has none, and its buckets are their owner's to make."""
+        if not BUCKETS.intersection(_protocols(self._fs)):
+            self._fs.makedirs(path.rpartition("/")[0], exist_ok=True)
 
     def _read(self, name: str) -> dict[str, Any] | None:
         try:
@@ -155,6 +162,10 @@ class Mirror:
     def _errors(self) -> Iterator[None]:
         with remote_errors(lambda reason: StoreError(f"storage.mirror = {self.url!r} {reason}")):
             yield
+
+
+def _protocols(fs: Any) -> tuple[str, ...]:
+    return (fs.protocol,) if isinstance(fs.protocol, str) else tuple(fs.protocol)
 
 
 def _files(folder: Path) -> dict[str, list[int]]:

@@ -70,7 +70,8 @@ def _reason(error: Exception) -> str:
     said = f" ({text})" if text else ""
     if isinstance(error, ImportError):
         return f"needs a package that is not installed{said}; install it beside this one."
-    if isinstance(error, FileNotFoundError) or getattr(error, "status", None) == 404:
+    missing = isinstance(error, FileNotFoundError) or type(error).__name__ in ("NoSuchBucket", "NoSuchKey")
+    if missing or getattr(error, "status", None) == 404:
         return "is not there; look at the address, and whether it may be read from here."
     if isinstance(error, PermissionError) or getattr(error, "status", None) in (401, 403):
         return f"may not be used with this machine's credentials{said}; see fsspec's page on how they are given."

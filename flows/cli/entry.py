@@ -87,7 +87,10 @@ def up(
     recipe: Annotated[Path, typer.Argument(metavar="RECIPE.toml", help="A recipe of a run, or of the trainer.")],
     gpus: Annotated[int | None, typer.Option(metavar="N", min=0, help="GPUs to use; all where absent.")] = None,
     trainer_gpus: Annotated[
-        int | None, typer.Option("--trainer-gpus", metavar="N", min=1, help="Those that train; half where absent.")
+        int | None,
+        typer.Option(
+            "--trainer-gpus", metavar="N", min=1, help="Those that train; by the recipe's costs where absent."
+        ),
     ] = None,
     overrides: Overrides = None,
     out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Run folder; runs/NAME by default.")] = None,

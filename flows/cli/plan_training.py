@@ -83,7 +83,10 @@ def _hours(plan: TrainingPlan) -> str:
     if not plan.gpus:
         return f"no GPU: {_clock(plan.hours)} on one machine"
     parts = f"{plan.trainers} train, {plan.generators} generate"
-    shared = "all train and generate in turns" if plan.taking_turns else parts
+    shared = (
+        "all train and generate in turns" if plan.generators == plan.trainers else "all train, one generates in turns"
+    )
+    shared = shared if plan.taking_turns else parts
     return f"{plan.gpus * plan.hours:,.0f} GPU hours: {plan.hours:,.0f} hours on {plan.gpus} GPUs, {shared}"
 
 

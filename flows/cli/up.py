@@ -9,10 +9,10 @@ from pathlib import Path
 from curation.policies.vllm.placement import VISIBLE, visible_gpus
 from curation.records import ConfigError
 from flows.launch.batch_files import Launch, kubernetes_manifest, slurm_script
-from flows.launch.layout import replica_overrides, training_layout
-from flows.launch.training import is_training_recipe, train_on
+from flows.launch.layout import replica_overrides
+from flows.launch.training import is_training_recipe
 from flows.run.recipe import load_recipe
-from flows.run.training import load_train_recipe, train
+from flows.run.training import load_train_recipe, placed, train_apart
 
 
 def batch_file(
@@ -35,7 +35,7 @@ def batch_file(
     named = [str(number) for number in range(gpus)]
     if is_training_recipe(recipe):
         settings = load_train_recipe(recipe, overrides)
-        training_layout(settings, named, trainer_gpus)
+        placed(settings, recipe.parent.absolute(), named, trainer_gpus)
         name = settings.name
     else:
         curation = load_recipe(recipe, overrides)
@@ -51,11 +51,8 @@ def up(
     """Run a recipe on so many GPUs of this machine, all where absent; return what it made."""
     names = _take_gpus(gpus)
     if is_training_recipe(recipe):
-        settings = load_train_recipe(recipe, overrides)
-        if getattr(settings, "engine", "embedded") != "embedded":  # it places trainers and generators itself
-            return train(recipe, out, overrides, resume=out is not None and (out / "run.json").exists())
-        layout = training_layout(settings, names, trainer_gpus)
-        return train_on(settings, recipe, (out or Path("runs") / settings.name).absolute(), layout, overrides)
+        resume = out is not None and (out / "run.json").exists()
+        return train_apart(recipe, out, overrides, resume=resume, gpus=names, trainers=trainer_gpus)
     from flows.cli.commands import run_recipe
 
     changes = replica_overrides(load_recipe(recipe, overrides), len(names))

@@ -13,17 +13,31 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from curation.config.loading import load_settings, parse_settings
 from curation.records import ConfigError, StoreError
 from training.recipe import TrainRecipe
 
+if TYPE_CHECKING:
+    from training.engines.placement import EmbeddedPlacement
+
 RANK_MODULE = "flows.pipelines.train"
 """What each process of the embedded engine runs."""
 
 
-def train(recipe: Path | None, out: Path | None = None, overrides: Sequence[str] = (), *, resume: bool = False) -> Path:
+def train(
+    recipe: Path | None,
+    out: Path | None = None,
+    overrides: Sequence[str] = (),
+    *,
+    resume: bool = False,
+    servers: Sequence[str] = (),
+) -> Path:
     """Train, or resume training; return the folder of the trained model.
+
+    Args:
+        servers: addresses of vLLM's that generate in place of the recipe's own engine.
 
     Raises:
         ConfigError: the recipe cannot be meant, or is missing where it is needed.
@@ -37,34 +51,68 @@ def train(recipe: Path | None, out: Path | None = None, overrides: Sequence[str]
         return train_by_verl(settings, recipe_folder, folder, resume=resume)
     from training.engines.embedded import run
 
-    return run.train(settings, recipe_folder, folder, resume=resume)
+    return run.train(settings, recipe_folder, folder, resume=resume, servers=servers)
 
 
 def train_apart(
-    recipe: Path | None, out: Path | None = None, overrides: Sequence[str] = (), *, resume: bool = False
+    recipe: Path | None,
+    out: Path | None = None,
+    overrides: Sequence[str] = (),
+    *,
+    resume: bool = False,
+    gpus: Sequence[str] | None = None,
+    trainers: int | None = None,
+    placement: EmbeddedPlacement | None = None,
 ) -> Path:
     """Train in processes of their own, on the GPUs that `training.engines.placement` gives them; else as `train`.
 
-    They end with this process, however it ends.
+    They end with this process, however it ends, and so do the servers that generate for them.
+
+    Args:
+        gpus: those that may be used, by their names; all that this process sees where absent.
+        trainers: how many of them train, where somebody says so.
+        placement: who gets which, in place of the two.
 
     Raises:
         ConfigError, StoreError: as `train`.
+        PolicyError: the generator servers cannot be started.
         EngineError: a process failed; the text names it and its last lines.
     """
     from curation.policies.vllm.placement import visible_gpus
     from training.engines.embedded.ranks import train_in_ranks
-    from training.engines.placement import place_embedded
+    from training.engines.embedded.servers import generator_servers
 
-    settings, _ = _recipe_of(recipe, out, overrides, resume=resume)
+    settings, recipe_folder = _recipe_of(recipe, out, overrides, resume=resume)
     folder = (out or Path("runs") / settings.name).absolute()
     if settings.engine == "verl":
         return train(recipe, folder, overrides, resume=resume)
-    placement = place_embedded(settings, visible_gpus())
+    if placement is None:
+        placement = placed(settings, recipe_folder, visible_gpus() if gpus is None else gpus, trainers)
     arguments = ["--resume", str(folder)] if resume else [str(recipe), "--out", str(folder)]
     changes = [part for override in overrides for part in ("--set", override)]
     folder.mkdir(parents=True, exist_ok=True)
-    train_in_ranks(placement, RANK_MODULE, [*arguments, *changes], folder, _say)
+    if placement.why:
+        _say(placement.why)
+    with generator_servers(settings, recipe_folder, placement.generators, _say) as urls:
+        asked = [part for url in urls for part in ("--server", url)]
+        train_in_ranks(placement, RANK_MODULE, [*arguments, *changes, *asked], folder, _say)
     return folder / "model"
+
+
+def placed(
+    settings: TrainRecipe, recipe_folder: Path, gpus: Sequence[str], trainers: int | None = None
+) -> EmbeddedPlacement:
+    """Return where the embedded engine trains on these GPUs.
+
+    Raises:
+        ConfigError: it cannot, or the sizes of its model, by which memory is estimated, are not to be read.
+    """
+    from training.engines.placement import place_embedded
+    from training.workload import model_shape
+
+    costs, several = settings.costs, settings.compute.device == "cuda" and len(gpus) > 1
+    shape = model_shape(settings, costs, recipe_folder, f"recipe {settings.name}") if costs and several else None
+    return place_embedded(settings, gpus, trainers=trainers, shape=shape)
 
 
 def training_warnings(recipe: Path, overrides: Sequence[str] = ()) -> tuple[str, ...]:
@@ -82,15 +130,14 @@ def training_warnings(recipe: Path, overrides: Sequence[str] = ()) -> tuple[str,
 
 
 def needs_ranks(recipe: Path | None, out: Path | None, overrides: Sequence[str], *, resume: bool) -> bool:
-    """Return whether the recipe trains on several GPUs of this machine, and this process is none of torchrun's."""
-
+    """Return whether the recipe runs on several GPUs of this machine, and this process is none of torchrun's."""
     from curation.policies.vllm.placement import visible_gpus
-    from training.engines.placement import place_embedded
 
-    settings, _ = _recipe_of(recipe, out, overrides, resume=resume)
+    settings, recipe_folder = _recipe_of(recipe, out, overrides, resume=resume)
     if settings.engine != "embedded" or "WORLD_SIZE" in os.environ or not settings.compute.device.startswith("cuda"):
         return False
-    return place_embedded(settings, visible_gpus()).processes > 1
+    placement = placed(settings, recipe_folder, visible_gpus())
+    return placement.processes > 1 or bool(placement.generators)
 
 
 def check(recipe: Path | None, out: Path | None, overrides: Sequence[str] = (), *, resume: bool = False) -> list[str]:

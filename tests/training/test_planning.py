@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from curation.records import ConfigError
+from training.engines.placement import place_embedded
 from training.optimisation.memory import MODEL_SHAPES, ModelShape, estimate_memory
-from training.planning import plan_training, stage_collectors
+from training.planning import plan_training
 from training.recipe import TrainRecipe
+from training.workload import stage_collectors
 
 COSTS = {
     "gpus": 8,
@@ -66,7 +68,9 @@ def test_who_takes_turns_adds_up_and_verl_keeps_fewer_checkpoints() -> None:
     assert plan.stages[0].hours == plan.stages[0].generating_hours + plan.stages[0].training_hours
     assert plan.disk_bytes == 2 * 14 * P + 2 * 2 * P  # it makes room before it writes, and texts are not kept
     apart = plan_training(recipe(), Path(), "recipe t")
-    assert (apart.trainers, apart.generators) == (7, 1)  # as `goldilocks train` shares eight out
+    placed = place_embedded(recipe(), tuple("01234567"), shape=MODEL_SHAPES["7B"])
+    assert (apart.trainers, apart.generators) == (placed.processes, len(placed.generators)) == (3, 5)
+    assert placed.why.endswith(f"{apart.hours:.3g} hours by [costs]")
     on_cpu = plan_training(recipe(generator={"kind": "torch"}, compute={"device": "cpu"}), Path(), "recipe t")
     assert (on_cpu.gpus, on_cpu.memory) == (0, None)
 

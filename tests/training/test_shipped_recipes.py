@@ -13,6 +13,7 @@ from training.engines.placement import VerlPlacement, place_embedded
 from training.engines.verl.configuration import VerlFiles, compile_recipe
 from training.engines.verl.differences import refuse_what_differs
 from training.engines.verl.stages import all_stages
+from training.optimisation.memory import MODEL_SHAPES
 from training.recipe import TrainRecipe
 from training.rollouts.starvation import collector_warnings
 
@@ -61,10 +62,12 @@ def test_the_stages_of_24b_are_the_papers_and_verl_takes_each() -> None:
         assert compiled.values["data"]["train_batch_size"] == one.collector.n_batch // one.collector.group_size
 
 
-@pytest.mark.parametrize("name", ["grader_7b", "rl_7b"])
-def test_eight_gpus_are_parted_between_trainer_and_generator(name: str) -> None:
-    placed = place_embedded(recipe(name), [str(number) for number in range(8)])
-    assert (placed.processes, placed.generator_gpu) == (7, "7")
+@pytest.mark.parametrize(("name", "trainers"), [("grader_7b", 3), ("rl_7b", 4)])
+def test_eight_gpus_are_parted_between_trainers_and_generators(name: str, trainers: int) -> None:
+    eight = [str(number) for number in range(8)]
+    placed = place_embedded(recipe(name), eight, shape=MODEL_SHAPES["7B"])
+    assert (placed.processes, placed.visible) == (trainers, tuple(eight[:trainers]))
+    assert placed.generators == tuple((name,) for name in eight[trainers:])
 
 
 @pytest.mark.parametrize("name", ["grader_7b", "rl_7b", "rl_24b"])

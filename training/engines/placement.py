@@ -1,5 +1,9 @@
 """Which GPUs do what, before anything starts: pure functions of a recipe and of what the machines have.
 
+On one machine the GPUs are parted where the recipe's generator is vLLM: some train, each of the others (each
+`tensor_parallel` of them) is a generator server's. How many train is what makes the run shortest by the figures of the
+recipe's `[costs]`, of those with memory enough for the model; half of them where it states none.
+
 Invariants: nothing is asked of a machine here (`curation.policies.vllm.placement.visible_gpus` does, and is called by
 those who start); the same arguments give the same placement; no GPU is given twice, but where trainer and generators
 take turns.
@@ -8,25 +12,31 @@ take turns.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from curation.policies.vllm.placement import gpu_shares
 from curation.records import ConfigError
 from training.engines.verl.settings import VerlSettings
+from training.generation.vllm_settings import VllmGeneratorSettings
+from training.optimisation.memory import ModelShape
 from training.recipe import TrainRecipe
+from training.workload import Workload, memory_of, workload
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedPlacement:
-    """Where the embedded engine trains: so many processes, and the GPUs that each of them sees, by their names.
+    """Where the embedded engine trains: so many processes, the GPUs that they see, and those of each generator server.
 
-    ``generator_gpu`` is that of an engine in rank 0's process; it is among ``visible``. No GPU: one process on the CPU.
+    No GPU: one process on the CPU. No servers: rank 0 generates, or servers that somebody else has started. ``why``
+    says in a line how GPUs were shared out, and is empty where they were not.
 
-    Example: ``EmbeddedPlacement(3, ("0", "1", "2", "3"), "3")``: ranks on GPUs 0 to 2, vLLM on GPU 3.
+    Example: ``EmbeddedPlacement(2, ("0", "1"), (("2",), ("3",)))``: ranks on GPUs 0 and 1, vLLM on each of 2 and 3.
     """
 
     processes: int
     visible: tuple[str, ...] = ()
-    generator_gpu: str | None = None
+    generators: tuple[tuple[str, ...], ...] = ()
+    why: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,34 +64,85 @@ class VerlPlacement:
         return self.rollout_nodes * self.rollout_gpus or self.trainers
 
 
-def place_embedded(recipe: TrainRecipe, gpus: Sequence[str]) -> EmbeddedPlacement:
+def place_embedded(
+    recipe: TrainRecipe, gpus: Sequence[str], *, trainers: int | None = None, shape: ModelShape | None = None
+) -> EmbeddedPlacement:
     """Return where the embedded engine trains on one machine.
 
     Args:
         gpus: names of the GPUs that may be used, as `CUDA_VISIBLE_DEVICES` takes them.
+        trainers: how many of them train, where somebody says so.
+        shape: the model's sizes, by which memory is estimated; where absent any number of GPUs holds it.
 
     Raises:
-        ConfigError: the recipe asks for a GPU, and there is none; or for two, and there is one.
+        ConfigError: the recipe asks for a GPU, and there is none; or nothing would be left for one of both.
     """
-    if not recipe.compute.device.startswith("cuda"):
-        return EmbeddedPlacement(1, tuple(gpus))
-    if not gpus:
+    device, generator = recipe.compute.device, recipe.generator
+    if device.startswith("cuda") and not gpus:
         raise ConfigError(
-            f"recipe {recipe.name}: compute.device = {recipe.compute.device!r} and no GPU is to be seen; start it "
+            f"recipe {recipe.name}: compute.device = {device!r} and no GPU is to be seen; start it "
             "where there is one, or set compute.device=cpu."
         )
-    generator = recipe.generator
-    if recipe.compute.device != "cuda":  # one GPU by its number: one process
+    if device != "cuda":  # the CPU, or one GPU by its number: one process
         return EmbeddedPlacement(1, tuple(gpus))
-    apart = generator.kind == "vllm" and generator.transfer == "nccl"
-    if not apart:
-        return EmbeddedPlacement(len(gpus), tuple(gpus))
-    if len(gpus) < 2:
+    if not isinstance(generator, VllmGeneratorSettings) or generator.transfer == "ipc":
+        return EmbeddedPlacement(trainers or len(gpus), tuple(gpus[:trainers]))
+    if len(gpus) == 1 and generator.transfer != "nccl":
+        return EmbeddedPlacement(1, tuple(gpus))
+    training, why = _trainers(recipe, generator, len(gpus), trainers, shape)
+    servers = (len(gpus) - training) // generator.tensor_parallel
+    if training < 1 or servers < 1:
         raise ConfigError(
-            f'recipe {recipe.name}: generator.transfer = "nccl" needs a GPU of its own for the engine, and one is to '
-            "be seen; set generator.transfer=ipc, or give two."
+            f"recipe {recipe.name}: of {len(gpus)} GPUs {training} would train and {len(gpus) - training} are left for "
+            f"generators of {generator.tensor_parallel} each; give more GPUs, state how many train (--trainer-gpus or "
+            "costs.trainer_gpus), or set generator.transfer=ipc, with which one GPU does both."
         )
-    return EmbeddedPlacement(len(gpus) - 1, tuple(gpus), gpus[-1])
+    shares = gpu_shares(gpus[training:], servers, generator.tensor_parallel)
+    return EmbeddedPlacement(training, tuple(gpus[:training]), tuple(shares), why)
+
+
+def _trainers(
+    recipe: TrainRecipe, generator: VllmGeneratorSettings, gpus: int, said: int | None, shape: ModelShape | None
+) -> tuple[int, str]:
+    """Return how many GPUs train, and why."""
+    costs, unit = recipe.costs, generator.tensor_parallel
+    if said is None and costs is not None and costs.gpus == gpus:
+        said = costs.trainer_gpus
+    if said is not None:
+        return said, f"{said} of {gpus} GPUs train, as is said"
+    half = gpus - gpus // 2 // unit * unit
+    if costs is None:
+        return half, f"{half} of {gpus} GPUs train: half, for the recipe states no [costs] to share them out by"
+    try:
+        work = workload(recipe, costs, f"recipe {recipe.name}")
+    except ConfigError as error:
+        return half, f"{half} of {gpus} GPUs train: half, for [costs] does not say all ({error})"
+    fits = [
+        count
+        for count in range(recipe.compute.replicas, gpus - unit + 1, recipe.compute.replicas)
+        if shape is None or memory_of(recipe, shape, count).total <= costs.gpu_gb * 1e9
+    ]
+    if not fits:
+        return half, f"{half} of {gpus} GPUs train: half, for by the estimate no number of them has memory enough"
+    chosen = shortest_split(work, gpus, unit, fits, waits=recipe.synchronous)
+    generators = (gpus - chosen) // unit * unit
+    hours = work.hours(chosen, generators, waits=recipe.synchronous)
+    return chosen, f"{chosen} of {gpus} GPUs train and {generators} generate: {hours:.3g} hours by [costs]"
+
+
+def shortest_split(work: Workload, gpus: int, unit: int, trainers: Sequence[int], *, waits: bool) -> int:
+    """Return which of these numbers of trainers makes a run shortest; of equal ones the one that leaves no GPU idle.
+
+    Args:
+        unit: GPUs of one generator; those that are left over and too few for one do nothing.
+        waits: whether generating and training wait for each other.
+    """
+
+    def cost(training: int) -> tuple[float, int, int]:
+        generating = (gpus - training) // unit * unit
+        return work.hours(training, generating, waits=waits), gpus - training - generating, -training
+
+    return min(trainers, key=cost)
 
 
 def place_verl(settings: VerlSettings, gpus_per_node: int, *, synchronous: bool, experts: bool) -> VerlPlacement:

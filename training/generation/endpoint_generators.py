@@ -1,10 +1,10 @@
-"""Generators on servers: vLLM on this machine or on others, which read new weights in a folder or fetch them by HTTP.
+"""Generators on servers: vLLM on this machine or on others, which read new weights in a folder, fetch them by HTTP, or
+are sent them from GPU to GPU.
 
-`training.generation.vllm_client.TrainingVllmClient` sends the requests. Here tokens become texts, and weights are
-written: each
-version is written aside and renamed as ``vNNNNNNNN``, the last two stay, and all is removed on leaving. What a killed
-run left in this machine's memory goes when the next one starts, an hour later at the earliest; in a shared folder it
-stays.
+`training.generation.vllm_client.TrainingVllmClient` sends the requests. Here tokens become texts, and each version of
+the weights has a folder (`training.generation.weight_versions`), of which the last two stay; all go on leaving. What a
+killed run left in this machine's memory goes when the next one starts, an hour later at the earliest; in a folder of
+several machines it stays.
 
 Not here: starting servers (`curation.policies.vllm.serving`).
 """
@@ -15,6 +15,7 @@ import asyncio
 import fcntl
 import os
 import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -24,16 +25,20 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+import torch
+
 from curation.policies.chat_templates import folder_stop_tokens
-from curation.policies.checkpoints import fitting, require_same_shape, weight_files, write_weights
 from curation.policies.completions import TokenCompletion
+from curation.policies.vllm.startup import vllm_version
 from curation.records import PolicyError, RequestRefused
 from curation.storage.scratch import memory_folder, sweep
 from training.generation.decoding_meter import DecodingTotals, RequestMeter
 from training.generation.generators import Weights
 from training.generation.vllm_client import TrainingVllmClient
-from training.generation.vllm_settings import EndpointGeneratorSettings
+from training.generation.vllm_settings import EndpointGeneratorSettings, Way
+from training.generation.weight_broadcast import WeightBroadcast
 from training.generation.weight_server import WeightServer, address_towards
+from training.generation.weight_versions import WeightVersion, version_name
 from training.optimisation.model import load_tokenizer, require_model
 
 _PREFIX = "goldilocks-vllm-weights-"
@@ -46,14 +51,27 @@ class EndpointGenerator:
         folder: the model that the run starts from, with its tokenizer; servers hold one of its shape.
         settings: where the servers are.
         temperature: of sampling; nothing is cut from the distribution (top_p = 1), as training needs.
+        device: the trainer's.
+        lasting: whether tensors of an update stay as they are after it; then they are written to a folder only where a
+            server wants one.
 
     Raises:
+        ConfigError: on entering: `transfer` is a way that this machine has not.
         PolicyError: there is no such folder; on entering: no server answers, or one was not started as needed.
     """
 
-    def __init__(self, folder: Path, settings: EndpointGeneratorSettings, *, temperature: float = 1.0) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        settings: EndpointGeneratorSettings,
+        *,
+        temperature: float = 1.0,
+        device: str = "cpu",
+        lasting: bool = False,
+    ) -> None:
         require_model(folder)
         self._model, self._settings, self._temperature = folder, settings, temperature
+        self._device, self._lasting = device, lasting
         self._servers: TrainingVllmClient | None = None
         self._meter = RequestMeter(self.capacity)
 
@@ -70,6 +88,7 @@ class EndpointGenerator:
     async def __aenter__(self) -> Self:
         self._tokenizer = load_tokenizer(self._model)
         self._ends = folder_stop_tokens(self._model, self._tokenizer).ids
+        way = self._settings.way(self._device, vllm_version())
         async with AsyncExitStack() as stack:
             self._shared = await asyncio.to_thread(self._make_shared)
             stack.callback(shutil.rmtree, self._shared, ignore_errors=True)
@@ -77,15 +96,19 @@ class EndpointGenerator:
                 lock_fd = os.open(self._shared, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
                 stack.callback(os.close, lock_fd)
                 fcntl.flock(lock_fd, fcntl.LOCK_SH | fcntl.LOCK_NB)  # so that no other run sweeps it away
-            initial_folder = self._shared / _version_name(0)
-            await asyncio.to_thread(_copy_weights, self._model, initial_folder)
-            handed_out = None
-            if self._settings.way == "http":
-                address = self._settings.address or address_towards(self._settings.urls[0])
+            initial = WeightVersion(self._model, self._model, 0, self._shared)
+            address = self._settings.address or address_towards(self._settings.urls[0])
+            handed_out = broadcast = None
+            if self._settings.folder_way == "http":
                 handed_out = WeightServer(self._shared, address)
                 stack.callback(handed_out.close)
+            if way in ("nccl", "gloo"):
+                broadcast = WeightBroadcast(way, address, self._sending_device(way), _say)
+                stack.callback(broadcast.close)
             self._servers = await stack.enter_async_context(
-                TrainingVllmClient(self._settings, initial_folder, meter=self._meter, handed_out=handed_out)
+                TrainingVllmClient(
+                    self._settings, initial, meter=self._meter, handed_out=handed_out, broadcast=broadcast
+                )
             )
             self._stack = stack.pop_all()
         return self
@@ -122,24 +145,22 @@ class EndpointGenerator:
         back.
         """
         servers, started_at = self._running(), time.perf_counter()
-        folder = self._shared / _version_name(version)
-        await asyncio.to_thread(self._write, weights, folder)
-        await servers.update(folder, version)
+        newest = await asyncio.to_thread(WeightVersion, self._model, weights, version, self._shared)
+        stays = self._lasting and not isinstance(weights, Path)
+        writing = [] if stays else [asyncio.to_thread(newest.folder)]  # beside the exchange, if that is by another way
+        await asyncio.gather(servers.update(newest, version), *writing)
+        name = version_name(version)
         for old in sorted(self._shared.glob("v*"))[:-2]:
-            if old != folder:
+            if old.name != name:
                 shutil.rmtree(old, ignore_errors=True)
         return time.perf_counter() - started_at
 
-    def _write(self, weights: Weights, folder: Path) -> None:
-        shutil.rmtree(folder, ignore_errors=True)
-        if isinstance(weights, Path):
-            require_same_shape(self._model, weights)
-            _copy_weights(weights, folder)
-            return
-        aside = folder.parent / f".aside-{folder.name}"
-        shutil.rmtree(aside, ignore_errors=True)
-        write_weights(fitting(self._model, weights), aside)
-        aside.rename(folder)
+    def _sending_device(self, way: Way) -> torch.device:
+        if way == "gloo":
+            return torch.device("cpu")
+        return (
+            torch.device("cuda", torch.cuda.current_device()) if self._device == "cuda" else torch.device(self._device)
+        )
 
     def _make_shared(self) -> Path:
         parent = memory_folder()
@@ -161,16 +182,5 @@ class EndpointGenerator:
         return self._servers
 
 
-def _version_name(version: int) -> str:
-    return f"v{version:08}"
-
-
-def _copy_weights(model: Path, folder: Path) -> None:
-    aside = folder.parent / f".aside-{folder.name}"
-    shutil.rmtree(aside, ignore_errors=True)
-    aside.mkdir()
-    for path in weight_files(model):
-        if path.suffix != ".safetensors":
-            raise PolicyError(f"{model}: {path.name} is no safetensors file, which servers need; convert the model")
-        shutil.copyfile(path, aside / path.name)
-    aside.rename(folder)
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

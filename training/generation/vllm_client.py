@@ -2,8 +2,8 @@
 
 Two of vLLM's own interfaces, by HTTP: tokens in and out (``/inference/v1/generate``, which names the version of the
 weights for every token), and the weight update of its development mode (pause, start, update, finish, resume). A server
-is started as `curation.policies.vllm.serving` starts it, on any machine that sees the folder of the weights or can
-fetch them.
+is started as `curation.policies.vllm.serving` starts it, on any machine that sees the folder of the weights, can fetch
+them, or is sent them from GPU to GPU.
 
 Invariants:
   - a token's version is the one that the server reports, under a label that only this run gives: an answer with tokens
@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,9 @@ from curation.policies.servers import Server, TemporaryFailure
 from curation.records import PolicyError
 from training.generation.decoding_meter import RequestMeter
 from training.generation.vllm_settings import EndpointGeneratorSettings
+from training.generation.weight_broadcast import WeightBroadcast
 from training.generation.weight_server import WeightServer
+from training.generation.weight_versions import WeightVersion
 
 _MIXED = "mixed"
 """Label of tokens that are made while weights are exchanged: there are none, unless the exchange fails."""
@@ -54,6 +56,7 @@ class TrainingVllmClient(ServerClient):
         folder, version: the weights that servers get when they are met first.
         meter: is told of requests, and of servers that pause for new weights.
         handed_out: serves the folders of the weights, for servers that fetch them; None where all read them.
+        broadcast: sends weights that are no folder to the servers that can join it; None where all come as folders.
 
     Raises:
         PolicyError: the environment lacks the key; on entering: no server answers, or one was not started as needed.
@@ -62,15 +65,16 @@ class TrainingVllmClient(ServerClient):
     def __init__(
         self,
         settings: EndpointGeneratorSettings,
-        folder: Path,
+        folder: Path | WeightVersion,
         version: int = 0,
         meter: RequestMeter | None = None,
         handed_out: WeightServer | None = None,
+        broadcast: WeightBroadcast | None = None,
     ) -> None:
         urls = [url.rstrip("/").removesuffix("/v1") for url in settings.urls]
         super().__init__(settings, settings.model, welcome=self._welcome, urls=urls, models="/v1/models")
         self.settings = settings
-        self._meter, self._handed_out = meter or RequestMeter(1), handed_out
+        self._meter, self._handed_out, self._broadcast = meter or RequestMeter(1), handed_out, broadcast
         self._run = secrets.token_hex(4)
         self._newest = (version, folder)
         self._locks = {server.url: asyncio.Lock() for server in self.servers.all}
@@ -103,7 +107,7 @@ class TrainingVllmClient(ServerClient):
         finally:
             self._meter.end()
 
-    async def update(self, folder: Path, version: int) -> None:
+    async def update(self, folder: Path | WeightVersion, version: int) -> None:
         """Have all living servers take these weights, at once; those that are away get them when they are back.
 
         One that fails gets no request until it has taken them. Once begun, an exchange goes on to its end even where
@@ -125,6 +129,8 @@ class TrainingVllmClient(ServerClient):
             self.servers.suspect(server, str(failure))
 
     async def _welcome(self, url: str, context: int | None) -> None:  # noqa: ARG002 - prompts are measured later
+        if self._broadcast is not None:
+            self._broadcast.leave(url)
         await self._bring_up_to_date(url)
 
     def _read(self, server: Server, response: ServerResponse, prompt: tuple[int, ...]) -> TokenCompletion:
@@ -169,20 +175,21 @@ class TrainingVllmClient(ServerClient):
             if newest is self._newest:
                 return
 
-    async def _exchange(self, url: str, version: int, folder: Path) -> None:
+    async def _exchange(self, url: str, version: int, weights: Path | WeightVersion) -> None:
         label = self._label(version)
         async with self._locks[url]:
             current = await self.get(f"{url}/weight_info")
             _require_weight_updates(current, url)
             if current.status == 200 and current.json().get("weight_version") == label:
                 return
+            carry = await self._way_to(url, weights)
             await self._command(url, "pause?mode=keep&clear_cache=false", {})
             share = 1 / len(self.servers.all)
             self._meter.hold(share)
             try:
                 await self._command(url, "update_weight_version", {"new_version": self._label(_MIXED)})
                 await self._command(url, "start_weight_update", {})
-                await self._command(url, "update_weights", {"update_info": self._found_at(folder)})
+                await carry()
                 await self._command(url, "finish_weight_update", {"weight_version": label})
             except TemporaryFailure:
                 with suppress(TemporaryFailure):  # the first failure is the one reported
@@ -192,6 +199,25 @@ class TrainingVllmClient(ServerClient):
                 await self._command(url, "resume", {})
             finally:
                 self._meter.release(share)
+
+    async def _way_to(self, url: str, weights: Path | WeightVersion) -> Callable[[], Awaitable[None]]:
+        """Return what brings the weights to a server once its update has begun; a folder is written before that."""
+
+        async def command(path: str, body: Mapping[str, Any]) -> None:
+            await self._command(url, path, body)
+
+        async def workers() -> int:
+            response = await self.get(f"{url}/get_world_size")
+            try:
+                return int(response.json()["world_size"])
+            except (ValueError, LookupError, TypeError) as error:
+                raise TemporaryFailure(f"/get_world_size: {response.status} {message(response)}") from error
+
+        broadcast = self._broadcast
+        if broadcast is not None and isinstance(weights, WeightVersion) and await broadcast.join(url, workers, command):
+            return lambda: broadcast.send(url, weights, command)
+        folder = weights if isinstance(weights, Path) else await asyncio.to_thread(weights.folder)
+        return lambda: command("update_weights", {"update_info": self._found_at(folder)})
 
     def _found_at(self, folder: Path) -> dict[str, str]:
         """Return where a server finds the weights, as `curation.policies.vllm.worker` reads it."""

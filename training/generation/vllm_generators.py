@@ -58,7 +58,7 @@ class VllmGenerator:
             str(self._folder),
             self._folder.name,
             self._capacity,
-            transfer=BACKENDS[settings.transfer],
+            transfer=BACKENDS[settings.own_transfer],
             head_dtype=head_dtype,
         )
         self.engine = VllmEngine(launch, settings)
@@ -66,7 +66,7 @@ class VllmGenerator:
         self._updates = WeightUpdates(
             self.engine,
             self._folder,
-            settings.transfer,
+            settings.own_transfer,
             settings.address,
             on_pause=lambda paused: self._meter.hold() if paused else self._meter.release(),
         )

@@ -11,7 +11,9 @@ from urllib.parse import urlsplit
 from pydantic import Field, field_validator
 
 from curation.config.engines import EngineSettings, ServerSettings
+from curation.records import ConfigError
 
+Way = Literal["folder", "http", "nccl", "gloo"]
 _THIS_MACHINE = ("127.0.0.1", "localhost", "::1")
 
 
@@ -22,12 +24,18 @@ class VllmGeneratorSettings(EngineSettings):
     capacity: int | None = Field(
         None, ge=1, description="Requests that the engine decodes together; `n_async` where absent."
     )
-    transfer: Literal["folder", "nccl", "ipc"] = Field(
-        "folder",
+    transfer: Literal["auto", "folder", "nccl", "ipc"] = Field(
+        "auto",
         description="How weights reach the engine: `folder`, safetensors in a file system in memory, which always "
-        "works on one machine; `nccl`, from another GPU than the engine's; `ipc`, from the same GPU.",
+        "works on one machine; `nccl`, from another GPU than the engine's; `ipc`, from the same GPU. `auto`: `nccl` to "
+        "engines on GPUs of their own, else `folder`.",
     )
     address: str = Field("127.0.0.1", description="Of the trainer's machine, as the engine reaches it; for `nccl`.")
+
+    @property
+    def own_transfer(self) -> Literal["folder", "nccl", "ipc"]:
+        """Return how weights reach an engine in the trainer's own process."""
+        return "folder" if self.transfer == "auto" else self.transfer
 
 
 class EndpointGeneratorSettings(ServerSettings):
@@ -45,15 +53,18 @@ class EndpointGeneratorSettings(ServerSettings):
         description="Folder for new weights, which all servers see under the same absolute path; where absent, a file "
         "system in this machine's memory, for servers on it.",
     )
-    transfer: Literal["auto", "folder", "http"] = Field(
+    transfer: Literal["auto", "folder", "http", "nccl", "gloo"] = Field(
         "auto",
         description="How new weights reach the servers: `folder`, they read them where they lie; `http`, they fetch "
-        "them from this machine, at `address`. `auto`: `folder` where one is named or all servers are on this machine, "
-        "else `http`.",
+        "them from this machine, at `address`; `nccl`, from this machine's GPU to theirs; `gloo`, the same between "
+        "CPUs. `auto`: `nccl` where the trainer is on a GPU and all servers are on this machine, else `folder` where "
+        "one is named or all servers are on this machine, else `http`. A server that cannot be reached by `nccl` or "
+        "`gloo` gets a folder, and a line says why.",
     )
     address: str | None = Field(
         None,
-        description="Of this machine, as the servers reach it, for `http`; found by the way to the first where absent.",
+        description="Of this machine, as the servers reach it, for `http`, `nccl` and `gloo`; found by the way to the "
+        "first where absent.",
     )
     per_server: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
         128,
@@ -64,12 +75,36 @@ class EndpointGeneratorSettings(ServerSettings):
     update_s: float = Field(600.0, gt=0, description="Seconds for one call of a weight update.")
 
     @property
-    def way(self) -> Literal["folder", "http"]:
-        """Return how new weights reach the servers."""
+    def all_here(self) -> bool:
+        """Return whether all servers are on this machine."""
+        return all(urlsplit(url).hostname in _THIS_MACHINE for url in self.urls)
+
+    def way(self, device: str, vllm: str | None) -> Way:
+        """Return how new weights reach the servers.
+
+        Args:
+            device: the trainer's, as ``cpu`` or ``cuda``.
+            vllm: version of vLLM where the trainer runs, which joins the groups of `nccl` and `gloo`; None without.
+
+        Raises:
+            ConfigError: the recipe asks for a way that this machine has not.
+        """
+        on_gpu, fit = device.startswith("cuda"), vllm is not None and "cpu" not in vllm
+        if self.transfer == "nccl" and not (on_gpu and fit):
+            why = f"the trainer is on {device!r}" if not on_gpu else "vLLM for GPUs is not installed where it trains"
+            raise ConfigError(f'generator.transfer = "nccl" needs a GPU on both sides, and {why}; set it to "auto".')
+        if self.transfer == "gloo" and vllm is None:
+            raise ConfigError('generator.transfer = "gloo" needs vLLM where it trains too; set it to "auto".')
         if self.transfer != "auto":
             return self.transfer
-        here = all(urlsplit(url).hostname in _THIS_MACHINE for url in self.urls)
-        return "folder" if self.folder is not None or here else "http"
+        return "nccl" if on_gpu and fit and self.all_here and self.folder is None else self.folder_way
+
+    @property
+    def folder_way(self) -> Literal["folder", "http"]:
+        """Return how new weights reach a server as a folder."""
+        if self.transfer in ("folder", "http"):
+            return "folder" if self.transfer == "folder" else "http"
+        return "folder" if self.folder is not None or self.all_here else "http"
 
     @field_validator("folder")
     @classmethod

@@ -1,6 +1,7 @@
-"""New weights for a model that runs in vLLM, from a folder of safetensors, and what vLLM forgets about them.
+"""New weights for a model that runs in vLLM, from a folder of safetensors or as they come, and what vLLM forgets then.
 
-They go layer by layer into the tensors that are in use, by vLLM's own reloading: `begin`, `receive`, `finish`. Found
+They go layer by layer into the tensors that are in use, by vLLM's own reloading: `begin`, `receive` (a folder) or
+`receive_tensors` (as they come), `finish`. Found
 with vLLM 0.32.0, each without a word from it, and mended here:
   - an output layer tied to the embedding, on a CPU: the checkpoint has one name for both, so its packed copy stays old,
     and the model answers with its old output layer (`pack_tied`);
@@ -76,6 +77,20 @@ def receive(model: Any, folder: Path) -> None:
     model.load_weights(_tensors(folder))
     if missed := _missed_layers(model):
         _receive_again(model, folder, missed)
+
+
+def receive_tensors(model: Any, tensors: Iterator[tuple[str, Any]]) -> None:
+    """Load tensors that come once.
+
+    Raises:
+        RuntimeError: the model copies weights into place itself, which takes a folder that can be read again.
+    """
+    model.load_weights(tensors)
+    for _ in tensors:
+        pass
+    if missed := _missed_layers(model):
+        kinds = ", ".join(sorted({type(layer).__name__ for layer, _ in missed}))
+        raise RuntimeError(f"{kinds}: these layers take new weights from a folder only")
 
 
 def finish(model: Any, model_config: Any) -> None:

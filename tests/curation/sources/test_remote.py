@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import os
 import zipfile
@@ -105,6 +106,39 @@ def test_a_glob_names_files_in_order_and_parquet_and_joins_read_too(memory: Memo
     assert statements(source("memory://rows/rows.parquet", kind="parquet"), tmp_path) == expected
     join = {"kind": "jsonl", "path": "memory://rows/b.jsonl", "on": "problem", "columns": ("answer",), "into": "also"}
     assert statements(source("memory://rows/a.jsonl", join=join), tmp_path) == expected
+
+
+def archive(text: str) -> bytes:
+    """An archive as tools make them that give every file the same time."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as opened:
+        opened.writestr(zipfile.ZipInfo("inside/a.jsonl"), text)
+    return made.getvalue()
+
+
+def test_a_file_of_an_archive_is_its_archives_own_and_the_archive_is_fetched_once(tmp_path: Path) -> None:
+    """Neither server hands out parts of a file, and both archives have a file of the same name, size and time."""
+    other = TEXT.replace("What", "Want")
+    with Files(
+        {"/one.zip": archive(TEXT), "/two.zip": archive(other)}, {"/one.zip": '"1"', "/two.zip": '"2"'}
+    ) as server:
+        url = f"zip://inside/a.jsonl::{server.address}/{{}}.zip"
+        for _ in range(2):
+            assert statements(source(url.format("one")), tmp_path)[0] == "What is 0 + 1?"
+            assert statements(source(url.format("two")), tmp_path)[0] == "Want is 0 + 1?"
+            assert statements(source(url.format("one").replace("a.jsonl", "*.jsonl")), tmp_path)[0] == "What is 0 + 1?"
+        assert server.fetched == 2
+        with pytest.raises(MissingSourceError, match=rf"zip://inside/b\.jsonl::{server.address}/one\.zip is not there"):
+            statements(source(url.format("one").replace("a.jsonl", "b.jsonl")), tmp_path)
+        with pytest.raises(MissingSourceError, match=r"none\.zip is not there"):
+            statements(source(url.format("none")), tmp_path)
+    local = tmp_path / "rows.zip"
+    for text in (TEXT, other):
+        local.write_bytes(archive(text))
+        assert (
+            statements(source(f"zip://inside/a.jsonl::{local}"), tmp_path)[0]
+            == json.loads(text.splitlines()[0])["problem"]
+        )
 
 
 def test_a_file_is_fetched_again_only_when_the_place_says_that_it_is_another(tmp_path: Path, cache: Path) -> None:

@@ -16,11 +16,13 @@ from curation.policies.vllm import placement
 from curation.records import ConfigError
 from flows.cli import up
 from flows.launch.batch_files import MOUNT, Launch, kubernetes_manifest
-from flows.launch.layout import TrainingLayout, replica_overrides, training_layout
-from flows.launch.training import generator_override, is_training_recipe, server_command, train_on, training_arguments
+from flows.launch.layout import replica_overrides
+from flows.launch.training import is_training_recipe
 from flows.run.recipe import load_recipe
-from flows.run.training import load_train_recipe
+from flows.run.training import load_train_recipe, train_apart
 from tests.places import ROOT
+from training.engines.embedded.servers import asking, server_command
+from training.engines.placement import EmbeddedPlacement
 
 MATH = ROOT / "flows" / "recipes" / "magistral_math.toml"
 TRAIN = ROOT / "flows" / "recipes" / "train_embedded.toml"
@@ -41,26 +43,14 @@ def test_every_engine_of_a_recipe_gets_all_gpus_unless_the_recipe_says_otherwise
         replica_overrides(recipe, 2)
 
 
-def test_the_gpus_of_a_training_run_are_parted_between_trainers_and_generators() -> None:
+def test_a_training_run_asks_its_servers_and_its_recipe_stays_as_it_was() -> None:
     recipe = load_train_recipe(TRAIN, [VLLM])
-    assert training_layout(recipe, EIGHT) == TrainingLayout(EIGHT[:4], tuple((name,) for name in EIGHT[4:]))
-    assert training_layout(recipe, EIGHT, 6) == TrainingLayout(EIGHT[:6], (("6",), ("7",)))
-    wide = load_train_recipe(TRAIN, [VLLM, "generator.tensor_parallel=2"])
-    assert training_layout(wide, EIGHT[:6]) == TrainingLayout(EIGHT[:4], (("4", "5"),))
-    assert training_layout(load_train_recipe(TRAIN), EIGHT) == TrainingLayout(EIGHT, ())  # torch: in the trainer
-    for gpus, trainers in ((EIGHT, 8), (EIGHT[:1], None)):
-        with pytest.raises(ConfigError, match="so that there are some of both"):
-            training_layout(recipe, gpus, trainers)
-
-
-def test_a_training_run_is_told_of_its_servers_and_goes_on_where_it_was(tmp_path: Path) -> None:
-    asked = generator_override(["http://127.0.0.1:1", "http://127.0.0.1:2"], 64)
-    generator = load_train_recipe(TRAIN, [asked]).generator
+    generator = asking(recipe, ["http://127.0.0.1:1", "http://127.0.0.1:2"]).generator
     assert generator.kind == "endpoint"
-    assert (generator.urls, generator.per_server) == (("http://127.0.0.1:1", "http://127.0.0.1:2"), 64)
-    assert training_arguments(TRAIN, tmp_path, [asked]) == [str(TRAIN), "--out", str(tmp_path), "--set", asked]
-    (tmp_path / "run.json").touch()
-    assert training_arguments(TRAIN, tmp_path, []) == ["--resume", str(tmp_path)]
+    assert generator.urls == ("http://127.0.0.1:1", "http://127.0.0.1:2")
+    assert generator.per_server == -(-recipe.collector.n_async // 2)
+    assert recipe.generator.kind == "vllm"
+    assert asking(recipe, ()) is recipe
 
 
 def test_a_generator_server_gets_what_the_recipe_says_of_its_engine() -> None:
@@ -124,9 +114,11 @@ def test_training_with_two_generator_servers_starts_and_ends_them(tmp_path: Path
     changes = [VLLM, "steps=2", "collector.n_async=32", "collector.n_batch=16", "collector.n_minibatch=16"]
     changes += ["collector.group_size=8", "data.problems=64", "max_tokens=96", "checks=false", "evaluation={}"]
     before = set(psutil.Process().children(recursive=True))
-    recipe = load_train_recipe(TRAIN, changes)
-    model = train_on(recipe, TRAIN, tmp_path / "run", TrainingLayout((), ((), ())), changes)
+    two, out = EmbeddedPlacement(1, (), ((), ())), tmp_path / "run"
+    model = train_apart(TRAIN, out, [*changes, "checkpoints.every=1"], placement=two)
     assert (model / "model.safetensors").is_file()
-    rows = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
-    assert rows[-1]["step"] == 2
+    assert json.loads((out / "run.json").read_text())["recipe"]["generator"]["kind"] == "vllm"
+    train_apart(None, out, ["steps=3"], resume=True, placement=two)  # with servers at other addresses
+    rows = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+    assert [row["step"] for row in rows if "step" in row][-1] == 3
     assert set(psutil.Process().children(recursive=True)) <= before

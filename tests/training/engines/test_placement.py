@@ -7,9 +7,13 @@ from typing import Any
 import pytest
 
 from curation.records import ConfigError
-from training.engines.placement import EmbeddedPlacement, VerlPlacement, place_embedded, place_verl
+from training.engines.placement import EmbeddedPlacement, VerlPlacement, place_embedded, place_verl, shortest_split
 from training.engines.verl.settings import VerlSettings
+from training.optimisation.memory import MODEL_SHAPES
 from training.recipe import TrainRecipe
+from training.workload import StageWork, Workload
+
+EIGHT = tuple(str(number) for number in range(8))
 
 
 def recipe(**changes: Any) -> TrainRecipe:
@@ -27,11 +31,77 @@ def test_the_embedded_engine_takes_all_gpus_of_the_machine() -> None:
         place_embedded(cuda, ())
 
 
-def test_an_engine_that_gets_weights_by_nccl_has_a_gpu_of_its_own() -> None:
-    apart = recipe(compute={"device": "cuda"}, generator={"kind": "vllm", "transfer": "nccl"})
-    assert place_embedded(apart, tuple("0123")) == EmbeddedPlacement(3, tuple("0123"), "3")
-    with pytest.raises(ConfigError, match="needs a GPU of its own"):
-        place_embedded(apart, ("0",))
+def apart(costs: dict[str, Any] | None = None, **changes: Any) -> TrainRecipe:
+    """Return a recipe of one step of 100 rollouts, of 36,000 tokens each."""
+    stated = {"gpus": 8, "shape": "7B", "tokens_per_rollout": [36_000.0], "sampled_per_trained": [1.0]}
+    stated |= {"generated_tokens_per_s": [100.0], "trained_tokens_per_s": [300.0]}
+    table: dict[str, Any] = {
+        "compute": {"device": "cuda", "dtype": "bfloat16", "activation_checkpointing": True},
+        "collector": {"group_size": 10, "n_async": 100, "n_batch": 100},
+        "generator": {"kind": "vllm"},
+        "costs": None if costs is None else {**stated, **costs},
+    }
+    return recipe(**{**table, **changes})
+
+
+def test_vllm_and_the_trainer_part_the_gpus_and_without_figures_half_of_them_train() -> None:
+    half = place_embedded(apart(), EIGHT)
+    assert half == EmbeddedPlacement(4, EIGHT[:4], tuple((name,) for name in EIGHT[4:]))
+    assert "half, for the recipe states no [costs]" in half.why
+    assert place_embedded(apart(), EIGHT, trainers=6) == EmbeddedPlacement(6, EIGHT[:6], (("6",), ("7",)))
+    wide = apart(generator={"kind": "vllm", "tensor_parallel": 2})
+    assert place_embedded(wide, EIGHT[:6]) == EmbeddedPlacement(4, EIGHT[:4], (("4", "5"),))
+    shared = apart(generator={"kind": "vllm", "transfer": "ipc"})
+    assert place_embedded(shared, EIGHT) == EmbeddedPlacement(8, EIGHT)  # the engine is on rank 0's GPU
+    assert place_embedded(apart(), ("0",)) == EmbeddedPlacement(1, ("0",))
+    for gpus, trainers in ((EIGHT, 8), (EIGHT[:2], 2)):
+        with pytest.raises(ConfigError, match=r"or set generator\.transfer=ipc"):
+            place_embedded(apart(), gpus, trainers=trainers)
+    with pytest.raises(ConfigError, match="are left for generators"):
+        place_embedded(apart(generator={"kind": "vllm", "transfer": "nccl"}), ("0",))
+
+
+def test_the_split_makes_the_run_shortest_by_its_own_figures() -> None:
+    """Ten hours of generating and 3 1/3 of training, of one GPU: 2 train and 6 generate, 1 2/3 hours both."""
+    placed = place_embedded(apart({}), EIGHT)
+    assert (placed.processes, len(placed.generators)) == (2, 6)
+    assert placed.why == "2 of 8 GPUs train and 6 generate: 1.67 hours by [costs]"
+    assert place_embedded(apart({"generated_tokens_per_s": [900.0]}), EIGHT).processes == 6
+    assert place_embedded(apart({}), EIGHT, trainers=5).processes == 5
+    assert place_embedded(apart({"trainer_gpus": 3}), EIGHT).processes == 3
+    assert place_embedded(apart({"trainer_gpus": 3}), EIGHT[:4]).processes == 1  # it was said of eight
+    two_groups = apart({}, compute={"device": "cuda", "replicas": 4})
+    assert place_embedded(two_groups, EIGHT).processes == 4
+
+
+def test_the_split_leaves_the_trainer_memory_enough() -> None:
+    tight = place_embedded(apart({}), EIGHT, shape=MODEL_SHAPES["7B"])
+    assert (tight.processes, len(tight.generators)) == (3, 5)  # two would need more than 80 GB each
+    assert place_embedded(apart({"gpu_gb": 141.0}), EIGHT, shape=MODEL_SHAPES["7B"]).processes == 2
+    none = place_embedded(apart({"gpu_gb": 16.0}), EIGHT, shape=MODEL_SHAPES["7B"])
+    assert none.processes == 4
+    assert "no number of them has memory enough" in none.why
+
+
+def test_figures_that_do_not_say_all_share_out_by_half_and_say_so() -> None:
+    open_end = apart({}, curriculum={"stages": [{"until": "reward"}, {}]})
+    placed = place_embedded(open_end, EIGHT)
+    assert placed.processes == 4
+    assert "nobody knows how long curriculum.stages.0 lasts" in placed.why
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_no_other_split_is_shorter_than_the_one_that_is_chosen(waits: bool) -> None:
+    for generating in (0.1, 1.0, 7.0, 50.0):
+        for unit in (1, 2, 4):
+            stages = tuple(StageWork(1, 1, 1, 1, 1, 1.0, 1.0, generating * n, 1.0) for n in (1, 3))
+            work, allowed = Workload(stages, 0.0, 2.0), range(1, 16 - unit + 1)
+            chosen = shortest_split(work, 16, unit, allowed, waits=waits)
+
+            def hours(training: int, work: Workload = work, unit: int = unit) -> float:
+                return work.hours(training, (16 - training) // unit * unit, waits=waits)
+
+            assert hours(chosen) == min(map(hours, allowed))
 
 
 @pytest.mark.parametrize(

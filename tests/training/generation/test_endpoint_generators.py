@@ -44,9 +44,9 @@ def settings(url: str, **changes: Any) -> EndpointGeneratorSettings:
 
 @pytest.mark.vllm
 @pytest.mark.slow
-@pytest.mark.parametrize("transfer", ["folder", "http"])
+@pytest.mark.parametrize("transfer", ["folder", "http", "gloo"])
 def test_weights_change_under_requests_and_every_token_knows_its_own(
-    vllm_servers: VllmServers, moved: Path, tmp_path: Path, transfer: str
+    vllm_servers: VllmServers, moved: Path, tmp_path: Path, transfer: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked = [{"role": "user", "content": "What is 385 + 927?"}]
     chat = load_tokenizer(WEIGHTS).apply_chat_template(asked, add_generation_prompt=True, return_dict=True)
@@ -73,6 +73,7 @@ def test_weights_change_under_requests_and_every_token_knows_its_own(
                 await generator.update_weights(WEIGHTS, 0)
             assert both
             assert len(list(generator._shared.glob("v*"))) <= 3
+            assert capsys.readouterr().err == ""  # by the way that was asked for
         for one in [*both[:4], after, back]:
             tokens, versions = list(one.token_ids), list(one.versions)
             wanted = logprobs_by_version(prompt, tokens, versions, [WEIGHTS, moved, WEIGHTS])

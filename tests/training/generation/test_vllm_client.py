@@ -12,12 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from curation.policies.completions import TokenCompletion
 from curation.records import PolicyError
 from tests.waiting import until
+from training.embedded_model import WEIGHTS
 from training.generation.vllm_client import TrainingVllmClient
 from training.generation.vllm_settings import EndpointGeneratorSettings
+from training.generation.weight_broadcast import WeightBroadcast
+from training.generation.weight_versions import WeightVersion
 
 pytest.importorskip("httpx")
 STAND_IN = Path(__file__).with_name("vllm_stand_in.py")
@@ -102,6 +106,24 @@ def test_every_token_has_its_version_and_a_server_the_weights_before_any_request
     assert len(server.events("pause")) == len(server.events("resume")) == 2
     salts = [one["salt"].partition("-")[2] for one in server.events("asked")]
     assert salts == ["0", "7"]
+
+
+def test_a_server_that_knows_no_groups_gets_a_folder_and_a_line_says_so(start: Start, tmp_path: Path) -> None:
+    server, said = start(), list[str]()
+
+    async def work() -> None:
+        broadcast = WeightBroadcast("gloo", "127.0.0.1", torch.device("cpu"), said.append)
+        weights = WeightVersion(WEIGHTS, WEIGHTS, 0, tmp_path / "shared")
+        (tmp_path / "shared").mkdir()
+        async with TrainingVllmClient(settings(server), weights, broadcast=broadcast) as servers:
+            await asked(servers, range(1))
+            await servers.update(WeightVersion(WEIGHTS, WEIGHTS, 1, tmp_path / "shared"), 1)
+
+    asyncio.run(work())
+    folders = [one["update_info"]["folder"] for one in server.events("update_weights")]
+    assert folders == [str(tmp_path / "shared" / name) for name in ("v00000000", "v00000001")]
+    assert len(said) == 1
+    assert "new weights come as folders, not by gloo (/get_world_size" in said[0]
 
 
 @pytest.mark.parametrize("word", ["429", "500", "drop", "garbage", "abort", "foreign"])

@@ -36,8 +36,11 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import torch.distributed as dist
+
 from curation.policies.chat_templates import StopTokens, folder_stop_tokens
 from curation.policies.checkpoints import folder_revision
+from curation.policies.vllm.startup import vllm_version
 from curation.records import StoreError
 from curation.storage.stages import atomic_write
 from training.checks.results import CheckResult, require_passed
@@ -49,6 +52,7 @@ from training.engines.embedded.evaluating import first_row
 from training.engines.embedded.heartbeat import CHECKING, Heartbeat
 from training.engines.embedded.loop import TrainingLoop
 from training.engines.embedded.preflight import Preflight
+from training.engines.embedded.servers import asking
 from training.engines.embedded.values import problem_values
 from training.engines.mirroring import RunMirror
 from training.evaluation.metrics import MetricsLogger, read_metrics
@@ -84,13 +88,16 @@ LOGS = ("metrics", "attempts", "batches", "changes")
 DISPUTED = "disputed"
 
 
-def train(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool = False) -> Path:
+def train(
+    recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool = False, servers: Sequence[str] = ()
+) -> Path:
     """Train to the recipe's last step and return the folder of the trained model.
 
     Args:
         recipe_folder: what the recipe's relative paths refer to.
         out: the run's folder; it must be new, or with ``resume`` hold a run of this recipe's name.
         resume: go on from the last checkpoint, or from the beginning where the run was killed before the first.
+        servers: vLLM's that generate in place of the recipe's own engine.
 
     Raises:
         GoldilocksError: the recipe, the folder or an engine has a fault that the user can mend.
@@ -100,6 +107,7 @@ def train(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool =
     try:
         if context.is_rank_zero:
             claim_folder(recipe, recipe_folder, out, resume=resume)
+        recipe = asking(recipe, servers)
         trainer = Trainer(folder, recipe, context)
         needs = needs_of(recipe.objective)
         if needs.uses_reference:
@@ -249,9 +257,9 @@ def _remarks(
     if stops.added:
         yield stops.phrase(tokenizer)
     if isinstance(recipe.generator, EndpointGeneratorSettings):
-        yield f"new weights reach the servers by {recipe.generator.way}"
+        yield f"new weights reach the servers by {recipe.generator.way(recipe.compute.device, vllm_version())}"
     elif isinstance(recipe.generator, VllmGeneratorSettings):
-        yield f"new weights reach the engine by {recipe.generator.transfer}"
+        yield f"new weights reach the engine by {recipe.generator.own_transfer}"
     if trainer.packing_note is not None:
         yield trainer.packing_note
 
@@ -323,7 +331,9 @@ def build_generators(recipe: TrainRecipe, folder: Path) -> list[Generator]:
     if settings.kind == "endpoint":
         from training.generation.endpoint_generators import EndpointGenerator
 
-        return [EndpointGenerator(folder, settings, temperature=recipe.temperature)]
+        copies = recipe.compute.dtype != "float32" or (dist.is_initialized() and dist.get_world_size() > 1)
+        device = recipe.compute.device
+        return [EndpointGenerator(folder, settings, temperature=recipe.temperature, device=device, lasting=copies)]
     capacity = settings.capacity or -(-recipe.collector.n_async // settings.engines)
     return [
         TorchGenerator(

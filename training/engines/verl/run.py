@@ -71,18 +71,18 @@ def train(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool =
         EngineError: verl failed; the text names the process and its last lines.
     """
     refuse_what_differs(recipe)
-    with RunMirror(recipe.storage.mirror, recipe.name, out, lambda line: print(line, file=sys.stderr)):
-        return _train(recipe, recipe_folder, out, resume=resume)
+    with RunMirror(recipe.storage.mirror, recipe.name, out, lambda line: print(line, file=sys.stderr)) as mirror:
+        return _train(recipe, recipe_folder, out, mirror, resume=resume)
 
 
-def _train(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool) -> Path:
+def _train(recipe: TrainRecipe, recipe_folder: Path, out: Path, mirror: RunMirror, *, resume: bool) -> Path:
     interpreter = require_interpreter(recipe.verl.python)
     prepare(recipe, recipe_folder, out, resume=resume)
     for line in replacements(recipe):
         print(f"verl: {line}", file=sys.stderr)
     started = time.monotonic()
     while (stage := present_stage(recipe, out)).begun_at < recipe.steps:
-        _run_stage(recipe, stage, recipe_folder, out, interpreter)
+        _run_stage(recipe, stage, recipe_folder, out, interpreter, mirror)
         if last_step(out) <= stage.begun_at:
             break  # no step further: the model is not there, which `publish_model` says
     model = publish_model(recipe, out)
@@ -92,8 +92,11 @@ def _train(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool)
     return model
 
 
-def _run_stage(recipe: TrainRecipe, stage: VerlStage, recipe_folder: Path, out: Path, interpreter: Path) -> None:
-    """Run verl from the run's newest checkpoint to the stage's end, and take over its metrics.
+def _run_stage(
+    recipe: TrainRecipe, stage: VerlStage, recipe_folder: Path, out: Path, interpreter: Path, mirror: RunMirror
+) -> None:
+    """Run verl from the run's newest checkpoint to the stage's end, and take over its metrics, which are copied to the
+    mirror with each checkpoint.
 
     Raises:
         EngineError: verl refuses the stage's configuration, or failed.
@@ -113,8 +116,17 @@ def _run_stage(recipe: TrainRecipe, stage: VerlStage, recipe_folder: Path, out: 
     environment = process_environment({**job.environment, "VERL_FILE_LOGGER_PATH": str(steps)})
     log = out / "verl" / "log.txt"
     command = [str(interpreter), "-m", INSIDE, str(out / "verl" / "job.json")]
+    copied = last_step(out)
+
+    def watch() -> None:
+        nonlocal copied
+        follower.follow()
+        if (step := last_step(out)) != copied:
+            copied = step
+            mirror.wake()
+
     try:
-        status = run_processes(command, environment, log, watch=follower.follow, folder=out)
+        status = run_processes(command, environment, log, watch=watch, folder=out)
     finally:
         follower.close()
     if status:

@@ -1,0 +1,145 @@
+"""Weights broadcast to servers: both ends for real, by gloo, with a double of vLLM's calls between them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from curation.policies.servers import TemporaryFailure
+from training.embedded_model import WEIGHTS
+from training.generation.generators import read_weights
+from training.generation.weight_broadcast import WeightBroadcast
+from training.generation.weight_versions import WeightVersion
+
+pytest.importorskip("vllm")
+pytestmark = pytest.mark.vllm
+
+from curation.policies.vllm.broadcast import Group, open_group  # noqa: E402 - it needs vLLM to be of use
+
+
+class Server:
+    """A server with two workers, each a thread, which keep what they are sent; it fails where its plan says so."""
+
+    def __init__(self, plan: str = "") -> None:
+        self.plan = plan.split()
+        self.calls: list[str] = []
+        self.groups: list[Group] = []
+        self.taken: list[dict[str, torch.Tensor]] = []
+
+    async def workers(self) -> int:
+        return 2
+
+    async def command(self, path: str, body: Mapping[str, Any]) -> None:
+        self.calls.append(path)
+        word = self.plan.pop(0) if self.plan else "ok"
+        if word == "refuse":
+            raise TemporaryFailure(f"/{path}: 500 no NCCL here")
+        if path == "init_weight_transfer_engine":
+            info = body["init_info"]
+            assert info["backend"] == "gloo"
+            where = ("gloo", info["address"], info["port"])
+            self.groups = await self._all(lambda rank: open_group(*where, rank + 1, info["world_size"], None))
+        elif word == "break":
+            for group in self.groups:
+                group.close()
+            raise TemporaryFailure("/update_weights: 500 out of memory")
+        else:
+            self.taken = await self._all(lambda rank: _received(self.groups[rank], body["update_info"]))
+
+    async def _all(self, work: Callable[[int], Any]) -> list[Any]:
+        with ThreadPoolExecutor(2) as threads:
+            return await asyncio.gather(*(asyncio.wrap_future(threads.submit(work, rank)) for rank in range(2)))
+
+
+def _received(group: Group, info: Mapping[str, Any]) -> dict[str, torch.Tensor]:
+    taken = {}
+    for name, dtype, shape in zip(info["names"], info["dtypes"], info["shapes"], strict=True):
+        taken[name] = torch.empty(shape, dtype=getattr(torch, dtype))
+        group.broadcast(taken[name])
+    return taken
+
+
+def inside(work: Callable[[WeightBroadcast, list[str]], Awaitable[None]]) -> list[str]:
+    """Run with the trainer's ends, and return what was said."""
+    said: list[str] = []
+
+    async def run() -> None:
+        broadcast = WeightBroadcast("gloo", "127.0.0.1", torch.device("cpu"), said.append)
+        try:
+            await work(broadcast, said)
+        finally:
+            broadcast.close()
+
+    asyncio.run(run())
+    return said
+
+
+def test_every_worker_of_every_server_gets_every_tensor(tmp_path: Path) -> None:
+    state = {name: value.to(torch.bfloat16) for name, value in read_weights(WEIGHTS).items()}
+    one, other = Server(), Server()
+
+    async def work(broadcast: WeightBroadcast, _: list[str]) -> None:
+        for server in (one, other):
+            assert await broadcast.join(f"http://{id(server)}", server.workers, server.command)
+        for weights in (WeightVersion(WEIGHTS, WEIGHTS, 0, tmp_path), WeightVersion(WEIGHTS, state, 1, tmp_path)):
+            sends = (broadcast.send(f"http://{id(server)}", weights, server.command) for server in (one, other))
+            await asyncio.gather(*sends)
+            for taken in (*one.taken, *other.taken):
+                assert taken.keys() == dict(weights.tensors()).keys()
+                assert all(taken[name].equal(value) for name, value in weights.tensors())
+
+    assert inside(work) == []
+    assert one.calls.count("init_weight_transfer_engine") == 1  # the group stays
+    assert list(tmp_path.iterdir()) == []  # nothing was written
+
+
+def test_a_server_that_cannot_join_gets_folders_and_one_line_says_why(tmp_path: Path) -> None:
+    server, other = Server("refuse"), Server()
+
+    async def work(broadcast: WeightBroadcast, _: list[str]) -> None:
+        for _ in range(2):
+            assert not await broadcast.join("http://a", server.workers, server.command)
+        assert await broadcast.join("http://b", other.workers, other.command)
+        weights = WeightVersion(WEIGHTS, WEIGHTS, 3, tmp_path)
+        await broadcast.send("http://b", weights, other.command)
+        assert weights.folder() == weights.folder() == tmp_path / "v00000003"
+
+    said = inside(work)
+    assert said == [
+        "http://a: new weights come as folders, not by gloo (/init_weight_transfer_engine: 500 no NCCL here)"
+    ]
+    assert server.calls == ["init_weight_transfer_engine"]
+    assert [path.name for path in (tmp_path / "v00000003").iterdir()] == ["model.safetensors"]
+
+
+def test_a_server_whose_group_breaks_joins_once_more_and_then_gets_folders(tmp_path: Path) -> None:
+    server, weights = Server("ok break ok break"), WeightVersion(WEIGHTS, WEIGHTS, 0, tmp_path)
+
+    async def work(broadcast: WeightBroadcast, said: list[str]) -> None:
+        for _ in range(2):
+            assert said == []
+            assert await broadcast.join("http://a", server.workers, server.command)
+            with pytest.raises(TemporaryFailure, match="gloo: "):
+                await broadcast.send("http://a", weights, server.command)
+        assert not await broadcast.join("http://a", server.workers, server.command)
+
+    assert inside(work) == ["http://a: new weights come as folders from now on (gloo broke 2 times)"]
+
+
+def test_a_server_that_was_away_joins_a_new_group(tmp_path: Path) -> None:
+    server = Server()
+
+    async def work(broadcast: WeightBroadcast, _: list[str]) -> None:
+        for _ in range(2):
+            broadcast.leave("http://a")
+            assert await broadcast.join("http://a", server.workers, server.command)
+            await broadcast.send("http://a", WeightVersion(WEIGHTS, WEIGHTS, 0, tmp_path), server.command)
+
+    assert inside(work) == []
+    assert server.calls.count("init_weight_transfer_engine") == 2

@@ -1,0 +1,100 @@
+"""vLLM servers on this machine that generate for a training run beside them, each on GPUs of its own.
+
+Invariants:
+  - servers end with this process, however it ends, and with the block that they were started for;
+  - a server that dies is started again and gets the newest weights (`training.generation.vllm_client`).
+
+They live in an event loop on a thread, so that whoever follows the trainer's processes may block. Not here: which GPUs
+they get (`training.engines.placement`), and asking them (`training.generation.endpoint_generators`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+from curation.policies.vllm import serving
+from curation.policies.vllm.server_processes import ServerProcesses
+from curation.policies.vllm.startup import Launch, engine_arguments, require_vllm, vllm_version
+from training.embedded_model import resolve_model
+from training.generation.vllm_settings import EndpointGeneratorSettings, VllmGeneratorSettings
+from training.recipe import TrainRecipe
+
+_SHARED = ("dtype", "max_model_len", "gpu_memory_utilization", "kv_cache_memory_bytes", "enforce_eager")
+"""Arguments of an engine that a server for training gets from the recipe."""
+
+
+@contextmanager
+def generator_servers(
+    recipe: TrainRecipe, recipe_folder: Path, shares: Sequence[tuple[str, ...]], say: Callable[[str], None]
+) -> Iterator[tuple[str, ...]]:
+    """Start a generator server for each share of GPUs, and yield their addresses; where there are no shares, none.
+
+    Args:
+        say: told why no server is left, once none is.
+
+    Raises:
+        PolicyError: vLLM is not installed, or no server can be started.
+    """
+    settings = recipe.generator
+    if not shares or not isinstance(settings, VllmGeneratorSettings):
+        yield ()
+        return
+    version, model = require_vllm(), resolve_model(recipe.model, recipe_folder)
+    servers = ServerProcesses(
+        Launch(str(model), recipe.model, settings.capacity or recipe.collector.n_async),
+        settings,
+        shares,
+        on_cpu="cpu" in version,
+        lost=say,
+        command=lambda port: server_command(recipe, settings, model, port),
+    )
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="generator servers", daemon=True)
+    thread.start()
+    try:
+        asyncio.run_coroutine_threadsafe(servers.start(), loop).result()
+        yield tuple(replica.url for replica in servers.replicas)
+    finally:
+        asyncio.run_coroutine_threadsafe(servers.stop(), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+def asking(recipe: TrainRecipe, urls: Sequence[str]) -> TrainRecipe:
+    """Return a recipe whose generator is these servers in place of an engine of its own; as it is where there are none.
+
+    The run's folder keeps the recipe as it was: the next start has servers of its own, at other addresses.
+    """
+    if not urls or not isinstance(recipe.generator, VllmGeneratorSettings):
+        return recipe
+    each = -(-recipe.collector.n_async // len(urls))
+    transfer: Literal["auto", "folder", "nccl"] = "nccl" if recipe.generator.transfer == "nccl" else "auto"
+    if recipe.generator.transfer == "folder":
+        transfer = "folder"
+    generator = EndpointGeneratorSettings(kind="endpoint", urls=tuple(urls), per_server=each, transfer=transfer)
+    return recipe.model_copy(update={"generator": generator})
+
+
+def server_command(recipe: TrainRecipe, settings: VllmGeneratorSettings, model: Path, port: int) -> list[str]:
+    """Return the command of a generator server."""
+    capacity = settings.capacity or recipe.collector.n_async
+    on_cpu = "cpu" in (vllm_version() or "")
+    arguments = engine_arguments(Launch(str(model), recipe.model, capacity), settings, on_cpu)
+    options = ["--port", str(port), "--max-num-seqs", str(capacity)]
+    options += ["--tensor-parallel-size", str(settings.tensor_parallel)]
+    for name in _SHARED:
+        value = arguments[name]
+        if value is True:
+            options.append(f"--{name.replace('_', '-')}")
+        elif value is not None and value is not False:
+            options += [f"--{name.replace('_', '-')}", str(value)]
+    if recipe.compute.head_dtype != "model":
+        options += ["--hf-overrides", f'{{"head_dtype": "{recipe.compute.head_dtype}"}}']
+    return [sys.executable, "-m", serving.__name__, str(model), *options]

@@ -1,0 +1,94 @@
+"""One version of the weights as servers get it: a folder of safetensors that is written when it is first asked for, and
+its tensors, for who broadcasts them.
+
+Invariants: a folder is whole or not there, and written once; it is named after its version.
+"""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from torch import Tensor
+
+from curation.policies.checkpoints import fitting, require_same_shape, weight_files, write_weights
+from curation.records import PolicyError
+from training.generation.generators import Weights
+
+
+class WeightVersion:
+    """A version of the weights.
+
+    Args:
+        model: the model that the run started from; weights have its shape.
+        weights: a folder of safetensors, or tensors by their names in the checkpoint.
+        shared: the folder in which versions are written.
+
+    Raises:
+        PolicyError: the weights are of another shape.
+    """
+
+    def __init__(self, model: Path, weights: Weights, version: int, shared: Path) -> None:
+        self._folder = shared / version_name(version)
+        self._lock = threading.Lock()
+        self._written = False
+        self._weights: Weights = weights
+        if isinstance(weights, Path):
+            require_same_shape(model, weights)
+        else:
+            self._weights = fitting(model, weights)
+
+    def folder(self) -> Path:
+        """Return the folder of the version, which is written at the first call. Takes its time: call it on a thread."""
+        with self._lock:
+            if not self._written:
+                self._write()
+                self._written = True
+        return self._folder
+
+    def sizes(self) -> dict[str, list[object]]:
+        """Return names, types and shapes of the tensors, as a server is told of those that are broadcast."""
+        rows = [(name, str(value.dtype).removeprefix("torch."), list(value.shape)) for name, value in self.tensors()]
+        return {
+            "names": [row[0] for row in rows],
+            "dtypes": [row[1] for row in rows],
+            "shapes": [row[2] for row in rows],
+        }
+
+    def tensors(self) -> Iterator[tuple[str, Tensor]]:
+        """Yield the tensors in the same order each time; those of a folder are read from it."""
+        from safetensors import safe_open
+
+        if isinstance(self._weights, Mapping):
+            yield from self._weights.items()
+            return
+        for path in _safetensors(self._weights):
+            with safe_open(path, framework="pt") as file:
+                for name in file.keys():  # noqa: SIM118 - no mapping, whatever it looks like
+                    yield name, file.get_tensor(name)
+
+    def _write(self) -> None:
+        aside = self._folder.parent / f".aside-{self._folder.name}"
+        for place in (self._folder, aside):
+            shutil.rmtree(place, ignore_errors=True)
+        if isinstance(self._weights, Path):
+            aside.mkdir()
+            for path in _safetensors(self._weights):
+                shutil.copyfile(path, aside / path.name)
+        else:
+            write_weights(self._weights, aside)
+        aside.rename(self._folder)
+
+
+def version_name(version: int) -> str:
+    """Return the name of a version's folder."""
+    return f"v{version:08}"
+
+
+def _safetensors(folder: Path) -> Iterator[Path]:
+    for path in weight_files(folder):
+        if path.suffix != ".safetensors":
+            raise PolicyError(f"{folder}: {path.name} is no safetensors file, which servers need; convert the model")
+        yield path
