@@ -86,7 +86,7 @@ def polarity(segment: Segment, source: str, target: str) -> list[Violation]:
 
 
 @cache
-def _ranks(lang: str) -> re.Pattern[str]:
+def ranks(lang: str) -> re.Pattern[str]:
     """Return the expression of ordinals that could be parts: the third month, but not the third of something."""
     numerals = language(lang).numerals
     words = "|".join(word for value, listed in numerals.parts.items() if value != "1/2" for word in listed)
@@ -97,7 +97,7 @@ def _ranks(lang: str) -> re.Pattern[str]:
 
 def _parts_of(text: str, lang: str) -> set[Fraction]:
     """Return the halves, thirds and other numbers below one of a text, in words or as 1/2."""
-    text = _ranks(lang).sub(" ", text)
+    text = ranks(lang).sub(" ", text)
     digits = (token for token in in_digits(text, lang) if "/" in token.text)
     said = (*in_words(text, lang), *(value for token in digits for value in token.values))
     return {value for value in said if value < 1}

@@ -61,8 +61,22 @@ def names_of(original: str, translated: str, source: str, target: str) -> list[N
     names = [Name(name, tuple(form for form, of in taken.items() if of == name)) for name in candidates]
     short = Counter(_consonants(name) for name in candidates)
     names = [name if _tells(name, short) else Name(name.original, ()) for name in names]
-    names = [_written(name, translated, target) for name in names]
-    return [name for name in names if name.forms]
+    loose = Counter(_consonants(name).translate(_LOOSE) for name in candidates)
+    names = [_written(name, translated, target, loose) for name in names]
+    return [name for name in _apart(names) if name.forms]
+
+
+def _apart(names: list[Name]) -> list[Name]:
+    """Return the names without forms that are only a part of another name's, as Eric in Garrick's transcription."""
+    longer = {form: name.original for name in names for form in name.forms}
+    return [
+        Name(name.original, tuple(form for form in name.forms if not _is_part(form, name.original, longer)))
+        for name in names
+    ]
+
+
+def _is_part(form: str, of: str, forms: dict[str, str]) -> bool:
+    return not form.isascii() and any(form in other and form != other and name != of for other, name in forms.items())
 
 
 def exchanged_names(segment: Segment, names: list[Name]) -> tuple[str, str] | None:
@@ -111,20 +125,42 @@ def owner_stays(segment: Segment, names: list[Name], pair: tuple[str, str], sour
     mine = [name for name in names if name.original in pair]
     before = [name for name in mine if _owns(segment.before, (name.original,), source)]
     after = [name for name in mine if _owns(segment.after, name.forms, target)]
-    joined = stand_together(segment.before, *pair)
+    joined = stand_together(segment.before, *pair) and not _explained(segment.before, *pair)
     return len(mine) == 2 and len(before) == 1 and before == after and not joined
 
 
 def stand_together(text: str, first: str, second: str) -> bool:
     """Return whether two names are joined: what is one's is the other's, too."""
     first, second = re.escape(first), re.escape(second)
-    joined = r"[^.?!\w]*(?:\w{1,4}\W+)?"
+    joined = r"[^.?!\w]*(?:\w{1,4}\W+|[\u3400-\u9fff])?"
     return bool(re.search(f"{first}(?:['’]s)?{joined}{second}|{second}(?:['’]s)?{joined}{first}", text))
+
+
+def _explained(text: str, first: str, second: str) -> bool:
+    """Return whether one of two names says whose the other is: Doug, Betty's friend."""
+    one, other = re.escape(first), re.escape(second)
+    return re.search(rf"{one},\s{other}['’]s\s|{other},\s{one}['’]s\s", text) is not None
+
+
+def compared_stays(segment: Segment, names: list[Name], pair: tuple[str, str], source: str, target: str) -> bool:
+    """Return whether the same one of two names is what the other is compared with: more than Ann, 比安."""
+    mine = [name for name in names if name.original in pair]
+    before = [name.original for name in mine if _is_compared(segment.before, (name.original,), source)]
+    after = [name.original for name in mine if _is_compared(segment.after, name.forms, target)]
+    return len(before) == 1 and before == after
+
+
+def _is_compared(text: str, forms: tuple[str, ...], lang: str) -> bool:
+    named = "|".join(map(re.escape, sorted(forms, key=len, reverse=True)))
+    than = language(lang).meaning.than
+    if not language(lang).spaced:
+        return re.search(rf"(?:{than})(?:{named})", text) is not None
+    return re.search(rf"(?<![^\W\d_])(?:{than})\s(?:[^\W\d_A-Z]{{1,3}}\s)?(?:{named})", text) is not None
 
 
 def _owns(text: str, forms: tuple[str, ...], lang: str) -> bool:
     """Return whether a text says that something is a name's."""
-    named = rf"(?:{'|'.join(map(re.escape, sorted(forms, key=len, reverse=True)))})"
+    named = rf"(?:[A-Z][a-z]+\s)?(?:{'|'.join(map(re.escape, sorted(forms, key=len, reverse=True)))})"
     listed = "|".join(pattern.replace("{}", named) for pattern in language(lang).meaning.owner)
     return bool(re.search(rf"(?<![^\W\d_])(?:{listed})(?![^\W\d_])" if language(lang).spaced else listed, text))
 
@@ -154,13 +190,20 @@ def _candidates(original: str, source: str) -> list[str]:
     words = dict.fromkeys(word for word in _CAPITALISED.findall(original) if word.lower() not in no_names)
     lower = frozenset(re.findall(r"(?<![^\W\d_])[a-z]+", original))
     named = [word for word in words if word.lower() not in lower and len(word) > 2]
+    named = [word for word in named if not _is_first_part(original, word, named)]
     return [word for word in named if word.removesuffix("s") == word or word.removesuffix("s") not in named]
 
 
+def _is_first_part(original: str, word: str, named: list[str]) -> bool:
+    """Return whether a name is always followed by another, with which it is one: San of San Francisco."""
+    behind = re.findall(rf"(?<![^\W\d_]){re.escape(word)}(?![^\W\d_])(?:\s([A-Z][a-z]+))?", original)
+    return bool(behind) and all(other in named for other in behind)
+
+
 def _tells(name: Name, alike: Counter[str]) -> bool:
-    """Return whether a name of one consonant is told apart by it, where its forms are transcribed (Amy, Эми)."""
+    """Return whether a name is told apart by its consonants, where its forms are transcribed (Amy, Эми; Los, Las)."""
     sound = _consonants(name.original)
-    return len(sound) > 1 or alike[sound] == 1 or name.forms == (name.original,)
+    return alike[sound] == 1 or name.forms == (name.original,)
 
 
 @cache
@@ -216,11 +259,12 @@ def _consonants(word: str) -> str:
     return re.sub(r"(.)\1+", r"\1", re.sub(r"^[aeiouy]", "", kept))
 
 
-def _written(name: Name, translated: str, target: str) -> Name:
+def _written(name: Name, translated: str, target: str, alike: Counter[str]) -> Name:
     """Add to a name how the target's language is known to write it, or transcribes it where words run together."""
     listed = language(target).meaning.names.get(name.original.lower(), ())
     known = [form for form in listed if form in translated]
-    if not known and not language(target).spaced:
+    is_alone = alike[_consonants(name.original).translate(_LOOSE)] == 1
+    if not known and not language(target).spaced and is_alone:
         known = _transcribed(name.original, translated, language(target).meaning.transcribing)
     return Name(name.original, tuple(dict.fromkeys((*name.forms, *known))))
 

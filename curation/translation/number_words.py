@@ -15,7 +15,7 @@ from fractions import Fraction
 from functools import cache
 
 from curation.languages.vocabulary import language
-from curation.translation.comparisons import read
+from curation.translation.comparisons import ranks, read
 from curation.translation.numeral_words import WORDS
 from curation.translation.numerals import in_compounds, in_digits, in_names, in_words, plain_digits, word_tokens
 from curation.translation.violations import Violation
@@ -87,6 +87,7 @@ def replaced_words(original: str, translated: str, source: str, target: str) -> 
 
 def _firm(text: str, lang: str) -> list[Fraction]:
     """Return the numbers in words of a text without those that other languages leave out, such as both."""
+    text = ranks(lang).sub(" ", text)
     values = in_words(text, lang)
     if language(lang).spaced:
         loose = language(lang).numerals.loose
