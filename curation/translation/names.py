@@ -48,7 +48,8 @@ class Name:
 
 def names_of(original: str, translated: str, source: str, target: str) -> list[Name]:
     """Return the names that both texts have; none where fewer than two do."""
-    candidates = _candidates(original, source)
+    words = _candidates(original, source)
+    candidates = [word for word in words if not _is_first_part(original, translated, word, words)]
     if len(candidates) < 2:
         return []
     taken: dict[str, str] = {}
@@ -60,7 +61,8 @@ def names_of(original: str, translated: str, source: str, target: str) -> list[N
     taken = {form: name for form, name in taken.items() if form.isascii() or name not in as_written}
     names = [Name(name, tuple(form for form, of in taken.items() if of == name)) for name in candidates]
     short = Counter(_consonants(name) for name in candidates)
-    names = [name if _tells(name, short) else Name(name.original, ()) for name in names]
+    is_spaced = language(target).spaced
+    names = [name if _tells(name, short, is_spaced) else Name(name.original, ()) for name in names]
     loose = Counter(_consonants(name).translate(_LOOSE) for name in candidates)
     names = [_written(name, translated, target, loose) for name in names]
     return [name for name in _apart(names) if name.forms]
@@ -190,20 +192,20 @@ def _candidates(original: str, source: str) -> list[str]:
     words = dict.fromkeys(word for word in _CAPITALISED.findall(original) if word.lower() not in no_names)
     lower = frozenset(re.findall(r"(?<![^\W\d_])[a-z]+", original))
     named = [word for word in words if word.lower() not in lower and len(word) > 2]
-    named = [word for word in named if not _is_first_part(original, word, named)]
     return [word for word in named if word.removesuffix("s") == word or word.removesuffix("s") not in named]
 
 
-def _is_first_part(original: str, word: str, named: list[str]) -> bool:
-    """Return whether a name is always followed by another, with which it is one: San of San Francisco."""
-    behind = re.findall(rf"(?<![^\W\d_]){re.escape(word)}(?![^\W\d_])(?:\s([A-Z][a-z]+))?", original)
-    return bool(behind) and all(other in named for other in behind)
+def _is_first_part(original: str, translated: str, word: str, named: list[str]) -> bool:
+    """Return whether a name is always followed by the same other one in both texts: San of San Francisco."""
+    pattern = re.compile(rf"(?<![^\W\d_]){re.escape(word)}(?![^\W\d_])(?:\s([A-Z][a-zà-ÿ]+))?")
+    behind = {*pattern.findall(original), *pattern.findall(translated)}
+    return len(behind) == 1 and behind <= {*named} and pattern.search(translated) is not None
 
 
-def _tells(name: Name, alike: Counter[str]) -> bool:
-    """Return whether a name is told apart by its consonants, where its forms are transcribed (Amy, Эми; Los, Las)."""
+def _tells(name: Name, alike: Counter[str], is_spaced: bool) -> bool:
+    """Return whether a name is told apart by its consonants, where its forms are transcribed (Amy, Эми; Los, 洛斯)."""
     sound = _consonants(name.original)
-    return alike[sound] == 1 or name.forms == (name.original,)
+    return (is_spaced and len(sound) > 1) or alike[sound] == 1 or name.forms == (name.original,)
 
 
 @cache

@@ -147,12 +147,12 @@ def _told_apart(mine: _Pair, others: _Pair) -> bool:
     tells where only one language says its role.
     """
     return any(
-        (one[0].tie is not None
-        and one[0].tie == one[1].tie
-        and one[0].tie not in (other[0].tie, other[1].tie))
-        or (one[0].thing is not None
-        and one[0].thing == one[1].thing
-        and one[0].thing not in (other[0].thing, other[1].thing))
+        (one[0].tie is not None and one[0].tie == one[1].tie and one[0].tie not in (other[0].tie, other[1].tie))
+        or (
+            one[0].thing is not None
+            and one[0].thing == one[1].thing
+            and one[0].thing not in (other[0].thing, other[1].thing)
+        )
         for one, other in ((mine, others), (others, mine))
     )
 
