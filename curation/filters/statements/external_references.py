@@ -120,7 +120,7 @@ def _stands_alone(row: Mapping[str, str | None]) -> bool:
     if not shown or not answer:
         return False
     lone = _OUTER.sub("", answer)
-    formulas = [match[1] or match[2] for match in _FORMULA.finditer(shown)]
+    formulas = [match[1] or match[2] or match[3] or "" for match in _FORMULA.finditer(shown)]
     words = _FORMULA.sub(" ", shown).split()
     values = (_OUTER.sub("", value) for value in (*(formula.rpartition("=")[2] for formula in formulas), *words))
     return any(value.lower() == lone.lower() for value in values)
