@@ -8,6 +8,7 @@ Invariants: pure functions over aligned segments.
 
 from __future__ import annotations
 
+from collections import Counter
 from fractions import Fraction
 
 from curation.languages.vocabulary import language
@@ -17,7 +18,7 @@ from curation.translation.quantities import months_named
 from curation.translation.sentences import Segment, sides
 from curation.translation.violations import Violation
 
-_ONE, _DOZEN = Fraction(1), Fraction(12)
+_ONE, _TWO, _DOZEN = Fraction(1), Fraction(2), Fraction(12)
 _MOST = 10
 """Largest number in words that may not come in; a dozen, a hundred, noon do."""
 
@@ -32,9 +33,10 @@ def exchanged_words(segment: Segment, source: str, target: str) -> list[Violatio
     if not words_after:
         return []
     said, there = {*words_before, *digit_values(before, source)}, {*words_after, *digit_values(after, target)}
-    kept = {*ordinals(after, target), *in_compounds(segment.after, target), *implied(after, target)}
+    kept = {*(Counter(ordinals(after, target)) - Counter(ordinals(before, source))), *implied(after, target)}
+    kept |= {*in_compounds(segment.after, target)}
     kept |= {*in_names(segment.before, source)}
-    kept |= {1 / rank for rank in kept if rank > 2}  # the third month, which could be a third
+    kept |= {1 / rank for rank in (*kept, *ordinals(after, target)) if rank > 2}  # the third month, which could be a third
     lost = [value for value in words_before if value != _ONE and value not in there | kept]
     known = {*ordinals(before, source), *in_compounds(segment.before, source), *implied(before, source)}
     known |= {*in_names(segment.before, source), *(said - {_ONE})}
@@ -42,6 +44,8 @@ def exchanged_words(segment: Segment, source: str, target: str) -> list[Violatio
     known |= {value + part for value in said for part in said if part < 1}  # a minute and a half
     known |= {Fraction(100)} if implied(before, source) else set()  # a coin of 25 cents, which are hundreds as well
     known |= set() if language(target).spaced else {_DOZEN}  # the sign of a dozen is also to beat
+    if _is_doubled(Counter(words_before), Counter(words_after)) and not _is_by_less(segment, source, target, _TWO):
+        return [Violation("numbers", f"half and double are exchanged in {sides(segment)}")]
     new = [value for value in words_after if value not in known and (value != _ONE or _whole_part(after, target))]
     for other in new:
         value = next((value for value in lost if value.denominator > 1 or other.denominator == 1), None)
@@ -50,6 +54,12 @@ def exchanged_words(segment: Segment, source: str, target: str) -> list[Violatio
         if 2 < other <= _MOST and not months_named(before, source):
             return [Violation("numbers", f"{other} came in: {sides(segment)}")]
     return []
+
+
+def _is_doubled(before: Counter[Fraction], after: Counter[Fraction]) -> bool:
+    """Return whether one side has a half more and a double less than the other."""
+    halves, doubles = after[1 / _TWO] - before[1 / _TWO], after[_TWO] - before[_TWO]
+    return halves * doubles < 0
 
 
 def _is_by_less(segment: Segment, source: str, target: str, value: Fraction) -> bool:

@@ -49,7 +49,11 @@ class Name:
 def names_of(original: str, translated: str, source: str, target: str) -> list[Name]:
     """Return the names that both texts have; none where fewer than two do."""
     words = _candidates(original, source)
-    candidates = [word for word in words if not _is_first_part(original, translated, word, words)]
+    candidates = [
+        word
+        for word in words
+        if not _is_first_part(original, translated if language(target).spaced else original, word, words)
+    ]
     if len(candidates) < 2:
         return []
     taken: dict[str, str] = {}

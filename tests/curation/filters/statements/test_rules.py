@@ -379,7 +379,7 @@ def test_a_letter_for_an_answer_to_options_that_were_not_understood() -> None:
         ("What is the length? Show that it is 12 cm.", "12"),
         ("Find the value of $x$. Show that it is $x = 4$ for all $n$.", "4"),
         ("Find the number of roots and show that it is (2).", "2"),
-        ("Find $x$. Show that the solution is $x = n$.", "n"),
+        ("Find $x$. Show that the value is $x = n$.", "n"),
     ],
 )
 def test_what_is_to_be_shown_is_given_away_however_it_is_written(statement: str, answer: str) -> None:
