@@ -36,7 +36,9 @@ def exchanged_words(segment: Segment, source: str, target: str) -> list[Violatio
     kept = {*(Counter(ordinals(after, target)) - Counter(ordinals(before, source))), *implied(after, target)}
     kept |= {*in_compounds(segment.after, target)}
     kept |= {*in_names(segment.before, source)}
-    kept |= {1 / rank for rank in (*kept, *ordinals(after, target)) if rank > 2}  # the third month, which could be a third
+    kept |= {
+        1 / rank for rank in (*kept, *ordinals(after, target)) if rank > 2
+    }  # the third month, which could be a third
     lost = [value for value in words_before if value != _ONE and value not in there | kept]
     known = {*ordinals(before, source), *in_compounds(segment.before, source), *implied(before, source)}
     known |= {*in_names(segment.before, source), *(said - {_ONE})}

@@ -23,7 +23,7 @@ _CAPITALISED = re.compile(
     r"(?<![^\W\d_])[^\W\d_a-z\u0430-\u044f\u0451\u3400-\u9fff][a-zà-ÿ\u0430-\u044f\u0451]+(?:[A-Z][a-z]+)?(?:-[A-Z\u0410-\u042f][a-z\u0430-\u044f\u0451]+)?"
 )
 _SOUNDS = (
-    ("dzh", "j"), ("zh", "j"), ("tch", "j"), ("ch", "j"), ("sch", "s"), ("sh", "s"), ("th", "t"), ("ph", "f"),
+    ("dzh", "j"), ("zh", "j"), ("kh", "h"), ("tch", "j"), ("ch", "j"), ("sch", "s"), ("sh", "s"), ("th", "t"), ("ph", "f"),
     ("ck", "k"), ("qu", "k"),
     ("x", "s"), ("ts", "s"), ("z", "s"), ("c", "k"), ("q", "j"), ("w", "v"),
 )  # fmt: skip
@@ -57,7 +57,8 @@ def names_of(original: str, translated: str, source: str, target: str) -> list[N
     if len(candidates) < 2:
         return []
     taken: dict[str, str] = {}
-    for form in _forms(translated):
+    small = _small_words(target)
+    for form in (form for form in _forms(translated) if form in candidates or form.lower() not in small):
         best = max(candidates, key=lambda name: (_likeness(name, form, target), -len(name)))
         if _likeness(best, form, target) > 0:
             taken[form] = best
@@ -213,6 +214,13 @@ def _tells(name: Name, alike: Counter[str], is_spaced: bool) -> bool:
 
 
 @cache
+def _small_words(lang: str) -> frozenset[str]:
+    """Return the words that begin sentences and name nobody."""
+    identification = language(lang).identification
+    return frozenset((*identification.small_words, *identification.tasks))
+
+
+@cache
 def _forms(translated: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_CAPITALISED.findall(translated)))
 
@@ -236,6 +244,8 @@ def _likeness(name: str, form: str, target: str) -> float:
         return 0.8 if len(mine) > 1 else 0.4 if abs(len(form) - len(name)) <= 2 else 0.0
     if len(mine) < 2:
         return 0.0
+    if len(mine) > 2 and mine[1:] == other[1:] and {mine[0], other[0]} == {"j", "s"}:  # Cheryl is Шерил
+        return 0.6
     endings = len(other) - len(mine)
     return 0.6 if 0 < endings <= 2 and other.startswith(mine) else 0.5 if len(mine) > 3 and _near(mine, other) else 0.0
 

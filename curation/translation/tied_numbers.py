@@ -17,6 +17,7 @@ from functools import cache
 
 from curation.languages.stripping import parts
 from curation.languages.vocabulary import language
+from curation.translation.numeral_words import months_of
 from curation.translation.numerals import NumeralToken, in_digits, plain_digits, scale_end, word_tokens
 from curation.translation.quantities import prose_of_units
 from curation.translation.units import UnitMention, units_mentioned
@@ -104,7 +105,7 @@ def _role(
 ) -> str | None:
     """Return whether a number is a year's, a rate (8 feet per minute) or what each share is of (every 8 children)."""
     meaning, spaced = language(lang).meaning, language(lang).spaced
-    if _YEAR.fullmatch(token.text) and unit in (None, "year"):
+    if _YEAR.fullmatch(token.text) and (unit == "year" or (unit is None and _is_dated(text, token.start, lang))):
         return "year of a date"
     before = text[max(0, token.start - 24) : token.start].lower()
     bound = r"(?<![^\W\d_])(?:{})\s[$€£]?\Z" if spaced else r"(?:{})\Z"
@@ -133,6 +134,15 @@ def _is_rate(text: str, start: int, end: int, mention: UnitMention | None, is_pr
     if re.match(rf"(?:{per})", behind):
         return True
     return re.search(rf"(?:{per})[^，。,\d]{{1,5}}\Z", text[max(0, start - 24) : start].lower()) is not None
+
+
+def _is_dated(text: str, start: int, lang: str) -> bool:
+    """Return whether a year stands behind a month, or a short word as in 2020: a number of things seldom does."""
+    before = text[max(0, start - 24) : start]
+    if not language(lang).spaced:
+        return False
+    months = "|".join(months_of(lang))
+    return re.search(rf"(?:^|[\s(])(?:[^\W\d_]{{1,3}}|(?:{months})\.?)\s\Z", before, re.IGNORECASE) is not None
 
 
 @cache
