@@ -8,6 +8,7 @@ Invariants: pure functions over aligned segments.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from fractions import Fraction
 
@@ -53,9 +54,18 @@ def exchanged_words(segment: Segment, source: str, target: str) -> list[Violatio
         value = next((value for value in lost if value.denominator > 1 or other.denominator == 1), None)
         if value is not None:
             return [Violation("numbers", f"{value} is {other} in {sides(segment)}")]
-        if 2 < other <= _MOST and not months_named(before, source):
+        if 2 < other <= _MOST and not months_named(before, source) and not _names_again(after, target, other):
             return [Violation("numbers", f"{other} came in: {sides(segment)}")]
     return []
+
+
+def _names_again(text: str, lang: str, value: Fraction) -> bool:
+    """Return whether a number in words only names again those counted before: these three, toutes les trois."""
+    referring = language(lang).numerals.referring
+    return any(
+        token.values == {value} and re.search(rf"(?:{referring})\s?\Z", text[: token.start].lower()) is not None
+        for token in word_tokens(text, lang)
+    )
 
 
 def _is_doubled(before: Counter[Fraction], after: Counter[Fraction]) -> bool:
