@@ -25,7 +25,7 @@ _SCRIPTS = re.compile(
 _OWN_SCRIPT = {"han": "zh", "cyrillic": "ru"}
 """The group of `_SCRIPTS` that is a text's own, by its language's script."""
 _SIGNS = 2
-"""Different small words of one language, in the whole text, from which they are believed."""
+"""Different words of one language, a small one among them, in the whole text, from which they are believed."""
 _NOBODY: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())
 
 
@@ -108,11 +108,11 @@ class _Passages:
 
     @property
     def is_believed(self) -> bool:
-        """Return whether the signs are enough: two small words, or one beside two other words; a word counts once.
+        """Return whether the signs are enough: two small words, or one beside another word; a word counts once.
 
         A word that comes again is a loan word, or one that both languages have: poco, je.
         """
-        return len(self.signs) >= _SIGNS or (len(self.signs) > 0 and len(self.words) > _SIGNS)
+        return len(self.signs) > 0 and len(self.words) >= _SIGNS
 
 
 def _foreign_words(prose: str, lang: str, shortest: int) -> tuple[str, int]:
