@@ -71,16 +71,25 @@ def names_of(original: str, translated: str, source: str, target: str) -> list[N
     names = [name if _tells(name, short, is_spaced) else Name(name.original, ()) for name in names]
     loose = Counter(_consonants(name).translate(_LOOSE) for name in candidates)
     names = [_written(name, translated, target, loose) for name in names]
-    return [name for name in _apart(names) if name.forms]
+    return [name for name in _apart(names, translated, target, loose) if name.forms]
 
 
-def _apart(names: list[Name]) -> list[Name]:
-    """Return the names without forms that are only a part of another name's, as Eric in Garrick's transcription."""
-    longer = {form: name.original for name in names for form in name.forms}
-    return [
-        Name(name.original, tuple(form for form in name.forms if not _is_part(form, name.original, longer)))
-        for name in names
-    ]
+def _apart(names: list[Name], translated: str, target: str, alike: Counter[str]) -> list[Name]:
+    """Return the names without forms that are only a part of another name's, as Eric in Garrick's transcription.
+
+    A name that loses its forms so is looked for again where no other name stands.
+    """
+    longer = {form: name.original for name in names for form in name.forms if not form.isascii()}
+    apart: list[Name] = []
+    for name in names:
+        parts = [form for form in name.forms if _is_part(form, name.original, longer)]
+        kept = Name(name.original, tuple(form for form in name.forms if form not in parts))
+        if parts and not kept.forms:
+            others = sorted((form for form, of in longer.items() if of != name.original and form not in parts), key=len)
+            rest = re.sub("|".join(map(re.escape, others[::-1])) or r"(?!)", "，", translated)
+            kept = _written(kept, rest, target, alike)
+        apart.append(kept)
+    return apart
 
 
 def _is_part(form: str, of: str, forms: dict[str, str]) -> bool:
@@ -113,7 +122,7 @@ def exchanged_owners(segment: Segment, names: list[Name], source: str, target: s
     before = [name for name in once if _owns(segment.before, (name.original,), source)]
     after = [name for name in once if _owns(segment.after, name.forms, target)]
     lost, new = [name for name in before if name not in after], [name for name in after if name not in before]
-    if not (len(lost) == len(new) == 1) or stand_together(segment.before, lost[0].original, new[0].original):
+    if not (len(lost) == len(new) == 1) or _together(segment.before, lost[0].original, new[0].original):
         return None
     return lost[0].original, new[0].original
 
@@ -133,7 +142,7 @@ def owner_stays(segment: Segment, names: list[Name], pair: tuple[str, str], sour
     mine = [name for name in names if name.original in pair]
     before = [name for name in mine if _owns(segment.before, (name.original,), source)]
     after = [name for name in mine if _owns(segment.after, name.forms, target)]
-    joined = stand_together(segment.before, *pair) and not _explained(segment.before, *pair)
+    joined = _together(segment.before, *pair)
     return len(mine) == 2 and len(before) == 1 and before == after and not joined
 
 
@@ -142,6 +151,11 @@ def stand_together(text: str, first: str, second: str) -> bool:
     first, second = re.escape(first), re.escape(second)
     joined = r"[^.?!\w]*(?:\w{1,4}\W+|[\u3400-\u9fff])?"
     return bool(re.search(f"{first}(?:['’]s)?{joined}{second}|{second}(?:['’]s)?{joined}{first}", text))
+
+
+def _together(text: str, first: str, second: str) -> bool:
+    """Return whether two names are joined, and neither says whose the other is."""
+    return stand_together(text, first, second) and not _explained(text, first, second)
 
 
 def _explained(text: str, first: str, second: str) -> bool:
@@ -168,6 +182,7 @@ def _is_compared(text: str, forms: tuple[str, ...], lang: str) -> bool:
 
 def _owns(text: str, forms: tuple[str, ...], lang: str) -> bool:
     """Return whether a text says that something is a name's."""
+    forms = (*forms, *(form[:-1] for form in forms if form.endswith("s") and len(form) > _ENDING))
     named = rf"(?:[A-Z][a-z]+\s)?(?:{'|'.join(map(re.escape, sorted(forms, key=len, reverse=True)))})"
     listed = "|".join(pattern.replace("{}", named) for pattern in language(lang).meaning.owner)
     return bool(re.search(rf"(?<![^\W\d_])(?:{listed})(?![^\W\d_])" if language(lang).spaced else listed, text))

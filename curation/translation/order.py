@@ -21,6 +21,8 @@ from curation.translation.violations import Violation
 
 _Pair = tuple[TiedNumber, TiedNumber]
 _HALF = Fraction(1, 2)
+_TURNED_ROLES = ("label", "than", "rate")
+"""Roles that only one of two numbers has: house 12 has 1 for house 1 has 12."""
 
 
 def units_exchanged(segment: Segment, source: str, target: str) -> list[Violation]:
@@ -161,5 +163,10 @@ def _ties_exchanged(mine: _Pair, others: _Pair) -> bool:
     """Return whether each of two numbers stands with what the other stood with: units, or nouns that both count."""
     if mine[0].unit == others[1].unit != others[0].unit == mine[1].unit:
         return True
+    for role in _TURNED_ROLES:
+        roles = [number.role == role for number in (*mine, *others)]
+        is_clear = role != "rate" or all(number.unit is None for number in (*mine, *others))
+        if is_clear and roles in ([True, False, False, True], [False, True, True, False]):
+            return True
     nouns = mine[0].noun, others[0].noun
     return None not in nouns and (others[1].noun, mine[1].noun) == nouns and nouns[0] != nouns[1]

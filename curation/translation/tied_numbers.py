@@ -166,7 +166,7 @@ def _counted_rate(text: str, start: int, end: int, lang: str) -> bool:
     """Return whether a number counts things by a measure: 4 sit-ups per minute, 每分钟4个."""
     per = language(lang).meaning.per
     if language(lang).spaced:
-        return bool(re.match(rf"[\s-](?:[^\W\d_][\w-]*\s){{1,2}}(?:{per})\s", text[end : end + 40].lower()))
+        return bool(re.match(rf"[\s-](?:[^\W\d_][\w-]*\s)(?:{per})\s", text[end : end + 40].lower()))
     return bool(re.search(rf"(?:{per})[^，。,\d]{{1,5}}\Z", text[max(0, start - 8) : start]))
 
 
