@@ -114,8 +114,8 @@ def comparisons(segment: Segment, source: str, target: str) -> list[Violation]:
     parts_before = _parts_of(segment.before, source)
     halved = bool(parts_before)
     if len(after.factors) > len(before.factors):
-        known = Counter([*before.factors, *(1 / value for value in parts_before if value)])
-        excess = Counter(factor for factor in after.factors if factor is not None) - known
+        known: Counter[Fraction | None] = Counter([*before.factors, *(1 / value for value in parts_before if value)])
+        excess = Counter[Fraction | None](factor for factor in after.factors if factor is not None) - known
         if not parts_before or excess:
             return [Violation("comparisons", f"a factor became one of less: {sides(segment)}")]
     if after.down > before.down + (before.smaller if after.up >= before.up else 0):

@@ -13,7 +13,7 @@ from collections import Counter
 from fractions import Fraction
 
 from curation.languages.vocabulary import language
-from curation.translation.number_words import digit_values, implied, ordinals, said_by_less
+from curation.translation.number_words import digit_values, firm_words, implied, ordinals, said_by_less
 from curation.translation.numerals import in_compounds, in_names, in_words, plain_digits, word_tokens
 from curation.translation.quantities import months_named
 from curation.translation.sentences import Segment, sides
@@ -47,7 +47,8 @@ def exchanged_words(segment: Segment, source: str, target: str) -> list[Violatio
     known |= {value + part for value in said for part in said if part < 1}  # a minute and a half
     known |= {Fraction(100)} if implied(before, source) else set()  # a coin of 25 cents, which are hundreds as well
     known |= set() if language(target).spaced else {_DOZEN}  # the sign of a dozen is also to beat
-    if _is_doubled(Counter(words_before), Counter(words_after)) and not _is_by_less(segment, source, target, _TWO):
+    counts = Counter(firm_words(before, source)), Counter(firm_words(after, target))
+    if _is_doubled(*counts) and not implied(before, source) and not _is_by_less(segment, source, target, _TWO):
         return [Violation("numbers", f"half and double are exchanged in {sides(segment)}")]
     new = [value for value in words_after if value not in known and (value != _ONE or _whole_part(after, target))]
     for other in new:

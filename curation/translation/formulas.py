@@ -56,11 +56,12 @@ _NAME = re.compile(
 _VARIABLE = re.compile(r"(?<![\w'’.\\-])([B-HJ-Zb-df-hj-np-tv-xz])(?![\w'’.-])")
 _UNIT_LETTERS = re.compile(
     r"(?<=\d)\s?[A-Za-z]{1,4}/[A-Za-z]{1,4}\b|\b[A-Za-z]/[A-Za-z]{2,4}\b|\b[A-Za-z]{2,4}/[A-Za-z]\b"
+    r"|(?<=\()[a-z]{1,4}/[a-z]{1,4}(?=\))|(?<=\d)\s?L(?!\w)"
 )
 """A unit by another: 5 g/ml, kw/h."""
 _FIGURE = re.compile(r"(?<![\w\\-])([A-Z]{2,4})(?![\w-])")
 _GEOMETRY = re.compile(
-    r"\b(?:triangle|quadrilateral|segment|angle|circle|square|rectangle|trapezoid|polygon|line [A-Z])"
+    r"\b(?:triangle|quadrilateral|segment|angle|circle|square(?! (?:inch|f[oe]{2}t|yard|mile|met|cent|kilo|unit))|rectangle|trapezoid|polygon|line [A-Z])"
 )
 _WORD_LETTERS = ("a", "e", "i", "o", "u", "y", "I", "Y")
 """Letters that are words of some language: without dollars they are no names."""
