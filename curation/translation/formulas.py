@@ -61,7 +61,8 @@ _UNIT_LETTERS = re.compile(
 """A unit by another: 5 g/ml, kw/h."""
 _FIGURE = re.compile(r"(?<![\w\\-])([A-Z]{2,4})(?![\w-])")
 _GEOMETRY = re.compile(
-    r"\b(?:triangle|quadrilateral|segment|angle|circle|square(?! (?:inch|f[oe]{2}t|yard|mile|met|cent|kilo|unit))|rectangle|trapezoid|polygon|line [A-Z])"
+    r"\b(?:triangle|quadrilateral|segment|angle|circle|"
+    r"square(?! (?:inch|f[oe]{2}t|yard|mile|met|cent|kilo|unit))|rectangle|trapezoid|polygon|line [A-Z])"
 )
 _WORD_LETTERS = ("a", "e", "i", "o", "u", "y", "I", "Y")
 """Letters that are words of some language: without dollars they are no names."""
