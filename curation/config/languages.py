@@ -73,8 +73,8 @@ class ConsistencySettings(Settings):
         le=1,
         description="Share of the letters of thoughts or answer that may be in another language than the whole; 1 does "
         "not look inside, as in the paper: it lets through every mixture in which the whole keeps its language, "
-        "such as a tenth of the words or sentences in another. Of such mixtures 0.01 finds 94 to 97 % and "
-        "refuses 1.1 % of pure texts, 0.02 finds 93 to 96 % and refuses 0.4 %, 0.05 finds two thirds of switched words "
+        "such as a tenth of the words or sentences in another. Of such mixtures 0.01 finds 95 to 99 % and "
+        "refuses 0.1 % of pure texts, 0.02 finds 93 to 97 % and refuses none, 0.05 finds two thirds of switched words "
         "(`tests/benchmarks/bench_mixtures.py`).",
     )
 

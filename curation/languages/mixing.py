@@ -28,6 +28,8 @@ _SCRIPTS = re.compile(
     r"(?P<han>[\u3400-\u9fff][\u3400-\u9fff\W\d]*)|(?P<cyrillic>[\u0400-\u04ff][\u0400-\u04ff\W\d]*)"
     r"|(?P<latin>[A-Za-z\u00c0-\u024f][A-Za-z\u00c0-\u024f\W\d]*)|(?P<other>[^\W\d_][\W\d]*)"
 )
+_LATIN = re.compile(r"(?<!['’])\b[A-Za-z\u00c0-\u024f]+")
+_OTHER_SCRIPT = re.compile(r"[\u3400-\u9fff\u0400-\u04ff]")
 _ONE_NAME = 12
 """Letters of foreign script inside a sentence that may be a name or a term, and are counted with their sentence."""
 
@@ -67,7 +69,7 @@ def language_shares(
         sure = guess.lang is not None and guess.confidence >= settings.window_confidence
         enough = guess.letters >= settings.window_letters or _scripted(window)
         lang = guess.lang if guess.lang is not None and sure and enough else whole.lang
-        if lang != whole.lang and speaks_for(window, whole.lang, lang):
+        if lang != whole.lang and (speaks_for(window, whole.lang, lang) or _names(window, prose)):
             lang = whole.lang
         counts[lang] = counts.get(lang, 0) + guess.letters
     _add_switches(counts, prose, whole.lang)
@@ -127,6 +129,15 @@ def _by_script(sentence: str) -> list[tuple[str, str]]:
         else:
             pieces.append((run, own))
     return pieces
+
+
+def _names(window: str, prose: str) -> bool:
+    """Return whether a window in Latin letters, in a text of another script, is a name: Pat's Pool Supply."""
+    if letters(window) * 2 > letters(prose) or not _OTHER_SCRIPT.search(prose):
+        return False
+    words = _LATIN.findall(window)
+    small = sum(word.islower() for word in words)
+    return small <= 1 < len(words) - small and not _OTHER_SCRIPT.search(window)
 
 
 def _scripted(window: str) -> bool:

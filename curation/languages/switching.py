@@ -11,7 +11,7 @@ they are no signs. Not here: whole sentences (`mixing`), which fastText tells be
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 
 from curation.languages.stripping import letters
@@ -25,7 +25,7 @@ _SCRIPTS = re.compile(
 _OWN_SCRIPT = {"han": "zh", "cyrillic": "ru"}
 """The group of `_SCRIPTS` that is a text's own, by its language's script."""
 _SIGNS = 2
-"""Small words of one language, in the whole text, from which they are believed."""
+"""Different words of one language, a small one among them, in the whole text, from which they are believed."""
 _NOBODY: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())
 
 
@@ -102,14 +102,17 @@ def foreign_letters(prose: str, lang: str) -> dict[str, int]:
 class _Passages:
     """What a text has of another language: signs, all its words, and their letters."""
 
-    signs: int = 0
-    words: int = 0
+    signs: set[str] = field(default_factory=set)
+    words: set[str] = field(default_factory=set)
     letters: int = 0
 
     @property
     def is_believed(self) -> bool:
-        """Return whether the signs are enough: two small words, or one beside two other words."""
-        return self.signs >= _SIGNS or (self.signs > 0 and self.words > _SIGNS)
+        """Return whether the signs are enough: two small words, or one beside another word; a word counts once.
+
+        A word that comes again is a loan word, or one that both languages have: poco, je.
+        """
+        return len(self.signs) > 0 and len(self.words) >= _SIGNS
 
 
 def _foreign_words(prose: str, lang: str, shortest: int) -> tuple[str, int]:
@@ -136,8 +139,8 @@ def _foreign_words(prose: str, lang: str, shortest: int) -> tuple[str, int]:
                 continue
             for code in having:
                 passages = found.setdefault(code, _Passages())
-                passages.signs += code in small
-                passages.words += 1
+                passages.signs |= {word} if code in small else set()
+                passages.words.add(word)
                 passages.letters += len(word) + (between if code in last else 0)
             last, between = having, 0
     believed = {code: passages.letters for code, passages in found.items() if passages.is_believed}

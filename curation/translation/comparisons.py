@@ -9,6 +9,7 @@ Invariants: pure functions over the words of `Meaning`; formulas are left out.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -86,7 +87,7 @@ def polarity(segment: Segment, source: str, target: str) -> list[Violation]:
 
 
 @cache
-def _ranks(lang: str) -> re.Pattern[str]:
+def ranks(lang: str) -> re.Pattern[str]:
     """Return the expression of ordinals that could be parts: the third month, but not the third of something."""
     numerals = language(lang).numerals
     words = "|".join(word for value, listed in numerals.parts.items() if value != "1/2" for word in listed)
@@ -95,12 +96,12 @@ def _ranks(lang: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![^\W\d_])(?:{numerals.referring}) (?:{words})(?![^\W\d_])(?! of)", re.IGNORECASE)
 
 
-def _parts_of(text: str, lang: str) -> set[Fraction]:
+def _parts_of(text: str, lang: str) -> list[Fraction]:
     """Return the halves, thirds and other numbers below one of a text, in words or as 1/2."""
-    text = _ranks(lang).sub(" ", text)
+    text = ranks(lang).sub(" ", text)
     digits = (token for token in in_digits(text, lang) if "/" in token.text)
     said = (*in_words(text, lang), *(value for token in digits for value in token.values))
-    return {value for value in said if value < 1}
+    return [value for value in said if value < 1]
 
 
 def comparisons(segment: Segment, source: str, target: str) -> list[Violation]:
@@ -113,8 +114,9 @@ def comparisons(segment: Segment, source: str, target: str) -> list[Violation]:
     parts_before = _parts_of(segment.before, source)
     halved = bool(parts_before)
     if len(after.factors) > len(before.factors):
-        known = {*before.factors, *(1 / value for value in parts_before if value)}
-        if not parts_before or any(factor not in known for factor in after.factors if factor is not None):
+        known: Counter[Fraction | None] = Counter([*before.factors, *(1 / value for value in parts_before if value)])
+        excess = Counter[Fraction | None](factor for factor in after.factors if factor is not None) - known
+        if not parts_before or excess:
             return [Violation("comparisons", f"a factor became one of less: {sides(segment)}")]
     if after.down > before.down + (before.smaller if after.up >= before.up else 0):
         return [Violation("comparisons", f"more became less: {sides(segment)}")]

@@ -27,6 +27,7 @@ from curation.translation.exchanged_words import exchanged_words
 from curation.translation.formulas import formulas_of
 from curation.translation.names import (
     Name,
+    compared_stays,
     exchanged_names,
     exchanged_owners,
     joined_names,
@@ -139,7 +140,7 @@ def entities(segment: Segment, names: list[Name], source: str, target: str) -> l
     exchanged = exchanged_names(segment, names)
     if exchanged is None or owner_stays(segment, names, exchanged, source, target):
         return []
-    if joined_names(segment, names, exchanged):
+    if joined_names(segment, names, exchanged) or compared_stays(segment, names, exchanged, source, target):
         return []
     if _clause_moved(segment, names, source, target, names_changed=True):
         return []

@@ -8,16 +8,18 @@ Invariants: pure functions over aligned segments.
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from fractions import Fraction
 
 from curation.languages.vocabulary import language
-from curation.translation.number_words import digit_values, implied, ordinals, said_by_less
+from curation.translation.number_words import digit_values, firm_words, implied, ordinals, said_by_less
 from curation.translation.numerals import in_compounds, in_names, in_words, plain_digits, word_tokens
 from curation.translation.quantities import months_named
 from curation.translation.sentences import Segment, sides
 from curation.translation.violations import Violation
 
-_ONE, _DOZEN = Fraction(1), Fraction(12)
+_ONE, _TWO, _DOZEN = Fraction(1), Fraction(2), Fraction(12)
 _MOST = 10
 """Largest number in words that may not come in; a dozen, a hundred, noon do."""
 
@@ -32,9 +34,12 @@ def exchanged_words(segment: Segment, source: str, target: str) -> list[Violatio
     if not words_after:
         return []
     said, there = {*words_before, *digit_values(before, source)}, {*words_after, *digit_values(after, target)}
-    kept = {*ordinals(after, target), *in_compounds(segment.after, target), *implied(after, target)}
+    kept = {*(Counter(ordinals(after, target)) - Counter(ordinals(before, source))), *implied(after, target)}
+    kept |= {*in_compounds(segment.after, target)}
     kept |= {*in_names(segment.before, source)}
-    kept |= {1 / rank for rank in kept if rank > 2}  # the third month, which could be a third
+    kept |= {
+        1 / rank for rank in (*kept, *ordinals(after, target)) if rank > 2
+    }  # the third month, which could be a third
     lost = [value for value in words_before if value != _ONE and value not in there | kept]
     known = {*ordinals(before, source), *in_compounds(segment.before, source), *implied(before, source)}
     known |= {*in_names(segment.before, source), *(said - {_ONE})}
@@ -42,14 +47,32 @@ def exchanged_words(segment: Segment, source: str, target: str) -> list[Violatio
     known |= {value + part for value in said for part in said if part < 1}  # a minute and a half
     known |= {Fraction(100)} if implied(before, source) else set()  # a coin of 25 cents, which are hundreds as well
     known |= set() if language(target).spaced else {_DOZEN}  # the sign of a dozen is also to beat
+    counts = Counter(firm_words(before, source)), Counter(firm_words(after, target))
+    if _is_doubled(*counts) and not implied(before, source) and not _is_by_less(segment, source, target, _TWO):
+        return [Violation("numbers", f"half and double are exchanged in {sides(segment)}")]
     new = [value for value in words_after if value not in known and (value != _ONE or _whole_part(after, target))]
     for other in new:
         value = next((value for value in lost if value.denominator > 1 or other.denominator == 1), None)
         if value is not None:
             return [Violation("numbers", f"{value} is {other} in {sides(segment)}")]
-        if 2 < other <= _MOST and not months_named(before, source):
+        if 2 < other <= _MOST and not months_named(before, source) and not _names_again(after, target, other):
             return [Violation("numbers", f"{other} came in: {sides(segment)}")]
     return []
+
+
+def _names_again(text: str, lang: str, value: Fraction) -> bool:
+    """Return whether a number in words only names again those counted before: these three, toutes les trois."""
+    referring = language(lang).numerals.referring
+    return any(
+        token.values == {value} and re.search(rf"(?:{referring})\s?\Z", text[: token.start].lower()) is not None
+        for token in word_tokens(text, lang)
+    )
+
+
+def _is_doubled(before: Counter[Fraction], after: Counter[Fraction]) -> bool:
+    """Return whether one side has a half more and a double less than the other."""
+    halves, doubles = after[1 / _TWO] - before[1 / _TWO], after[_TWO] - before[_TWO]
+    return halves * doubles < 0
 
 
 def _is_by_less(segment: Segment, source: str, target: str, value: Fraction) -> bool:

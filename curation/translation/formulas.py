@@ -54,9 +54,15 @@ _NAME = re.compile(
 )
 """A whole word of plain letters: neither the n of ``según`` nor the l of ``l'aire``, but the A of ``A's``."""
 _VARIABLE = re.compile(r"(?<![\w'’.\\-])([B-HJ-Zb-df-hj-np-tv-xz])(?![\w'’.-])")
+_UNIT_LETTERS = re.compile(
+    r"(?<=\d)\s?[A-Za-z]{1,4}/[A-Za-z]{1,4}\b|\b[A-Za-z]/[A-Za-z]{2,4}\b|\b[A-Za-z]{2,4}/[A-Za-z]\b"
+    r"|(?<=\()[a-z]{1,4}/[a-z]{1,4}(?=\))|(?<=\d)\s?L(?!\w)"
+)
+"""A unit by another: 5 g/ml, kw/h."""
 _FIGURE = re.compile(r"(?<![\w\\-])([A-Z]{2,4})(?![\w-])")
 _GEOMETRY = re.compile(
-    r"\b(?:triangle|quadrilateral|segment|angle|circle|square|rectangle|trapezoid|polygon|line [A-Z])"
+    r"\b(?:triangle|quadrilateral|segment|angle|circle|"
+    r"square(?! (?:inch|f[oe]{2}t|yard|mile|met|cent|kilo|unit))|rectangle|trapezoid|polygon|line [A-Z])"
 )
 _WORD_LETTERS = ("a", "e", "i", "o", "u", "y", "I", "Y")
 """Letters that are words of some language: without dollars they are no names."""
@@ -209,7 +215,7 @@ def variables(original: str, translated: str) -> list[Violation]:
     """Return a violation for names outside formulas, such as the points A and B or the number n, that the translation
     lacks.
     """
-    prose = _prose(original)
+    prose = _UNIT_LETTERS.sub(" ", _prose(original))
     before = set(_VARIABLE.findall(prose))
     if _GEOMETRY.search(prose):
         before.update(_FIGURE.findall(prose))

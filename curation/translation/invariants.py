@@ -37,7 +37,7 @@ from curation.translation.formulas import code, formulas, variables
 from curation.translation.quantities import numbers, units
 from curation.translation.violations import Violation
 
-VERSION = "translation@7"
+VERSION = "translation@8"
 """Changes whenever a translation could pass or fail that did not."""
 
 INVARIANTS = (

@@ -23,7 +23,8 @@ _CAPITALISED = re.compile(
     r"(?<![^\W\d_])[^\W\d_a-z\u0430-\u044f\u0451\u3400-\u9fff][a-zà-ÿ\u0430-\u044f\u0451]+(?:[A-Z][a-z]+)?(?:-[A-Z\u0410-\u042f][a-z\u0430-\u044f\u0451]+)?"
 )
 _SOUNDS = (
-    ("dzh", "j"), ("zh", "j"), ("tch", "j"), ("ch", "j"), ("sch", "s"), ("sh", "s"), ("th", "t"), ("ph", "f"),
+    ("dzh", "j"), ("zh", "j"), ("kh", "h"),
+    ("tch", "j"), ("ch", "j"), ("sch", "s"), ("sh", "s"), ("th", "t"), ("ph", "f"),
     ("ck", "k"), ("qu", "k"),
     ("x", "s"), ("ts", "s"), ("z", "s"), ("c", "k"), ("q", "j"), ("w", "v"),
 )  # fmt: skip
@@ -48,11 +49,17 @@ class Name:
 
 def names_of(original: str, translated: str, source: str, target: str) -> list[Name]:
     """Return the names that both texts have; none where fewer than two do."""
-    candidates = _candidates(original, source)
+    words = _candidates(original, source)
+    candidates = [
+        word
+        for word in words
+        if not _is_first_part(original, translated if language(target).spaced else original, word, words)
+    ]
     if len(candidates) < 2:
         return []
     taken: dict[str, str] = {}
-    for form in _forms(translated):
+    small = _small_words(target)
+    for form in (form for form in _forms(translated) if form in candidates or form.lower() not in small):
         best = max(candidates, key=lambda name: (_likeness(name, form, target), -len(name)))
         if _likeness(best, form, target) > 0:
             taken[form] = best
@@ -60,9 +67,33 @@ def names_of(original: str, translated: str, source: str, target: str) -> list[N
     taken = {form: name for form, name in taken.items() if form.isascii() or name not in as_written}
     names = [Name(name, tuple(form for form, of in taken.items() if of == name)) for name in candidates]
     short = Counter(_consonants(name) for name in candidates)
-    names = [name if _tells(name, short) else Name(name.original, ()) for name in names]
-    names = [_written(name, translated, target) for name in names]
-    return [name for name in names if name.forms]
+    is_spaced = language(target).spaced
+    names = [name if _tells(name, short, is_spaced) else Name(name.original, ()) for name in names]
+    loose = Counter(_consonants(name).translate(_LOOSE) for name in candidates)
+    names = [_written(name, translated, target, loose) for name in names]
+    return [name for name in _apart(names, translated, target, loose) if name.forms]
+
+
+def _apart(names: list[Name], translated: str, target: str, alike: Counter[str]) -> list[Name]:
+    """Return the names without forms that are only a part of another name's, as Eric in Garrick's transcription.
+
+    A name that loses its forms so is looked for again where no other name stands.
+    """
+    longer = {form: name.original for name in names for form in name.forms if not form.isascii()}
+    apart: list[Name] = []
+    for name in names:
+        parts = [form for form in name.forms if _is_part(form, name.original, longer)]
+        kept = Name(name.original, tuple(form for form in name.forms if form not in parts))
+        if parts and not kept.forms:
+            others = sorted((form for form, of in longer.items() if of != name.original and form not in parts), key=len)
+            rest = re.sub("|".join(map(re.escape, others[::-1])) or r"(?!)", "，", translated)
+            kept = _written(kept, rest, target, alike)
+        apart.append(kept)
+    return apart
+
+
+def _is_part(form: str, of: str, forms: dict[str, str]) -> bool:
+    return not form.isascii() and any(form in other and form != other and name != of for other, name in forms.items())
 
 
 def exchanged_names(segment: Segment, names: list[Name]) -> tuple[str, str] | None:
@@ -91,7 +122,7 @@ def exchanged_owners(segment: Segment, names: list[Name], source: str, target: s
     before = [name for name in once if _owns(segment.before, (name.original,), source)]
     after = [name for name in once if _owns(segment.after, name.forms, target)]
     lost, new = [name for name in before if name not in after], [name for name in after if name not in before]
-    if not (len(lost) == len(new) == 1) or stand_together(segment.before, lost[0].original, new[0].original):
+    if not (len(lost) == len(new) == 1) or _together(segment.before, lost[0].original, new[0].original):
         return None
     return lost[0].original, new[0].original
 
@@ -111,20 +142,48 @@ def owner_stays(segment: Segment, names: list[Name], pair: tuple[str, str], sour
     mine = [name for name in names if name.original in pair]
     before = [name for name in mine if _owns(segment.before, (name.original,), source)]
     after = [name for name in mine if _owns(segment.after, name.forms, target)]
-    joined = stand_together(segment.before, *pair)
+    joined = _together(segment.before, *pair)
     return len(mine) == 2 and len(before) == 1 and before == after and not joined
 
 
 def stand_together(text: str, first: str, second: str) -> bool:
     """Return whether two names are joined: what is one's is the other's, too."""
     first, second = re.escape(first), re.escape(second)
-    joined = r"[^.?!\w]*(?:\w{1,4}\W+)?"
+    joined = r"[^.?!\w]*(?:\w{1,4}\W+|[\u3400-\u9fff])?"
     return bool(re.search(f"{first}(?:['’]s)?{joined}{second}|{second}(?:['’]s)?{joined}{first}", text))
+
+
+def _together(text: str, first: str, second: str) -> bool:
+    """Return whether two names are joined, and neither says whose the other is."""
+    return stand_together(text, first, second) and not _explained(text, first, second)
+
+
+def _explained(text: str, first: str, second: str) -> bool:
+    """Return whether one of two names says whose the other is: Doug, Betty's friend."""
+    one, other = re.escape(first), re.escape(second)
+    return re.search(rf"{one},\s{other}['’]s\s|{other},\s{one}['’]s\s", text) is not None
+
+
+def compared_stays(segment: Segment, names: list[Name], pair: tuple[str, str], source: str, target: str) -> bool:
+    """Return whether the same one of two names is what the other is compared with: more than Ann, 比安."""
+    mine = [name for name in names if name.original in pair]
+    before = [name.original for name in mine if _is_compared(segment.before, (name.original,), source)]
+    after = [name.original for name in mine if _is_compared(segment.after, name.forms, target)]
+    return len(before) == 1 and before == after
+
+
+def _is_compared(text: str, forms: tuple[str, ...], lang: str) -> bool:
+    named = "|".join(map(re.escape, sorted(forms, key=len, reverse=True)))
+    than = language(lang).meaning.than
+    if not language(lang).spaced:
+        return re.search(rf"(?:{than})(?:{named})", text) is not None
+    return re.search(rf"(?<![^\W\d_])(?:{than})\s(?:[^\W\d_A-Z]{{1,3}}\s)?(?:{named})", text) is not None
 
 
 def _owns(text: str, forms: tuple[str, ...], lang: str) -> bool:
     """Return whether a text says that something is a name's."""
-    named = rf"(?:{'|'.join(map(re.escape, sorted(forms, key=len, reverse=True)))})"
+    forms = (*forms, *(form[:-1] for form in forms if form.endswith("s") and len(form) > _ENDING))
+    named = rf"(?:[A-Z][a-z]+\s)?(?:{'|'.join(map(re.escape, sorted(forms, key=len, reverse=True)))})"
     listed = "|".join(pattern.replace("{}", named) for pattern in language(lang).meaning.owner)
     return bool(re.search(rf"(?<![^\W\d_])(?:{listed})(?![^\W\d_])" if language(lang).spaced else listed, text))
 
@@ -157,10 +216,24 @@ def _candidates(original: str, source: str) -> list[str]:
     return [word for word in named if word.removesuffix("s") == word or word.removesuffix("s") not in named]
 
 
-def _tells(name: Name, alike: Counter[str]) -> bool:
-    """Return whether a name of one consonant is told apart by it, where its forms are transcribed (Amy, Эми)."""
+def _is_first_part(original: str, translated: str, word: str, named: list[str]) -> bool:
+    """Return whether a name is always followed by the same other one in both texts: San of San Francisco."""
+    pattern = re.compile(rf"(?<![^\W\d_]){re.escape(word)}(?![^\W\d_])(?:\s([A-Z][a-zà-ÿ]+))?")
+    behind = {*pattern.findall(original), *pattern.findall(translated)}
+    return len(behind) == 1 and behind <= {*named} and pattern.search(translated) is not None
+
+
+def _tells(name: Name, alike: Counter[str], is_spaced: bool) -> bool:
+    """Return whether a name is told apart by its consonants, where its forms are transcribed (Amy, Эми; Los, 洛斯)."""
     sound = _consonants(name.original)
-    return len(sound) > 1 or alike[sound] == 1 or name.forms == (name.original,)
+    return (is_spaced and len(sound) > 1) or alike[sound] == 1 or name.forms == (name.original,)
+
+
+@cache
+def _small_words(lang: str) -> frozenset[str]:
+    """Return the words that begin sentences and name nobody."""
+    identification = language(lang).identification
+    return frozenset((*identification.small_words, *identification.tasks))
 
 
 @cache
@@ -187,6 +260,8 @@ def _likeness(name: str, form: str, target: str) -> float:
         return 0.8 if len(mine) > 1 else 0.4 if abs(len(form) - len(name)) <= 2 else 0.0
     if len(mine) < 2:
         return 0.0
+    if len(mine) > 2 and mine[1:] == other[1:] and {mine[0], other[0]} == {"j", "s"}:  # Cheryl is Шерил
+        return 0.6
     endings = len(other) - len(mine)
     return 0.6 if 0 < endings <= 2 and other.startswith(mine) else 0.5 if len(mine) > 3 and _near(mine, other) else 0.0
 
@@ -216,11 +291,12 @@ def _consonants(word: str) -> str:
     return re.sub(r"(.)\1+", r"\1", re.sub(r"^[aeiouy]", "", kept))
 
 
-def _written(name: Name, translated: str, target: str) -> Name:
+def _written(name: Name, translated: str, target: str, alike: Counter[str]) -> Name:
     """Add to a name how the target's language is known to write it, or transcribes it where words run together."""
     listed = language(target).meaning.names.get(name.original.lower(), ())
     known = [form for form in listed if form in translated]
-    if not known and not language(target).spaced:
+    is_alone = alike[_consonants(name.original).translate(_LOOSE)] == 1
+    if not known and not language(target).spaced and is_alone:
         known = _transcribed(name.original, translated, language(target).meaning.transcribing)
     return Name(name.original, tuple(dict.fromkeys((*name.forms, *known))))
 

@@ -15,7 +15,7 @@ from fractions import Fraction
 from functools import cache
 
 from curation.languages.vocabulary import language
-from curation.translation.comparisons import read
+from curation.translation.comparisons import ranks, read
 from curation.translation.numeral_words import WORDS
 from curation.translation.numerals import in_compounds, in_digits, in_names, in_words, plain_digits, word_tokens
 from curation.translation.violations import Violation
@@ -58,7 +58,7 @@ def named_again(text: str, lang: str) -> list[Fraction]:
 def replaced_words(original: str, translated: str, source: str, target: str) -> list[Violation]:
     """Return a violation where a number in words is gone and another one came in."""
     before, after = plain_digits(original), plain_digits(translated)
-    words_before, words_after = _firm(before, source), _firm(after, target)
+    words_before, words_after = firm_words(before, source), firm_words(after, target)
     said = Counter([*words_before, *digit_values(before, source)])
     there = Counter([*words_after, *digit_values(after, target)])
     ranks_before, ranks_after = Counter(ordinals(before, source)), Counter(ordinals(after, target))
@@ -85,8 +85,9 @@ def replaced_words(original: str, translated: str, source: str, target: str) -> 
     return []
 
 
-def _firm(text: str, lang: str) -> list[Fraction]:
+def firm_words(text: str, lang: str) -> list[Fraction]:
     """Return the numbers in words of a text without those that other languages leave out, such as both."""
+    text = ranks(lang).sub(" ", text)
     values = in_words(text, lang)
     if language(lang).spaced:
         loose = language(lang).numerals.loose

@@ -204,6 +204,8 @@ def _western(text: str, lang: str) -> list[NumeralToken]:
     for match in _WORD.finditer(text):
         between = text[end : match.start()].strip(" -\u00a0")
         value = words.get(match[0])
+        if value is not None and _is_rank(text, match, value, lang):
+            value = None
         if value is None and match[0] in joiners and not between:
             end = match.end()
             continue
@@ -217,10 +219,19 @@ def _western(text: str, lang: str) -> list[NumeralToken]:
     return [*numbers, NumeralToken(text[begin:last], begin, frozenset({current}))] if current is not None else numbers
 
 
+def _is_rank(text: str, match: re.Match[str], value: Fraction, lang: str) -> bool:
+    """Return whether a part is the ordinal of a joined word: fourth-graders."""
+    behind = re.match(r"-([^\W\d_]+)", text[match.end() :])
+    if behind is None or not 0 < value < Fraction(1, 2) or behind[1] in WORDS[lang]:
+        return False
+    return re.fullmatch(language(lang).numerals.ordinals.get(str(1 / value), r"(?!)"), match[0]) is not None
+
+
 def _joined(before: Fraction, value: Fraction) -> Fraction | None:
     """Return what two numerals make together; None where they are two numbers."""
-    if value.denominator > 1:  # two thirds
-        return before * value if before.denominator == 1 and 0 < before < 20 and value.numerator == 1 else None
+    if value.denominator > 1:  # two thirds; four quarters of a year are counted
+        is_part = 0 < before < 20 and value.numerator == 1 and not (value == Fraction(1, 4) and before >= 4)
+        return before * value if before.denominator == 1 and is_part else None
     if before.denominator > 1:
         return None
     if value in (100, 1000, 10**6, 10**9):

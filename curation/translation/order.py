@@ -10,6 +10,7 @@ Not here: a clause that moved with its names and numbers (`equivalence`).
 from __future__ import annotations
 
 from collections import Counter
+from fractions import Fraction
 
 from curation.translation.numerals import in_words, plain_digits
 from curation.translation.quantities import prose_of_units
@@ -19,6 +20,9 @@ from curation.translation.units import DIMENSIONS, units_mentioned
 from curation.translation.violations import Violation
 
 _Pair = tuple[TiedNumber, TiedNumber]
+_HALF = Fraction(1, 2)
+_TURNED_ROLES = ("label", "than", "rate")
+"""Roles that only one of two numbers has: house 12 has 1 for house 1 has 12."""
 
 
 def units_exchanged(segment: Segment, source: str, target: str) -> list[Violation]:
@@ -53,7 +57,21 @@ def units_stay(segment: Segment, source: str, target: str) -> bool:
 def order(segment: Segment, source: str, target: str) -> list[Violation]:
     """Return a violation where two numbers changed places or units, and did not take their own units along."""
     before, after = _both(segment, source, target)
-    partners = _partners(before, after)
+    violations = _order(segment, before, after, _partners(before, after), source, target)
+    if not violations:
+        return []
+    return _order(segment, before, after, _partners(before, after, by_tie=False), source, target)
+
+
+def _order(
+    segment: Segment,
+    before: list[TiedNumber],
+    after: list[TiedNumber],
+    partners: list[int | None],
+    source: str,
+    target: str,
+) -> list[Violation]:
+    """Return the violation of two numbers, where each number of the original has its equal at ``partners``."""
     pairs = [(number, after[at]) for number, at in zip(before, partners, strict=True) if at is not None]
     places = [at for at in partners if at is not None]
     for i, mine in enumerate(pairs):
@@ -90,6 +108,8 @@ def _moved_out(
     words_after = in_words(plain_digits(segment.after), target)
     inverted = {1 / value for number in lost for value in number.values if value}
     new = [number for number in new if not number.values & inverted]  # 1/3 as many is 3 times fewer
+    halves = {value + _HALF for number in lost for value in number.values} if _HALF in words_before else set()
+    new = [number for number in new if not number.values & halves]  # 1 and half times is 1.5 times
     lost = [number for number in lost if not number.values & {*words_after}]
     new = [number for number in new if not number.values & {*words_before}]
     if not lost or not new:
@@ -97,22 +117,23 @@ def _moved_out(
     return [Violation("order", f"{new[0].text} stands where {lost[0].text} should: {sides(segment)}")]
 
 
-def _partners(before: list[TiedNumber], after: list[TiedNumber]) -> list[int | None]:
-    """Return for each number the place of its equal on the other side, of equal unit where there are several."""
+def _partners(before: list[TiedNumber], after: list[TiedNumber], *, by_tie: bool = True) -> list[int | None]:
+    """Return for each number the place of its equal on the other side; of several, that of equal tie, or the first."""
     free = list(range(len(after)))
     partners: list[int | None] = []
     for number in before:
         equal = [at for at in free if after[at].values & number.values]
-        best = min(equal, key=lambda at: (*_unlike(number, after[at]), at), default=None)
+        best = min(equal, key=lambda at: (*_unlike(number, after[at], by_tie), at), default=None)
         partners.append(best)
         if best is not None:
             free.remove(best)
     return partners
 
 
-def _unlike(mine: TiedNumber, other: TiedNumber) -> tuple[bool, bool]:
+def _unlike(mine: TiedNumber, other: TiedNumber, by_tie: bool) -> tuple[bool, bool]:
     """Return how two numbers that may be equal differ: 1,000 is sooner 1 000 than 1."""
-    return max(mine.values) != max(other.values), mine.tie != other.tie
+    differ = mine.tie != other.tie if by_tie else mine.unit != other.unit
+    return max(mine.values) != max(other.values), differ
 
 
 def _paired(before: list[TiedNumber], after: list[TiedNumber]) -> list[_Pair]:
@@ -124,10 +145,16 @@ def _paired(before: list[TiedNumber], after: list[TiedNumber]) -> list[_Pair]:
 def _told_apart(mine: _Pair, others: _Pair) -> bool:
     """Return whether one of two numbers has kept what it stands with, and the other never stood with that.
 
-    Then each is still what it was, in whatever order: 437 raisins in 5 boxes, in 5 boxes 437 raisins.
+    Then each is still what it was, in whatever order: 437 raisins in 5 boxes, in 5 boxes 437 raisins. Its unit alone
+    tells where only one language says its role.
     """
     return any(
-        one[0].tie is not None and one[0].tie == one[1].tie and one[0].tie not in (other[0].tie, other[1].tie)
+        (one[0].tie is not None and one[0].tie == one[1].tie and one[0].tie not in (other[0].tie, other[1].tie))
+        or (
+            one[0].thing is not None
+            and one[0].thing == one[1].thing
+            and one[0].thing not in (other[0].thing, other[1].thing)
+        )
         for one, other in ((mine, others), (others, mine))
     )
 
@@ -136,5 +163,10 @@ def _ties_exchanged(mine: _Pair, others: _Pair) -> bool:
     """Return whether each of two numbers stands with what the other stood with: units, or nouns that both count."""
     if mine[0].unit == others[1].unit != others[0].unit == mine[1].unit:
         return True
+    for role in _TURNED_ROLES:
+        roles = [number.role == role for number in (*mine, *others)]
+        is_clear = role != "rate" or all(number.unit is None for number in (*mine, *others))
+        if is_clear and roles in ([True, False, False, True], [False, True, True, False]):
+            return True
     nouns = mine[0].noun, others[0].noun
     return None not in nouns and (others[1].noun, mine[1].noun) == nouns and nouns[0] != nouns[1]

@@ -29,6 +29,8 @@ from curation.translation.violations import Violation
 _LEAST_WORD = 3
 """Number words below it are articles and pronouns in one language or another, and are not asked for."""
 _SHOWN = 6
+_QUOTED = re.compile(r"(?<![^\s(])\"([^\W\d_][^\"\n]{0,80})\"")
+"""A quotation, whose closing mark is no sign of inches."""
 _ONE, _HALF = Fraction(1), Fraction(1, 2)
 
 
@@ -52,6 +54,8 @@ def numbers(original: str, translated: str, source: str, target: str) -> list[Vi
         missing = [token for token in missing if token.text != "1"]
     ranks_after += in_compounds(translated, target)
     ranks_after += [1 / value for value in words_after if value and _is_ordinal(1 / value, before, source)]
+    if read(original, source).factors:  # three times fewer are a third
+        ranks_after += [1 / value for value in words_after if 0 < value < _HALF]
     missing_texts = [
         token.text
         for token in missing
@@ -199,5 +203,5 @@ def units(original: str, translated: str, source: str, target: str) -> list[Viol
 
 def prose_of_units(text: str) -> str:
     """Take the dollars of formulas away, so that they are not read as money, and make ``\\\\$`` plain."""
-    pieces = [f" {piece} " if is_formula else piece for piece, is_formula in parts(text)]
+    pieces = [f" {piece} " if is_formula else _QUOTED.sub(r"\1 ", piece) for piece, is_formula in parts(text)]
     return re.sub(r"\\(?:text|mathrm|operatorname|rm)\s*\{?\s*([^{}]*)\}?", r" \1 ", "".join(pieces)).replace("\\", "")

@@ -34,9 +34,13 @@ _MOVES = {
 """Sentences of the original and of the translation in one segment → cost, in nats."""
 _ANCHOR = 1.5
 """Cost of a number or question mark that only one side of a segment has."""
+_BOTH_GAPS = 6.0
+"""What a sentence without an equal costs besides, where both sides have one."""
 _SPREAD, _SLACK = 0.16, 4.0
 """Deviation of a segment's length: its share of the length, and characters."""
 _SHOWN = 70
+_BRIEF = 45
+"""Characters of a sentence that may lose a word that another language does not say."""
 _SHORT = 14
 """Characters that a sentence of few words may grow by: they cost 5 each is the price of each one is 5."""
 _FORMULA = 6
@@ -62,15 +66,32 @@ class _Sentence:
 
 
 def align(original: str, translated: str, source: str, target: str) -> list[Segment]:
-    """Return the sentences of both texts in segments that say the same, in order."""
+    """Return the sentences of both texts in segments that say the same, in order.
+
+    Where one sentence of each side would stand alone, they are rather one that was said freely: gaps cost more then.
+    """
     before, after = _measured(original, source), _measured(translated, target)
+    segments = _aligned(before, after, 0.0)
+    if any(not segment.before for segment in segments) and any(not segment.after for segment in segments):
+        return _aligned(before, after, _BOTH_GAPS)
+    return segments
+
+
+def _aligned(before: Sequence[_Sentence], after: Sequence[_Sentence], gap: float) -> list[Segment]:
+    """Return the cheapest alignment, where a sentence that only one side has costs ``gap`` more."""
     best: dict[tuple[int, int], tuple[float, tuple[int, int]]] = {(0, 0): (0.0, (0, 0))}
     for i in range(len(before) + 1):
         for j in range(len(after) + 1):
             if (i, j) == (0, 0):
                 continue
             reached = [
-                (best[i - m, j - n][0] + price + _mismatch(before[i - m : i], after[j - n : j]), (m, n))
+                (
+                    best[i - m, j - n][0]
+                    + price
+                    + gap * (0 in (m, n))
+                    + _mismatch(before[i - m : i], after[j - n : j]),
+                    (m, n),
+                )
                 for (m, n), price in _MOVES.items()
                 if (i - m, j - n) in best
             ]
@@ -119,7 +140,7 @@ def _abbreviations(lang: str) -> re.Pattern[str]:
     listed = [*map(re.escape, sorted(words)), "[A-Z\u0410-\u042f]"]
     if r"\." in language(lang).dates.day_suffixes:  # in der 6. Klasse
         listed.append(rf"(?:{language(lang).numerals.referring})\s\d{{1,2}}")
-    return re.compile(rf"(?<![^\W\d_])(?:{'|'.join(listed)})\.\s*\Z")
+    return re.compile(rf"(?<![A-Za-z\u00c0-\u024f\u0400-\u04ff])(?:{'|'.join(listed)})\.\s*\Z")
 
 
 def _measured(text: str, lang: str) -> list[_Sentence]:
@@ -154,7 +175,8 @@ def length_ratio(segment: Segment, source: str, target: str) -> float:
     before = sum(one.length for one in _measured(segment.before, source))
     after = sum(one.length for one in _measured(segment.after, target))
     if after < before:
-        return (after + _SLACK) / (before + _SLACK)
+        slack = 2 * _SLACK if before < _BRIEF else _SLACK
+        return (after + slack) / (before + slack)
     return max(1.0, (after + _SLACK) / (before + _SHORT))
 
 

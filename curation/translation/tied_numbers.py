@@ -17,6 +17,7 @@ from functools import cache
 
 from curation.languages.stripping import parts
 from curation.languages.vocabulary import language
+from curation.translation.numeral_words import months_of
 from curation.translation.numerals import NumeralToken, in_digits, plain_digits, scale_end, word_tokens
 from curation.translation.quantities import prose_of_units
 from curation.translation.units import UnitMention, units_mentioned
@@ -49,8 +50,13 @@ class TiedNumber:
         """Return the role, unit and noun that tell a number from others; None where it has none."""
         if self.role == "year of a date":
             return self.role
-        kept = [word for word in (self.role, self.unit, self.noun and f"counted {self.noun}") if word]
+        kept = [word for word in (self.role, self.thing) if word]
         return " ".join(kept) or None
+
+    @property
+    def thing(self) -> str | None:
+        """Return the unit or noun alone, for a role that only one language says."""
+        return self.unit or (f"counted {self.noun}" if self.noun else None)
 
 
 def tied_numbers(text: str, lang: str, spelt: frozenset[Fraction] = frozenset()) -> list[TiedNumber]:
@@ -99,27 +105,69 @@ def _role(
 ) -> str | None:
     """Return whether a number is a year's, a rate (8 feet per minute) or what each share is of (every 8 children)."""
     meaning, spaced = language(lang).meaning, language(lang).spaced
-    if _YEAR.fullmatch(token.text) and unit in (None, "year"):
+    if _YEAR.fullmatch(token.text) and (unit == "year" or (unit is None and _is_dated(text, token.start, lang))):
         return "year of a date"
     before = text[max(0, token.start - 24) : token.start].lower()
-    if spaced:
-        if re.search(rf"(?<![^\W\d_])(?:{meaning.every})\s\Z", before):
-            return "every"
-        if unit is None and re.search(rf"(?<![^\W\d_])(?:{meaning.than})\s\Z", before):
-            return "than"
-    elif unit is None and re.search(rf"(?:{meaning.than})\Z", before):
+    bound = r"(?<![^\W\d_])(?:{})\s[$€£]?\Z" if spaced else r"(?:{})\Z"
+    is_than = re.search(bound.format(meaning.than), before) is not None
+    if is_than and unit is None:
         return "than"
-    elif re.search(rf"(?:{meaning.every})\Z", before):
+    if re.search(bound.format(meaning.every), before):
         return "every"
+    if unit is None and _label(lang, text, token.start):
+        return "label"
     mention = next((one for one in mentions if one.unit == unit and one.start >= end - 1), None)
     is_price = any(_before(text, token.start, one) for one in mentions)
-    if unit is None or (mention is None and not is_price):
-        return None
+    if unit is None:
+        return "rate" if _counted_rate(text, token.start, end, lang) else None
+    is_rate = (mention is not None or is_price) and _is_rate(text, token.start, end, mention, is_price, lang)
+    return "rate" if is_rate else "than" if is_than else None
+
+
+def _is_rate(text: str, start: int, end: int, mention: UnitMention | None, is_price: bool, lang: str) -> bool:
+    """Return whether a number with its unit is measured by another: 8 feet per minute, $5 each."""
+    per = language(lang).meaning.per
     last = end if is_price or mention is None else mention.end
     behind = text[last : last + 24].lower()
-    if re.match(rf"\s?(?:{meaning.per})(?:[\s.,;?!]|\Z|(?<=[/'’]))" if spaced else rf"(?:{meaning.per})", behind):
-        return "rate"
-    return "rate" if not spaced and re.search(rf"(?:{meaning.per})[^，。,\d]{{1,5}}\Z", before) else None
+    if language(lang).spaced:
+        return re.match(rf"\s?(?:{per})(?:[\s.,;?!]|\Z|(?<=[/'’]))", behind) is not None
+    if re.match(rf"(?:{per})", behind):
+        return True
+    return re.search(rf"(?:{per})[^，。,\d]{{1,5}}\Z", text[max(0, start - 24) : start].lower()) is not None
+
+
+def _is_dated(text: str, start: int, lang: str) -> bool:
+    """Return whether a year stands behind a month, or a short word as in 2020: a number of things seldom does."""
+    before = text[max(0, start - 24) : start]
+    if not language(lang).spaced:
+        return False
+    months = "|".join(months_of(lang))
+    return re.search(rf"(?:^|[\s(])(?:[^\W\d_]{{1,3}}|(?:{months})\.?)\s\Z", before, re.IGNORECASE) is not None
+
+
+@cache
+def _labels(lang: str) -> re.Pattern[str]:
+    """Return the expression of the word right before a number, and of the two characters where words run together."""
+    return re.compile(r"(?<![^\W\d_])([^\W\d_]{4,})\s\Z" if language(lang).spaced else r"([\u3400-\u9fff]{2})\s?\Z")
+
+
+def _label(lang: str, text: str, start: int) -> bool:
+    """Return whether a number is a name of its own: house 1 … house 2, where the same word stands before another."""
+    match = _labels(lang).search(text[:start])
+    if match is None:
+        return False
+    gap = r"\s" if language(lang).spaced else r"\s?"
+    return len(set(re.findall(rf"(?<![^\W\d_]){re.escape(match[1])}{gap}(\d+)(?!\d)", text))) > 1 or (
+        not language(lang).spaced and len(set(re.findall(rf"{re.escape(match[1])}(\d+)", text))) > 1
+    )
+
+
+def _counted_rate(text: str, start: int, end: int, lang: str) -> bool:
+    """Return whether a number counts things by a measure: 4 sit-ups per minute, 每分钟4个."""
+    per = language(lang).meaning.per
+    if language(lang).spaced:
+        return bool(re.match(rf"[\s-](?:[^\W\d_][\w-]*\s)(?:{per})\s", text[end : end + 40].lower()))
+    return bool(re.search(rf"(?:{per})[^，。,\d]{{1,5}}\Z", text[max(0, start - 8) : start]))
 
 
 def _counts_each(text: str, start: int, end: int, lang: str) -> bool:
@@ -170,8 +218,11 @@ def _before(text: str, start: int, mention: UnitMention) -> bool:
 
 
 def _behind(text: str, end: int, mention: UnitMention) -> bool:
-    """Return whether a unit stands directly behind a number, or with one word between if it is a word itself."""
-    if mention.start < end:
+    """Return whether a unit stands directly behind a number, or with one word between if it is a word itself.
+
+    A currency's sign before a number is that number's: one $50 bill.
+    """
+    if mention.start < end or (text[mention.end - 1] in _CURRENCIES and text[mention.end : mention.end + 1].isdigit()):
         return False
     between = text[end : mention.start]
     if not between.strip(_BLANKS):

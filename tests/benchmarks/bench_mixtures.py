@@ -149,12 +149,12 @@ def main() -> None:
         begun = time.process_time()
         scored = [(one, score(one.text)) for one in made]
         spent = 1e6 * (time.process_time() - begun) / tokens
-        print(f"{name}: {spent:.2f} CPU ms per 1,000 tokens; in brackets the second half alone")
+        print(f"{name}: {spent:.2f} CPU ms per 1,000 tokens; the first half, in brackets the second")
         for kind in dict.fromkeys(one.kind for one in made):
             both = [(one, share) for one, share in scored if one.kind == kind]
-            second = [share for one, share in both if one.half == 1]
+            first, second = ([share for one, share in both if one.half == half] for half in (0, 1))
             cells = [
-                f"{sum(share > limit for _, share in both) / len(both):7.1%} "
+                f"{sum(share > limit for share in first) / len(first):7.1%} "
                 f"({sum(share > limit for share in second) / len(second):6.1%})"
                 for limit in THRESHOLDS
             ]

@@ -91,6 +91,12 @@ GIVEN_NEEDLES = (*every(lambda lang: lang.statements.given_needles), "####", "\\
 _CLAIM_ENDS = re.compile(r"\.(?:\s|$)|[;。；]|,?\s+(?:for|where|if|when|as|with)\b", re.IGNORECASE)
 _NAMED = re.compile(r"^[\s$]*[A-Za-z]\s*=")
 """What the answer is called, in front of it."""
+LONE = r"^[\s$]*(?:-?\d+(?:\.\d+)?|[A-Za-z])[\s$.]*$"
+"""An answer that is one number or letter."""
+_OUTER = re.compile(r"^[\s${(\[\"'“]+|(?:\.0+)?[\s$.,;:!})\]\"'”%°]+$")
+"""What may stand around a number or letter that is a value."""
+_FORMULA = re.compile(r"\$+([^$]*)\$+|\\\((.*?)\\\)|^([^\s$]*[=+*/^()\\][^$]*)\$")
+"""A formula; also one that began before the claim."""
 _LONGEST_SHOWN = 80
 """Characters; a longer text is no answer alone."""
 
@@ -98,6 +104,26 @@ _LONGEST_SHOWN = 80
 def is_shown(shown: pl.Expr, answer: pl.Expr) -> pl.Expr:
     """Return whether the verifier reads what is to be shown as the answer, in whatever way it is written."""
     return pl.struct(shown=shown, answer=answer).map_elements(_is_shown, return_dtype=pl.Boolean)
+
+
+def stands_alone(shown: pl.Expr, answer: pl.Expr) -> pl.Expr:
+    """Return whether an answer that is one number or letter stands by itself in what is to be shown."""
+    return pl.struct(shown=shown, answer=answer).map_elements(_stands_alone, return_dtype=pl.Boolean)
+
+
+def _stands_alone(row: Mapping[str, str | None]) -> bool:
+    """Return whether the lone answer is a word or a formula of its own.
+
+    In 1-1, n-th, 2-colourable, 2x+3 and f(2) it is a part of a property or of what is given.
+    """
+    shown, answer = row["shown"], row["answer"]
+    if not shown or not answer:
+        return False
+    lone = _OUTER.sub("", answer)
+    formulas = [match[1] or match[2] or match[3] or "" for match in _FORMULA.finditer(shown)]
+    words = _FORMULA.sub(" ", shown).split()
+    values = (_OUTER.sub("", value) for value in (*(formula.rpartition("=")[2] for formula in formulas), *words))
+    return any(value.lower() == lone.lower() for value in values)
 
 
 def _is_shown(row: Mapping[str, str | None]) -> bool:

@@ -59,6 +59,8 @@ _TOKENS, _SHOWN, _GIVEN, _WORKED_OUT = (
     tokens(STATEMENT.str.extract(external_references.GIVEN)),
     tokens(STATEMENT.str.extract(external_references.WORKED_OUT)),
 )  # fmt: skip
+_CLAIM = STATEMENT.str.extract(external_references.SHOWN).str.replace(f"(?:{words.ASKS_A_VALUE})(?s:.)*$", "")
+_IS_LONE = ANSWER.str.contains(external_references.LONE).fill_null(False)
 _OPENED, _CLOSED = (
     ANSWER.str.count_matches(brace, literal=True) - ANSWER.str.count_matches(f"\\{brace}", literal=True)
     for brace in "{}"
@@ -291,7 +293,8 @@ _FIXED: tuple[StatementRule, ...] = (
         DropReason.ANSWER_IN_STATEMENT,
         contains_any(STATEMENT, external_references.SHOWN_NEEDLES),
         either_text(
-            ((_TOKENS.str.len_chars() > 2) & _SHOWN.str.contains(_TOKENS, literal=True))
+            (_IS_LONE.not_() & (_TOKENS.str.len_chars() > 2) & _SHOWN.str.contains(_TOKENS, literal=True))
+            | (_IS_LONE & external_references.stands_alone(_CLAIM, ANSWER))
             | external_references.is_shown(STATEMENT.str.extract(external_references.SHOWN), ANSWER),
             tail(STATEMENT, 80),
         ),

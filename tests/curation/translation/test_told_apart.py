@@ -1,0 +1,128 @@
+"""Numbers and names that a free translation reorders, told apart from those that were exchanged."""
+
+from __future__ import annotations
+
+import pytest
+
+from curation.languages.mixing import language_shares
+from curation.translation.equivalence import check_equivalence
+from curation.translation.formulas import variables
+from curation.translation.number_words import replaced_words
+from curation.translation.quantities import numbers, units
+from curation.translation.sentences import align
+
+
+def broken(original: str, translated: str, target: str) -> set[str]:
+    return {one.invariant for one in check_equivalence(original, translated, "en", target)}
+
+
+@pytest.mark.parametrize(
+    ("target", "original", "true", "turned"),
+    [
+        # a unit tells two numbers apart, though only one language says the role
+        ("zh", "He sold 15 pots for $25.", "他以每个25美元的价格卖出15个花盆。", "他以每个15美元的价格卖出25个花盆。"),
+        # the sign of a bill is the bill's
+        ("ru", "It has 1 $50 bill and 5 $20 bills.", "Там 1 купюра по 50 долларов и 5 купюр по 20 долларов.",
+         "Там 50 купюр по 1 доллару и 5 купюр по 20 долларов."),
+        # numbers that are names of their own
+        ("zh", "There are 12 mats in house 1 and 20 mats in house 2.", "房子1有12张垫子，房子2有20张垫子。",
+         "房子12有1张垫子，房子2有20张垫子。"),
+        # rates of what is counted
+        ("de", "Diana did 40 situps at a rate of 4 situps per minute.",
+         "Diana hat mit einer Rate von 4 Situps pro Minute 40 Situps gemacht.",
+         "Diana hat mit einer Rate von 40 Situps pro Minute 4 Situps gemacht."),
+        # what another number is compared with
+        ("zh", "He drove 2 more than 5 miles.", "他行驶了比5英里多2英里。", "他行驶了比2英里多5英里。"),
+        # each of somebody's
+        ("ru", "There are 3 birds in each of the park's 7 trees.", "В каждом из 7 деревьев парка 3 птицы.",
+         "В каждом из 3 деревьев парка 7 птиц."),
+    ],
+)  # fmt: skip
+def test_numbers_may_change_places_with_what_they_stand_with(
+    target: str, original: str, true: str, turned: str
+) -> None:
+    assert "order" not in broken(original, true, target)
+    assert "order" in broken(original, turned, target)
+
+
+@pytest.mark.parametrize(
+    ("target", "original", "true", "turned"),
+    [
+        ("zh", "Haley, Michael and Brandon play. Michael has 3 times as many as Haley.",
+         "海莉、迈克尔和布兰登在玩。迈克尔的数量是海莉的3倍。", "海莉、迈克尔和布兰登在玩。海莉的数量是迈克尔的3倍。"),
+        ("de", "Doug, Betty's friend, is 40 years old.", "Bettys Freund Doug ist 40 Jahre alt.",
+         "Dougs Freundin Betty ist 40 Jahre alt."),
+        ("de", "How many more bills than Mandy will Peter have?", "Wie viele Scheine mehr hat Peter als Mandy?", ""),
+        ("zh", "If Sam and Shelly go fishing, they catch 2.", "如果莎莉和山姆去钓鱼，他们捕到2条。", ""),
+    ],
+)  # fmt: skip
+def test_names_that_are_joined_compared_or_part_of_others(target: str, original: str, true: str, turned: str) -> None:
+    assert "entities" not in broken(original, true, target)
+    if turned:
+        assert "entities" in broken(original, turned, target)
+
+
+def test_ranks_are_no_parts() -> None:
+    ten = "Ten fourth-graders each bought 20 pizzas."
+    assert replaced_words(ten, "Zehn Viertklässler kauften je 20 Pizzen.", "en", "de") == []
+    assert replaced_words(ten, "Neun Viertklässler kauften je 20 Pizzen.", "en", "de") != []
+    quarters = "There are four quarters in a school year."
+    assert broken(quarters, "Ein Schuljahr hat vier Quartale.", "de") == set()
+    assert "numbers" in broken(quarters, "Ein Schuljahr hat drei Quartale.", "de")
+    assert "numbers" in broken("She ate three quarters of it.", "Sie aß zwei Viertel davon.", "de")
+
+
+def test_halves_and_doubles_are_not_hidden_by_other_numbers() -> None:
+    original = "He took 50 photos in the first week and twice that many in the second week."
+    true = "In der ersten Woche machte er 50 Fotos und in der zweiten Woche doppelt so viele."
+    assert broken(original, true, "de") == set()
+    assert "numbers" in broken(original, true.replace("doppelt", "halb"), "de")
+
+
+def test_units_inside_quotations_and_of_rates() -> None:
+    sale = 'There is an "Any item $10" sale.'
+    assert units(sale, 'Es gibt einen "Alles für 10 $"-Verkauf.', "en", "de") == []
+    assert units('It is 10" long.', "Es ist 10 Meter lang.", "en", "de") != []
+    assert variables("Oil weighs 5 g/ml at 14 cents per kw/h.", "油重5克/毫升，每千瓦时14美分。") == []
+    assert variables("Let h and g be given.", "设 h 已知。") != []
+
+
+@pytest.mark.parametrize(
+    ("target", "original", "true", "turned"),
+    [
+        ("es", "She swims 3 laps.", "Ella nada 3 vueltas.", "Ella no nada 3 vueltas."),
+        ("fr", "They were not in chocolate.", "Ils n'étaient pas en chocolat.", "Ils étaient en chocolat."),
+        ("ru", "He decided not to spend more than $70.", "Он решил не тратить больше 70 долларов.",
+         "Он решил тратить больше 70 долларов."),
+        ("zh", "He eats rice instead of bread.", "他吃米饭而不是面包。", "他吃米饭和面包。"),
+        ("zh", "How many are neither red or blue?", "有多少既没有红色也没有蓝色？", "有多少有红色和蓝色？"),
+        ("de", "Half of them are gluten-free.", "Die Hälfte davon ist glutenfrei.", "Die Hälfte davon ist mit Gluten."),
+    ],
+)  # fmt: skip
+def test_what_denies_and_what_does_not(target: str, original: str, true: str, turned: str) -> None:
+    assert {"polarity", "comparisons"} & broken(original, true, target) == set()
+    assert {"polarity", "comparisons"} & broken(original, turned, target)
+
+
+def test_two_gaps_are_one_free_sentence() -> None:
+    original = "Jack is counting out his register at the end of his long shift in the little shop. It has $100."
+    segments = align(original, "杰克在清点收银机。里面有100美元。", "en", "zh")
+    assert all(segment.before and segment.after for segment in segments)
+    assert sentences_split("他给了Ms. Delmont班级。") == 1
+
+
+def sentences_split(text: str) -> int:
+    return len(align("He gave it to Ms. Delmont's class.", text, "en", "zh"))
+
+
+def test_a_dozen_each_and_a_half_in_a_word() -> None:
+    assert numbers("They cost $3 a dozen.", "每打3美元。", "en", "zh") == []
+    assert numbers("She uses 1/2 a gallon.", "Она использует полгаллона.", "en", "ru") == []
+    assert numbers("She uses 1/2 a gallon.", "Она использует галлон.", "en", "ru") != []
+
+
+def test_a_repeated_word_is_no_passage_and_a_name_no_language() -> None:
+    german = "Je mehr er kauft, desto besser, je Stück zahlt er zwei Euro, und je Tag kauft er drei Stück davon."
+    assert dict(language_shares(german)) == {"de": 1.0}
+    chinese = "他在 Pat's Pool Supply Store 买了三个苹果。他又买了五个梨，一共花了二十元。他还剩下多少钱？"
+    assert dict(language_shares(chinese)) == {"zh": 1.0}
