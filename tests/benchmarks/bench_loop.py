@@ -278,9 +278,7 @@ def main() -> None:
     options.add_argument("--most", type=float, default=0.75, help="the band: pass rate at most")
     options.add_argument("--retry", type=float, default=0.5, help="share of the unsolved that a refresh asks again")
     options.add_argument("--retire", type=float, default=0.99, help="a refresh's band: pass rate at most")
-    options.add_argument(
-        "--last", type=int, default=4, help="models of the last steps, whose pass rates are averaged"
-    )
+    options.add_argument("--last", type=int, default=4, help="models of the last steps, whose pass rates are averaged")
     options.add_argument("--more", type=int, default=2, help="stretches that the fixed set may go on, at most")
     parsed = vars(options.parse_args())
     folder, seeds = parsed.pop("folder").absolute(), parsed.pop("seeds")
