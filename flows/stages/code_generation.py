@@ -220,7 +220,6 @@ class _Maker:
         """
         settings = self.run.recipe.code.test_generation
         factors = {lang: time_factor(lang, self.run.recipe.code.language_variants) for lang in ("python", "cpp")}
-        least = settings.min_votes if self.vouching.by else max(settings.min_votes, settings.min_votes_unvalidated)
         return (
             runs.filter(pl.col("solution").is_in(list(self.voting)))
             .group_by("problem", "test")
@@ -232,7 +231,7 @@ class _Maker:
                 pl.len().alias("votes"),
             )
             .filter(pl.col("valid") & (pl.col("classes") == 1))
-            .filter(pl.col("votes") >= max(len(self.voting), least))
+            .filter(pl.col("votes") >= max(len(self.voting), _votes_wanted(self.run, self.vouching, self.maker)))
             .filter(pl.col("slowest") <= settings.max_time_share * self.limit)
             .sort("test")
         )
@@ -321,17 +320,26 @@ def generate_tests(
         before.update(fails)
     generated = GeneratedTests(caught=before.copy())
     voting = _voting(run, runs)
-    least = settings.min_votes if vouching.by else max(settings.min_votes, settings.min_votes_unvalidated)
     if not settings.enabled or not lacks_tests(run, runs, valid_decisions):
         generated.reason = "it does not lack tests"
         return generated
-    if len(voting) < least:
-        generated.reason = f"too few solutions vote: {len(voting)}, {least} wanted"
-        return generated
-    wrong = set(runs.filter(~pl.col("right").fill_null(True))["solution"])
-    candidates = [one for one in unit.candidates(run) if one.index in voting or one.index in wrong]
     codes = [one.submission.code for one in unit.candidates(run)]
     given = [text for text in tests["input"] if len(text) <= LARGE_BYTES]
+    inputs = test_generation.InputMaker(
+        list(given),
+        unit.row["statement"],
+        settings.max_input_kb << 10,
+        vouched=bool(vouching.by),
+        hints=test_generation.find_hints(unit.row["statement"], codes),
+    )
+    if len(voting) < (least := _votes_wanted(run, vouching, inputs)):
+        generated.reason = f"too few solutions vote: {len(voting)}, {least} wanted"
+        return generated
+    from_model = inputs_from_model(run, runner, responses, trusted=bool(vouching.by))
+    if not vouching.by and least < settings.min_votes_unvalidated:  # what tells so much speaks of that form alone
+        from_model = [text for text in from_model if inputs.has_form(text)]
+    wrong = set(runs.filter(~pl.col("right").fill_null(True))["solution"])
+    candidates = [one for one in unit.candidates(run) if one.index in voting or one.index in wrong]
     maker = _Maker(
         run,
         unit,
@@ -341,15 +349,9 @@ def generate_tests(
         execute,
         voting,
         candidates,
-        test_generation.InputMaker(
-            list(given),
-            unit.row["statement"],
-            settings.max_input_kb << 10,
-            vouched=bool(vouching.by),
-            hints=test_generation.find_hints(unit.row["statement"], codes),
-        ),
+        inputs,
         begin_hunt(run, unit, runner, limit, [one for one in candidates if one.index in voting], tests),
-        inputs_from_model(run, runner, responses, trusted=bool(vouching.by)),
+        from_model,
         generated,
         set(map(digest, unit.tests["input"])),
         given,
@@ -361,6 +363,14 @@ def generate_tests(
     if not generated.tests:
         generated.reason = max(maker.reasons, key=lambda why: maker.reasons[why], default="no new input was found")
     return generated
+
+
+def _votes_wanted(run: Run, vouching: Vouching, maker: test_generation.InputMaker) -> int:
+    """Return how many solutions must agree: fewer where a validator or the statement says which inputs are allowed."""
+    settings = run.recipe.code.test_generation
+    if vouching.by or maker.is_told:
+        return settings.min_votes
+    return max(settings.min_votes, settings.min_votes_unvalidated)
 
 
 def _voting(run: Run, runs: pl.DataFrame) -> set[int]:

@@ -117,27 +117,37 @@ def kept_result(file: Path, measure: Callable[[], Scored | None]) -> Scored | No
     return Scored(**{**known, "wrong": wrong})
 
 
-def truth(run: Run, runner: Runner, package: Package, subs: Sequence[PackagedSubmission], file: Path) -> dict[str, Any]:
-    """Return the time limit in seconds, and whether each submission passes the package's secret tests, by its code."""
+def truth(
+    run: Run, runner: Runner, package: Package, subs: Sequence[PackagedSubmission], file: Path, most_s: float
+) -> dict[str, Any]:
+    """Return the time limit in seconds, and whether each submission passes the package's secret tests, by its code.
+
+    Where the package names no limit, an accepted submission that would make it longer than ``most_s`` is stopped: the
+    package will be left out.
+    """
     if file.is_file():
         known: dict[str, Any] = json.loads(file.read_text())
         return known
     secret = [test for test in package.problem.tests[package.samples :] if len(test.input) <= MOST_KB << 10]
     secret = random.Random(package.name).sample(secret, SECRET) if len(secret) > SECRET else secret
     problem = execution_matrix.with_tests(package.problem, [(test.input, test.output) for test in secret])
-    limit = package.problem.cpu_s if package.has_time_limit else 4.0
+    limit = package.problem.cpu_s if package.has_time_limit else most_s // 1 / package.multiplier
     passes: dict[str, bool] = {}
     for accepted in (True, False):
         part = [sub for sub in subs if sub.accepted is accepted]
+        timed = package.has_time_limit or not accepted
         jobs = [
-            (dataclasses.replace(problem, cpu_s=limit * factor_of(run, sub.lang)), Submission(sub.lang, sub.code))
-            for sub in part if sub.lang is not None
+            (dataclasses.replace(problem, cpu_s=limit * factor_of(run, sub.lang) if timed else limit),
+             Submission(sub.lang, sub.code)) for sub in part if sub.lang is not None
         ]  # fmt: skip
         results = list(judge_programs(runner, jobs))
         passes |= {_code(sub): r.verdict is CodeVerdict.AC for sub, r in zip(part, results, strict=True)}
         times = [run.cpu_s for r in results if r.verdict is CodeVerdict.AC for run in r.tests]
-        if accepted and not package.has_time_limit:
+        if not timed:
             limit = float(max(1, -(-max(times, default=1.0) * package.multiplier // 1)))
+            if any(r.verdict is CodeVerdict.TLE for r in results):
+                limit, passes = most_s + 1, dict.fromkeys(map(_code, subs), False)
+                break
     told = {"limit": limit, "passes": passes}
     file.write_text(json.dumps(told))
     return told
@@ -189,11 +199,13 @@ def score(
 ) -> Scored | None:
     """Make tests of one package for each fold, and count; None where it cannot be measured."""
     begin = time.monotonic()
+    if sum(sub.accepted for sub in subs) < 2 or all(sub.accepted for sub in subs):
+        return None
     if package.has_time_limit and package.problem.cpu_s > args.most_s:
         return None
     programs = hashlib.sha256(repr([sub.code for sub in subs]).encode("utf-8", "surrogateescape")).hexdigest()[:8]
     file = out / f"{package.name}.{programs}.truth.json"
-    known = truth(run, runner, package, subs, file)
+    known = truth(run, runner, package, subs, file, args.most_s)
     subs = [sub for sub in subs if known["passes"][_code(sub)] is sub.accepted]
     if known["limit"] > args.most_s or sum(sub.accepted for sub in subs) < 2 or all(sub.accepted for sub in subs):
         return None

@@ -15,9 +15,11 @@ _END = re.compile(
     r"^\W*(?:the )?(?:output(?: format| specification)?|interaction|examples?|sample.*|notes?|scoring)\W*$",
     re.IGNORECASE | re.MULTILINE,
 )
-_SENTENCE = re.compile(r"(?<=[.;:!?])\s+|\n\s*\n|\n\s*-\s")
+_SENTENCE = re.compile(r"(?<=[.;:!?])(?<!\bi\.e\.)(?<!\be\.g\.)\s+|\n\s*\n|\n\s*-\s")
 _GUARANTEE = re.compile(
-    r"\b(?:guarantee[ds]?|(?:may|can) (?:safely )?assume|it is known|contains? at least)\b", re.IGNORECASE
+    r"(?<!\bnot )(?<!\bto )\bguarantee[ds]?\b|\b(?:may|can) (?:safely )?assume\b|\bit is known\b"
+    r"|\bcontains? at least\b(?! \$?\d[^a-z]*\band at most\b)",
+    re.IGNORECASE,
 )
 _PROMISE = re.compile(
     r"\b(?:no (?:two|three|pair|other|more than one)|none of|never|such that|exactly (?:one|once|two)|at most one"

@@ -20,7 +20,8 @@ from curation.programs.test_generation.shapes import read_lines
 _LEAST, _SHARE = 2, 0.03
 """So many doubtful inputs, and such a share of all, are told from chance."""
 _RATE = 0.25
-"""A trait is taken for the cause where at least this share of the inputs that have it are doubtful."""
+"""A trait may be the cause where at least this share of the inputs that have it are doubtful; of several it is the one
+that most of the doubtful inputs have, for a shape of two inputs is doubtful by chance."""
 _MOST_BYTES = 64 << 10
 
 Trait = Key | str
@@ -51,9 +52,10 @@ def doubtful_inputs(form: InputForm | str, given: Sequence[str], run: Sequence[R
     while left:
         candidates = sorted({trait for at in left for trait in traits[at]}, key=str)
         rates = {trait: _rate(trait, traits, left, dropped) for trait in candidates}
-        worst = max(candidates, key=lambda trait: rates[trait])
-        if rates[worst] < _RATE:
+        causes = [trait for trait in candidates if rates[trait] >= _RATE]
+        if not causes:
             break
+        worst = max(causes, key=lambda trait: (sum(trait in traits[at] for at in left), rates[trait]))
         having = {at for at, own in enumerate(traits) if worst in own}
         left -= having
         dropped |= having

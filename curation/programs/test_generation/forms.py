@@ -30,6 +30,7 @@ from curation.programs.test_generation.grammar import (
     ArrayNode,
     LinesNode,
     Node,
+    RepeatNode,
     blocks_of,
     infer_grammar,
     infer_grammars,
@@ -46,6 +47,13 @@ _MOST_BYTES = 64 << 10
 """Inputs that are looked at, the shortest ones: at most so many, of so many letters."""
 _FORMS = 6
 """Other forms that a careful input must have: those that guess hardly more than the first, at most so many."""
+
+_COUNTED_LINES = re.compile(
+    r"\b(?:next|following|followed by|then|further|are)\s+\$\s*([A-Za-z])\s*\$\s+(?:(?:more|further|other)\s+)?lines\b"
+    r"|^\W*\$\s*([A-Za-z])\s*\$\s+(?:(?:more|further|other)\s+)?lines\b",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""Names of how many lines follow: ``Each of the next $m$ lines``."""
 
 _SAMPLES, _LEAST_SHARING, _SHARE = 12, 5, 0.75
 """Samples in which a shared form is looked for, their size, and the share of inputs that must have it."""
@@ -73,6 +81,14 @@ class InputForm:
     named: NamedColumns | None = None
     required: tuple[frozenset[str], ...] = ()
     promises: tuple[Promise, ...] = ()
+
+    @property
+    def is_told(self) -> bool:
+        """Return whether the statement itself, not the given inputs alone, says what all columns are but one at most.
+
+        A form that only the given inputs show is misread far more often.
+        """
+        return self.careful and self.named is not None and len(self.named.columns) >= len(self.columns) - 1
 
     def allows(self, text: str) -> bool:
         """Return whether an input has the form, keeps the promises on points and, where the form is careful, its
@@ -125,6 +141,8 @@ def infer_form(inputs: Sequence[str], statement: str, *, careful: bool) -> Input
     named = name_columns(statement, columns, [reading.seen for reading in readings]) if careful else None
     if careful and len(forms[0]) > len(readings) + 1 and (named is None or len(named.columns) < len(columns)):
         return None  # so many parts were not told apart by so few inputs
+    if named is not None and not _counts_as_stated(nodes, named, statement):
+        return None
     free = [node.first for node in nodes if isinstance(node, ArrayNode) and node.count is None]
     if careful and any(len(nodes) > 1 or columns[first].kind == "word" for first in free):
         return None  # a sentence, or a line whose length nothing tells
@@ -146,6 +164,15 @@ def infer_form(inputs: Sequence[str], statement: str, *, careful: bool) -> Input
         statement, nodes, columns, lambda first, width: [rows for one in readings for rows in one.rows(first, width)]
     )
     return InputForm(nodes, columns, edges, relations, careful, tuple(forms[1:_FORMS]), named, tuple(required), points)
+
+
+def _counts_as_stated(nodes: Sequence[Node], named: NamedColumns, statement: str) -> bool:
+    """Return whether the numbers of which the statement says that so many lines follow count lines of the form."""
+    counting = {node.count.column for node in nodes if isinstance(node, RepeatNode)}
+    counting |= {block.count.column for block in blocks_of(nodes) if block.count is not None}
+    found = _COUNTED_LINES.finditer(input_section(statement))
+    counted = {match[1] or match[2] for match in found} & named.columns.keys()
+    return {named.columns[name] for name in counted} <= counting
 
 
 def inputs_of_another_form(inputs: Sequence[str]) -> frozenset[int]:

@@ -78,6 +78,17 @@ class InputMaker:
             )  # fmt: skip
         return self._forms[careful]
 
+    @property
+    def is_told(self) -> bool:
+        """Return whether the statement says what the inputs hold (`InputForm.is_told`) and promises nothing besides."""
+        form = self.form(careful=True)
+        return isinstance(form, InputForm) and form.is_told
+
+    def has_form(self, text: str) -> bool:
+        """Return whether an input is one that could be made carefully."""
+        form = self.form(careful=True)
+        return isinstance(form, InputForm) and form.allows(text)
+
     def _untold(self, form: InputForm | None) -> list[str]:
         """Return the promises of the statement that no relation and no rule keeps."""
         known = set(form.named.rules) if form is not None and form.named is not None else set()

@@ -22,6 +22,10 @@ _RARE = 0.05
 """Share of the values of a skewed column that are not the frequent one."""
 
 
+_BULK, _MOST_ALIKE = 64, 1 << 50
+"""So many values or letters are drawn at once, values of ranges in which a float of 53 bits reaches every number."""
+
+
 @dataclass(slots=True)
 class ValueSpread:
     """The values of one input. ``mode`` is the second word of a shape's name."""
@@ -89,7 +93,27 @@ class ValueSpread:
             return self._patterned(low, high, count)
         if self.mode == "echoed" and count > 1:
             return self._echoed(name, low, high, count)
+        if count >= _BULK and (values := self._alike(name, low, high)) is not None:
+            return self.draw.choices(values, k=count)
         return [self.one(name, low, high) for _ in range(count)]
+
+    def _alike(self, name: int, low: int, high: int) -> Sequence[int] | None:
+        """Return the values of which each is as likely as another in `one`; None where it draws otherwise."""
+        if self.mode == "low":
+            return [low]
+        if self.mode == "high":
+            return [high, high, high, max(low, high - 1)]
+        if self.mode == "ends":
+            return [low, high]
+        if self.mode == "narrow":
+            start = low if low >= 0 else max(low, -2)
+            low, high = start, min(high, start + self._spans.setdefault(name, self.draw.choice(_NARROW)))
+        elif self.mode == "few":
+            self._of_few(name, low, high)
+            return [max(low, min(high, value)) for value in self._few[name]]
+        elif self.mode != "whole":
+            return None
+        return range(low, high + 1) if high - low < _MOST_ALIKE else None
 
     def _echoed(self, name: int, low: int, high: int, count: int) -> list[int]:
         """Return values that repeat an earlier list of as many, as it was, turned round, negated, in another order,
@@ -183,16 +207,24 @@ def draw_word(letters: str, size: int, draw: random.Random) -> str:
     """Return a word of these letters: drawn one by one, repeating a short part, or the same read backwards."""
     way = draw.random()
     if way < 0.7 or size < 3:
-        return "".join(draw.choices(letters, k=size))
-    part = "".join(draw.choices(letters, k=draw.choice((1, 2, 3, max(1, size // 2)))))
+        return _draw_letters(letters, size, draw)
+    part = _draw_letters(letters, draw.choice((1, 2, 3, max(1, size // 2))), draw)
     if way < 0.85:
         word = (part * (size // len(part) + 1))[:size]
         if draw.random() < 0.5:
             place = draw.randrange(size)
             word = word[:place] + draw.choice(letters) + word[place + 1 :]
         return word
-    half = "".join(draw.choices(letters, k=(size + 1) // 2))
+    half = _draw_letters(letters, (size + 1) // 2, draw)
     return half + half[: size // 2][::-1]
+
+
+def _draw_letters(letters: str, size: int, draw: random.Random) -> str:
+    """Return so many letters drawn one by one; of long words at once, some then up to a quarter likelier."""
+    if size < _BULK or len(letters) > _BULK or max(letters) > "\xff":
+        return "".join(draw.choices(letters, k=size))
+    table = "".join(letters[byte * len(letters) >> 8] for byte in range(256)).encode("latin-1")
+    return draw.randbytes(size).translate(table).decode("latin-1")
 
 
 def special_number(low: int, high: int, draw: random.Random) -> int:

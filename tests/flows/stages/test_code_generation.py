@@ -58,9 +58,11 @@ def made(
     first: str = RIGHT[0],
     limit: float = 10.0,
     more_settings: Sequence[str] = (),
+    statement: str = STATEMENT,
 ) -> GeneratedTests:
     """Return the tests made of the samples with so many right solutions and a wrong one; nobody vouches for inputs."""
     unit, run = problem_of(more, right, *settings, first=first, limit=limit, more_settings=more_settings)
+    unit.row["statement"] = statement.format(more=more)
     ids = unit.tests.select("problem", pl.col("index").alias("test"))
     matrix = execution_matrix.run_execution_matrix(
         runner,
@@ -141,12 +143,21 @@ def test_inputs_of_the_kind_on_which_a_solution_crashes_are_not_kept(runner: Run
 
 
 def test_why_nothing_was_made_is_said(runner: Runner) -> None:
-    few = made(runner, "", 2, "batch=4", "rounds=1")
+    few = made(runner, "", 2, "batch=4", "rounds=1", statement="Sum $n$ integers.")
     assert (few.tests, few.reason) == ([], "too few solutions vote: 2, 3 wanted")
+    alone = made(runner, "", 1, "batch=4", "rounds=1")
+    assert (alone.tests, alone.reason) == ([], "too few solutions vote: 1, 2 wanted")
     promised = made(runner, "It is guaranteed that the numbers are pretty.", 3, "batch=4", "rounds=1")
     assert promised.tests == []
     assert promised.reason.startswith("the statement promises what no relation expresses: 'It is guaranteed that the")
     assert promised.counts() == (0, 0, 0, 0, 1, promised.reason)
+
+
+def test_two_solutions_are_enough_where_the_statement_says_what_the_inputs_hold(runner: Runner) -> None:
+    generated = made(runner, "", 2, "batch=6", "rounds=1", "max_input_kb=8")
+    assert generated.reason == ""
+    assert generated.tests
+    assert all(len(text.split()) == int(text.split()[0]) + 1 for _, _, text, _, _ in generated.tests)
 
 
 def test_large_inputs_at_the_limits_are_made_and_few_are_kept(runner: Runner) -> None:

@@ -21,6 +21,15 @@ def test_a_relation_that_the_doubtful_break_and_the_given_keep_is_the_trait() ->
     assert places == frozenset(range(20, 28))
 
 
+def test_what_most_doubtful_inputs_share_comes_before_shapes_that_few_of_them_have() -> None:
+    form = infer_form(GIVEN, STATEMENT, careful=False)
+    clean = [RunInput(listed(at, 90 - at, 100 + at), "small whole", doubtful=False) for at in range(20)]
+    assert form is not None
+    alone = [RunInput(listed(at, at, 100), f"shape {at // 3}", doubtful=True) for at in range(12)]
+    agreed = [RunInput(listed(at, at, 100), "small whole", doubtful=False) for at in range(14)]
+    assert doubtful_inputs(form, GIVEN, [*clean, *alone, *agreed]) == frozenset(range(20, 46))
+
+
 def test_a_shape_is_the_trait_where_no_relation_is() -> None:
     run = [RunInput(f"{at}", "least high" if at < 6 else "small whole", doubtful=at in (0, 3)) for at in range(40)]
     assert doubtful_inputs("no form", [], run) == frozenset(range(6))

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
+
+import pytest
 
 from curation.programs.test_generation.hints import Hints
-from curation.programs.test_generation.spreads import ValueSpread
+from curation.programs.test_generation.spreads import ValueSpread, draw_word
 
 
 def test_lists_echo_earlier_ones_within_their_range() -> None:
@@ -42,3 +45,23 @@ def test_columns_share_a_few_numbers() -> None:
         assert first == second
         assert len(first) <= 4
         assert first <= set(range(1, 101))
+
+
+@pytest.mark.parametrize("mode", ["low", "high", "ends", "narrow", "few", "whole"])
+def test_many_values_are_drawn_from_those_that_single_ones_come_from(mode: str) -> None:
+    for seed in range(40):
+        spread = ValueSpread(mode, random.Random(seed), Hints())
+        at_once = set(spread.many(0, 3, 9, 500))
+        assert at_once == {spread.one(0, 3, 9) for _ in range(500)}
+    wide = ValueSpread("whole", random.Random(1), Hints()).many(0, 0, 10**18, 500)
+    assert len(set(wide)) == 500
+    assert any(value % 2 for value in wide)
+
+
+def test_letters_of_long_words_are_about_as_likely_as_one_another() -> None:
+    counts: Counter[str] = Counter()
+    for seed in range(40):
+        counts.update(draw_word("abcde", 5000, random.Random(seed)))
+    assert set(counts) == set("abcde")
+    assert max(counts.values()) < 1.5 * min(counts.values())
+    assert draw_word("é漢", 100, random.Random(0)).strip("é漢") == ""

@@ -110,10 +110,31 @@ def test_the_rules_that_a_validator_must_check_are_broken_one_at_a_time() -> Non
         ("None of the discs touch or overlap.", 1),
         ("The fences don't cross.", 1),
         ("The knights do not count.", 0),
+        ("They pay tolls in order to guarantee that a route is possible.", 0),
+        ("It is not guaranteed that every crossing has a light.", 0),
+        ("The string will contain at least $1$ and at most $1\\,000$ characters.", 0),
+        ("It is guaranteed that the total, i.e. the length of all words, is pretty.", 1),
     ],
 )
 def test_promises_that_nothing_expresses(words: str, count: int) -> None:
     assert len(promises(f"Input\n\nOne line.\n\n{words}\n\nOutput\n")) == count
+
+
+def test_numbers_of_lines_that_the_statement_names_count_lines() -> None:
+    words = "Input\n\nTwo integers $n$ and $m$ ($1 \\leq m \\leq n \\leq 9$).\n\n"
+    words += "{lines}two integers $a$ and $b$\n({limits}).\n"
+    limits = "$1 \\leq a, b \\leq 1000$"
+    read = infer_form(["3 1\n1 2\n"], words.format(lines="Then a line with ", limits=limits), careful=True)
+    assert read is not None
+    assert read.is_told
+    several = words.format(lines="Each of the next $m$ lines contains ", limits=limits)
+    one_row, rows = "3 1\n1 2\n", ["3 1\n1 2\n", "4 2\n5 6\n7 8\n", "5 3\n9 9\n9 9\n1 2\n"]
+    assert infer_form([one_row], several, careful=True) is None
+    form = infer_form(rows, several, careful=True)
+    assert form is not None
+    assert form.is_told
+    assert form.allows("6 2\n5 6\n7 8\n")
+    assert not form.allows("6 2\n5 6\n")
 
 
 def test_why_nothing_careful_is_made_is_said() -> None:
