@@ -73,16 +73,19 @@ class Trial:
     calls: int
 
 
-def side_of(statement: str | None, programs: Sequence[str] = (), problem: CodeProblem | None = None) -> Side:
+def side_of(
+    statement: str | None, programs: Sequence[str] = (), problem: CodeProblem | None = None, tests: str = ""
+) -> Side:
     """Return what can be run of a row.
 
     Args:
         programs: right solutions in Python; the first that can be read counts. One without its head is read behind
             the statement, as HumanEval has them. Where absent, a program in the statement counts.
         problem: the tests that came with the row.
+        tests: a text with tests, such as assertions.
     """
     text = statement or ""
-    given = _tests_of(problem)
+    given = [*_tests_of(problem), *read_examples(tests)]
     examples = (*given, *read_examples(text))[:MOST]
     function = problem.function.entry if problem is not None and problem.function is not None else None
     is_read = problem is not None and bool(problem.tests)
@@ -103,17 +106,21 @@ def _tests_of(problem: CodeProblem | None) -> list[Example]:
     if problem is None:
         return []
     if problem.function is None:
-        pairs = [(test.input.decode("utf-8", "replace"), test.output.decode("utf-8", "replace")) for test in problem.tests]
+        pairs = [
+            (test.input.decode("utf-8", "replace"), test.output.decode("utf-8", "replace")) for test in problem.tests
+        ]
         return [Example("", (given,), told, True) for given, told in pairs if len(given) + len(told) <= _LETTERS][:MOST]
     if problem.function.program is not None:
         return read_examples(problem.function.program)
     name = problem.function.entry.rpartition(".")[2]
     calls = [call for call in problem.function.calls if not call.kwargs]
-    return [Example(name, tuple(as_data(part) for part in call.args), as_data(call.expected), True) for call in calls][:MOST]
+    return [Example(name, tuple(as_data(part) for part in call.args), as_data(call.expected), True) for call in calls][
+        :MOST
+    ]
 
 
 def _function_names(source: str) -> list[str] | None:
-    """Return the functions of a program that do something, methods of ``Solution`` too; None where it cannot be read."""
+    """Return the functions of a program that do something, those of ``Solution`` too; None where it cannot be read."""
     try:
         body = ast.parse(source).body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
@@ -170,11 +177,14 @@ def _try_row(runner: Runner, row: Side, others: Sequence[Side]) -> Iterator[Tria
     trials = []
     for other, part in zip(others, parts, strict=True):
         theirs = next(lines, None) if other.program is not None else None
-        trials.append(_weigh(row, other, examples, (own, part), mine, theirs))
+        stated = [at for at in own if other.program is not None and bool(other.program[1]) != _is_read(examples[at])]
+        trials.append(_weigh(row, examples, (stated, own, part), mine, theirs))
     return iter(trials)
 
 
-def _run(runner: Runner, programs: Sequence[tuple[str, str, list[int]]], examples: Sequence[Example]) -> list[dict[int, Any]]:
+def _run(
+    runner: Runner, programs: Sequence[tuple[str, str, list[int]]], examples: Sequence[Example]
+) -> list[dict[int, Any]]:
     """Return for each program what it made of its examples, by their places: ``[value]``; what failed is absent."""
     given = [example.args[0] if _is_read(example) else list(example.args) for example in examples]
     request = json.dumps({"programs": programs, "examples": given}).encode()
@@ -199,16 +209,15 @@ def _is_read(example: Example) -> bool:
 
 def _weigh(
     row: Side,
-    other: Side,
     examples: Sequence[Example],
-    parts: tuple[range, range],
+    parts: tuple[Sequence[int], Sequence[int], Sequence[int]],
     mine: dict[int, Any] | None,
     theirs: dict[int, Any] | None,
 ) -> Trial:
     """Return what the values of two tasks say of them.
 
     Args:
-        parts: the places of the row's examples, and of the benchmark row's.
+        parts: the places of the row's examples that the benchmark's program could take, of all, and of the other's.
         mine, theirs: the values of their programs by place; None where there is no program, or it was not run.
     """
     agreed = differed = failed = ran = 0
@@ -222,8 +231,8 @@ def _weigh(
                 values |= _counted(theirs[at]) if is_same else set()
     told_other = differed
     if mine is not None:
-        known = theirs if theirs is not None else {at: examples[at].expected for at in parts[1] if examples[at].is_told}
-        for at in (*parts[0], *parts[1]):
+        known = theirs if theirs is not None else {at: examples[at].expected for at in parts[2] if examples[at].is_told}
+        for at in (*parts[1], *parts[2]):
             if at in known:
                 is_same = _same(mine[at], known[at]) if at in mine else False
                 ran += is_same is not None
@@ -247,7 +256,7 @@ def _counted(value: Any) -> set[str]:
     return {text, f"{text} again"} if parts >= _RICH + isinstance(value, (list, dict)) else {text}
 
 
-_NOTHING = (-1, "", "None", "null", "NULL", [])
+_NOTHING: tuple[object, ...] = (-1, "", "None", "null", "NULL", [])
 """How ports write None."""
 
 

@@ -38,7 +38,8 @@ _CALLED = re.compile(r"(?:>>>\s*|assert\s+(?:\w+\()?\s*|console\.log\(\s*)([A-Za
 _TOLD = re.compile(
     r"[\s)\];*\"'`]*"
     r"(?:(?:[-=]+>|={1,3}|➞|→|//|#|/\*|:|,|the\b|it\b|will\b|would\b|should\b|must\b|be\b|us\b|"
-    r"return(?:s|ed|ing)?\b|gives?\b|is\b|yields?\b|equals?\b|evaluates? to\b|(?:console )?(?:log|output|print|result|answer|value)s?\b|"
+    r"return(?:s|ed|ing)?\b|gives?\b|is\b|yields?\b|equals?\b|evaluates? to\b|"
+    r"(?:console )?(?:log|output|print|result|answer|value)s?\b|"
     r"expect(?:ed|s)?\b|a?ctual\b|to\b|array|list|string|\.\.\.|approx(?:imately)?\b|in\b)[\s*]*)*",
     re.IGNORECASE,
 )
@@ -49,10 +50,14 @@ _WORDS = {"true": True, "True": True, "false": False, "False": False}
 _NAMED = re.compile(
     r"(?P<name>[A-Za-z_]\w*)(?:\s*\[\s*\w*\s*\])*\s*=\s*(?=[\[({\"'\d\-+TFtfN.])(?!=)"
 )  # of `int arr[] = {1, 2}`, `k = 3`
-_LENGTH = re.compile(r"(?i)(?:sizeof.*|.*\.(?:length|size\(\))|strlen\(.*|\w*(?:size|len|length|count)\w*|n\d*|\w+_?n\d*)")
+_LENGTH = re.compile(
+    r"(?i)(?:sizeof.*|.*\.(?:length|size\(\))|strlen\(.*|\w*(?:size|len|length|count)\w*|n\d*|\w+_?n\d*)"
+)
 _GIVEN = re.compile(r"(?i)\b(?:input|given|with|where|when)\b|\bfor\s+\w+\s*=?$")
 """What stands before names with values, where these are an example and no code."""
-_OUTPUT = re.compile(r"(?i)\b(?:output|result|answer|returns?)\b[^\n:=\[({]{0,30}?(?::|=|\bbe\b|\bis\b|\breturns?\b)\s*")
+_OUTPUT = re.compile(
+    r"(?i)\b(?:output|result|answer|returns?)\b[^\n:=\[({]{0,30}?(?::|=|\bbe\b|\bis\b|\breturns?\b)\s*"
+)
 _NUMBERS = re.compile(r"-?\d+(?:\.\d+)?(?:\s+-?\d+(?:\.\d+)?)+\s*(?:\*/)?$")
 _SAMPLE = re.compile(
     r"^[\W_]*(?:(?:sample|example)\s+)?input\b[^\n]{0,12}\n(?P<given>.*?)\n"
@@ -65,7 +70,8 @@ _OPEN, _CLOSE = "([{", ")]}"
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """Arguments, and what is expected of them; ``is_told`` is false where the text does not say.
+    """Arguments, and what is expected; ``is_told`` is false where the text does not say. What a program reads has
+    no ``name``.
 
     Example: ``Example("near", ([1.5, 2.5], 0.7), False, True)``
     """
@@ -124,7 +130,7 @@ def _told(text: str, start: int) -> tuple[object, int] | None:
     marker = _TOLD.match(text, start, stop)
     at = marker.end() if marker else start
     said = text[start:at]
-    if re.search(r"\w|[=>:➞→]", said):  # something announces a value
+    if re.search(r"\w|[=>:➞→/#]", said):  # something announces a value
         at -= len(said) - len(said.rstrip(_QUOTES)) if said.rstrip().endswith(tuple(_QUOTES)) else 0
         if numbers := _NUMBERS.match(text, at, stop):  # as C prints a list
             return [ast.literal_eval(number) for number in numbers[0].split() if number != "*/"], stop
@@ -159,7 +165,7 @@ def _by_names(text: str) -> Iterator[Example]:
         output = _OUTPUT.search(text, end, end + 60)
         if output and (told := _value(text, output.end())) is not None:
             args = tuple(value for _, (value, _) in values[at : last + 1])
-            yield Example(names[0] if names else "", args, told[0], True)
+            yield Example(names[0] if names else "?", args, told[0], True)
         at = last + 1
 
 
@@ -196,7 +202,7 @@ def _looked_up(text: str, start: int, name: str) -> object:
     if not re.fullmatch(r"[A-Za-z_]\w*", name):
         return None
     given = re.compile(rf"\b{name}(?:\s*\[\s*\w*\s*\])*\s*=\s*(?!=)")
-    matches = [match for match in given.finditer(text, 0, start)]
+    matches = list(given.finditer(text, 0, start))
     if not matches:
         return None
     read = _value(text, matches[-1].end())
@@ -256,8 +262,8 @@ def _value(text: str, at: int) -> tuple[object, int] | None:
     if at >= len(text):
         return None
     if text[at] in _QUOTES:
-        end = _unquoted(text, at)
-        return (_literal(text[at : end + 1], str), end + 1) if end < len(text) else None
+        quote = _unquoted(text, at)
+        return (_literal(text[at : quote + 1], str), quote + 1) if quote < len(text) else None
     if text[at] in _OPEN:
         end = _closing(text, at)
         if end is None:
@@ -277,7 +283,11 @@ def _literal(text: str, otherwise: type[str] | None) -> object:
     plain = re.sub(r"\btrue\b", "True", re.sub(r"\bfalse\b", "False", re.sub(r"\b(?:null|undefined)\b", "None", text)))
     if plain.startswith("`"):
         plain = json.dumps(plain[1:-1])
-    for form in (plain, re.sub(r"([{,]\s*)([A-Za-z_]\w*)\s*:", r'\1"\2":', plain), plain.replace("{", "[").replace("}", "]")):
+    for form in (
+        plain,
+        re.sub(r"([{,]\s*)([A-Za-z_]\w*)\s*:", r'\1"\2":', plain),
+        plain.replace("{", "[").replace("}", "]"),
+    ):
         try:
             value: object = ast.literal_eval(re.sub(r"(?<![\w.])0+(?=\d)", "", form))
         except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):

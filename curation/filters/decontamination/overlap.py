@@ -55,11 +55,9 @@ FLOORS: Mapping[str, float] = {"ngram": 0.2, "words": 0.35, "embedding": 0.7}
 FIGURE_WORTH, MOST_FIGURES = 0.05, 5
 """What a shared figure adds to the cosine of the words in running text, where all agree, and how many count."""
 
-EXAMPLES_WORTH, NAME_WORTH = 0.22, 0.06
-"""What adds to the cosine of programs: shared runs of values (`FEWEST_RUNS` or more), or else a function's name."""
-
-FEWEST_RUNS, MOST_OWNERS = 3, 1
-"""Runs that must be shared, and how many texts of benchmarks may have one of those that count."""
+EXAMPLES_WORTH, NAME_WORTH, FEWEST_RUNS, MOST_OWNERS = 0.22, 0.06, 3, 1
+"""What adds to the cosine of programs: shared runs of values, or else a function's name; how many runs must be shared,
+and how many texts of benchmarks may have one of those that count."""
 
 TRIAL_WORTH: Mapping[str, float] = {SAME: 0.32, MOSTLY: 0.17, OTHER: -0.08}
 """What adds to the score of a pair of programs that were run on one another, by the word of their trial."""
@@ -118,7 +116,7 @@ class OverlapSettings:
     figures: float = 0.55  # least agreement of the figures in running text
     formulas: float = 0.95  # the same where there are formulas
     template: float = 0.8  # least agreement of the wording of a template
-    behaviour: bool = False  # whether programs near each other are run on one another
+    behaviour: bool = True  # whether programs near each other are run on one another
     most: int = 5  # hits kept per problem and method, best first
 
     @property
@@ -130,21 +128,28 @@ class OverlapSettings:
     def floors(self) -> Mapping[str, float]:
         """Return the least score that is measured, by method."""
         floors = {method: min(FLOORS[method], self.thresholds[method]) for method in METHODS}
-        return floors | ({"embedding": min(NEAR, self.cosine)} if self.behaviour else {}) | {
-            "words": max(0.0, min(FLOORS["words"], self.words - FIGURE_WORTH * MOST_FIGURES))
-        }
+        return (
+            floors
+            | ({"embedding": min(NEAR, self.cosine)} if self.runs_programs else {})
+            | {"words": max(0.0, min(FLOORS["words"], self.words - FIGURE_WORTH * MOST_FIGURES))}
+        )
+
+    @property
+    def runs_programs(self) -> bool:
+        """Return whether tasks near each other are run on one another."""
+        return self.programs and self.behaviour
 
     @property
     def least_words(self) -> float:
         """Return the least cosine of the words of what is embedded: programs say little, so they share few words."""
-        return self.candidates * (SAID_PART if self.behaviour else 1.0)
+        return self.candidates * (SAID_PART if self.runs_programs else 1.0)
 
     @property
     def measured_with(self) -> str:
         """Return all that measured scores depend on: thresholds above the floors do not count."""
         agreement = min(self.figures, FIGURES_FLOOR), min(self.formulas, FORMULAS_FLOOR)
         measures = f"{self.methods} {self.ngram} {self.whole} {self.candidates} {self.programs} {self.most}"
-        return f"{measures} {dict(self.floors)} {agreement}{' behaviour' * self.behaviour}"
+        return f"{measures} {dict(self.floors)} {agreement}{' behaviour' * self.runs_programs}"
 
 
 @dataclass(slots=True)
@@ -241,7 +246,9 @@ class BenchmarkIndex:
         names = self.benchmarks.select("benchmark", benchmark_row=pl.col("row").cast(pl.Int64))[lines["at"]]
         method = pl.col("order").replace_strict(range(len(METHODS)), METHODS, return_dtype=pl.String)
         lines = lines.with_columns(names).sort("row", "order", -pl.col("score"), "at")
-        return lines.with_columns(method=method).match_to_schema(SCORE, extra_columns="ignore", missing_columns="insert")
+        return lines.with_columns(method=method).match_to_schema(
+            SCORE, extra_columns="ignore", missing_columns="insert"
+        )
 
     def hits(self, statements: pl.Series) -> pl.DataFrame:
         """Return all hits of the problems, in the `HIT` schema; ``row`` is the position in the series."""

@@ -1,9 +1,9 @@
 """Several programs on the same examples, in the box: what each returns or prints. Its text is handed to the sandbox.
 
-One JSON object comes in: ``examples``, lists of arguments, or a text for standard input; and ``programs``: a source, the
-name of a function (``Class.method`` too; empty for a program that reads and prints), and which examples it is run on.
-One JSON line goes out per program as it is done: for each of its examples ``[value]`` as plain data, or null where there
-is none.
+One JSON object comes in: ``examples``, lists of arguments, or a text for standard input; and ``programs``: a source,
+the name of a function (``Class.method`` too; empty for a program that reads and prints), and which examples it is run
+on. One JSON line goes out per program as it is done: for each of its examples ``[value]`` as plain data, or null where
+there is none.
 
 Invariant: standard library alone, nothing of the project. A program that hangs, fails or says nothing costs only its
 own values. What is returned proves nothing about a program that wants to deceive: it is no verdict.
@@ -56,7 +56,7 @@ def result(space: dict[str, Any], code: Any, name: str, example: Any) -> list[An
             written = io.StringIO()
             sys.stdin = io.TextIOWrapper(io.BytesIO(example.encode()))
             with contextlib.redirect_stdout(written), contextlib.suppress(SystemExit):
-                exec(code, {"__name__": "__main__"})  # noqa: S102  the box is what this file is for
+                exec(code, {"__name__": "__main__"})
             value: Any = written.getvalue()
         else:
             head, _, method = name.partition(".")
@@ -76,7 +76,7 @@ def results(source: str, name: str, examples: list[Any]) -> list[list[Any] | Non
         code = compile(source, "program", "exec")
         if name:
             with contextlib.redirect_stdout(io.StringIO()):
-                exec(code, space)  # noqa: S102  the box is what this file is for
+                exec(code, space)
     except BaseException:  # noqa: BLE001  whatever a foreign program raises
         return values
     for at, example in enumerate(examples):
