@@ -134,8 +134,8 @@ class Benchmark(Settings):
     )
     tests: str | None = Field(
         None,
-        description="Of programs: dotted path of tests as text or a list of texts, such as assertions; examples of the "
-        "statement are read anyhow.",
+        description="Of programs: dotted path of tests: assertions as text or a list of texts, or objects with "
+        "`input` and `output`, also as JSON; examples of the statement are read anyhow.",
         exclude_if=is_none,
     )
     license: str = Field("unknown", description="Licence of the benchmark as its publisher states it.")

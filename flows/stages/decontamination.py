@@ -235,9 +235,7 @@ def _task(benchmark: Benchmark, statement: str | None, meta: str | None) -> Side
     """Return what can be run of a benchmark's row."""
     cells = json.loads(meta) if meta else {}
     solution, tests = (cells.get(path) if path else None for path in (benchmark.solution, benchmark.tests))
-    parts = tests if isinstance(tests, list) else [tests]
-    text = "\n".join(part for part in parts if isinstance(part, str))
-    return side_of(statement, [solution] if isinstance(solution, str) else [], tests=text)
+    return side_of(statement, [solution] if isinstance(solution, str) else [], tests=tests)
 
 
 def _unread(count: int, rows: int, last: RequestRefused) -> str:

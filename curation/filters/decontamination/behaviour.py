@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
@@ -45,6 +46,8 @@ LIMITS = Limits(cpu_s=8.0, memory_mb=300, output_bytes=4 << 20)
 
 _LETTERS = 4000
 """Letters of a test's input and output that are run here; longer ones are left out."""
+_READS = re.compile(r"(?<![\w.])input\s*\(|\bstdin\b|\bopen\(0\b")
+"""What a program that reads standard input holds."""
 _RICH = 4
 """Letters of a text, or twice the parts of a list, from which on one value counts as two: chance does not meet it."""
 
@@ -74,7 +77,7 @@ class Trial:
 
 
 def side_of(
-    statement: str | None, programs: Sequence[str] = (), problem: CodeProblem | None = None, tests: str = ""
+    statement: str | None, programs: Sequence[str] = (), problem: CodeProblem | None = None, tests: object = None
 ) -> Side:
     """Return what can be run of a row.
 
@@ -82,23 +85,41 @@ def side_of(
         programs: right solutions in Python; the first that can be read counts. One without its head is read behind
             the statement, as HumanEval has them. Where absent, a program in the statement counts.
         problem: the tests that came with the row.
-        tests: a text with tests, such as assertions.
+        tests: a text with assertions; or objects of an ``input`` and an ``output``; also as JSON, in lists.
     """
     text = statement or ""
-    given = [*_tests_of(problem), *read_examples(tests)]
+    given = [*_tests_of(problem), *_read_tests(tests)]
     examples = (*given, *read_examples(text))[:MOST]
     function = problem.function.entry if problem is not None and problem.function is not None else None
-    is_read = problem is not None and bool(problem.tests)
+    is_read = any(_is_read(example) for example in given)
     blocks = [block.code for block in code_blocks(text, finished=True)]
     for source in (*(form for code in programs for form in (code, text + code)), text, *blocks):
         names = _function_names(source)
         if names is None:
             continue
-        if is_read and source in programs:
+        if source in programs and (is_read or (function is None and _READS.search(source))):
             return Side(examples, (source, ""), True)
         if names:
             return Side(examples, (source, _entry(names, function, examples)), True)
     return Side(examples, None, bool(given))
+
+
+def _read_tests(cell: object) -> list[Example]:
+    """Return the tests of a cell as examples; what cannot be read as tests is none."""
+    if isinstance(cell, str):
+        if not cell.lstrip().startswith(("[", "{")):
+            return read_examples(cell)
+        try:
+            cell = json.loads(cell)
+        except (ValueError, RecursionError):
+            return []
+    if isinstance(cell, list):
+        if cell and all(isinstance(part, str) for part in cell):
+            return read_examples("\n".join(cell))
+        return [example for part in cell for example in _read_tests(part)][:MOST]
+    given, told = (cell.get("input"), cell.get("output")) if isinstance(cell, dict) else (None, None)
+    is_pair = isinstance(given, str) and isinstance(told, str) and len(given) + len(told) <= _LETTERS
+    return [Example("", (given,), told, True)] if is_pair else []
 
 
 def _tests_of(problem: CodeProblem | None) -> list[Example]:
