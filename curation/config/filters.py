@@ -190,6 +190,7 @@ class DecontaminationSettings(Settings):
         description="Code pipeline: whether a problem and the benchmark rows near it are run on one another (examples, "
         "tests, solutions in Python; in the sandbox). The same behaviour adds .32 to their score, nearly the same .17, "
         "another one takes .08. Not in the paper.",
+        exclude_if=lambda behaviour: behaviour,
     )
     embedder: EmbedderSettings = Field(
         default_factory=MiniLmEmbedder,

@@ -37,7 +37,7 @@ from curation.verify.programs.extraction import CodeLang, code_blocks
 from curation.verify.programs.problem import CodeProblem
 from curation.verify.programs.tools import Program, Runner
 from curation.verify.sandbox import Ending, Limits
-from curation.verify.sandbox.inside import trial
+from curation.verify.sandbox.inside.functions import trial
 
 SAME, MOSTLY, OTHER = "same", "mostly", "other"
 

@@ -62,11 +62,9 @@ and how many texts of benchmarks may have one of those that count."""
 TRIAL_WORTH: Mapping[str, float] = {SAME: 0.32, MOSTLY: 0.17, OTHER: -0.08}
 """What adds to the score of a pair of programs that were run on one another, by the word of their trial."""
 
-SAID_PART = 1 / 3
-"""Part of the least cosine of the words from which on programs are embedded, where they are run on one another."""
-
-NEAR = 0.4
-"""Score of vectors from which on programs are run on one another, or the threshold where that is lower."""
+SAID_PART, NEAR = 1 / 3, 0.4
+"""Programs that are run on one another: the part of `candidates` from which on they are embedded, and the score of
+vectors from which on they are run, or the threshold where that is lower."""
 
 FIGURES_FLOOR, FORMULAS_FLOOR = 0.5, 0.8
 """Agreement of the figures from which on a candidate is embedded, or the setting where that is lower."""
@@ -140,11 +138,6 @@ class OverlapSettings:
         return self.programs and self.behaviour
 
     @property
-    def least_words(self) -> float:
-        """Return the least cosine of the words of what is embedded: programs say little, so they share few words."""
-        return self.candidates * (SAID_PART if self.runs_programs else 1.0)
-
-    @property
     def measured_with(self) -> str:
         """Return all that measured scores depend on: thresholds above the floors do not count."""
         agreement = min(self.figures, FIGURES_FLOOR), min(self.formulas, FORMULAS_FLOOR)
@@ -191,6 +184,8 @@ class BenchmarkIndex:
         self._batch = self._read(self.benchmarks["statement"])
         self._rarity = Rarity(self._batch.runs["run"].to_numpy())
         self._rarity.add(self.benchmarks.height, self._batch.words["word"], self._batch.runs)
+        # programs say little, so they share few words
+        self._least_words = settings.candidates * (SAID_PART if settings.runs_programs else 1.0)
         self._postings: dict[str, pl.DataFrame] = {}
         self._weighed: pl.DataFrame | None = None
         if "embedding" in settings.methods:
@@ -300,7 +295,7 @@ class BenchmarkIndex:
             .join(self._postings[part], on="word")
             .group_by("row", at="row_right")
             .agg(score=(pl.col("weight") * pl.col("weight_right")).sum())
-            .filter(pl.col("score") >= min(self.settings.least_words, self.settings.floors["words"]))
+            .filter(pl.col("score") >= min(self._least_words, self.settings.floors["words"]))
             .pipe(_scored)
         )
 
