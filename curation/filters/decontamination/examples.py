@@ -21,9 +21,13 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 
-MOST = 24
-"""Examples of one text that are read."""
+MOST, LOOKED_AT = 24, 200
+"""Examples of one text that are read, and calls that are looked at for them."""
+
+READ, LETTERS = 12_000, 4_000
+"""Letters of a text that are read, and letters within which a bracket or a quote must close."""
 
 FUNCTION = re.compile(
     r"\b(?:def|function)\s+([A-Za-z_]\w*)\s*\("
@@ -89,12 +93,13 @@ def function_names(text: str) -> list[str]:
 
 
 def read_examples(text: str) -> list[Example]:
-    """Return the examples of a text, `MOST` at most."""
+    """Return the examples of a text, `MOST` at most, as far as they stand in its first `READ` letters."""
+    text = text[:READ]
     names = dict.fromkeys((*function_names(text), *(name for name in _CALLED.findall(text) if name not in HELPERS)))
     found: dict[str, Example] = {}
     if names:
         calls = re.compile(rf"(?<![\w.])({'|'.join(map(re.escape, names))})\s*\(")
-        for call in calls.finditer(text):
+        for call in islice(calls.finditer(text), LOOKED_AT):
             if (example := _example(text, call)) is not None:
                 _add(found, example)
     for example in (*_by_names(text), *(() if names else _read_and_printed(text))):
@@ -235,15 +240,15 @@ def _split(text: str) -> list[str]:
 
 def _unquoted(text: str, at: int) -> int:
     """Return the place of the quote that ends the one at a place, or the text's end."""
-    quote, at = text[at], at + 1
-    while at < len(text) and text[at] != quote:
+    quote, at, stop = text[at], at + 1, min(len(text), at + LETTERS)
+    while at < stop and text[at] != quote:
         at += 2 if text[at] == "\\" else 1
-    return at
+    return at if at < stop else len(text)
 
 
 def _closing(text: str, at: int) -> int | None:
-    """Return where the bracket at a place closes; None where it does not, within 4,000 letters."""
-    depth, stop = 0, min(len(text), at + 4000)
+    """Return where the bracket at a place closes; None where it does not, within `LETTERS`."""
+    depth, stop = 0, min(len(text), at + LETTERS)
     while at < stop:
         char = text[at]
         if char in _QUOTES:
