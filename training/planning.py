@@ -293,7 +293,7 @@ def _further_bytes(recipe: TrainRecipe, shape: ModelShape, stages: Sequence[Trai
     steps, kept = sum(stage.steps for stage in stages), 2 + recipe.evaluation.keep_best
     held = float(width * kept * shape.num_parameters)
     if recipe.checkpoints.trajectory is not None:
-        held += 2.0 * shape.num_parameters * (steps // recipe.checkpoints.trajectory)
+        held += width * shape.num_parameters * (steps // recipe.checkpoints.trajectory)
     if recipe.checkpoints.publish is not None:
         held += 2.0 * width * shape.num_parameters  # the last two stay
     return held

@@ -157,8 +157,9 @@ class CheckpointSettings(Settings):
     trajectory: int | None = Field(
         None,
         ge=1,
-        description="Steps between two states of the weights that are kept in RUN/trajectory, in bf16, for `goldilocks "
-        "analyse`; none where absent. Not in the paper, which shows such a way.",
+        description="Steps between two states of the weights that are kept in RUN/trajectory for `goldilocks analyse`, "
+        "in the trainer's numbers, since small steps vanish in bf16; none where absent. Not in the paper, which shows "
+        "such a way.",
         exclude_if=lambda steps: steps is None,
     )
 

@@ -10,6 +10,14 @@ from curation.config.base import Settings
 class RefreshSettings(Settings):
     """What `goldilocks refresh` judges again; the rest keeps its pass rates."""
 
+    max_pass_rate: float = Field(
+        0.99,
+        ge=0,
+        le=1,
+        description="Highest pass rate with which a problem that a refresh judges stays or comes in, where the band's "
+        "is lower: the paper removes completely solved problems (section 5), and what leaves sooner is forgotten. 0: "
+        "the band's own. The figure is not in the paper.",
+    )
     error_rate: float = Field(
         0.025,
         gt=0,

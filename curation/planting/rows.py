@@ -24,7 +24,8 @@ from curation.records import PROBLEM, DropReason, problem_id
 Row = dict[str, Any]
 
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
-_UNSPACED = frozenset(lang.code for lang in languages() if not lang.spaced)
+UNSPACED = frozenset(lang.code for lang in languages() if not lang.spaced)
+"""Languages that part no words by spaces."""
 
 FIRST = 1_000_000_000
 """Planted rows are numbered from here on in their source."""
@@ -143,7 +144,7 @@ def _is_worded(row: Row) -> bool:
 
 
 def _is_long(row: Row) -> bool:
-    return len(row["statement"].split()) >= 8 or (row["lang"] in _UNSPACED and len(row["statement"]) >= 16)
+    return len(row["statement"].split()) >= 8 or (row["lang"] in UNSPACED and len(row["statement"]) >= 16)
 
 
 def _exchangeable_words(text: str) -> list[str]:

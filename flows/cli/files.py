@@ -154,9 +154,7 @@ def export_folder(folder: Path, form: str, out: Path) -> None:
     _print_line(f"{written.rows:,} problems: {written.file}{prompt_file}")
     if written.left_out:
         reasons = ", ".join(f"{reason} ({count:,})" for reason, count in written.left_out.items())
-        _print_line(
-            f"{sum(written.left_out.values()):,} problems left out, whose judging {form} does not know: {reasons}"
-        )
+        _print_line(f"{sum(written.left_out.values()):,} problems left out, which {form} cannot carry: {reasons}")
 
 
 def _print_line(line: str) -> None:

@@ -23,7 +23,8 @@ from flows.pipelines.find_problem import filters_of
 from flows.pipelines.judged_again import judged_again
 from flows.publish.curated_set import published_folder, published_mark, published_verifier
 from flows.publish.receipt_figures import Digests, precision_figures, stored_digests
-from flows.publish.receipts import make_receipt, with_contents
+from flows.publish.receipts import OF_FILES, make_receipt, with_contents
+from flows.publish.translation_figures import SECTION
 from flows.publish.versions import Version, decisions_of, digest_of, latest, newest_run
 from flows.run.pipeline import read_results
 from flows.run.run_folder import Run, verdicts_of_people
@@ -147,9 +148,18 @@ def _check_contents(stated: Receipt, own: Receipt, found: Verification) -> None:
     for name in sorted({*stated.columns, *own.columns}):
         if stated.columns.get(name) != own.columns.get(name) and own.rows == stated.rows:
             found.differing.append(f"data/: column {name} does not hold what was published.")
-    names = {figure.name for figure in (*stated.figures, *own.figures) if figure.section == "licences"}
+    figures = [figure for figure in (*stated.figures, *own.figures) if figure.section in OF_FILES]
+    translated = {figure.name for figure in figures if figure.section == SECTION}
+    names = {figure.name for figure in figures} - translated
+    if translated and stated.goldilocks != package_version("goldilocks-rl"):
+        found.unchecked.append(f"{SECTION}: their invariants are those of Goldilocks {stated.goldilocks}")
+    else:
+        names |= translated
     found.differing += receipts.differing_figures(stated, own, names)
-    found.checked.append(f"{len(stated.files):,} files, {len(stated.columns):,} columns, {len(names):,} licences")
+    said = f", {len(translated)} kinds of broken translations" if translated & names else ""
+    found.checked.append(
+        f"{len(stated.files):,} files, {len(stated.columns):,} columns, {len(names - translated):,} licences{said}"
+    )
 
 
 def _check_alone(stated: Receipt, own: Receipt, found: Verification) -> None:
@@ -217,10 +227,10 @@ def _compare(
     run, is_planted = published.run, any(f.section == "planted" and f.value is not None for f in stated.figures)
     planted = plant(run, published.results) if plant is not None and is_planted else None
     computed = make_receipt(run, results, published.version, folder, digests, planted)
-    names = {figure.name for figure in (*stated.figures, *computed.figures) if figure.section != "licences"}
+    names = {figure.name for figure in (*stated.figures, *computed.figures) if figure.section not in OF_FILES}
     found.differing += receipts.differing_figures(stated, computed, names)
     found.differing += _differing_rows(folder, read_table(results[EXPORT].folder, "kept"))
-    told = [figure for figure in stated.figures if figure.section != "licences" and figure.value is not None]
+    told = [figure for figure in stated.figures if figure.section not in OF_FILES and figure.value is not None]
     training = [figure for figure in told if figure.needs is Needs.TRAINING]
     found.checked.append(f"{len(told) - len(training):,} figures, {stated.rows:,} problems")
     found.unchecked += [f"{figure.name}: compared with the run's copy; it takes training" for figure in training]

@@ -20,7 +20,9 @@ MODELS = ("", "model", "hf")
 
 
 def with_policy(run: Run, path: Path) -> tuple[Recipe, Path]:
-    """Return the run's recipe with another policy in its last stage, and the folder that the policy's paths refer to.
+    """Return the run's recipe as a refresh judges by it, and the folder that the policy's paths refer to.
+
+    Its last stage has another policy, and its band reaches up to the refresh's own highest pass rate.
 
     Raises:
         ConfigError, PolicyError: there is no such policy, or it cannot be meant.
@@ -28,6 +30,8 @@ def with_policy(run: Run, path: Path) -> tuple[Recipe, Path]:
     part = run.parts[-1]
     table = run.recipe.model_dump(mode="json")
     table["grader"] = None  # it has been trained; what it became stands in the stage
+    band = table[part]["band"]
+    band["max_pass_rate"] = max(band["max_pass_rate"], run.recipe.refresh.max_pass_rate)
     if path.is_dir():
         table[part]["policy"] = checkpoint_table(path, difficulty_stage(run.recipe, part).policy)
         return parse_recipe(table, str(path)), path.absolute().parent

@@ -9,12 +9,15 @@ never-solved problems the share is printed that has a correct trace, and of thes
 the band, with the attempts that took. Then the embedded model is trained from the same weights, with the same seeds, on
 the set with the rows that have a prefix (`with`) and on the same set without them (`without`), until each has sampled
 as many tokens as the arm that sampled fewer in ``--steps`` steps, to the nearest step. All are asked ``--held-out``
-held-out problems of levels 3 and 4, without any prefix, and as many of levels 1 and 2, ``--attempts`` times each,
+held-out hard problems, without any prefix, and as many of levels 1 and 2, ``--attempts`` times each,
 under the same seeds. Intervals: 95 % over seeds and problems together, of paired differences
 (`training.evaluation.estimators.crossed_interval`).
 
 real: SmolLM2-135M-Instruct (`tests/real_model`) on GSM8K's test problems, shown two worked examples; the traces are
 other models' recorded correct solutions. Into the band only; nothing is trained. Needs GOLDILOCKS_DATA.
+
+``--kinds`` takes hard ones of some kinds alone, ``--start`` another model than the shipped one, and with ``--unsolved``
+neither set has the hard problems that were solved without a prefix.
 
 What is finished in FOLDER stays.
 """
@@ -66,7 +69,7 @@ probes = {probes}
 band = {{ attempts = {tries}, wrong_label_share = 1.0, max_pass_rate = 0.875 }}
 [stage1.policy]
 kind = "torch"
-model = "embedded"
+model = {model}
 prompt = "plain"
 decoding = {{ temperature = 1.0, max_tokens = 112 }}
 """
@@ -115,10 +118,15 @@ EXAMPLES = (
 _CALCULATOR = re.compile(r"<<[^<>]*>>")
 
 
-def levels(seed: int, split: Split, low: int, high: int) -> Iterator[Exercise]:
-    """Yield exercises of these levels."""
-    drawn = (item for item in generate_exercises(seed, split) if item.kind != PRODUCTS)
+def levels(seed: int, split: Split, low: int, high: int, kinds: Sequence[str] = ()) -> Iterator[Exercise]:
+    """Yield exercises of these levels, of some kinds alone where any are named."""
+    drawn = (item for item in generate_exercises(seed, split, kinds=kinds) if item.kind != PRODUCTS)
     return (item for item in drawn if low <= item.level <= high)
+
+
+def hard_ones(options: argparse.Namespace, seed: int, split: Split) -> Iterator[Exercise]:
+    """Yield the benchmark's hard exercises."""
+    return levels(seed, split, 3, 4, options.kinds)
 
 
 def curated(options: argparse.Namespace, seed: int, folder: Path) -> Path:
@@ -128,7 +136,7 @@ def curated(options: argparse.Namespace, seed: int, folder: Path) -> Path:
     if (folder / "finished").exists():
         return folder / "run"
     folder.mkdir(parents=True, exist_ok=True)
-    hard = islice(levels(300 + seed, Split.TRAIN, 3, 4), options.hard)
+    hard = islice(hard_ones(options, 300 + seed, Split.TRAIN), options.hard)
     items = [*hard, *islice(levels(700 + seed, Split.TRAIN, 1, 2), options.others)]
     random.Random(seed).shuffle(items)
     rows = [
@@ -136,7 +144,10 @@ def curated(options: argparse.Namespace, seed: int, folder: Path) -> Path:
         for item in items
     ]
     atomic_write(folder / "problems.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
-    atomic_write(folder / "recipe.toml", RECIPE.format(tries=options.tries, probes=options.probes))
+    atomic_write(
+        folder / "recipe.toml",
+        RECIPE.format(tries=options.tries, probes=options.probes, model=json.dumps(str(options.start))),
+    )
     run_recipe(folder / "recipe.toml", [], folder / "run")
     atomic_write(folder / "finished", "")
     return folder / "run"
@@ -147,20 +158,32 @@ def dialled(run: Path) -> pl.DataFrame:
     return read_table(next((run / "decisions" / "dial").iterdir()), "prefixes")
 
 
-def without_prefixes(run: Path, folder: Path) -> Path:
-    """Return the folder of the run's set without the rows that have a prefix."""
-    (folder / "data").mkdir(parents=True, exist_ok=True)
-    rows = rows_of(run / "curated").filter(pl.col("prefix").is_null())
-    rows.write_parquet(folder / "data" / "train-00000-of-00001.parquet")
-    return folder
+def sets(options: argparse.Namespace, seed: int, run: Path, folder: Path) -> dict[str, Path]:
+    """Return the folders of the set with the rows that have a prefix, and without them.
+
+    With ``--unsolved`` neither has the hard problems that were solved without a prefix.
+    """
+    rows, found = rows_of(run / "curated"), {}
+    if options.unsolved:
+        hard = {item.statement for item in islice(hard_ones(options, 300 + seed, Split.TRAIN), options.hard)}
+        rows = rows.filter(pl.col("prefix").is_not_null() | ~pl.col("statement").is_in(hard))
+    for arm, chosen in (("without", rows.filter(pl.col("prefix").is_null())), ("with", rows)):
+        found[arm] = folder / f"rows-{arm}"
+        (found[arm] / "data").mkdir(parents=True, exist_ok=True)
+        chosen.write_parquet(found[arm] / "data" / "train-00000-of-00001.parquet")
+    return found
 
 
 def held_out(options: argparse.Namespace, model: Path, path: Path) -> dict[str, list[float]]:
     """Return the pass rate of each held-out problem: of the hardest kind, and of the others."""
     if not path.exists():
         found = {}
-        for name, low, high in (("levels 3 and 4", 3, 4), ("levels 1 and 2", 1, 2)):
-            items = list(islice(levels(2026, Split.HELD_OUT, low, high), options.held_out))
+        supplies = {
+            "hard": hard_ones(options, 2026, Split.HELD_OUT),
+            "levels 1 and 2": levels(2026, Split.HELD_OUT, 1, 2),
+        }
+        for name, supply in supplies.items():
+            items = list(islice(supply, options.held_out))
             rates = measure_exercises(model, items, options.attempts).by_problem["pass_rate"]
             found[name] = rates.fill_null(0.0).to_list()
         atomic_write(path, json.dumps(found))
@@ -211,10 +234,10 @@ def run_seed(options: argparse.Namespace, seed: int, folder: Path) -> dict[str, 
     """Run one seed, and print what it came to."""
     run = curated(options, seed, folder / "set")
     table = dialled(run)
-    print(f"seed {seed}, set of {rows_of(run / 'curated').height}: ", end="")
+    data = sets(options, seed, run, folder)
+    print(f"seed {seed}, sets of {' and '.join(str(rows_of(data[arm]).height) for arm in ARMS)}: ", end="")
     traced, into = describe(table)
-    data = {"with": run / "curated", "without": without_prefixes(run, folder / "bare")}
-    runs = {arm: trained(options, seed, data[arm], folder / arm, options.steps) for arm in ARMS}
+    runs = {arm: trained(options, seed, data[arm], folder / arm, options.steps, str(options.start)) for arm in ARMS}
     sums = {arm: tokens_by_step(runs[arm]) for arm in ARMS}
     budget = min(total[-1] for total in sums.values())
     found: dict[str, Any] = {"traced": traced, "into": into, "attempts": int(table["attempts"].sum())}
@@ -253,7 +276,10 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--steps", type=int, default=12)
     parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--start", type=Path, default=WEIGHTS.resolve())
     parser.add_argument("--hard", type=int, default=160)
+    parser.add_argument("--kinds", nargs="+", default=[], help="the kinds that are hard ones; all where none is named")
+    parser.add_argument("--unsolved", action="store_true", help="hard problems only where a prefix was needed")
     parser.add_argument("--others", type=int, default=60)
     parser.add_argument("--tries", type=int, default=16)
     parser.add_argument("--probes", type=int, default=6)
@@ -265,7 +291,7 @@ def main() -> None:
     if options.part == "real":
         real(options, folder)
         return
-    start = held_out(options, WEIGHTS, folder / "rates-start.json")
+    start = held_out(options, options.start, folder / "rates-start.json")
     report([run_seed(options, seed, folder / f"seed-{seed}") for seed in options.seeds], start)
 
 

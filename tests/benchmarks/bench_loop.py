@@ -11,19 +11,22 @@ Then ``--rounds`` + 1 stretches of ``--steps`` steps are trained, each from the 
 
 Everything else is the same: initial model, batches, seeds, the number of steps, the held-out problems and the seeds
 under which they are asked. The first stretch is one for both. Training is synchronous, so a stretch can be repeated.
-Held out are ``--held-out`` problems of the embedded family's held-out split, ``--attempts`` attempts each.
+Held out are ``--held-out`` problems of the embedded family's held-out split, ``--attempts`` attempts each, spread over
+the models of the ``--last`` steps: from one step to the next pass@1 moves by up to a tenth.
 
-Intervals: of one seed's difference, 95 % over held-out problems (normal, paired); of the mean over seeds, 95 % by
-Student's t over seeds. What is finished lies in FOLDER and is not done again: the same command goes on after a kill.
-The torch generator alone is used. Equal steps are not equal samples: groups without diversity are dropped and others
-drawn in their place, so the attempts that each arm sampled are printed too, with what the refreshes took.
+Equal steps are not equal samples: groups without diversity are dropped and others drawn in their place, and a set that
+runs dry has more of them. So the fixed set is measured three times: after as many steps; at its last step before it has
+sampled what training on the refreshed sets did; and before it has sampled what training and refreshes did, for which it
+goes on for up to ``--more`` further stretches.
+
+Intervals: 95 % over seeds and held-out problems together (`training.evaluation.estimators.crossed_interval`). What is
+finished lies in FOLDER and is not done again: the same command goes on after a kill. The torch generator alone is used.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import math
 import shutil
 import statistics
 from collections.abc import Sequence
@@ -35,13 +38,17 @@ from typing import Any
 import polars as pl
 
 from curation.storage.stages import atomic_write
+from tests.benchmarks.bench_counterfactual import checkpoint, power, tokens_by_step
 from tests.embedded_model.measure import measure_pass_rates
 from training.embedded_model import WEIGHTS
 from training.embedded_model.problems import Split, generate_exercises
-from training.evaluation.estimators import student
+from training.evaluation.estimators import crossed_interval
+from training.evaluation.report import verdict, with_interval
 
 RECIPES = Path(__file__).parents[2] / "flows" / "recipes"
 ARMS = ("fixed", "refreshed")
+AT = {"steps": "equal steps", "tokens": "equal training tokens", "cost": "equal tokens, those of the refreshes counted"}
+"""Where the fixed set is measured, and in words."""
 
 RECIPE = """
 name = "bench-loop"
@@ -64,6 +71,7 @@ prompt = "plain"
 decoding = {{ temperature = 1.0, max_tokens = 112 }}
 [refresh]
 retry_share = {retry}
+max_pass_rate = {retire}
 """
 
 
@@ -80,6 +88,9 @@ class Plan:
     least: int
     most: float
     retry: float
+    more: int
+    retire: float
+    last: int
 
 
 def curated(plan: Plan, seed: int, folder: Path) -> Path:
@@ -93,7 +104,7 @@ def curated(plan: Plan, seed: int, folder: Path) -> Path:
         {"problem": exercise.statement, "answer": str(exercise.answer), "lang": exercise.lang} for exercise in drawn
     )
     atomic_write(folder / "problems.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
-    band = {"tries": plan.tries, "least": plan.least, "most": plan.most, "retry": plan.retry}
+    band = {"tries": plan.tries, "least": plan.least, "most": plan.most, "retry": plan.retry, "retire": plan.retire}
     atomic_write(folder / "recipe.toml", RECIPE.format(model=json.dumps(str(WEIGHTS.resolve())), **band))
     if not stored_versions(folder / "run"):
         run_recipe(folder / "recipe.toml", [], folder / "run")
@@ -117,6 +128,8 @@ def stretch(plan: Plan, seed: int, number: int, model: str, data: Path, out: Pat
         "evaluation={}",
         "collector.max_staleness=0",
         "logged_rollouts=0",
+        "checkpoints.every=1",
+        f"checkpoints.keep={plan.steps}",  # any of them may be the one of equal tokens
     ]
     train(RECIPES / "train_embedded.toml", out, changes)
     return out
@@ -132,13 +145,43 @@ def refreshed_set(run: Path, number: int, trained: Path) -> None:
         atomic_write(mark, "")
 
 
-def rates(plan: Plan, model: Path, path: Path) -> list[float | None]:
+def rates(plan: Plan, model: Path, path: Path) -> list[float]:
     """Return the held-out pass rate of each problem."""
     if not path.exists():
-        pass_rates = measure_pass_rates(model, plan.held_out, plan.attempts).by_problem["pass_rate"]
-        atomic_write(path, json.dumps(pass_rates.to_list()))
-    read: list[float | None] = json.loads(path.read_text(encoding="utf-8"))
+        pass_rates = measure_pass_rates(model, plan.held_out, max(plan.attempts // plan.last, 1)).by_problem[
+            "pass_rate"
+        ]
+        atomic_write(path, json.dumps(pass_rates.fill_null(0.0).to_list()))
+    read: list[float] = json.loads(path.read_text(encoding="utf-8"))
     return read
+
+
+def trained_arm(plan: Plan, seed: int, arm: str, run: Path, folder: Path) -> list[Path]:
+    """Return the training runs of an arm, a stretch each; the refreshed arm's set is refreshed between them."""
+    model, stretches = "embedded", []
+    for number in range(1, plan.rounds + 2):
+        name = "both-1" if number == 1 else f"{arm}-{number}"
+        stretches.append(stretch(plan, seed, number, model, run / "curated", folder / f"train-{name}"))
+        model = str(stretches[-1] / "model")
+        if arm == "refreshed" and number <= plan.rounds:
+            refreshed_set(run, number, stretches[-1])
+    return stretches
+
+
+def states(stretches: Sequence[Path]) -> list[tuple[float, Path]]:
+    """Return how many tokens stretches had sampled after each step, and the model of then."""
+    before, found = 0.0, []
+    for out in stretches:
+        sums = tokens_by_step(out)
+        places = [checkpoint(out, number) for number in range(1, len(sums))]
+        found += [(before + total, place) for total, place in zip(sums, [*places, out / "model"], strict=True)]
+        before += sums[-1]
+    return found
+
+
+def sampled(stretches: Sequence[Path]) -> float:
+    """Return how many tokens stretches sampled."""
+    return sum(tokens_by_step(out)[-1] for out in stretches)
 
 
 def run_seed(plan: Plan, seed: int, folder: Path) -> dict[str, Any]:
@@ -148,65 +191,71 @@ def run_seed(plan: Plan, seed: int, folder: Path) -> dict[str, Any]:
         shutil.rmtree(folder / "copying", ignore_errors=True)
         shutil.copytree(first, folder / "copying")
         (folder / "copying").rename(folder / "refreshed")
-    results: dict[str, Any] = {"attempts": dict.fromkeys(ARMS, 0)}
-    for arm, run in zip(ARMS, (first, folder / "refreshed"), strict=True):
-        model = "embedded"
-        for number in range(1, plan.rounds + 2):
-            name = "both-1" if number == 1 else f"{arm}-{number}"
-            out = stretch(plan, seed, number, model, run / "curated", folder / f"train-{name}")
-            model = str(out / "model")
-            results["attempts"][arm] += (out / "attempts.jsonl").read_bytes().count(b"\n")
-            if arm == "refreshed" and number <= plan.rounds:
-                refreshed_set(run, number, out)
-        results[arm] = rates(plan, Path(model), folder / f"rates-{arm}.json")
-    results["versions"] = [
+    runs = dict(zip(ARMS, (first, folder / "refreshed"), strict=True))
+    stretches = {arm: trained_arm(plan, seed, arm, run, folder) for arm, run in runs.items()}
+    tokens = {arm: sampled(one) for arm, one in stretches.items()}
+    versions = [
         {
             "kept": int(pl.read_parquet(path.parent / "decisions.parquet")["published"].sum()),
             **{key: json.loads(path.read_text())[key] for key in ("number", "counts", "cost")},
         }
-        for path in sorted((folder / "refreshed" / "versions").glob("*/about.json"))
+        for path in sorted((runs["refreshed"] / "versions").glob("*/about.json"))
     ]
-    return results
+    refreshes = sum(version["cost"].get("tokens", 0) for version in versions if version["number"] > 1)
+    fixed = list(stretches["fixed"])
+    for number in range(plan.rounds + 2, plan.rounds + 2 + plan.more):
+        if sampled(fixed) < tokens["refreshed"] + refreshes:
+            out = folder / f"train-fixed-{number}"
+            fixed.append(stretch(plan, seed, number, str(fixed[-1] / "model"), first / "curated", out))
+    way, budget = states(fixed), tokens["refreshed"]
+    at = {
+        "steps": plan.steps * (plan.rounds + 1),
+        "tokens": max(sum(total <= budget for total, _ in way), plan.last),
+        "cost": max(sum(total <= budget + refreshes for total, _ in way), plan.last),
+    }
+    return {
+        "tokens": tokens | {"refreshes": refreshes},
+        "versions": versions,
+        "at": at,
+        "fixed": {name: late_rates(plan, way[:step], folder / "rates") for name, step in at.items()},
+        "refreshed": late_rates(plan, states(stretches["refreshed"]), folder / "rates"),
+    }
 
 
-def mean_of(values: Sequence[float | None]) -> float:
-    return statistics.fmean(value for value in values if value is not None)
+def late_rates(plan: Plan, way: Sequence[tuple[float, Path]], place: Path) -> list[float]:
+    """Return the held-out pass rate of each problem, the mean over the last ``plan.last`` models of a way."""
+    place.mkdir(exist_ok=True)
+    measured = []
+    for _, model in way[-plan.last :]:
+        name = "-".join(part for part in model.relative_to(place.parent).parts if part not in ("checkpoints", "hf"))
+        measured.append(rates(plan, model, place / f"{name}.json"))
+    return [statistics.fmean(values) for values in zip(*measured, strict=True)]
 
 
-def difference(first: Sequence[float | None], other: Sequence[float | None]) -> tuple[float, float]:
-    """Return the mean of the paired differences, and the reach of its 95 % interval over problems."""
-    pairs = [b - a for a, b in zip(first, other, strict=True) if a is not None and b is not None]
-    return statistics.fmean(pairs), 1.96 * statistics.stdev(pairs) / math.sqrt(len(pairs))
-
-
-def _rate_text(results: dict[str, Any], arm: str) -> str:
-    return f"{mean_of(results[arm]):.3f}"
-
-
-def _attempts_text(results: dict[str, Any], arm: str) -> str:
-    return f"{results['attempts'][arm]:,}"
-
-
-def report(plan: Plan, start: Sequence[float | None], by_seed: dict[int, dict[str, Any]]) -> None:
+def report(plan: Plan, start: Sequence[float], by_seed: dict[int, dict[str, Any]]) -> None:
     """Print the tables on standard output."""
     steps = plan.steps * (plan.rounds + 1)
-    print(f"held-out pass rate after {steps} steps, {plan.held_out} problems x {plan.attempts} attempts")
-    print(f"(the embedded model before: {mean_of(start):.3f})\n")
-    print("| seed | fixed | refreshed | difference (95 % over problems) | attempts sampled: fixed | refreshed |")
+    print(f"\nheld-out pass rate after {steps} steps, {plan.held_out} problems x {plan.attempts} attempts")
+    print(f"(the embedded model before: {statistics.fmean(start):.3f})\n")
+    print("| seed | refreshed | fixed, equal steps | equal tokens (step) | refreshes counted (step) | tokens sampled |")
     print("|---|---|---|---|---|---|")
-    gains = []
     for seed, results in by_seed.items():
-        gain, reach = difference(results["fixed"], results["refreshed"])
-        gains.append(gain)
-        ends, attempts = ([f"{show(results, arm)}" for arm in ARMS] for show in (_rate_text, _attempts_text))
-        reached = f"{gain:+.3f} ({gain - reach:+.3f} to {gain + reach:+.3f})"
-        print(f"| {seed} | {' | '.join(ends)} | {reached} | {' | '.join(attempts)} |")
-    if len(gains) > 1:
-        mean = statistics.fmean(gains)
-        reach = student(len(gains) - 1) * statistics.stdev(gains) / math.sqrt(len(gains))
+        rate = {name: f"{statistics.fmean(values):.3f}" for name, values in results["fixed"].items()}
+        tokens = ", ".join(f"{name} {value:,.0f}" for name, value in results["tokens"].items())
         print(
-            f"mean of {len(gains)} seeds: {mean:+.4f} (95 % over seeds {mean - reach:+.4f} to {mean + reach:+.4f})\n"
-            + ("refreshing is better" if mean - reach > 0 else "worse" if mean + reach < 0 else "no difference shown")
+            f"| {seed} | {statistics.fmean(results['refreshed']):.3f} | {rate['steps']} | {rate['tokens']} "
+            f"({results['at']['tokens']}) | {rate['cost']} ({results['at']['cost']}) | {tokens} |"
+        )
+    for name, words in AT.items():
+        rows = [
+            [a - b for a, b in zip(results["refreshed"], results["fixed"][name], strict=True)]
+            for results in by_seed.values()
+        ]
+        estimate, gains = crossed_interval(rows), [statistics.fmean(row) for row in rows]
+        print(
+            f"\nrefreshed - fixed, {words}: {with_interval(estimate, signed=True)}, "
+            f"{verdict(estimate, 'refreshing pays', 'refreshing costs')}\n"
+            f"  by seed: {' '.join(f'{gain:+.3f}' for gain in gains)}" + (f"; {power(gains)}" if len(gains) > 1 else "")
         )
     for seed, results in by_seed.items():
         print(f"\nversions of seed {seed}:")
@@ -228,6 +277,9 @@ def main() -> None:
     options.add_argument("--tries", type=int, default=8, help="the band: attempts a problem")
     options.add_argument("--most", type=float, default=0.75, help="the band: pass rate at most")
     options.add_argument("--retry", type=float, default=0.5, help="share of the unsolved that a refresh asks again")
+    options.add_argument("--retire", type=float, default=0.99, help="a refresh's band: pass rate at most")
+    options.add_argument("--last", type=int, default=4, help="models of the last steps, whose pass rates are averaged")
+    options.add_argument("--more", type=int, default=2, help="stretches that the fixed set may go on, at most")
     parsed = vars(options.parse_args())
     folder, seeds = parsed.pop("folder").absolute(), parsed.pop("seeds")
     plan = Plan(**parsed)
@@ -236,8 +288,10 @@ def main() -> None:
         raise SystemExit(f"{folder} holds a comparison of other figures; give another folder")
     folder.mkdir(parents=True, exist_ok=True)
     atomic_write(held_plan, json.dumps(parsed) + "\n")
-    by_seed = {seed: run_seed(plan, seed, folder / f"seed-{seed}") for seed in seeds}
-    report(plan, rates(plan, WEIGHTS, folder / "rates-start.json"), by_seed)
+    start, by_seed = rates(plan, WEIGHTS, folder / "rates-start.json"), {}
+    for seed in seeds:
+        by_seed[seed] = run_seed(plan, seed, folder / f"seed-{seed}")
+        report(plan, start, by_seed)
 
 
 if __name__ == "__main__":

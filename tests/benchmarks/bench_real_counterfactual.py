@@ -9,7 +9,7 @@ rule of votes is off, as in `bench_real_model`: a weak model errs in one voice).
 generating, on the set and on as many random rows of the source, for as many steps.
 
 Held-out sums are asked ``--attempts`` times of each arm's last weights, and of those of the random arm before it had
-sampled more tokens than the curated arm did (`checkpoints.trajectory`, in bf16). Intervals: over seeds and sums
+sampled more tokens than the curated arm did (`checkpoints.trajectory`). Intervals: over seeds and sums
 together, or of one seed over its sums. What is finished lies in FOLDER and is not done again. Hours.
 """
 

@@ -16,8 +16,9 @@ does and goes on with the same objective, half of each batch stored, as long as 
 
 tokens: what a new token is worth. `cold` is `rl` of above; `sft first` goes on from the model of `sft`, and `soft
 first` from stored attempts to fresh ones with a replay share by age (`half_life`) and ratio (`max_distance`), each for
-half of its steps. The table has held-out pass@1 at a quarter, half and all of the tokens that `cold` samples, as far as
-an arm samples so many: of its last checkpoint before.
+half of its steps; so does `known first`, with the values of the set's pass rates and the cross-entropy
+(`soft-entropy` of above). The table has held-out pass@1 at a quarter, half and all of the tokens that `cold` samples,
+as far as an arm samples so many: of its last checkpoint before.
 
 All models are asked the same ``--held-out`` problems ``--attempts`` times under the same seeds. Intervals: 95 % over
 seeds and problems together (`training.evaluation.estimators.crossed_interval`). What is finished in FOLDER stays.
@@ -28,7 +29,7 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,7 @@ PLAIN = (
     "checkpoints.export=false",
 )
 SHARES = (0.25, 0.5, 1.0)
+ARMS = ("cold", "sft first", "soft first", "known first")
 SFT = ("objective={ kind = 'sft' }", "collector.group_size=4")
 SOFT = ("objective={ kind = 'soft' }",)
 KINDS_OF_SOFT = {
@@ -123,15 +125,20 @@ def tokens(options: argparse.Namespace, seed: int, folder: Path) -> dict[str, Pa
     half = options.steps // 2
     only, rate = f"stored={{ epochs = {options.epochs}, only = true }}", f"optim.learning_rate={options.sft_rate}"
     sft = trained(folder / "sft", seed, 1000, options.batch, [*data, *SFT, only, rate])
-    offline = int(json.loads((sft / "summary.json").read_text())["steps"])
     by_age = f"half_life = {half}, max_distance = {options.distance}"
     replay = f"stored={{ epochs = {options.epochs}, share = 0.5, {by_age} }}"
     soft = [*data, *SOFT, f"objective.tau={options.tau}", replay]
-    return {
-        "cold": trained(folder / "cold", seed, options.steps, options.batch, data),
-        "sft first": trained(folder / "sft-first", seed, half, options.batch, data, sft / "model"),
-        "soft first": trained(folder / "soft-first", seed, offline + half, options.batch, soft),
+    known = [*soft, *KINDS_OF_SOFT["soft-entropy"]]
+    size = options.batch
+    alone = trained(folder / "soft", seed, 1000, size, [*soft[:-1], only])  # says how many steps sample nothing
+    offline = int(json.loads((alone / "summary.json").read_text())["steps"])
+    arms: dict[str, Callable[[], Path]] = {
+        "cold": lambda: trained(folder / "cold", seed, options.steps, size, data),
+        "sft first": lambda: trained(folder / "sft-first", seed, half, size, data, sft / "model"),
+        "soft first": lambda: trained(folder / "soft-first", seed, offline + half, size, soft),
+        "known first": lambda: trained(folder / "known-first", seed, offline + half, size, known),
     }
+    return {arm: make() for arm, make in arms.items() if arm in options.arms}
 
 
 def by_tokens(options: argparse.Namespace, folder: Path) -> None:
@@ -140,6 +147,12 @@ def by_tokens(options: argparse.Namespace, folder: Path) -> None:
     for seed in options.seeds:
         place = folder / f"seed-{seed}"
         runs = tokens(options, seed, place)
+        if "cold" not in runs:
+            for arm, run in runs.items():
+                found = rates(options, run / "model", place / f"rates-{arm.replace(' ', '-')}.json")
+                new = (tokens_by_step(run) or [0.0])[-1]
+                print(f"seed {seed} {arm}: {statistics.fmean(found):.3f} at its end, {new:,.0f} tokens", flush=True)
+            continue
         budget = tokens_by_step(runs["cold"])[-1]
         for arm, run in runs.items():
             sums = tokens_by_step(run)
@@ -150,6 +163,8 @@ def by_tokens(options: argparse.Namespace, folder: Path) -> None:
                 found = rates(options, model, place / f"rates-{arm.replace(' ', '-')}-{step}.json")
                 table.setdefault((arm, share), {})[seed] = found
                 print(f"seed {seed} {arm} at {share:g}: {statistics.fmean(found):.3f} (step {step})", flush=True)
+    if not table:
+        return
     print("\n| arm | " + " | ".join(f"{share:g} of cold's tokens" for share in SHARES) + " |")
     print("|---|" + "---|" * len(SHARES))
     for arm in dict.fromkeys(name for name, _ in table):
@@ -185,6 +200,7 @@ def main() -> None:
     parser.add_argument("part", choices=("cold-start", "attempts", "tokens"))
     parser.add_argument("folder", type=Path)
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
+    parser.add_argument("--arms", nargs="+", default=list(ARMS), choices=ARMS, help="of tokens; only ends without cold")
     parser.add_argument("--steps", type=int, default=16)
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--problems", type=int, default=300)

@@ -5,10 +5,11 @@
 
 DATA holds the shared sets (default: $GOLDILOCKS_DATA, or shared/data beside the checkout), ``--corpora`` the folders of
 those that lie elsewhere (`translation_sets`). The English problems are the originals, the same problems in the target
-languages their translations; each is broken ``--draws`` times in each way of `corrupting`, `corrupting_meaning` and
-`corrupting_neighbours` that it allows. Shares are printed by language. ``--draw 3/24`` takes the fourth of 24 shares of
-the problems: one that nobody looked at says what is seen of new rows. ``--missed`` shows what was refused of the true
-and missed of the broken: the draw is looked at then. Another seed draws other numbers, formulas, sentences.
+languages their translations; each is broken ``--draws`` times in each way of `curation.planting.translations`,
+`corrupting_meaning` and `corrupting_neighbours` that it allows. Shares are printed by language. ``--draw 3/24`` takes
+the fourth of 24 shares of the problems: one that nobody looked at says what is seen of new rows. ``--missed`` shows
+what was refused of the true and missed of the broken: the draw is looked at then. Another seed draws other numbers,
+formulas, sentences.
 """
 
 from __future__ import annotations
@@ -24,14 +25,23 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
+from curation.planting.translations import CORRUPTIONS, TranslatedPair  # noqa: E402
 from curation.translation import CheckedText, check_translation, reasons  # noqa: E402
 from curation.verify.math_judge import MathJudge  # noqa: E402
-from tests.benchmarks.corrupting import CORRUPTIONS  # noqa: E402
 from tests.benchmarks.corrupting_meaning import MEANING_CORRUPTIONS  # noqa: E402
 from tests.benchmarks.corrupting_neighbours import NEIGHBOURS  # noqa: E402
 from tests.benchmarks.translation_sets import Draw, Pair, parallel_problems  # noqa: E402
 
-KINDS = {**MEANING_CORRUPTIONS, **NEIGHBOURS, **CORRUPTIONS}
+KINDS = {**MEANING_CORRUPTIONS, **NEIGHBOURS}
+
+
+def broken(kind: str, pair: Pair, chance: random.Random) -> str | None:
+    """Return the pair's translation broken in one way; None where that cannot be."""
+    answer = pair.answer or "0"
+    if kind in CORRUPTIONS:
+        plain = TranslatedPair(pair.id, pair.original, pair.translated, pair.target, answer, pair.others)
+        return CORRUPTIONS[kind](plain, chance)
+    return KINDS[kind](pair.original, pair.translated, pair.target, answer, pair.others, chance)
 
 
 def shares(caught: Counter[str], totals: Counter[str]) -> str:
@@ -70,16 +80,16 @@ def broken_translations(
         caught: Counter[str] = Counter()
         by: Counter[str] = Counter()
         for pair in (pair for pair in parallel for _ in range(draws)):
-            bad = KINDS[kind](pair.original, pair.translated, pair.target, pair.answer or "0", pair.others, chance)
+            bad = broken(kind, pair, chance)
             if bad is None or bad == pair.translated:
                 continue
             totals[pair.target] += 1
-            broken = check_translation(
+            found = check_translation(
                 CheckedText(pair.original, pair.answer), CheckedText(bad, pair.answer), pair.target, judge
             )
-            caught[pair.target] += bool(broken)
-            by.update({violation.invariant for violation in broken})
-            if not broken and missed:
+            caught[pair.target] += bool(found)
+            by.update({violation.invariant for violation in found})
+            if not found and missed:
                 print(f"    missed {kind} {pair.id}: {_difference(pair.translated, bad)}")
         if totals:
             print(f"  {kind:<23} {shares(caught, totals)}  {dict(by.most_common(3))}", flush=True)
@@ -104,7 +114,7 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)
     parsed = parser.parse_args()
-    kinds = parsed.kinds.split(";") if parsed.kinds else list(KINDS)
+    kinds = parsed.kinds.split(";") if parsed.kinds else [*KINDS, *CORRUPTIONS]
     with MathJudge(workers=1) as judge:
         for name in parsed.sets.split(","):
             parallel = [

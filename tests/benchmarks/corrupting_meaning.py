@@ -11,9 +11,8 @@ import re
 from collections.abc import Callable, Mapping
 
 from curation.languages.stripping import parts
+from curation.planting.translations import SENTENCE_BORDER
 
-_NUMBER = re.compile(r"(?<![A-Za-z\d.,/\\{^_-])\d+(?:[.,]\d+)?(?![A-Za-z\d/]|[.,]\d)")
-_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[^\Wa-zа-я\d_]|[¿«„\"])|(?<=[。！？])\s*")
 _GROUPED = re.compile(r"(?<![\d.,])(\d{1,3})[.,\u00a0\u202f\u2009 ](\d{3})(?![\d.,]\d|\d)")
 
 UNITS: dict[str, tuple[tuple[str, str], ...]] = {
@@ -145,6 +144,7 @@ _ZH_NAMES = (
 ).split()
 
 Corruption = Callable[[str, str, str, str, Mapping[str, str], random.Random], str | None]
+"""Original, translation, target, answer, the same problem in other languages, chance → the broken translation."""
 
 
 def _spans(text: str, word: str) -> list[re.Match[str]]:
@@ -224,7 +224,7 @@ def names_swapped(
     original: str, translated: str, target: str, answer: str, others: Mapping[str, str], chance: random.Random
 ) -> str | None:
     """Exchange two names in one sentence that has both, and more than an "and" between them."""
-    pieces = [part for part in _SENTENCE.split(translated) if part]
+    pieces = [part for part in SENTENCE_BORDER.split(translated) if part]
     names = _names(original, translated, target)
     chances: list[tuple[int, str, str]] = []
     for at, sentence in enumerate(pieces):
@@ -276,40 +276,6 @@ def _apart(sentence: str, first: str, second: str) -> bool:
     return not is_list
 
 
-def numbers_exchanged(
-    original: str, translated: str, target: str, answer: str, others: Mapping[str, str], chance: random.Random
-) -> str | None:
-    """Exchange two numbers in digits of different value."""
-    numbers = list(_NUMBER.finditer(translated))
-    pairs = [(a, b) for at, a in enumerate(numbers) for b in numbers[at + 1 :] if _value(a[0]) != _value(b[0])]
-    if not pairs:
-        return None
-    a, b = chance.choice(pairs)
-    return translated[: a.start()] + b[0] + translated[a.end() : b.start()] + a[0] + translated[b.end() :]
-
-
-def _value(number: str) -> float:
-    return float(number.replace(",", "."))
-
-
-def sentence_dropped(
-    original: str, translated: str, target: str, answer: str, others: Mapping[str, str], chance: random.Random
-) -> str | None:
-    """Drop one sentence of two words or more."""
-    pieces = [part for part in _SENTENCE.split(translated.strip()) if part]
-    whole = [
-        at for at, part in enumerate(pieces) if len(re.findall(r"[^\W\d_]", part)) >= (5 if target == "zh" else 10)
-    ]
-    if (
-        len(pieces) < 2
-        or not whole
-        or (translated.count("$") > 1 and re.search(r"\$[^$]*[.?!]\s[A-Z][^$]*\$", translated))
-    ):
-        return None
-    dropped = chance.choice(whole)
-    return ("" if target == "zh" else " ").join(part for at, part in enumerate(pieces) if at != dropped)
-
-
 def notation_left(
     original: str, translated: str, target: str, answer: str, others: Mapping[str, str], chance: random.Random
 ) -> str | None:
@@ -328,7 +294,5 @@ MEANING_CORRUPTIONS: dict[str, Corruption] = {
     "negation lost": negation_lost,
     "more and less turned": comparison_turned,
     "names swapped": names_swapped,
-    "numbers exchanged": numbers_exchanged,
-    "sentence dropped": sentence_dropped,
     "notation left": notation_left,
 }

@@ -31,7 +31,6 @@ from training.generation.generators import Generator
 from training.optimisation.model import published_revision, save_model
 
 if TYPE_CHECKING:
-    import torch
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 SyncMethod = Literal["memory", "file"]
@@ -78,7 +77,6 @@ class WeightPublisher:
     Args:
         keep: the last so many stay; all where None.
         every: `after_update` publishes every so many versions.
-        dtype: what floating weights are written in; as they are where None.
     """
 
     def __init__(
@@ -89,11 +87,10 @@ class WeightPublisher:
         keep: int | None = 2,
         *,
         every: int = 1,
-        dtype: torch.dtype | None = None,
     ) -> None:
         self.folder = folder
         self._model, self._tokenizer, self._keep = model, tokenizer, keep
-        self._every, self._dtype = every, dtype
+        self._every = every
 
     def after_update(self, version: int, state: Mapping[str, Tensor]) -> None:
         """Publish this version where it is due."""
@@ -103,10 +100,6 @@ class WeightPublisher:
     def publish(self, version: int, state: Mapping[str, Tensor] | None = None) -> Path:
         """Write this version, of the model or of ``state``, and delete all but the last ``keep``."""
         target = self.folder / f"v{version:08}"
-        if state is not None and self._dtype is not None:
-            state = {
-                name: value.to(self._dtype) if value.is_floating_point() else value for name, value in state.items()
-            }
         save_model(self._model, self._tokenizer, target, state=state)
         for old in sorted(self.folder.glob("v*"))[: -self._keep] if self._keep is not None else ():
             shutil.rmtree(old, ignore_errors=True)

@@ -12,6 +12,7 @@ from dataclasses import replace
 import torch
 
 from training.objectives.base import GroupWeights, ScoredGroups
+from training.objectives.step_statistics import Measure
 from training.optimisation.packing import TrainingSample
 
 
@@ -38,3 +39,10 @@ def reweighed(samples: Sequence[TrainingSample], sums: Mapping[int, float], made
         replace(one, advantage=value, answer_weight=text, token_weight=0.0 if too_far else one.token_weight)
         for one, value, text, too_far in zip(samples, made.advantages.tolist(), texts, far, strict=True)
     ]
+
+
+def far_share(samples: Sequence[TrainingSample]) -> Measure:
+    """Return which share of the stored samples of a minibatch weigh nothing, behind the second pass; NaN of none."""
+    weighs = [one.token_weight > 0 for one in samples if one.max_distance is not None]
+    share = weighs.count(False) / len(weighs) if weighs else math.nan
+    return Measure("mean", share, float(len(weighs)))

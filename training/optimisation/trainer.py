@@ -52,7 +52,7 @@ from training.optimisation.packing import (
 from training.optimisation.recurrent_layers import packing_for
 from training.optimisation.reference import ReferencePolicy
 from training.optimisation.scoring import PolicyScorer
-from training.optimisation.second_pass import reweighed, scored_groups
+from training.optimisation.second_pass import far_share, reweighed, scored_groups
 from training.optimisation.sharding import shard
 from training.optimisation.text_part import active_parameters
 from training.optimisation.whole_state import adapter_state, plain_state
@@ -165,6 +165,8 @@ class Trainer:
         dealt = [part for share in indices for part in share]
         read = sum(model_tokens(samples, part, shared=packing.shared) for part in dealt)
         loss, norm, statistics = self.ranks.run_on_all_ranks("step", self._work, shares, (settings, self.steps_taken))
+        if self._recipe.stored is not None and self._recipe.stored.max_distance is not None:
+            statistics = {**statistics, "stored_far": far_share(samples)}
         return StepResult(
             loss,
             norm,

@@ -42,7 +42,7 @@ ON_DISK = frozenset({"areal"})
 class ExportResult:
     """What was written: rows in ``file``, and ``system_prompt`` where the trainer wants it in a file of its own.
 
-    ``left_out`` counts, by what judging them takes, the problems that the format cannot carry.
+    ``left_out`` counts, by what asking or judging them takes, the problems that the format cannot carry.
     """
 
     file: Path
@@ -82,7 +82,7 @@ def export_set(curated: Path, form: str, out: Path) -> ExportResult:
             rows.append(FORMATS[form](problem))
     if not rows:
         why = ", ".join(f"{reason} ({count})" for reason, count in left_out.items())
-        raise SourceError(f"{curated}: {form} knows the judging of none of its {len(problems)} problems: {why}.")
+        raise SourceError(f"{curated}: {form} can carry none of its {len(problems)} problems: {why}.")
     file = _write(rows, form, out)
     facts = SetFacts(curated.absolute().parent.name, str(out), card_license(curated), _domains(problems), asked)
     atomic_write(out / "README.md", instructions(form, facts))

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from curation.planting.translations import CORRUPTIONS, TranslatedPair
 from curation.records import Outcome
 from curation.translation import INVARIANTS, CheckedText, check_translation
 from curation.translation.formulas import code, formulas, formulas_of, variables
@@ -19,7 +20,6 @@ from curation.translation.quantities import numbers, units
 from curation.verify import judge_worker
 from curation.verify.math_judge import MathJudge, ReferenceCheck
 from curation.verify.worker import Guard
-from tests.benchmarks.corrupting import CORRUPTIONS
 from tests.benchmarks.translation_sets import shared
 from tests.places import SHARED_DATA
 
@@ -198,6 +198,10 @@ def test_an_answer_that_takes_too_long_is_killed_and_said_to_be() -> None:
     assert "timeout" in found.evidence
 
 
+def _planted(pair: Any) -> TranslatedPair:
+    return TranslatedPair(pair.id, pair.original, pair.translated, pair.target, pair.answer, pair.others)
+
+
 def test_the_parallel_problems(judge: MathJudge) -> None:
     path = DATA / "math" / "mgsm.jsonl"
     if not path.is_file():
@@ -210,10 +214,7 @@ def test_the_parallel_problems(judge: MathJudge) -> None:
     assert sum(passed) / len(passed) >= 0.95  # MGSM has wrong ones, too: pounds as kilos, a month as a week
     for kind in ("number changed", "sentence left", "wrong language", "answer appended", "formula dropped"):
         chance = random.Random(kind)
-        made = [
-            (pair, CORRUPTIONS[kind](pair.original, pair.translated, pair.target, pair.answer, pair.others, chance))
-            for pair in found[::3]
-        ]
+        made = [(pair, CORRUPTIONS[kind](_planted(pair), chance)) for pair in found[::3]]
         caught = [
             bool(
                 check_translation(

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
+from safetensors.torch import load_file
 
 from curation.records import ConfigError
 from flows.pipelines.analyse import analyse
@@ -23,6 +25,9 @@ def test_a_run_is_analysed_and_what_is_measured_is_not_asked_again(tmp_path: Pat
     recipe, run = ROOT / "flows" / "recipes" / "train_embedded.toml", tmp_path / "run"
     train(recipe, run, [*CHANGES, "checkpoints.trajectory=1"])
     assert sorted(path.name for path in (run / "trajectory").iterdir()) == ["v00000001", "v00000002", "v00000003"]
+    last, trained = (load_file(run / path / "model.safetensors") for path in ("trajectory/v00000003", "model"))
+    assert {name: value.dtype for name, value in last.items()} == {name: value.dtype for name, value in trained.items()}
+    assert all(torch.equal(value, trained[name]) for name, value in last.items())  # no step is lost to rounding
     analysis = analyse(run, size=3, problems=3, attempts=1)
     assert len(analysis.points) == 9
     assert len(analysis.directions.states) == 5

@@ -129,6 +129,22 @@ def test_later_batches_hold_the_share_of_stored_groups_and_it_shrinks(teacher: P
     assert summary["admitted"] == summary["trained"] + sum(summary["dropped"].values())
 
 
+def test_stored_attempts_weigh_nothing_once_the_policy_is_further_from_the_reference(
+    teacher: Path, tmp_path: Path
+) -> None:
+    stored = {"epochs": 0.05, "share": 0.5, "max_distance": 1e-6}
+    made = recipe(teacher, objective={"kind": "soft"}, steps=4, stored=stored, attempt_store={"enabled": False})
+    train(made, Path(), tmp_path / "near")
+    far = [row["policy/stored_far"] for row in read_metrics(tmp_path / "near")]
+    assert far[0] == 0  # the policy is the reference
+    assert far[1:] == [1.0, 1.0, 1.0]
+    wide = made.model_copy(update={"stored": made.stored.model_copy(update={"max_distance": 1e6})})  # type: ignore[union-attr]
+    train(wide, Path(), tmp_path / "wide")
+    assert [row["policy/stored_far"] for row in read_metrics(tmp_path / "wide")] == [0.0] * 4
+    first, second = read_weights(tmp_path / "near" / "model"), read_weights(tmp_path / "wide" / "model")
+    assert any(not torch.equal(first[name], second[name]) for name in first)
+
+
 def test_the_best_evaluation_is_kept(teacher: Path, tmp_path: Path) -> None:
     evaluation = {"data": {"kind": "embedded", "problems": 6, "seed": 9}, "attempts": 2, "every": 1, "keep_best": True}
     made = recipe(teacher, objective={"kind": "sft"}, steps=3, stored={"only": True}, evaluation=evaluation)

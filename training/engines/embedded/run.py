@@ -36,8 +36,6 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from curation.policies.chat_templates import StopTokens, folder_stop_tokens
 from curation.policies.checkpoints import folder_revision
 from curation.records import StoreError
@@ -308,10 +306,8 @@ def _publishers(
     if settings.publish is not None:
         publishers.append(WeightPublisher(out / "published", trainer.model, tokenizer, every=settings.publish))
     if settings.trajectory is not None:
-        place = out / "trajectory"
-        publishers.append(
-            WeightPublisher(place, trainer.model, tokenizer, None, every=settings.trajectory, dtype=torch.bfloat16)
-        )
+        place = out / "trajectory"  # unrounded: a step at a rate of 1e-5 moves few weights of a bf16 model at all
+        publishers.append(WeightPublisher(place, trainer.model, tokenizer, None, every=settings.trajectory))
     return tuple(publishers)
 
 
