@@ -126,6 +126,18 @@ class Benchmark(Settings):
         None, description="Files of a Hugging Face data set, as a source's `files`.", exclude_if=is_none
     )
     field: str = Field("problem", description="Dotted path of a row's statement.")
+    solution: str | None = Field(
+        None,
+        description="Of programs: dotted path of a right solution in Python, whole or as it goes on behind the "
+        "statement; one that the statement holds where absent.",
+        exclude_if=is_none,
+    )
+    tests: str | None = Field(
+        None,
+        description="Of programs: dotted path of tests: assertions as text or a list of texts, or objects with "
+        "`input` and `output`, also as JSON; examples of the statement are read anyhow.",
+        exclude_if=is_none,
+    )
     license: str = Field("unknown", description="Licence of the benchmark as its publisher states it.")
 
 
@@ -172,6 +184,13 @@ class DecontaminationSettings(Settings):
         le=1,
         description="The same in the code pipeline, where vectors are those of docstrings and comments; shared "
         "examples add .22, a shared function's name .06. Not in the paper.",
+    )
+    behaviour: bool = Field(
+        True,
+        description="Code pipeline: whether a problem and the benchmark rows near it are run on one another (examples, "
+        "tests, solutions in Python; in the sandbox). The same behaviour adds .32 to their score, nearly the same .17, "
+        "another one takes .08. Not in the paper.",
+        exclude_if=lambda behaviour: behaviour,
     )
     embedder: EmbedderSettings = Field(
         default_factory=MiniLmEmbedder,

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -148,7 +148,7 @@ def settle_version(run: Run, table: pl.DataFrame, verifier: str, cause: Cause | 
         return before
     number = before.number + 1 if before is not None else 1
     columns = [*versions.COMPARED, "published"]
-    changes = _changes(decisions_of(run.folder, number - 1, columns), table.select(columns))
+    counts = _counted(decisions_of(run.folder, number - 1, columns), table.select(columns))
     version = Version(
         number,
         today(),
@@ -157,7 +157,7 @@ def settle_version(run: Run, table: pl.DataFrame, verifier: str, cause: Cause | 
         verifier,
         digest,
         cause.root or digest,
-        versions.counts(changes),
+        counts,
         dict(cause.cost),
     )
     place = version_folder(run.folder, number)
@@ -244,11 +244,39 @@ def summary(version: Version) -> str:
 
 def digest_of(table: pl.DataFrame) -> str:
     """Return the hash of decisions: what is in, what is not and why, and on whose attempts; the days are left out."""
-    digest, ordered = hashlib.blake2b(digest_size=16), table.drop("measured_on").sort("problem")
-    digest.update(ordered.clear().write_csv().encode())
-    for piece in ordered.iter_slices(ROWS_AT_ONCE):
-        digest.update(piece.write_csv(include_header=False).encode())
+    digest, columns = hashlib.blake2b(digest_size=16), table.drop("measured_on")
+    digest.update(columns.clear().write_csv().encode())
+    for (part,) in _in_order(columns):
+        for piece in part.iter_slices(ROWS_AT_ONCE):
+            digest.update(piece.write_csv(include_header=False).encode())
     return digest.hexdigest()
+
+
+def _in_order(*tables: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, ...]]:
+    """Yield the rows of some tables by problem, in parts that share how their ids begin: what is sorted or joined is a
+    copy of a part alone.
+    """
+    begins = [table["problem"].str.slice(0, 3) for table in tables]
+    bounds: list[tuple[str, str]] = []
+    count = ROWS_AT_ONCE
+    for begin, rows in pl.concat(begins).value_counts().sort("problem").iter_rows():
+        count += rows
+        if count > ROWS_AT_ONCE:
+            bounds.append((begin, begin))
+            count = rows
+        bounds[-1] = bounds[-1][0], begin
+    for first, last in bounds:
+        chosen = (table.filter(of.is_between(first, last)) for table, of in zip(tables, begins, strict=True))
+        yield tuple(part.sort("problem") for part in chosen)
+
+
+def _counted(old: pl.DataFrame, new: pl.DataFrame) -> dict[str, int]:
+    """Return how many problems each class of change has."""
+    counts = versions.counts(versions.CHANGES.to_frame())
+    for before, after in _in_order(old, new):
+        part = versions.counts(_changes(before, after))
+        counts = {name: count + part[name] for name, count in counts.items()}
+    return counts
 
 
 def _changes(old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:

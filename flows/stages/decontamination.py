@@ -2,10 +2,13 @@
 
 A problem that an embedder's servers refuse is set aside as `sampling_failed`, under a failure budget, and asked for
 again by later runs, as attempts are. A benchmark's row that they refuse is compared by the other methods alone.
+
+In the code pipeline a problem and the benchmark rows that are near it are run on one another, in the sandbox.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -17,17 +20,21 @@ from curation.config import Benchmark, ProblemColumns, Recipe, Source
 from curation.embeddings.base import Embedder
 from curation.embeddings.kept import KeptVectors
 from curation.filters import decontamination
+from curation.filters.decontamination.behaviour import Side, side_of, with_trials
 from curation.filters.decontamination.overlap import BenchmarkIndex, OverlapSettings
 from curation.policies.failure_budget import FailureBudget
 from curation.records import DropReason, RequestRefused
 from curation.sources import problems as sources
 from curation.storage.stages import Shard, StageFolder, read_optional_shard, read_shard
+from curation.verify.programs.extraction import CodeLang
+from curation.verify.programs.tools import Runner
 from flows.run import retries
 from flows.run.benches import as_benchmarks
 from flows.run.embedders import open_embedder
 from flows.run.progress import warn
 from flows.run.run_folder import Run
 from flows.run.stage import Stage, StageResult, StageRun, refusal_retries, shard_counts
+from flows.stages.units import units
 
 
 def find_contamination(job: StageRun) -> StageResult:
@@ -104,6 +111,7 @@ def overlap_settings(recipe: Recipe) -> OverlapSettings:
         words=settings.words,
         cosine=settings.program_cosine if of_programs else settings.cosine,
         programs=of_programs,
+        behaviour=settings.behaviour,
         candidates=settings.candidates,
         figures=0.0 if of_programs else settings.figures,
         formulas=0.0 if of_programs else settings.formulas,
@@ -118,6 +126,8 @@ class _Measuring:
         place, self._embedder = job.stage.folder_in(job.run), _embedder(job.run)
         self._job, self._overlap = job, overlap
         self._vectors = place.with_name(place.name + "-vectors")
+        self._runner: Runner | None = None
+        self._tasks: dict[tuple[str, int], Side] = {}
         self.folder = StageFolder(
             place.with_name(place.name + "-scores"),
             "decontamination.scores",
@@ -129,14 +139,26 @@ class _Measuring:
     def measure(self) -> None:
         """Measure what is missing; nothing where an earlier run has measured all."""
         if self.folder.manifest() is None:
-            self._job.shard_by_shard(self.folder, self._work())
+            with self._running():
+                self._job.shard_by_shard(self.folder, self._work())
 
     def measure_again(self, shards: Sequence[int]) -> None:
         """Measure some shards of a finished folder again."""
         self.measure()
         if shards:
             work = self._work(len(shards))
-            self._job.remake(self.folder, [(shard, partial(work, shard)) for shard in shards])
+            with self._running():
+                self._job.remake(self.folder, [(shard, partial(work, shard)) for shard in shards])
+
+    @contextmanager
+    def _running(self) -> Iterator[None]:
+        """Hold what runs programs ready, where any are run; the sandbox is opened when it is first needed."""
+        if not self._overlap.runs_programs:
+            yield
+            return
+        with Runner(self._job.recipe.workers) as self._runner:
+            yield
+        self._runner = None
 
     def _work(self, again: int = 0) -> Callable[[int], Shard]:
         """Return what measures a shard; ``again`` says how many finished ones are, whose refusals do not count."""
@@ -160,21 +182,35 @@ class _Measuring:
                 refused.append((row, why.kind, why.reason))
                 budget.count_refusal(frame["id"][row], why)
 
-            tables = {"scores": index.scores(frame["statement"], note)}
+            scores = index.scores(frame["statement"], note)
+            if self._runner is not None and scores.height:
+                scores = with_trials(scores, self._sides(shard), self._tasks, self._runner)
+            tables = {"scores": scores}
             if refused:
                 tables["refused"] = pl.DataFrame(sorted(refused), decontamination.REFUSED, orient="row")
             return Shard(frame.height, tables, frame.height, {"refused": len(refused)} if refused else {})
 
         return work
 
+    def _sides(self, shard: int) -> list[Side]:
+        """Return what can be run of each problem of a shard, in order."""
+        sides = []
+        for unit in units(self._job.run, self._job.problems.folder, shard):
+            right = unit.solutions.filter((pl.col("lang") == CodeLang.PYTHON.value) & pl.col("right").fill_null(True))
+            sides.append(side_of(unit.row["statement"], right["code"].to_list(), unit.problem(self._job.run)))
+        return sides
+
     def _index(self) -> BenchmarkIndex:
         """Return the benchmarks, indexed, with the rarity of words in all problems."""
         job, problems = self._job, self._job.problems.folder
-        benchmarks = pl.concat(
-            frame.select("row", "statement", benchmark=pl.lit(benchmark.name))
-            for benchmark, home in benchmarks_of(job.run)
-            for frame in sources.read_source(_as_source(benchmark), home, job.recipe.shard_rows)
-        )
+        frames = []
+        for benchmark, home in benchmarks_of(job.run):
+            for frame in sources.read_source(_as_source(benchmark), home, job.recipe.shard_rows):
+                frames.append(frame.select("row", "statement", benchmark=pl.lit(benchmark.name)))
+                if self._overlap.runs_programs:
+                    rows = frame.select("row", "statement", "meta").iter_rows()
+                    self._tasks |= {(benchmark.name, row): _task(benchmark, text, meta) for row, text, meta in rows}
+        benchmarks = pl.concat(frames)
         refusals: list[RequestRefused] = []
         share, setting = job.recipe.decontamination.max_failed, "decontamination.max_failed"
         budget = FailureBudget(share, benchmarks.height, setting)
@@ -195,6 +231,13 @@ class _Measuring:
         return index
 
 
+def _task(benchmark: Benchmark, statement: str | None, meta: str | None) -> Side:
+    """Return what can be run of a benchmark's row."""
+    cells = json.loads(meta) if meta else {}
+    solution, tests = (cells.get(path) if path else None for path in (benchmark.solution, benchmark.tests))
+    return side_of(statement, [solution] if isinstance(solution, str) else [], tests=tests)
+
+
 def _unread(count: int, rows: int, last: RequestRefused) -> str:
     return (
         f"{count:,} of {rows:,} rows of benchmarks were refused by the embedder's servers and have no vector, so that "
@@ -209,7 +252,7 @@ def _embedder(run: Run) -> Embedder | None:
 
 
 def _as_source(benchmark: Benchmark) -> Source:
-    """Return a benchmark as a source of statements alone."""
+    """Return a benchmark as a source of statements, with its solutions and tests where it has any."""
     return Source(
         name=benchmark.name,
         kind=benchmark.kind,
@@ -219,7 +262,9 @@ def _as_source(benchmark: Benchmark) -> Source:
         revision=benchmark.revision,
         files=benchmark.files,
         license=benchmark.license,
-        columns=ProblemColumns(statement=benchmark.field),
+        columns=ProblemColumns(
+            statement=benchmark.field, meta=tuple(path for path in (benchmark.solution, benchmark.tests) if path)
+        ),
     )
 
 

@@ -8,6 +8,9 @@ rows, each without its own original in the benchmark; ``disjoint`` ones are othe
 same problem all the same (MBPP and HumanEval both ask whether a number is prime). Rephrased rows without any text are
 counted apart. ``--disjoint`` adds a benchmark and rows of your own: .json (a list) or .jsonl, statements in `problem`.
 
+Programs near each other are run on one another, in the sandbox: rephrased ones by what stands in their text, MBPP also
+by its code and its tests, as the code pipeline has them (``with code``); ``--no-behaviour`` leaves that out.
+
 Settings are the recipe's defaults; figures in per cent of the rows, rows per second of CPU time. Each benchmark's
 corpus is all rows that are shown with it.
 """
@@ -37,8 +40,12 @@ from curation.filters.decontamination import (  # noqa: E402
     OverlapSettings,
     classify_hits,
 )
+from curation.filters.decontamination.behaviour import Side, side_of, with_trials  # noqa: E402
+from curation.verify.programs.tools import Runner  # noqa: E402
 
-DISJOINT = {"gsm8k_rephrased": ("math/svamp",), "humaneval_rephrased": ("code/mbpp_sanitized",)}
+MBPP = "code/mbpp_sanitized"
+WITH_CODE = f"{MBPP}, with code"
+DISJOINT = {"gsm8k_rephrased": ("math/svamp",), "humaneval_rephrased": (MBPP,)}
 LOOKED_AT = {"humaneval_rephrased": lambda pair: int(pair["id"].split("/")[1]) % 2 == 0}
 """Pairs on which a threshold was chosen; the others were only scored."""
 OF_PROGRAMS = OverlapSettings(figures=0.0, formulas=0.0, cosine=0.72, programs=True)
@@ -50,6 +57,12 @@ def statements(path: Path) -> list[str]:
     text = path.read_text(encoding="utf-8")
     rows = json.loads(text) if path.suffix == ".json" else [json.loads(line) for line in text.split("\n") if line]
     return [text for row in rows for text in [row.get("problem") or row.get("prompt")] if text]
+
+
+def sides_of(path: Path) -> list[Side]:
+    """Return what can be run of a file of rows with `code` and `test_list`."""
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
+    return [side_of(row["prompt"], [row["code"]], tests=row["test_list"]) for row in rows if row["prompt"]]
 
 
 def line(name: str, scores: pl.DataFrame, count: int, settings: OverlapSettings, seconds: float) -> dict[str, object]:
@@ -85,6 +98,22 @@ def measured(
     return scores, seconds
 
 
+def tried(
+    data: Path, originals: list[str], texts: list[str], scores: dict[str, pl.DataFrame]
+) -> dict[str, pl.DataFrame]:
+    """Return scores with what running the pairs on one another came to; print what that took."""
+    benchmarks = {("b", place): side_of(text) for place, text in enumerate(originals)}
+    rows = {"rephrased": [side_of(text) for text in texts], MBPP: sides_of(data / f"{MBPP}.jsonl")}
+    found = {}
+    with Runner() as runner:
+        runner.open()
+        for name, sides in rows.items():
+            begun, pairs = time.perf_counter(), scores[name].select("row", "benchmark_row").n_unique()
+            found[name if name == "rephrased" else WITH_CODE] = with_trials(scores[name], sides, benchmarks, runner)
+            print(f"{name}: {pairs:,} pairs run on one another in {time.perf_counter() - begun:.1f} s by the clock")
+    return found
+
+
 def rephrased(data: Path, name: str, settings: OverlapSettings) -> pl.DataFrame:
     """Return the table of one file of pairs."""
     pairs = [json.loads(line) for line in (data / "contamination" / f"{name}.jsonl").open(encoding="utf-8")]
@@ -92,9 +121,14 @@ def rephrased(data: Path, name: str, settings: OverlapSettings) -> pl.DataFrame:
     some = [pair for pair in pairs if pair["rephrased"].strip()]
     sets = {"rephrased": [pair["rephrased"] for pair in some]}
     sets |= {path: statements(data / f"{path}.jsonl") for path in DISJOINT[name]}
+    tasks = {pair["original"]: pair["id"] for pair in reversed(pairs)} if settings.programs else {}
+    originals = list(tasks) or [pair["original"] for pair in pairs]
+    ids = pl.Series(list(tasks.values()) or [pair["id"] for pair in pairs])
     # many hits of a row, so that those on its own original can be told from the others
-    scores, seconds = measured([pair["original"] for pair in pairs], sets, replace(settings, most=100))
-    ids = pl.Series([pair["id"] for pair in pairs])
+    most = settings.most if settings.runs_programs else 100
+    scores, seconds = measured(originals, sets, replace(settings, most=most))
+    if settings.runs_programs:
+        scores |= tried(data, originals, sets["rephrased"], scores)
     own = scores["rephrased"].filter(
         pl.Series([pair["id"] for pair in some])[scores["rephrased"]["row"]]
         == ids[scores["rephrased"]["benchmark_row"]]
@@ -103,16 +137,24 @@ def rephrased(data: Path, name: str, settings: OverlapSettings) -> pl.DataFrame:
     table = [
         line("rephrased, any row", scores["rephrased"], len(some), settings, seconds["rephrased"]),
         line("rephrased, own row", own, len(some), settings, 0),
-        line("left out", scores["rephrased"].join(own, on=own.columns, how="anti"), len(some), settings, 0),
+        line(
+            "left out",
+            scores["rephrased"].join(own, on=own.columns, how="anti", nulls_equal=True),
+            len(some),
+            settings,
+            0,
+        ),
     ]
     if name in LOOKED_AT:
         even = pl.Series([LOOKED_AT[name](pair) for pair in some])
         for half, chosen in (("looked at", even), ("held out", ~even)):
             count = int(chosen.sum())
             table.append(line(f"own row, {half}", own.filter(chosen[own["row"]]), count, settings, 0))
-            others = scores["rephrased"].join(own, on=own.columns, how="anti")
+            others = scores["rephrased"].join(own, on=own.columns, how="anti", nulls_equal=True)
             table.append(line(f"left out, {half}", others.filter(chosen[others["row"]]), count, settings, 0))
     table += [line(path, scores[path], len(sets[path]), settings, seconds[path]) for path in DISJOINT[name]]
+    if WITH_CODE in scores:
+        table.append(line(WITH_CODE, scores[WITH_CODE], len(sets[MBPP]), settings, 0))
     return pl.DataFrame(table)
 
 
@@ -132,6 +174,7 @@ def main() -> None:
     parser.add_argument("data", nargs="?", type=Path, default=default)
     parser.add_argument("--disjoint", nargs=2, type=Path, action="append", default=[], metavar=("BENCH", "ROWS"))
     parser.add_argument("--no-embeddings", action="store_true")
+    parser.add_argument("--no-behaviour", action="store_true", help="programs are not run on one another")
     parser.add_argument("--only", choices=list(DISJOINT), help="one file of pairs")
     arguments = parser.parse_args()
     methods = METHODS[:2] if arguments.no_embeddings else METHODS
@@ -139,7 +182,9 @@ def main() -> None:
     with pl.Config(tbl_rows=20, tbl_cols=12, tbl_width_chars=160, fmt_str_lengths=40, tbl_hide_dataframe_shape=True):
         for name in [arguments.only] if arguments.only else DISJOINT:
             of_set = OF_PROGRAMS if name.startswith("humaneval") else settings
-            print(rephrased(arguments.data, name, replace(of_set, methods=methods)))
+            print(
+                rephrased(arguments.data, name, replace(of_set, methods=methods, behaviour=not arguments.no_behaviour))
+            )
         for benchmark, rows in arguments.disjoint:
             texts = statements(rows)
             scores, seconds = measured(statements(benchmark), {"rows": texts}, settings)

@@ -11,7 +11,8 @@
                  row is embedded.
 
 Of programs, vectors and their candidates are those of what they say in words (`programs`). To their cosine adds what
-a port keeps: three runs of values of the examples that no other task has, or a function's name.
+a port keeps: three runs of values of the examples that no other task has, or a function's name. Where tasks near each
+other were run on one another (`behaviour`), what came of it adds to the score, or takes from it.
 
 Each hit also says how far the figures agree, and the wording without them (`figures`). A hit whose score and figures
 suffice is an ``overlap``; one whose figures differ but whose wording is the same, whatever the score, is a
@@ -35,13 +36,14 @@ import numpy as np
 import polars as pl
 
 from curation.embeddings.base import Embedder, OnOutcome
+from curation.filters.decontamination.behaviour import MOSTLY, OTHER, SAME
 from curation.filters.decontamination.figures import Figures, compare_figures, compare_wording
 from curation.filters.decontamination.programs import EXAMPLE, program_evidence, program_texts
 from curation.filters.decontamination.rarity import Rarity
 from curation.filters.dedup.minhash import TokenizedRows, gram_hashes, text_hash, tokenize, tokenize_rows
 from curation.records import RequestRefused
 
-VERSION = "contamination@5"
+VERSION = "contamination@6"
 
 METHODS = ("ngram", "words", "embedding")
 
@@ -53,11 +55,16 @@ FLOORS: Mapping[str, float] = {"ngram": 0.2, "words": 0.35, "embedding": 0.7}
 FIGURE_WORTH, MOST_FIGURES = 0.05, 5
 """What a shared figure adds to the cosine of the words in running text, where all agree, and how many count."""
 
-EXAMPLES_WORTH, NAME_WORTH = 0.22, 0.06
-"""What adds to the cosine of programs: shared runs of values (`FEWEST_RUNS` or more), or else a function's name."""
+EXAMPLES_WORTH, NAME_WORTH, FEWEST_RUNS, MOST_OWNERS = 0.22, 0.06, 3, 1
+"""What adds to the cosine of programs: shared runs of values, or else a function's name; how many runs must be shared,
+and how many texts of benchmarks may have one of those that count."""
 
-FEWEST_RUNS, MOST_OWNERS = 3, 1
-"""Runs that must be shared, and how many texts of benchmarks may have one of those that count."""
+TRIAL_WORTH: Mapping[str, float] = {SAME: 0.32, MOSTLY: 0.17, OTHER: -0.08}
+"""What adds to the score of a pair of programs that were run on one another, by the word of their trial."""
+
+SAID_PART, NEAR = 1 / 3, 0.4
+"""Programs that are run on one another: the part of `candidates` from which on they are embedded, and the score of
+vectors from which on they are run, or the threshold where that is lower."""
 
 FIGURES_FLOOR, FORMULAS_FLOOR = 0.5, 0.8
 """Agreement of the figures from which on a candidate is embedded, or the setting where that is lower."""
@@ -81,6 +88,9 @@ SCORE = pl.Schema(
         "wording": pl.Float64(),  # how far the rest agrees
         "benchmark": pl.String(),
         "benchmark_row": pl.Int64(),
+        "trial": pl.String(),  # of programs that were run on one another: what came of it, by a word, or null
+        "agreed": pl.Int64(),  # calls that came to the same; null where none was made
+        "calls": pl.Int64(),  # of so many
     }
 )
 """What is measured of a problem and a benchmark row."""
@@ -104,6 +114,7 @@ class OverlapSettings:
     figures: float = 0.55  # least agreement of the figures in running text
     formulas: float = 0.95  # the same where there are formulas
     template: float = 0.8  # least agreement of the wording of a template
+    behaviour: bool = True  # whether programs near each other are run on one another
     most: int = 5  # hits kept per problem and method, best first
 
     @property
@@ -114,16 +125,24 @@ class OverlapSettings:
     @property
     def floors(self) -> Mapping[str, float]:
         """Return the least score that is measured, by method."""
-        return {method: min(FLOORS[method], self.thresholds[method]) for method in METHODS} | {
-            "words": max(0.0, min(FLOORS["words"], self.words - FIGURE_WORTH * MOST_FIGURES))
-        }
+        floors = {method: min(FLOORS[method], self.thresholds[method]) for method in METHODS}
+        return (
+            floors
+            | ({"embedding": min(NEAR, self.cosine)} if self.runs_programs else {})
+            | {"words": max(0.0, min(FLOORS["words"], self.words - FIGURE_WORTH * MOST_FIGURES))}
+        )
+
+    @property
+    def runs_programs(self) -> bool:
+        """Return whether tasks near each other are run on one another."""
+        return self.programs and self.behaviour
 
     @property
     def measured_with(self) -> str:
         """Return all that measured scores depend on: thresholds above the floors do not count."""
         agreement = min(self.figures, FIGURES_FLOOR), min(self.formulas, FORMULAS_FLOOR)
         measures = f"{self.methods} {self.ngram} {self.whole} {self.candidates} {self.programs} {self.most}"
-        return f"{measures} {dict(self.floors)} {agreement}"
+        return f"{measures} {dict(self.floors)} {agreement}{' behaviour' * self.runs_programs}"
 
 
 @dataclass(slots=True)
@@ -165,6 +184,8 @@ class BenchmarkIndex:
         self._batch = self._read(self.benchmarks["statement"])
         self._rarity = Rarity(self._batch.runs["run"].to_numpy())
         self._rarity.add(self.benchmarks.height, self._batch.words["word"], self._batch.runs)
+        # programs say little, so they share few words
+        self._least_words = settings.candidates * (SAID_PART if settings.runs_programs else 1.0)
         self._postings: dict[str, pl.DataFrame] = {}
         self._weighed: pl.DataFrame | None = None
         if "embedding" in settings.methods:
@@ -220,7 +241,9 @@ class BenchmarkIndex:
         names = self.benchmarks.select("benchmark", benchmark_row=pl.col("row").cast(pl.Int64))[lines["at"]]
         method = pl.col("order").replace_strict(range(len(METHODS)), METHODS, return_dtype=pl.String)
         lines = lines.with_columns(names).sort("row", "order", -pl.col("score"), "at")
-        return lines.with_columns(method=method).match_to_schema(SCORE, extra_columns="ignore")
+        return lines.with_columns(method=method).match_to_schema(
+            SCORE, extra_columns="ignore", missing_columns="insert"
+        )
 
     def hits(self, statements: pl.Series) -> pl.DataFrame:
         """Return all hits of the problems, in the `HIT` schema; ``row`` is the position in the series."""
@@ -272,7 +295,7 @@ class BenchmarkIndex:
             .join(self._postings[part], on="word")
             .group_by("row", at="row_right")
             .agg(score=(pl.col("weight") * pl.col("weight_right")).sum())
-            .filter(pl.col("score") >= min(self.settings.candidates, self.settings.floors["words"]))
+            .filter(pl.col("score") >= min(self._least_words, self.settings.floors["words"]))
             .pipe(_scored)
         )
 
@@ -304,7 +327,9 @@ class BenchmarkIndex:
 
 def classify_hits(scores: pl.DataFrame, settings: OverlapSettings) -> pl.DataFrame:
     """Return what counts of measured scores, in the `HIT` schema: overlaps, and templates with other figures."""
-    is_alike = pl.col("score") >= pl.col("method").replace_strict(settings.thresholds, return_dtype=pl.Float64)
+    worth = pl.col("trial").replace_strict(TRIAL_WORTH, default=0.0, return_dtype=pl.Float64)
+    worth = pl.when(pl.col("method") == "ngram").then(0.0).otherwise(worth)
+    is_alike = pl.col("score") + worth >= pl.col("method").replace_strict(settings.thresholds, return_dtype=pl.Float64)
     agrees = _agrees(settings.figures, settings.formulas)
     is_template = ~agrees & (pl.col("wording") >= settings.template)
     kind = pl.when(is_alike & agrees).then(pl.lit(OVERLAP)).when(is_template).then(pl.lit(TEMPLATE))

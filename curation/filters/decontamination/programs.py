@@ -20,6 +20,7 @@ from itertools import pairwise
 
 import polars as pl
 
+from curation.filters.decontamination.examples import FUNCTION, HELPERS
 from curation.filters.dedup.minhash import text_hash
 
 EXAMPLE, NAME = "example", "name"
@@ -32,16 +33,9 @@ LEAST = 20
 _FENCE = re.compile(r"```[^\n]*\n(.*?)(?:```|\Z)", re.DOTALL)
 _BLOCK = re.compile(r'"""(.*?)"""|\'\'\'(.*?)\'\'\'|/\*(.*?)\*/', re.DOTALL)
 _LINE = re.compile(r"(?://|#(?!\s*(?:include|define|if|endif|pragma)\b))([^\n]*)")
-_FUNCTION = re.compile(
-    r"\b(?:def|function)\s+([A-Za-z_]\w*)\s*\("
-    r"|^\s*(?:const|let|var)\s+([A-Za-z_]\w*)\s*=\s*(?:async\s*)?(?:function\b|\([^)]*\)\s*=>)"
-    r"|^[ \t]*(?:[A-Za-z_][\w<>:,]*[\s*&]+){1,4}([A-Za-z_]\w*)\s*\([^;{}]{0,400}\)\s*\{",
-    re.MULTILINE,
-)
 _EXAMPLE = re.compile(r"\s*(?:>>>.*|.*(?:=>|==>|->|➞).*|[\[\](){}\d.,'\"\s-]+|True|False|None)\s*")
 _EXAMPLES = re.compile(r"\b(?:Examples?|For example|For instance)\b\s*:?", re.IGNORECASE)
 _VALUE = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w.])|\"[^\"\n]{1,40}\"|'[^'\n]{1,40}'")
-_HELPERS = frozenset({"main", "compare", "cmp", "if", "for", "while", "switch", "return"})
 
 
 def program_texts(statements: pl.Series) -> pl.Series:
@@ -57,7 +51,7 @@ def program_text(statement: str) -> str:
     'has close. Are two numbers near each other?'
     """
     is_fenced = "```" in statement
-    functions = [name for match in _FUNCTION.finditer(statement) for name in match.groups() if name]
+    functions = [name for match in FUNCTION.finditer(statement) for name in match.groups() if name]
     if not functions and not is_fenced:
         return statement
     lines = [line.strip(" \t*") for text in _groups(_BLOCK, statement) for line in text.splitlines()]
@@ -66,7 +60,7 @@ def program_text(statement: str) -> str:
     if len(body) < LEAST:
         around = _FENCE.sub(" ", statement) if is_fenced else ""
         body = " ".join(" ".join((body, *_groups(_LINE, statement), around)).split())
-    name = next((name for name in functions if name not in _HELPERS), "")
+    name = next((name for name in functions if name not in HELPERS), "")
     said = ". ".join(part for part in (_in_words(name), body) if part)
     return said if len(said) >= LEAST else statement
 
@@ -91,7 +85,7 @@ def program_evidence(statements: pl.Series) -> pl.DataFrame:
 def _evidence(text: str) -> set[tuple[str, str]]:
     values = [value.strip("'\"") for value in _VALUE.findall(text)]
     runs = [values[at : at + RUN] for at in range(len(values) - RUN + 1)]
-    names = [_in_words(name) for name in _groups(_FUNCTION, text) if name not in _HELPERS]
+    names = [_in_words(name) for name in _groups(FUNCTION, text) if name not in HELPERS]
     examples = {(EXAMPLE, "\n".join(run)) for run in runs if not _is_dull(run)}
     return examples | {(NAME, name) for name in names if " " in name}
 

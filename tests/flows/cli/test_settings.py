@@ -102,7 +102,8 @@ def test_every_default_is_the_one_that_a_run_uses(policy: dict[str, Any]) -> Non
     least["monitor"], least["storage"] = (one().model_dump() for one in (MonitorSettings, StorageSettings))  # these too
     least["left_out"] = []
     least["sources"][0] |= dict.fromkeys(("where", "files", "quota", "join"))
-    least["decontamination"]["against"][0]["files"] = None
+    least["decontamination"]["against"][0] |= dict.fromkeys(("files", "solution", "tests"))
+    least["decontamination"]["behaviour"] = True
     least["export"].setdefault("withhold", [])
     for setting in settings_of():
         if "(" in setting.key and (f"({policy['kind']})" not in setting.key or "embedder" in setting.key):

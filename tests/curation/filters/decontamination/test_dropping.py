@@ -41,7 +41,9 @@ def hits(*lines: tuple[int, str, float, str, int], kind: str = OVERLAP) -> pl.Da
         rows, schema={name: HIT[name] for name in ("row", "method", "score", "benchmark", "benchmark_row")}
     )
     agree = {"agreement": 1.0 if kind == OVERLAP else 0.0, "formal": False, "wording": 1.0, "kind": kind}
-    return frame.with_columns(**{name: pl.lit(value) for name, value in agree.items()}).match_to_schema(HIT)
+    return frame.with_columns(**{name: pl.lit(value) for name, value in agree.items()}).match_to_schema(
+        HIT, missing_columns="insert"
+    )
 
 
 def test_rows_with_hits_leave_and_the_others_stay_in_order() -> None:
