@@ -246,7 +246,9 @@ def run_seed(plan: Plan, seed: int, folder: Path, model: Path, with_uncurated: b
         budgets["cost"] += (curation := curation_tokens(first))
         data = whole / "curated"
         begun = [stretch(plan, seed, 1, str(model), data, folder / "train-uncurated-1")]
-        way = prolonged(replace(plan, more=plan.more + plan.rounds), seed, begun, data, budgets["cost"], "uncurated")
+        way = prolonged(
+            replace(plan, more=2 * plan.more + plan.rounds), seed, begun, data, budgets["cost"], "uncurated"
+        )
         results["uncurated_at"], results["uncurated"] = rates_at(plan, way, budgets, folder / "rates")
         tokens |= {"uncurated": way[-1][0], "curation": curation}
     return results | {"tokens": tokens | {"refreshes": refreshes}}
