@@ -2,9 +2,9 @@
 
     disk = (keep + 1) (12 P + b P) + b P + 4 letters a token     P parameters, b bytes a computing number
 
-12 P are fp32 weights and AdamW's two moments, b P a checkpoint's export and RUN/model; verl makes room before it
-writes, so it has ``keep`` checkpoints at most. Letters are not compressed here. GPUs are shared out as a run does it
-(`training.engines.placement`).
+12 P are fp32 weights and AdamW's two moments (with `[lora]` of the adapters alone), b P a checkpoint's export and
+RUN/model; verl makes room before it writes, so it has ``keep`` checkpoints at most. Letters are not compressed here.
+GPUs are shared out as a run does it (`training.engines.placement`).
 
 Not here: what a run computes (`training.workload`), what curation costs (`flows.cli.plan_stated`), sizes that starve
 generators (`training.rollouts.starvation`).
@@ -107,7 +107,8 @@ def plan_training(recipe: TrainRecipe, folder: Path, subject: str) -> TrainingPl
     stages = tuple(_stage(one, devices, waits=turns or recipe.synchronous) for one in work.stages)
     width = number_bytes(recipe)
     sampled = sum(stage.sampled_tokens for stage in stages) + (work.evaluated_tokens or 0.0)
-    checkpoint = (12.0 + (width if recipe.checkpoints.export else 0)) * shape.num_parameters
+    checkpoint = 12.0 * _trained_parameters(recipe, shape)
+    checkpoint += width * shape.num_parameters if recipe.checkpoints.export else 0.0
     texts = _text_bytes(recipe, sampled)
     tensor = (
         recipe.verl.rollout_tensor_parallel
@@ -134,7 +135,7 @@ def _placed(recipe: TrainRecipe, costs: StatedTrainingCosts, shape: ModelShape) 
     """Return the GPUs that train, those that generate, and whether these are the same; 0 on a CPU."""
     if recipe.engine == "verl":
         per_node = costs.gpus if recipe.verl.gpus_per_node == "auto" else recipe.verl.gpus_per_node
-        placed = place_verl(recipe.verl, per_node, synchronous=recipe.synchronous, experts=False)
+        placed = place_verl(recipe, per_node, experts=False, shape=shape)
         return placed.trainers, placed.generators, recipe.synchronous
     if not recipe.compute.device.startswith("cuda"):
         return 0, 0, True
@@ -160,6 +161,13 @@ def _stage(work: StageWork, devices: tuple[int, int], *, waits: bool) -> Trainin
         work.training / trainers,
         work.hours(trainers, generators, waits=waits),
     )
+
+
+def _trained_parameters(recipe: TrainRecipe, shape: ModelShape) -> int:
+    """Return how many parameters have gradients: all, or those of the adapters."""
+    if recipe.lora is None:
+        return shape.num_parameters
+    return shape.adapter_parameters(recipe.lora.rank, recipe.lora.target_modules)
 
 
 def _checkpoints_at_once(recipe: TrainRecipe) -> int:

@@ -197,6 +197,8 @@ def memory_of(recipe: TrainRecipe, shape: ModelShape, trainers: int) -> MemoryEs
         dtype_bytes=number_bytes(recipe),
         logit_elements=recipe.packing.logit_elements,
         reference=bool(getattr(recipe.objective, "kl_coef", 0)) or recipe.objective.kind == "soft",
+        lora_rank=recipe.lora.rank if recipe.lora is not None else 0,
+        lora_layers=recipe.lora.target_modules if recipe.lora is not None else (),
     )
     if not (recipe.verl.offload if verl else recipe.compute.cpu_offload):
         return kept

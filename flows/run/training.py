@@ -175,7 +175,7 @@ def _check_verl(settings: TrainRecipe, recipe_folder: Path) -> list[str]:
         out = Path(name)
         prepare(settings, recipe_folder, out)
         for stage in all_stages(settings):
-            write_job(stage, recipe_folder, out)
+            write_job(settings, stage, recipe_folder, out)
             check_configuration(out, interpreter)
     return ["verl composes and accepts the configuration; it does otherwise than the embedded engine:"] + [
         f"  {line}" for line in replacements(settings)

@@ -75,6 +75,21 @@ def test_who_takes_turns_adds_up_and_verl_keeps_fewer_checkpoints() -> None:
     assert (on_cpu.gpus, on_cpu.memory) == (0, None)
 
 
+def test_adapters_alone_have_gradients_moments_and_checkpoints() -> None:
+    lora: dict[str, Any] = {"rank": 8, "target_modules": ("q_proj", "self_attn.v_proj")}
+    shape = MODEL_SHAPES["7B"]
+    adapters = 28 * 8 * ((3584 + 3584) + (3584 + 512))
+    assert shape.adapter_parameters(8, lora["target_modules"]) == adapters
+    plan = plan_training(recipe({"trainer_gpus": 4}, lora=lora), Path(), "recipe t")
+    assert plan.memory is not None
+    assert plan.memory.states == (4 * P + 16 * adapters) / 4
+    assert plan.checkpoint_bytes == 12 * adapters + 2 * P
+    less = place_embedded(recipe(lora=lora), tuple("01234567"), shape=shape)
+    assert less.processes == 2  # as fast as three, and two have memory enough now
+    every = recipe(lora={"rank": 8})
+    assert plan_training(every, Path(), "recipe t").memory == estimate_memory(shape, 2, 32_768, lora_rank=8)
+
+
 def test_stored_attempts_are_not_sampled_and_evaluations_are() -> None:
     held_out = {"data": {"kind": "embedded", "problems": 10}, "every": 2, "attempts": 3}
     plan = plan_training(

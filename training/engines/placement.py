@@ -2,7 +2,8 @@
 
 On one machine the GPUs are parted where the recipe's generator is vLLM: some train, each of the others (each
 `tensor_parallel` of them) is a generator server's. How many train is what makes the run shortest by the figures of the
-recipe's `[costs]`, of those with memory enough for the model; half of them where it states none.
+recipe's `[costs]`, of those with memory enough for the model; half of them where it states none. verl's GPUs are shared
+out by the same figures.
 
 Invariants: nothing is asked of a machine here (`curation.policies.vllm.placement.visible_gpus` does, and is called by
 those who start); the same arguments give the same placement; no GPU is given twice, but where trainer and generators
@@ -11,16 +12,18 @@ take turns.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from curation.policies.vllm.placement import gpu_shares
 from curation.records import ConfigError
+from training.config import StatedTrainingCosts
 from training.engines.verl.settings import VerlSettings
 from training.generation.vllm_settings import VllmGeneratorSettings
 from training.optimisation.memory import ModelShape
 from training.recipe import TrainRecipe
-from training.workload import Workload, memory_of, workload
+from training.workload import Workload, memory_of, stage_collectors, workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,8 @@ class EmbeddedPlacement:
 class VerlPlacement:
     """Where verl trains and generates: nodes, and GPUs of each.
 
-    ``rollout_nodes`` is 0 where all GPUs do both in turns; then ``rollout_gpus`` is 0 too.
+    ``rollout_nodes`` is 0 where all GPUs do both in turns; then ``rollout_gpus`` is 0 too. ``why`` says in a line how
+    they were shared out by the recipe's figures, and is empty where they were not.
 
     Example: ``VerlPlacement(2, 8, 2, 8)``: of four nodes of eight GPUs, two train and two generate.
     """
@@ -52,6 +56,7 @@ class VerlPlacement:
     trainer_gpus: int
     rollout_nodes: int = 0
     rollout_gpus: int = 0
+    why: str = field(default="", compare=False)
 
     @property
     def trainers(self) -> int:
@@ -117,11 +122,8 @@ def _trainers(
         work = workload(recipe, costs, f"recipe {recipe.name}")
     except ConfigError as error:
         return half, f"{half} of {gpus} GPUs train: half, for [costs] does not say all ({error})"
-    fits = [
-        count
-        for count in range(recipe.compute.replicas, gpus - unit + 1, recipe.compute.replicas)
-        if shape is None or memory_of(recipe, shape, count).total <= costs.gpu_gb * 1e9
-    ]
+    counts = range(recipe.compute.replicas, gpus - unit + 1, recipe.compute.replicas)
+    fits = [count for count in counts if _fits(recipe, costs, shape, count)]
     if not fits:
         return half, f"{half} of {gpus} GPUs train: half, for by the estimate no number of them has memory enough"
     chosen = shortest_split(work, gpus, unit, fits, waits=recipe.synchronous)
@@ -145,8 +147,68 @@ def shortest_split(work: Workload, gpus: int, unit: int, trainers: Sequence[int]
     return min(trainers, key=cost)
 
 
-def place_verl(settings: VerlSettings, gpus_per_node: int, *, synchronous: bool, experts: bool) -> VerlPlacement:
-    """Return where verl trains and generates.
+def _fits(recipe: TrainRecipe, costs: StatedTrainingCosts, shape: ModelShape | None, trainers: int) -> bool:
+    """Return whether so many trainers have memory enough by the estimate."""
+    return shape is None or memory_of(recipe, shape, trainers).total <= costs.gpu_gb * 1e9
+
+
+def place_verl(
+    recipe: TrainRecipe, gpus_per_node: int, *, experts: bool, shape: ModelShape | None = None
+) -> VerlPlacement:
+    """Return where verl trains and generates: as the recipe says, or as makes the run shortest by its figures.
+
+    Args:
+        gpus_per_node: of each node.
+        experts: whether the model is a mixture of experts.
+        shape: the model's sizes, by which memory is estimated; where absent any number of GPUs holds it.
+
+    Raises:
+        ConfigError: the GPUs cannot be shared out so.
+    """
+    settings, costs, synchronous = recipe.verl, recipe.costs, recipe.synchronous
+    half = place_verl_by_settings(settings, gpus_per_node, synchronous=synchronous, experts=experts)
+    if synchronous or settings.rollout_share != "auto":
+        return half
+    total, begun = settings.nodes * gpus_per_node, f"{half.trainers} of {settings.nodes * gpus_per_node} GPUs train: "
+    if costs is None:
+        return replace(half, why=f"{begun}half, for the recipe states no [costs] to share them out by")
+    try:
+        work = workload(recipe, costs, f"recipe {recipe.name}")
+    except ConfigError as error:
+        return replace(half, why=f"{begun}half, for [costs] does not say all ({error})")
+    fits = [
+        placed
+        for placed in _verl_placements(settings, gpus_per_node, experts=experts)
+        if _fits(recipe, costs, shape, placed.trainers) and _deals_evenly(recipe, placed.trainers)
+    ]
+    if not fits:
+        why = "half, for by the estimate no number of them has memory enough and a whole share of each step's rollouts"
+        return replace(half, why=begun + why)
+    chosen = min(fits, key=lambda one: (work.hours(one.trainers, one.generators, waits=False), -one.trainers))
+    hours = work.hours(chosen.trainers, chosen.generators, waits=False)
+    why = f"{chosen.trainers} of {total} GPUs train and {chosen.generators} generate: {hours:.3g} hours by [costs]"
+    return replace(chosen, why=why)
+
+
+def _deals_evenly(recipe: TrainRecipe, trainers: int) -> bool:
+    """Return whether each copy of verl's model gets as many rollouts of an optimiser step, in each stage."""
+    copies = max(trainers // recipe.verl.sequence_parallel, 1)
+    return all(collector.minibatch_size % copies == 0 for collector in stage_collectors(recipe))
+
+
+def _verl_placements(settings: VerlSettings, gpus_per_node: int, *, experts: bool) -> Iterator[VerlPlacement]:
+    """Yield the ways in which verl's GPUs can be shared out."""
+    parts = settings.nodes if settings.nodes > 1 else gpus_per_node
+    for generating in range(1, parts):
+        share = settings.model_copy(update={"rollout_share": generating / parts})
+        with contextlib.suppress(ConfigError):
+            yield place_verl_by_settings(share, gpus_per_node, synchronous=False, experts=experts)
+
+
+def place_verl_by_settings(
+    settings: VerlSettings, gpus_per_node: int, *, synchronous: bool, experts: bool
+) -> VerlPlacement:
+    """Return where verl trains and generates by its settings alone, where `auto` is half.
 
     Several nodes are shared out whole; one node's GPUs are. Both parts are multiples of what one copy of the model is
     cut over.
@@ -161,12 +223,13 @@ def place_verl(settings: VerlSettings, gpus_per_node: int, *, synchronous: bool,
     """
     nodes, trainer_unit = settings.nodes, training_unit(settings, gpus_per_node, experts=experts)
     rollout_unit = settings.rollout_tensor_parallel
+    share = 0.5 if settings.rollout_share == "auto" else settings.rollout_share
     if synchronous:
         _require_multiple("train", nodes * gpus_per_node, trainer_unit)
         _require_multiple("generate", nodes * gpus_per_node, rollout_unit)
         return VerlPlacement(nodes, gpus_per_node)
     if nodes > 1:
-        generating = min(max(round(nodes * settings.rollout_share), 1), nodes - 1)
+        generating = min(max(round(nodes * share), 1), nodes - 1)
         placed = VerlPlacement(nodes - generating, gpus_per_node, generating, gpus_per_node)
     else:
         if gpus_per_node < 2:
@@ -174,7 +237,7 @@ def place_verl(settings: VerlSettings, gpus_per_node: int, *, synchronous: bool,
                 "verl needs a GPU for training and one for generating, and there is one; set "
                 "collector.max_staleness=0, with which one does both in turns, or give two."
             )
-        asked = max(round(gpus_per_node * settings.rollout_share), rollout_unit)
+        asked = max(round(gpus_per_node * share), rollout_unit)
         generating = min(asked, max(gpus_per_node - trainer_unit, 1)) // rollout_unit * rollout_unit
         training = (gpus_per_node - generating) // trainer_unit * trainer_unit
         if not training or not generating:

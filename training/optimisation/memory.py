@@ -27,7 +27,7 @@ Not here: the generator's memory, which is its own GPU's (`training.rollouts.cur
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,11 +76,19 @@ class ModelShape:
         attention = self.hidden_size * self.head_dim * (2 * self.num_heads + 2 * self.num_kv_heads)
         return attention + 3 * self.hidden_size * self.intermediate_size + 2 * self.hidden_size
 
-    def adapter_parameters(self, rank: int) -> int:
-        """Return the number of parameters of adapters of this rank beside all linear layers of all layers."""
-        queries, kv = self.num_heads * self.head_dim, self.num_kv_heads * self.head_dim
-        sides = 2 * (self.hidden_size + queries) + 2 * (self.hidden_size + kv)
-        return self.num_layers * rank * (sides + 3 * (self.hidden_size + self.intermediate_size))
+    def adapter_parameters(self, rank: int, names: Sequence[str] = ()) -> int:
+        """Return the number of parameters of adapters of this rank beside linear layers of all layers.
+
+        Args:
+            names: the last words of the layers' names, as in ``q_proj``; all where empty, or where one is not known.
+        """
+        queries, kv = self.hidden_size + self.num_heads * self.head_dim, self.num_kv_heads * self.head_dim
+        sides = {"q_proj": queries, "o_proj": queries}
+        sides |= dict.fromkeys(("k_proj", "v_proj"), self.hidden_size + kv)
+        sides |= dict.fromkeys(("gate_proj", "up_proj", "down_proj"), self.hidden_size + self.intermediate_size)
+        last = {name.rpartition(".")[2] for name in names}
+        chosen = last if last and last <= sides.keys() else sides.keys()
+        return self.num_layers * rank * sum(sides[name] for name in chosen)
 
     @property
     def embedding_parameters(self) -> int:
@@ -141,6 +149,7 @@ def estimate_memory(
     logit_elements: int = 2**26,
     reference: bool = False,
     lora_rank: int = 0,
+    lora_layers: Sequence[str] = (),
 ) -> MemoryEstimate:
     """Return the memory that one rank needs.
 
@@ -151,7 +160,8 @@ def estimate_memory(
         dtype_bytes: bytes of a computing number, 2 for bf16.
         logit_elements: `packing.logit_elements`.
         reference: whether `objective.kl_coef` is on.
-        lora_rank: `lora.rank`, beside all linear layers; 0 where all weights are trained.
+        lora_rank: `lora.rank`; 0 where all weights are trained.
+        lora_layers: `lora.target_modules`, all linear layers where empty.
     """
     kv = shape.num_kv_heads * shape.head_dim
     queries = shape.num_heads * shape.head_dim
@@ -168,7 +178,7 @@ def estimate_memory(
         0.0 if ranks == 1 and dtype_bytes == 4 else dtype_bytes * (2 if lora_rank else 3) * shape.layer_parameters
     )
     gathered += 0.0 if ranks == 1 and dtype_bytes == 4 else dtype_bytes * 2 * shape.embedding_parameters
-    adapters = shape.adapter_parameters(lora_rank)
+    adapters = shape.adapter_parameters(lora_rank, lora_layers)
     states = 16.0 * shape.num_parameters if not lora_rank else 4.0 * shape.num_parameters + 16.0 * adapters
     return MemoryEstimate(
         states=states / ranks,

@@ -7,11 +7,18 @@ from typing import Any
 import pytest
 
 from curation.records import ConfigError
-from training.engines.placement import EmbeddedPlacement, VerlPlacement, place_embedded, place_verl, shortest_split
+from training.engines.placement import (
+    EmbeddedPlacement,
+    VerlPlacement,
+    place_embedded,
+    place_verl,
+    place_verl_by_settings,
+    shortest_split,
+)
 from training.engines.verl.settings import VerlSettings
 from training.optimisation.memory import MODEL_SHAPES
 from training.recipe import TrainRecipe
-from training.workload import StageWork, Workload
+from training.workload import StageWork, Workload, workload
 
 EIGHT = tuple(str(number) for number in range(8))
 
@@ -119,7 +126,60 @@ def test_no_other_split_is_shorter_than_the_one_that_is_chosen(waits: bool) -> N
 def test_verl_shares_the_gpus_out(
     settings: dict[str, Any], gpus: int, synchronous: bool, experts: bool, placed: VerlPlacement
 ) -> None:
-    assert place_verl(VerlSettings(**settings), gpus, synchronous=synchronous, experts=experts) == placed
+    assert place_verl_by_settings(VerlSettings(**settings), gpus, synchronous=synchronous, experts=experts) == placed
+
+
+def by_figures(nodes: int = 1, shape: str = "7B", **changes: Any) -> TrainRecipe:
+    """Return `apart` for verl, with 6,720 rollouts: 14 hours of a GPU that generates and 4.7 of one that trains."""
+    costs = {"shape": shape, "tokens_per_rollout": [750.0], **changes.pop("costs", {})}
+    verl = {"nodes": nodes, "gpus_per_node": 8, **changes.pop("verl", {})}
+    sizes = {"collector": {"group_size": 8, "n_async": 6720, "n_batch": 6720}}
+    return apart(costs, engine="verl", verl=verl, **{**sizes, **changes})
+
+
+def test_verl_gets_the_split_that_is_shortest_by_the_recipes_figures() -> None:
+    placed = place_verl(by_figures(), 8, experts=False)
+    assert placed == VerlPlacement(1, 2, 1, 6)
+    assert placed.why == "2 of 8 GPUs train and 6 generate: 2.33 hours by [costs]"
+    assert place_verl(by_figures(4), 8, experts=False) == VerlPlacement(1, 8, 3, 8)
+    cut = by_figures(verl={"sequence_parallel": 4, "rollout_tensor_parallel": 2})
+    assert place_verl(cut, 8, experts=False) == VerlPlacement(1, 4, 1, 4)
+    waiting = by_figures(collector={"group_size": 10, "n_async": 100, "n_batch": 100, "max_staleness": 0})
+    assert place_verl(waiting, 8, experts=False) == VerlPlacement(1, 8)
+
+
+def test_verls_trainers_have_memory_enough_by_the_estimate() -> None:
+    uneven = {"group_size": 10, "n_async": 100, "n_batch": 100}
+    roomy = place_verl(by_figures(collector=uneven), 8, experts=False, shape=MODEL_SHAPES["7B"])
+    assert roomy == VerlPlacement(
+        1, 4, 1, 4
+    )  # two would need more than 80 GB each, and three cannot share 100 rollouts
+    assert place_verl(by_figures(costs={"gpu_gb": 141.0}), 8, experts=False, shape=MODEL_SHAPES["7B"]).trainers == 2
+    none = place_verl(by_figures(costs={"gpu_gb": 1.0}), 8, experts=False, shape=MODEL_SHAPES["7B"])
+    assert none == VerlPlacement(1, 4, 1, 4)
+    assert "by the estimate no number of them has memory enough" in none.why
+
+
+def test_what_a_recipe_says_of_verls_gpus_holds() -> None:
+    said = place_verl(by_figures(verl={"rollout_share": 0.25}), 8, experts=False)
+    assert (said, said.why) == (VerlPlacement(1, 6, 1, 2), "")
+    unknown = apart(engine="verl", verl={"gpus_per_node": 8})
+    assert "states no [costs]" in place_verl(unknown, 8, experts=False).why
+    open_ended = by_figures(curriculum={"stages": [{"until": "reward"}, {}]})
+    assert "nobody knows how long" in place_verl(open_ended, 8, experts=False).why
+
+
+def test_no_split_of_verls_gpus_is_shorter_than_the_one_that_is_chosen() -> None:
+    for nodes, tensor, speed in ((1, 1, 50.0), (1, 2, 1000.0), (4, 1, 20.0), (8, 4, 100.0)):
+        made = by_figures(nodes, verl={"rollout_tensor_parallel": tensor}, costs={"generated_tokens_per_s": [speed]})
+        assert made.costs is not None
+        work, chosen = workload(made, made.costs, "r"), place_verl(made, 8, experts=False)
+        hours = []
+        for part in range(1, 100):
+            settings = made.verl.model_copy(update={"rollout_share": part / 100})
+            one = place_verl_by_settings(settings, 8, synchronous=False, experts=False)
+            hours.append(work.hours(one.trainers, one.generators, waits=False))
+        assert work.hours(chosen.trainers, chosen.generators, waits=False) == min(hours)
 
 
 def test_counts_of_a_placement() -> None:
@@ -140,7 +200,7 @@ def test_gpus_that_cannot_be_shared_out_are_refused(
     settings: dict[str, Any], gpus: int, synchronous: bool, said: str
 ) -> None:
     with pytest.raises(ConfigError, match=said):
-        place_verl(VerlSettings(**settings), gpus, synchronous=synchronous, experts=False)
+        place_verl_by_settings(VerlSettings(**settings), gpus, synchronous=synchronous, experts=False)
 
 
 def test_no_gpu_is_used_twice_and_every_copy_has_its_share() -> None:
@@ -150,7 +210,7 @@ def test_no_gpu_is_used_twice_and_every_copy_has_its_share() -> None:
                 for tensor in (1, 2):
                     settings = VerlSettings(nodes=nodes, rollout_share=share, rollout_tensor_parallel=tensor)
                     try:
-                        placed = place_verl(settings, gpus, synchronous=False, experts=False)
+                        placed = place_verl_by_settings(settings, gpus, synchronous=False, experts=False)
                     except ConfigError:
                         assert (nodes, gpus, tensor) == (1, 2, 2)
                         continue

@@ -94,6 +94,9 @@ def test_what_training_holds_is_what_is_estimated() -> None:
     estimate = estimate_memory(shape, 1, 512, dtype_bytes=4, lora_rank=LORA["rank"])
     assert sum(value.nbytes for value in held) == pytest.approx(estimate.states, rel=0.01)
     assert estimate.states < 0.6 * estimate_memory(shape, 1, 512, dtype_bytes=4).states
+    some = adapted(lora={**LORA, "target_modules": ("q_proj", "down_proj")})
+    trained = sum(value.numel() for value in some.model.parameters() if value.requires_grad)
+    assert shape.adapter_parameters(LORA["rank"], ["q_proj", "down_proj"]) == trained
 
 
 @needs_peft

@@ -49,6 +49,7 @@ from training.evaluation.plots import draw_plots
 from training.optimisation.model import MARK, require_model
 from training.recipe import TrainRecipe
 from training.rollouts.tasks import load_tasks
+from training.workload import model_shape
 
 INSIDE = "training.engines.verl.inside"
 
@@ -101,7 +102,7 @@ def _run_stage(
     Raises:
         EngineError: verl refuses the stage's configuration, or failed.
     """
-    job = write_job(stage, recipe_folder, out)
+    job = write_job(recipe, stage, recipe_folder, out)
     if recipe.curriculum is not None and recipe.curriculum.stages:
         of, lengths = len(recipe.curriculum.stages), stage.recipe.rewards
         told = f"from step {stage.begun_at} to {stage.ends_at} at the latest, l_max = {lengths.max_length:,}"
@@ -141,7 +142,9 @@ def prepare(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool
         StoreError: the folder holds another run, or none to resume.
     """
     require_model(resolve_model(recipe.model, recipe_folder))
-    placed(recipe, recipe_folder)
+    placement = placed(recipe, recipe_folder)
+    if placement.why:
+        print(placement.why, file=sys.stderr)
     claim_folder(recipe, recipe_folder, out, resume=resume)
     ours = out / "verl"
     tasks = load_tasks(recipe.data, Split.TRAIN, recipe_folder)
@@ -150,11 +153,15 @@ def prepare(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool
         others = load_tasks(recipe.evaluation.data, Split.HELD_OUT, recipe_folder).values()
         write_verl_set(islice(others, recipe.evaluation.problems), recipe.solving_prompt, ours / HELD_OUT)
     atomic_write(ours / "differences.txt", "".join(f"{line}\n" for line in replacements(recipe)))
-    return write_job(present_stage(recipe, out), recipe_folder, out)
+    return write_job(recipe, present_stage(recipe, out), recipe_folder, out)
 
 
-def write_job(stage: VerlStage, recipe_folder: Path, out: Path) -> VerlConfiguration:
-    """Write what verl is started with in a stage of a prepared run; return it."""
+def write_job(whole: TrainRecipe, stage: VerlStage, recipe_folder: Path, out: Path) -> VerlConfiguration:
+    """Write what verl is started with in a stage of a prepared run; return it.
+
+    Args:
+        whole: the run's recipe, by which the GPUs are shared out: one way for all stages, as verl's checkpoints ask.
+    """
     recipe, ours = stage.recipe, out / "verl"
     model = resolve_model(recipe.model, recipe_folder)
     held_out = ours / HELD_OUT if recipe.evaluation.data is not None else None
@@ -162,7 +169,7 @@ def write_job(stage: VerlStage, recipe_folder: Path, out: Path) -> VerlConfigura
     job = compile_recipe(
         recipe,
         files,
-        placed(recipe, recipe_folder),
+        placed(whole, recipe_folder),
         experts=has_experts(model),
         gpus_per_node=gpus_per_node(recipe),
         ends_at=stage.ends_at,
@@ -175,10 +182,12 @@ def placed(recipe: TrainRecipe, recipe_folder: Path) -> VerlPlacement:
     """Return which GPUs train and which generate.
 
     Raises:
-        ConfigError: they cannot be shared out as the recipe says.
+        ConfigError: they cannot be shared out as the recipe says, or the sizes of its model, by which memory is
+            estimated, are not to be read.
     """
-    experts = has_experts(resolve_model(recipe.model, recipe_folder))
-    return place_verl(recipe.verl, gpus_per_node(recipe), synchronous=recipe.synchronous, experts=experts)
+    experts, costs = has_experts(resolve_model(recipe.model, recipe_folder)), recipe.costs
+    shape = model_shape(recipe, costs, recipe_folder, f"recipe {recipe.name}") if costs is not None else None
+    return place_verl(recipe, gpus_per_node(recipe), experts=experts, shape=shape)
 
 
 def check_configuration(out: Path, interpreter: Path) -> Path:

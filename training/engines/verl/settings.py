@@ -26,12 +26,11 @@ class VerlSettings(Settings):
         description="Address of a running Ray cluster, or `auto` on one of its nodes; where absent, Ray is started on "
         "this machine. Not in the paper.",
     )
-    rollout_share: float = Field(
-        0.5,
-        gt=0,
-        lt=1,
-        description="Share of the GPUs that only generate; the others only train. With max_staleness = 0 all do both, "
-        "in turns. Not in the paper.",
+    rollout_share: Annotated[float, Field(gt=0, lt=1)] | Literal["auto"] = Field(
+        "auto",
+        description="Share of the GPUs that only generate; the others only train. `auto`: as much as makes the run "
+        "shortest by the figures of [costs], of what leaves the trainers memory enough and deals a step's rollouts out "
+        "evenly; half where it states none. With max_staleness = 0 all do both, in turns. Not in the paper.",
     )
     backend: Literal["auto", "fsdp2", "megatron"] = Field(
         "auto", description="How the trainer is cut: `auto` is megatron for a mixture of experts. Not in the paper."

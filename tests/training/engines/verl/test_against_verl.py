@@ -70,7 +70,7 @@ def recipe(**changes: Any) -> TrainRecipe:
 def prepared(folder: Path, made: TrainRecipe, tasks: list[TrainingTask], gpus: int = 8) -> Path:
     """A folder with the job and the set of a run."""
     write_verl_set(tasks, made.solving_prompt, folder / "train.parquet")
-    placed = place_verl(made.verl, gpus, synchronous=made.synchronous, experts=False)
+    placed = place_verl(made, gpus, experts=False)
     files = VerlFiles(WEIGHTS, folder, folder / "train.parquet")
     job = compile_recipe(made, files, placed, experts=False, gpus_per_node=gpus)
     (folder / "job.json").write_text(job.as_json())
@@ -107,7 +107,7 @@ def test_verl_composes_and_checks_what_is_compiled(tmp_path: Path) -> None:
                 made = recipe(
                     verl={"nodes": nodes}, collector={"max_staleness": staleness, "n_async": 4096, "n_batch": 2048}
                 )
-                placed = place_verl(made.verl, 8, synchronous=made.synchronous, experts=experts)
+                placed = place_verl(made, 8, experts=experts)
                 files = VerlFiles(WEIGHTS, tmp_path, tmp_path / "train.parquet")
                 job = compile_recipe(made, files, placed, experts=experts, gpus_per_node=8)
                 name = f"{nodes}x8-{'experts' if experts else 'dense'}-{staleness}"
