@@ -29,9 +29,10 @@ from curation.programs.test_generation.grammar import (
     RepeatNode,
     blocks_of,
 )
-from curation.programs.test_generation.graphs import draw_edges
+from curation.programs.test_generation.graphs import draw_edges, draw_tree
 from curation.programs.test_generation.hints import Hints, hinted_count, hinted_word
 from curation.programs.test_generation.profiles import MIXED, SIZES
+from curation.programs.test_generation.references import named_words, part_names
 from curation.programs.test_generation.shapes import Line, written
 from curation.programs.test_generation.spreads import ValueSpread, redraw_repeated
 
@@ -116,6 +117,7 @@ class _Growth:
     env: Env = field(default_factory=dict)
     wide: dict[int, float] = field(default_factory=dict)
     repeated: dict[int, bool] = field(default_factory=dict)
+    words: dict[int, list[str]] = field(default_factory=dict)  # of columns whose words others name
 
     def node(self, node: Node) -> None:
         """Write a node's lines."""
@@ -152,11 +154,12 @@ class _Growth:
             return
         pair = self.form.pairs.get(node.first)
         tree = pair is not None and pair.tree
-        columns = list(self._tree(count)) if tree else list(self._graph(node, count))
+        columns = list(draw_tree(count, self.draw)) if tree else list(self._graph(node, count))
         joined = bool(columns)
         columns += [self._many(node.first + j, count, node.width == 1) for j in range(len(columns), node.width)]
         if node.first in self.form.unrepeated and not joined and self.draw.random() < _UNLIKE:
             redraw_repeated(columns, lambda place, times: self._many(node.first + place, times, alone=False))
+        part_names(columns, node.first, self.form.references, self.draw)
         if pair is not None and not joined:
             columns[0], columns[1] = self._paired(pair, columns[0], columns[1], node)
         if self.form.careful:
@@ -182,19 +185,6 @@ class _Growth:
             rows = [sorted((int(a), int(b))) for a, b in zip(first, second, strict=True)]
             return [str(a) for a, _ in rows], [str(b) for _, b in rows]
         return first, second
-
-    def _tree(self, edges: int) -> tuple[list[str], list[str]]:
-        """Return a path, a star or a random tree on 1 … edges + 1, under shuffled names."""
-        names = list(range(1, edges + 2))
-        if self.draw.random() < 0.7:
-            self.draw.shuffle(names)
-        reach = self.draw.choice((1, 2, edges + 1))
-        star = self.draw.random() < 0.2
-        rows = [
-            (names[0 if star else self.draw.randint(max(0, i - reach), i - 1)], names[i]) for i in range(1, edges + 1)
-        ]
-        self.draw.shuffle(rows)
-        return [str(a) for a, _ in rows], [str(b) for _, b in rows]
 
     def _graph(self, node: LinesNode, count: int) -> tuple[list[str], ...]:
         """Return the ends of the edges of a graph that is connected, or has no edge twice; nothing where neither is
@@ -318,7 +308,11 @@ class _Growth:
             low, high = column.wide if column.wide is not None and self._is_wide(name) else (column.low, column.high)
             low, high = max(low * shift, int(column.positive)), high * shift
             return [f"{self.spread.one(name, low, high) / shift:.{column.decimals}f}" for _ in range(count)]
-        return self._words(column, count)
+        earlier = self.words.get(self.form.references.get(name, FIXED))
+        words = named_words(earlier, count, self.draw) if earlier else self._words(column, count)
+        if name in self.form.references.values():
+            self.words.setdefault(name, []).extend(words)
+        return words
 
     def _numbers(self, name: int, column: Column, count: int) -> list[int]:
         low, high = self._range(name)
