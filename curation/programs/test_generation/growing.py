@@ -159,7 +159,7 @@ class _Growth:
         columns += [self._many(node.first + j, count, node.width == 1) for j in range(len(columns), node.width)]
         if node.first in self.form.unrepeated and not joined and self.draw.random() < _UNLIKE:
             redraw_repeated(columns, lambda place, times: self._many(node.first + place, times, alone=False))
-        part_names(columns, node.first, self.form.references, self.draw)
+        part_names(columns, node.first, self.form.references, self.words, self.draw)
         if pair is not None and not joined:
             columns[0], columns[1] = self._paired(pair, columns[0], columns[1], node)
         if self.form.careful:
@@ -284,10 +284,10 @@ class _Growth:
     def _is_wide(self, name: int) -> bool:
         """Return whether this input draws a column from the limit that may be its own; the same for all its values.
 
-        Often all columns are, or none.
+        Often all columns are, or none; none where values are zeros, which ask for no limit.
         """
         if name not in self.wide:
-            share = self.wide.setdefault(FIXED, self.draw.choice(_WIDE))
+            share = self.wide.setdefault(FIXED, 0.0 if self.profile[1] == "zero" else self.draw.choice(_WIDE))
             self.wide[name] = self.draw.random() < share
         return self.wide[name] > 0
 

@@ -52,13 +52,24 @@ def named_words(words: Sequence[str], count: int, draw: random.Random) -> list[s
     return draw.choices(chosen, k=count)
 
 
-def part_names(columns: list[list[str]], first: int, references: Mapping[int, int], draw: random.Random) -> None:
-    """Change the second of two names in a row that are the same, where the column names as many others."""
+def part_names(
+    columns: Sequence[list[str]],
+    first: int,
+    references: Mapping[int, int],
+    words: Mapping[int, Sequence[str]],
+    draw: random.Random,
+) -> None:
+    """Change the second of two names in a row that are the same.
+
+    Args:
+        first: the first of these columns.
+        words: what stands in the columns that others refer to.
+    """
     for place in range(1, len(columns)):
         earlier = references.get(first + place)
         if earlier is None or references.get(first + place - 1) != earlier:
             continue
-        names = sorted({*columns[place - 1], *columns[place]})
+        names = sorted(set(words.get(earlier, ())))
         for at, (one, other) in enumerate(zip(columns[place - 1], columns[place], strict=True)):
             if one == other and len(names) > 1:
                 columns[place][at] = draw.choice([name for name in names if name != one])
