@@ -13,8 +13,8 @@ import dataclasses
 import random
 import re
 import string
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from curation.programs.test_generation.columns import OPEN, Column, Pair, columns_in, pairs_in
 from curation.programs.test_generation.demands import (
@@ -36,7 +36,6 @@ from curation.programs.test_generation.grammar import (
     infer_grammars,
 )
 from curation.programs.test_generation.limits import bounds_in_order
-from curation.programs.test_generation.references import references_in, spelt_as_named
 from curation.programs.test_generation.relations import Reading, Relations, infer_relations, read_input
 from curation.programs.test_generation.shapes import is_whole, read_lines
 from curation.programs.test_generation.stated_geometry import Promise, stated_promises
@@ -68,8 +67,7 @@ class InputForm:
     statement's names of the columns and its rules, where they could be told: a careful input keeps those, too.
 
     ``required`` are sets of letters of each of which a careful input holds one. ``promises`` on points are kept by
-    every input, careful or not. ``unrepeated`` are the first columns of blocks in which no given input has a row twice,
-    ``references`` columns of words that all stand in an earlier one (`references`).
+    every input, careful or not. ``unrepeated`` are the first columns of blocks in which no given input has a row twice.
 
     ``careful``: new inputs keep all relations and ranges that the given ones show; else only those that are likely.
     """
@@ -84,7 +82,6 @@ class InputForm:
     required: tuple[frozenset[str], ...] = ()
     promises: tuple[Promise, ...] = ()
     unrepeated: frozenset[int] = frozenset()
-    references: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def is_told(self) -> bool:
@@ -168,12 +165,8 @@ def infer_form(inputs: Sequence[str], statement: str, *, careful: bool) -> Input
         statement, nodes, columns, lambda first, width: [rows for one in readings for rows in one.rows(first, width)]
     )
     unlike = frozenset(column for _, column, _, _ in infer_relations(readings, frozenset({"rows"})).kept)
-    named_by = references_in(columns, readings)
-    relations = spelt_as_named(relations, named_by)
     others = tuple(forms[1:_FORMS])
-    return InputForm(
-        nodes, columns, edges, relations, careful, others, named, tuple(required), points, unlike, named_by
-    )
+    return InputForm(nodes, columns, edges, relations, careful, others, named, tuple(required), points, unlike)
 
 
 def _counts_as_stated(nodes: Sequence[Node], named: NamedColumns, statement: str) -> bool:

@@ -32,7 +32,6 @@ from curation.programs.test_generation.grammar import (
 from curation.programs.test_generation.graphs import draw_edges, draw_tree
 from curation.programs.test_generation.hints import Hints, hinted_count, hinted_word
 from curation.programs.test_generation.profiles import MIXED, SIZES
-from curation.programs.test_generation.references import named_words, part_names
 from curation.programs.test_generation.shapes import Line, written
 from curation.programs.test_generation.spreads import ValueSpread, redraw_repeated
 
@@ -117,7 +116,6 @@ class _Growth:
     env: Env = field(default_factory=dict)
     wide: dict[int, float] = field(default_factory=dict)
     repeated: dict[int, bool] = field(default_factory=dict)
-    words: dict[int, list[str]] = field(default_factory=dict)  # of columns whose words others name
 
     def node(self, node: Node) -> None:
         """Write a node's lines."""
@@ -159,7 +157,6 @@ class _Growth:
         columns += [self._many(node.first + j, count, node.width == 1) for j in range(len(columns), node.width)]
         if node.first in self.form.unrepeated and not joined and self.draw.random() < _UNLIKE:
             redraw_repeated(columns, lambda place, times: self._many(node.first + place, times, alone=False))
-        part_names(columns, node.first, self.form.references, self.words, self.draw)
         if pair is not None and not joined:
             columns[0], columns[1] = self._paired(pair, columns[0], columns[1], node)
         if self.form.careful:
@@ -308,11 +305,7 @@ class _Growth:
             low, high = column.wide if column.wide is not None and self._is_wide(name) else (column.low, column.high)
             low, high = max(low * shift, int(column.positive)), high * shift
             return [f"{self.spread.one(name, low, high) / shift:.{column.decimals}f}" for _ in range(count)]
-        earlier = self.words.get(self.form.references.get(name, FIXED))
-        words = named_words(earlier, count, self.draw) if earlier else self._words(column, count)
-        if name in self.form.references.values():
-            self.words.setdefault(name, []).extend(words)
-        return words
+        return self._words(column, count)
 
     def _numbers(self, name: int, column: Column, count: int) -> list[int]:
         low, high = self._range(name)

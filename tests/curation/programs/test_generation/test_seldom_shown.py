@@ -1,4 +1,4 @@
-"""Words that name words listed before, rows that never repeat, counts and values that the samples never show."""
+"""Rows that never repeat, counts at hinted numbers, values that the samples never show."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ from curation.programs.test_generation.hints import Hints, find_hints, hinted_co
 from curation.programs.test_generation.limits import StatedBound, bounds_in_order
 from curation.programs.test_generation.making import InputMaker
 from curation.programs.test_generation.selecting import select_tests
-from curation.programs.test_generation.shapes import read_lines
 
-NAMES = ["3 2\nAda\nBob\nCleo\nAda Bob\nCleo Ada\n", "4 1\nAda\nDora\nEve\nBob\nEve Bob\n", "2 0\nEve\nAda\n"]
 CARDS = ["3\n1 C\n2 C\n1 D\n", "4\n5 H\n5 C\n2 H\n1 S\n", "2\n3 H\n3 S\n"]
 
 
@@ -20,25 +18,6 @@ def grown(inputs: list[str], shape: str, count: int, hints: Hints | None = None,
     form = infer_form(inputs, "", careful=careful)
     assert isinstance(form, InputForm)
     return list(grow_shapes(form, set(), [shape] * count, "seed", 4000, hints or Hints()))
-
-
-def test_words_name_words_listed_before_and_not_one_twice_in_a_row() -> None:
-    rows = 0
-    for text in grown(NAMES, "small narrow", 60):
-        lines = read_lines(text) or []
-        count = int(lines[0][0])
-        names = {line[0] for line in lines[1 : 1 + count]}
-        for line in lines[1 + count :]:
-            assert set(line) <= names
-            assert len(names) == 1 or line[0] != line[1]
-            rows += 1
-    assert rows > 20
-
-
-def test_words_that_one_input_does_not_list_refer_to_nothing() -> None:
-    form = infer_form([*NAMES, "2 1\nEve\nAda\nZoe Ada\n"], "", careful=False)
-    assert isinstance(form, InputForm)
-    assert set(form.references) == {4}  # the second of a row alone
 
 
 def test_rows_that_no_given_input_repeats_seldom_repeat() -> None:
