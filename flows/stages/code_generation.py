@@ -282,6 +282,7 @@ class _Maker:
             room,
             room - have,
             kinds={index: test.shape for index, test in by_index.items()},
+            answers={index: test.output for index, test in by_index.items()},
         )
         generated.sound = len(sound)
         generated.caught = before.copy()

@@ -67,7 +67,7 @@ class InputForm:
     statement's names of the columns and its rules, where they could be told: a careful input keeps those, too.
 
     ``required`` are sets of letters of each of which a careful input holds one. ``promises`` on points are kept by
-    every input, careful or not.
+    every input, careful or not. ``unrepeated`` are the first columns of blocks in which no given input has a row twice.
 
     ``careful``: new inputs keep all relations and ranges that the given ones show; else only those that are likely.
     """
@@ -81,6 +81,7 @@ class InputForm:
     named: NamedColumns | None = None
     required: tuple[frozenset[str], ...] = ()
     promises: tuple[Promise, ...] = ()
+    unrepeated: frozenset[int] = frozenset()
 
     @property
     def is_told(self) -> bool:
@@ -163,7 +164,9 @@ def infer_form(inputs: Sequence[str], statement: str, *, careful: bool) -> Input
     points = stated_promises(
         statement, nodes, columns, lambda first, width: [rows for one in readings for rows in one.rows(first, width)]
     )
-    return InputForm(nodes, columns, edges, relations, careful, tuple(forms[1:_FORMS]), named, tuple(required), points)
+    unlike = frozenset(column for _, column, _, _ in infer_relations(readings, frozenset({"rows"})).kept)
+    others = tuple(forms[1:_FORMS])
+    return InputForm(nodes, columns, edges, relations, careful, others, named, tuple(required), points, unlike)
 
 
 def _counts_as_stated(nodes: Sequence[Node], named: NamedColumns, statement: str) -> bool:

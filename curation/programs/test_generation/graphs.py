@@ -45,6 +45,18 @@ def draw_edges(
     return [edge if draw.random() < 0.5 else edge[::-1] for edge in edges]
 
 
+def draw_tree(edges: int, draw: random.Random) -> tuple[list[str], list[str]]:
+    """Return the ends of a path, a star or a random tree on 1 … edges + 1, under shuffled names."""
+    names = list(range(1, edges + 2))
+    if draw.random() < 0.7:
+        draw.shuffle(names)
+    reach = draw.choice((1, 2, edges + 1))
+    star = draw.random() < 0.2
+    rows = [(names[0 if star else draw.randint(max(0, i - reach), i - 1)], names[i]) for i in range(1, edges + 1)]
+    draw.shuffle(rows)
+    return [str(a) for a, _ in rows], [str(b) for _, b in rows]
+
+
 def _tree(low: int, high: int, draw: random.Random) -> list[tuple[int, int]]:
     """Return a path, a star, a broom or a random tree, under shuffled names."""
     names = list(range(low, high + 1))

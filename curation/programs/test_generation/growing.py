@@ -29,15 +29,18 @@ from curation.programs.test_generation.grammar import (
     RepeatNode,
     blocks_of,
 )
-from curation.programs.test_generation.graphs import draw_edges
-from curation.programs.test_generation.hints import Hints, hinted_word
+from curation.programs.test_generation.graphs import draw_edges, draw_tree
+from curation.programs.test_generation.hints import Hints, hinted_count, hinted_word
 from curation.programs.test_generation.profiles import MIXED, SIZES
 from curation.programs.test_generation.shapes import Line, written
-from curation.programs.test_generation.spreads import ValueSpread
+from curation.programs.test_generation.spreads import ValueSpread, redraw_repeated
 
 _NO_HINTS = Hints()
 _WIDE = (0.0, 0.0, 0.5, 1.0)
 """Shares of columns that inputs draw from a limit of which it is not known whether it is the column's."""
+_ALIKE = ("same", "zero")
+_UNLIKE = 0.85
+"""Share of inputs in which rows do not repeat where no given one has a row twice."""
 _ALPHABETS = (string.ascii_lowercase, string.ascii_uppercase, string.digits)
 
 
@@ -112,6 +115,7 @@ class _Growth:
     lines: list[Line] = field(default_factory=list)
     env: Env = field(default_factory=dict)
     wide: dict[int, float] = field(default_factory=dict)
+    repeated: dict[int, bool] = field(default_factory=dict)
 
     def node(self, node: Node) -> None:
         """Write a node's lines."""
@@ -148,9 +152,11 @@ class _Growth:
             return
         pair = self.form.pairs.get(node.first)
         tree = pair is not None and pair.tree
-        columns = list(self._tree(count)) if tree else list(self._graph(node, count))
+        columns = list(draw_tree(count, self.draw)) if tree else list(self._graph(node, count))
         joined = bool(columns)
         columns += [self._many(node.first + j, count, node.width == 1) for j in range(len(columns), node.width)]
+        if node.first in self.form.unrepeated and not joined and self.draw.random() < _UNLIKE:
+            redraw_repeated(columns, lambda place, times: self._many(node.first + place, times, alone=False))
         if pair is not None and not joined:
             columns[0], columns[1] = self._paired(pair, columns[0], columns[1], node)
         if self.form.careful:
@@ -176,19 +182,6 @@ class _Growth:
             rows = [sorted((int(a), int(b))) for a, b in zip(first, second, strict=True)]
             return [str(a) for a, _ in rows], [str(b) for _, b in rows]
         return first, second
-
-    def _tree(self, edges: int) -> tuple[list[str], list[str]]:
-        """Return a path, a star or a random tree on 1 … edges + 1, under shuffled names."""
-        names = list(range(1, edges + 2))
-        if self.draw.random() < 0.7:
-            self.draw.shuffle(names)
-        reach = self.draw.choice((1, 2, edges + 1))
-        star = self.draw.random() < 0.2
-        rows = [
-            (names[0 if star else self.draw.randint(max(0, i - reach), i - 1)], names[i]) for i in range(1, edges + 1)
-        ]
-        self.draw.shuffle(rows)
-        return [str(a) for a, _ in rows], [str(b) for _, b in rows]
 
     def _graph(self, node: LinesNode, count: int) -> tuple[list[str], ...]:
         """Return the ends of the edges of a graph that is connected, or has no edge twice; nothing where neither is
@@ -258,6 +251,8 @@ class _Growth:
             size = "most" if name in self.repeats else self.draw.choice(("least", "tiny", "tiny"))
         elif size == "one":
             size = "least" if name in self.repeats else "most"
+        if size == "hinted":
+            return hinted_count(self.hints, low, max(low, min(high, most)), self.draw)
         if size == "most":
             return max(low, min(high, most) - self.draw.choice((0, 0, 0, 1)))
         top = min(high, most, low + SIZES[size])
@@ -286,10 +281,10 @@ class _Growth:
     def _is_wide(self, name: int) -> bool:
         """Return whether this input draws a column from the limit that may be its own; the same for all its values.
 
-        Often all columns are, or none.
+        Often all columns are, or none; none where values are zeros, which ask for no limit.
         """
         if name not in self.wide:
-            share = self.wide.setdefault(FIXED, self.draw.choice(_WIDE))
+            share = self.wide.setdefault(FIXED, 0.0 if self.profile[1] == "zero" else self.draw.choice(_WIDE))
             self.wide[name] = self.draw.random() < share
         return self.wide[name] > 0
 
@@ -320,7 +315,7 @@ class _Growth:
             if draw.random() < 0.8:
                 draw.shuffle(values)
             return values[::-1] if draw.random() < 0.1 else values
-        if column.distinct:
+        if column.distinct and not self._may_repeat(name):
             if high - low + 1 < count:
                 raise ValueError("more different values than there are")
             span = high if self.profile[1] != "narrow" else min(high, low + 2 * count)
@@ -331,6 +326,15 @@ class _Growth:
         if column.order or draw.random() < 0.15:
             values.sort(reverse=column.order < 0 or (not column.order and draw.random() < 0.5))
         return values
+
+    def _may_repeat(self, name: int) -> bool:
+        """Return whether this input repeats values of a column that the given inputs never repeat.
+
+        Half of those do that a validator will see, and all that are to hold one value.
+        """
+        if self.form.careful:
+            return False
+        return self.profile[1] in _ALIKE or self.repeated.setdefault(name, self.draw.random() < 0.5)
 
     def _off_place(self, name: int, values: list[int], low: int, high: int) -> list[int]:
         """Return the values, those changed that are their own place where none may be."""

@@ -19,6 +19,8 @@ _QUOTED = re.compile(r"[\"“`']{1,2}(\w{2,20})[\"”']{1,2}|\\(?:texttt|emph|te
 _STRINGS = re.compile(r"\"(\w{2,20})\"|'(\w{2,20})'")
 _NUMBERS = re.compile(r"(?<![\w.])\d{1,18}(?![\w.])")
 _MOST = 60
+_SMALL = 7
+"""Counts up to so far above the least are drawn often enough without hints."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,13 @@ def find_hints(statement: str, codes: Iterable[str] = ()) -> Hints:
         numbers |= {int(text) for text in _NUMBERS.findall(code)}
     plain = sorted(number for number in numbers if number > 1)
     return Hints(tuple(plain[:_MOST]), tuple(dict.fromkeys(words))[:_MOST])
+
+
+def hinted_count(hints: Hints, low: int, high: int, draw: random.Random) -> int:
+    """Return a count that is a hinted number, or half of the greatest one, or next to it; none of the smallest."""
+    near = [number for number in hints.numbers if low + _SMALL < number <= high]
+    number = draw.choice([*near, (low + high) // 2]) + draw.choice((-1, 0, 0, 0, 0, 1))
+    return max(low, min(high, number))
 
 
 def hinted_word(word: str, hint: str, sizes: tuple[int, int], letters: str, draw: random.Random) -> str:

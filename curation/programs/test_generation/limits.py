@@ -13,7 +13,10 @@ _POWER = r"\s*(?:\^|\*\*)\s*\{?\d+\}?"
 _NUMBER = rf"[-−]?\s*{_DIGITS}(?:\s*(?:\\cdot|\*|×|\\times)\s*10{_POWER}|{_POWER})?"
 _LESS = r"(?:\\leq?slant|\\leq?|≤|<=|<|\\lt)"
 _CHAIN = re.compile(rf"({_NUMBER})\s*({_LESS})\s*([^\d<>≤=$\n][^<>≤=\n]{{0,60}}?)\s*({_LESS})\s*({_NUMBER})")
-_BETWEEN = re.compile(r"between\s+\$?(-?\d[\d,]*)\$?\s+and\s+\$?(-?\d[\d,]*(?:\^\{?\d+\}?)?)\$?", re.IGNORECASE)
+_BETWEEN = re.compile(
+    r"\b(?:between\s+\$?(-?\d[\d,]*)\$?\s+and|from\s+\$?(-?\d[\d,]*)\$?\s+to)\s+\$?(-?\d[\d,]*(?:\^\{?\d+\}?)?)\$?",
+    re.IGNORECASE,
+)
 _ABSOLUTE = re.compile(
     rf"((?:\|\s*[A-Za-z](?:_\{{?\w+\}}?)?\s*\|\s*(?:,|\band\b)?\s*)+)\s*(?:\\leq?(?:slant)?|≤|<=)\s*({_NUMBER})"
 )
@@ -64,10 +67,12 @@ def bounds_in_order(statement: str) -> tuple[StatedBound, ...]:
             strict = [sign in ("<", "\\lt") for sign in (match[2], match[4])]
             names = len(_AND.findall(match[3])) + 1
             positioned += [(match.start(), StatedBound(low + strict[0], high - strict[1]))] * names
-    for match in (*_BETWEEN.finditer(statement), *_LEAST_MOST.finditer(statement)):
-        low, high = _value(match[1]), _value(match[2])
+    ends = [(match.start(), match[1] or match[2], match[3]) for match in _BETWEEN.finditer(statement)]
+    ends += [(match.start(), match[1], match[2]) for match in _LEAST_MOST.finditer(statement)]
+    for start, least, greatest in ends:
+        low, high = _value(least), _value(greatest)
         if low is not None and high is not None:
-            positioned.append((match.start(), StatedBound(low, high)))
+            positioned.append((start, StatedBound(low, high)))
     for match in _ABSOLUTE.finditer(statement):
         high = _value(match[2])
         if high is not None:

@@ -65,6 +65,7 @@ class InputMaker:
     rare: list[str] = field(default_factory=list)
     shapes: ShapeChoice = field(default_factory=lambda: ShapeChoice(SHAPE_PRIORS))
     _forms: dict[bool, InputForm | str] = field(default_factory=dict)
+    _begun: set[bool] = field(default_factory=set)
 
     def form(self, *, careful: bool) -> InputForm | str:
         """Return the form of the inputs, or why there is none that new ones could have."""
@@ -132,7 +133,8 @@ class InputMaker:
 
     def _grown(self, form: InputForm, count: int, seed: str, most_bytes: int) -> list[MadeInput]:
         draw = random.Random(int.from_bytes(hashlib.blake2b(f"shapes {seed}".encode(), digest_size=8).digest(), "big"))
-        first = [] if self.shapes.tried else [shape_name(shape) for shape in FIRST_SHAPES]
+        first = [] if form.careful in self._begun else [shape_name(shape) for shape in FIRST_SHAPES]
+        self._begun.add(form.careful)
         made: list[MadeInput] = []
         texts = set(self.inputs)
         large = self.large

@@ -1,11 +1,12 @@
 """Shapes of inputs: how large their counts are, and how their values are spread.
 
-Sizes: all counts least, tiny, small, medium or as great as fits; each its own (``mixed``); as many tiny cases as fit
-(``many``), or one as great as fits (``one``), where inputs hold several cases.
-Values (`spreads`): from a narrow range, the whole range, its ends, one value (``low``, ``high``, ``same``), two or
-three (``few``, ``skewed``), a few that all columns have in common (``shared``), in patterns (``patterned``), lists and
-words that repeat one another, changed a little (``echoed``), numbers of special kinds (``special``), or near numbers
-and words that programs turn on (``hinted``).
+Sizes: all counts least, tiny, small, medium or as great as fits; each its own (``mixed``); near a number that programs
+turn on, or half of the greatest (``hinted``); as many tiny cases as fit (``many``), or one as great as fits (``one``),
+where inputs hold several cases.
+Values (`spreads`): from a narrow range, the whole range, its ends, one value (``low``, ``high``, ``zero``, ``same``),
+two or three (``few``, ``skewed``), a few that all columns have in common (``shared``), in patterns (``patterned``),
+lists and words that repeat one another, changed a little (``echoed``), numbers of special kinds (``special``), or near
+numbers and words that programs turn on (``hinted``).
 """
 
 from __future__ import annotations
@@ -58,9 +59,20 @@ PROFILES = (
     ("tiny", "shared"),
     *[("small", "shared")] * 2,
     ("medium", "shared"),
+    ("least", "zero"),
+    ("medium", "zero"),
+    ("hinted", "whole"),
+    ("hinted", "narrow"),
 )
-FIRST_SHAPES = (("most", "whole"), ("least", "low"), ("small", "narrow"), ("most", "high"))
-"""What is made first of all."""
+FIRST_SHAPES = (
+    ("most", "whole"),
+    ("least", "low"),
+    ("small", "narrow"),
+    ("most", "high"),
+    ("least", "zero"),
+    ("hinted", "whole"),
+)
+"""What is made first of all, with all relations kept and with those alone that are likely."""
 
 
 def shape_name(profile: tuple[str, str]) -> str:

@@ -11,13 +11,15 @@ from __future__ import annotations
 import itertools
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from curation.programs.test_generation.hints import Hints
 
 _NARROW = (1, 1, 2, 3, 6, 12)
 """Widths of narrow ranges, less one."""
+_STILL_REPEATED = 0.8
+"""Rows that repeat are no longer drawn anew where a greater share of them stays so."""
 _RARE = 0.05
 """Share of the values of a skewed column that are not the frequent one."""
 
@@ -38,12 +40,15 @@ class ValueSpread:
     _lists: dict[int, list[list[int]]] = field(default_factory=dict)
     _texts: list[str] = field(default_factory=list)
     _shared: list[int] = field(default_factory=list)
+    _way: int = -1
 
     def one(self, name: int, low: int, high: int) -> int:
         """Return a value of the column ``name`` between two ends, both included."""
         draw, mode = self.draw, self.mode
         if mode == "low":
             return low
+        if mode == "zero":
+            return max(low, min(high, 0))
         if mode == "high":
             return high - draw.choice((0, 0, 0, 1)) if high > low else high
         if mode == "ends":
@@ -99,8 +104,8 @@ class ValueSpread:
 
     def _alike(self, name: int, low: int, high: int) -> Sequence[int] | None:
         """Return the values of which each is as likely as another in `one`; None where it draws otherwise."""
-        if self.mode == "low":
-            return [low]
+        if self.mode in ("low", "zero"):
+            return [self.one(name, low, high)]
         if self.mode == "high":
             return [high, high, high, max(low, high - 1)]
         if self.mode == "ends":
@@ -117,13 +122,15 @@ class ValueSpread:
 
     def _echoed(self, name: int, low: int, high: int, count: int) -> list[int]:
         """Return values that repeat an earlier list of as many, as it was, turned round, negated, in another order,
-        shifted, or with one changed; or a list that others may repeat: with gaps, the same from both ends, in periods.
+        shifted, or with one changed; or a list that others may repeat: with gaps, the same from both ends, in periods,
+        all lists of an input in one of these ways.
         """
         draw, earlier = self.draw, self._lists.setdefault(count, [])
         values = [self.one(name, low, high) for _ in range(count)]
+        self._way = way = draw.randrange(4) if self._way < 0 else self._way
         if earlier and draw.random() < 0.7:
             values = _changed(draw.choice(earlier), draw)
-        elif (way := draw.randrange(4)) == 0:
+        elif way == 0:
             gap, least, first = draw.choice((2, 2, 3)), max(low, min(0, high)), draw.randrange(2)
             values = [value if (count - 1 - at) % gap == first else least for at, value in enumerate(values)]
         elif way == 1:
@@ -225,6 +232,31 @@ def _draw_letters(letters: str, size: int, draw: random.Random) -> str:
         return "".join(draw.choices(letters, k=size))
     table = "".join(letters[byte * len(letters) >> 8] for byte in range(256)).encode("latin-1")
     return draw.randbytes(size).translate(table).decode("latin-1")
+
+
+def redraw_repeated(columns: Sequence[list[str]], fresh: Callable[[int, int], list[str]]) -> None:
+    """Draw rows anew that stood before, as long as a fifth of them become others.
+
+    Args:
+        columns: their tokens, changed in place.
+        fresh: returns so many tokens of a column, by its place.
+    """
+    rows: Sequence[int] = range(len(columns[0]))
+    seen: set[tuple[str, ...]] = set()
+    before = 0
+    while True:
+        repeated = []
+        for at in rows:
+            row = tuple(column[at] for column in columns)
+            if row in seen:
+                repeated.append(at)
+            seen.add(row)
+        if not repeated or (before and len(repeated) > _STILL_REPEATED * before):
+            return
+        rows, before = repeated, len(repeated)
+        for place, column in enumerate(columns):
+            for at, token in zip(rows, fresh(place, before), strict=True):
+                column[at] = token
 
 
 def special_number(low: int, high: int, draw: random.Random) -> int:

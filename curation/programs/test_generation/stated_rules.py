@@ -113,7 +113,10 @@ class NamedColumns:
                 yield (a, b, rule.sign) if a > b else (b, a, turned[rule.sign])
 
     def limits(self) -> dict[int, tuple[int | None, int | None]]:
-        """Return the least and the greatest number that a column may have, as far as a rule names them."""
+        """Return the least and the greatest number that a column may have, as far as rules name them.
+
+        Through other columns, too: of ``1 ≤ l ≤ r ≤ 9`` both may be from 1 to 9.
+        """
         ends: dict[int, tuple[int | None, int | None]] = {}
         for rule in self.rules:
             for name, sign, other in (
@@ -133,7 +136,22 @@ class NamedColumns:
                     value += sign == ">"
                     low = value if low is None else max(low, value)
                 ends[column] = low, high
+        for _ in self.columns:
+            for later, earlier, sign in self.compared():
+                if sign[0] == "<":
+                    _narrow(ends, later, earlier, int(sign == "<"))
+                elif sign[0] == ">":
+                    _narrow(ends, earlier, later, int(sign == ">"))
         return ends
+
+
+def _narrow(ends: dict[int, tuple[int | None, int | None]], smaller: int, greater: int, apart: int) -> None:
+    """Give two columns the ends that follow where one is smaller than the other by ``apart`` at least."""
+    (low, high), (least, most) = ends.get(smaller, (None, None)), ends.get(greater, (None, None))
+    if most is not None:
+        ends[smaller] = low, most - apart if high is None else min(high, most - apart)
+    if low is not None:
+        ends[greater] = low + apart if least is None else max(least, low + apart), most
 
 
 def name_columns(
