@@ -2,7 +2,7 @@
 
 Sharded ranks do one micro-batch at once: each of these rounds lasts as long as the micro-batch with the most tokens.
 What first-fit decreasing packs tightly leaves the last round uneven: 4.6 % of the time of 256 ranks goes by in waiting
-with 8,192 sequences, 28.8 % with 2,048. Evened out as here it is .4 and 10.5 % (`tests/benchmarks/bench_packing.py`).
+with 8,192 sequences, 28.8 % with 2,048. Evened out as here it is .3 and 1.0 % (`tests/benchmarks/bench_packing.py`).
 """
 
 from __future__ import annotations
@@ -47,8 +47,9 @@ def distribute_micro_batches(
 
     All ranks do their first micro-batch at once, then their second, and so on; each time they wait for the one with
     the most tokens. Several ways are tried, and the one is taken that waits least: some of the fullest micro-batches
-    stay as they are, and the sequences of the rest go, longest first, each to the emptiest of as many micro-batches as
-    are missing (longest processing time first). Sequences of equal ``prompts`` that lie together stay together where
+    stay as they are, or some of those that hold the longest sequences (what is left can be evened out better then), and
+    the sequences of the rest go, longest first, each to the emptiest of as many micro-batches as are missing (longest
+    processing time first). Sequences of equal ``prompts`` that lie together stay together where
     that can be. Where there are fewer sequences than micro-batches, ranks get empty ones, for which they must run a
     sample of weight 0. Every sequence is dealt once, and no micro-batch of several has more than ``room`` tokens.
     A pure function: all ranks compute the same.
@@ -77,14 +78,16 @@ def _ways_to_deal(
 ) -> list[list[list[int]]]:
     """Return lists of ``ranks * rounds`` micro-batches, fullest first, into which ``parts`` can be dealt."""
     ways = []
-    for kept in sorted({0, *range(max(rounds - ROUNDS_EVENED, 0), rounds)}):
-        rest = parts[kept * ranks :]
+    by_longest = sorted(parts, key=lambda part: -max((lengths[index] for index in part), default=0))
+    numbers = sorted({0, *range(max(rounds - ROUNDS_EVENED, 0), rounds)})
+    for order, kept in [(parts, kept) for kept in numbers] + [(by_longest, kept) for kept in numbers if kept]:
+        rest = order[kept * ranks :]
         single = [[index] for part in rest for index in part]
         whole = [piece for part in rest for piece in _pieces(part, prompts)] if prompts is not None else single
         for pieces in (whole, single):
             evened = _evened(pieces, lengths, (rounds - kept) * ranks)
             if all(len(part) < 2 or _load(part, lengths) <= room for part in evened):
-                ways.append(sorted(parts[: kept * ranks] + evened, key=lambda part: -_load(part, lengths)))
+                ways.append(sorted(order[: kept * ranks] + evened, key=lambda part: -_load(part, lengths)))
                 break
     return ways
 

@@ -55,7 +55,17 @@ def test_sequences_of_one_prompt_stay_together_where_they_can() -> None:
         assert sum(len(part.input_ids) for part in share) == 2 * 6  # each of two prompts is read once
 
 
-@pytest.mark.parametrize(("sequences", "ranks", "most"), [(8192, 64, 0.002), (8192, 128, 0.003), (8192, 256, 0.01)])
+@pytest.mark.parametrize(
+    ("sequences", "ranks", "most"),
+    [
+        (8192, 64, 0.002),
+        (8192, 128, 0.002),
+        (8192, 256, 0.005),
+        (2048, 64, 0.005),
+        (2048, 128, 0.01),
+        (2048, 256, 0.02),
+    ],
+)
 def test_ranks_wait_little_for_one_another(sequences: int, ranks: int, most: float) -> None:
     chance, room = random.Random(1), 32_768
     lengths = [min(int(7000 * chance.lognormvariate(0, 0.7)) + 1, room) for _ in range(sequences)]
