@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from pathlib import Path
 
 import polars as pl
@@ -40,7 +41,7 @@ def in_order(*tables: pl.LazyFrame, by: Sequence[str] = ("problem",)) -> Iterato
         if count > ROWS_AT_ONCE:
             bounds.append(begin)
             count = rows
-    for first, end in zip(bounds, [*bounds[1:], None], strict=True):
+    for first, end in zip_longest(bounds, bounds[1:]):
         # an id is not before a beginning where its own beginning is not
         inside = pl.col("problem") >= first
         chosen = inside if end is None else inside & (pl.col("problem") < end)
