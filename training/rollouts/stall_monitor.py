@@ -35,7 +35,7 @@ _ADVICE = (
     (CUT_OFF, "raise `max_tokens`, or shorten what the prompt asks for"),
     (EXCLUDED, "the verifier could not judge; look at what it was given"),
     (FORMAT, "the form that rewards ask for is not kept; look at the model's chat template, `prompt` and the tags"),
-    (CORRECT, "the problems are too easy for this policy; give harder ones"),
+    (CORRECT, "the problems are too easy for this policy; `goldilocks refresh` their set, or give harder ones"),
     (WRONG, "the problems are too hard for this policy, or their references are wrong; give easier ones"),
 )
 
