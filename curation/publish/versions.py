@@ -9,6 +9,7 @@ interval.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 import polars as pl
@@ -55,6 +56,9 @@ CHANGES = pl.Schema(
         "new_judged": pl.Int32(),
     }
 )
+
+EXAMPLES = 5
+"""Problems of a class of change that a change log names."""
 
 _SHOWN = ("reason", "policy", "pass_rate", "judged")
 COMPARED = ("problem", "keep", *_SHOWN)
@@ -107,26 +111,26 @@ def counts(table: pl.DataFrame) -> dict[str, int]:
     return {change.value: number_of.get(change.value, 0) for change in VersionChange}
 
 
-def changelog(version: int, made_on: str, policy: str, table: pl.DataFrame, examples: int = 5) -> str:
+def changelog(version: int, made_on: str, policy: str, number: Mapping[str, int], first: pl.DataFrame) -> str:
     """Return a Markdown section for one version: the counts, and a few problems of each class that changed.
 
     Args:
         version: counted from 1.
         made_on: the day, as YYYY-MM-DD.
         policy: who was asked, `model@revision`.
-        table: `changes` against the version before.
+        number: `counts` of the changes against the version before.
+        first: these `changes`, or the first `EXAMPLES` of each class of them.
     """
-    number = counts(table)
     problems = number["kept"] + number["promoted"] + number["added"]
     lines = [f"## Version {version} ({made_on})", "", f"Judged by {policy}: {problems:,} problems.", ""]
     lines += [f"- {change.replace('_', ' ')}: {number[change]:,}" for change in MOVED]
     lines += [f"- unchanged: {number['kept']:,} kept, {number['left_out']:,} left out"]
-    moved = table.filter(pl.col("change").is_in([change.value for change in MOVED]))
+    moved = first.filter(pl.col("change").is_in(MOVED))
     for change, part in moved.sort("change", maintain_order=True).group_by("change", maintain_order=True):
         lines += ["", f"### {str(change[0]).replace('_', ' ').capitalize()}", ""]
-        lines += [f"- `{row['problem']}`: {_step(row)}" for row in part.head(examples).iter_rows(named=True)]
-        if part.height > examples:
-            lines.append(f"- and {part.height - examples:,} more")
+        lines += [f"- `{row['problem']}`: {_step(row)}" for row in part.head(EXAMPLES).iter_rows(named=True)]
+        if number[str(change[0])] > EXAMPLES:
+            lines.append(f"- and {number[str(change[0])] - EXAMPLES:,} more")
     return "\n".join(lines) + "\n"
 
 

@@ -79,7 +79,7 @@ def judged_again(run: Run, filters: Results, verifier: str, version: Version) ->
         again, differing, left = _verdicts_again(run, filters, attempts[attempts_of(part)], stored[verdicts_of(part)])
         opinions = stored.get(llm_judge_of(part))
         final = again if opinions is None else read_table(opinions.folder, "verdicts")
-        digests[part] = verdicts_digest(final)
+        digests[part] = verdicts_digest(final.lazy())
         sentences += differing
         count, failed = count + again.height - left, failed + left
     scratch = ScratchFolder("receipt")
@@ -90,9 +90,9 @@ def judged_again(run: Run, filters: Results, verifier: str, version: Version) ->
             for stage in (label_trust_of(part), decisions_stage(part)):
                 results = results.plus(run_stage(stage, beside, results)) if stage.enabled(run) else results
         exported = run_stage(EXPORT, beside, results)
-        table = gather_decisions(results.decisions[-1], exported, measured_on(run, run.parts[-1]))
+        table = gather_decisions(results.decisions[-1], exported, measured_on(run, run.parts[-1])).collect()
         sentences += _differing_decisions(decisions_of(run.folder, version.number), table)
-        told = Digests(digests, digest_of(table))
+        told = Digests(digests, digest_of(table.lazy()))
         yield JudgedAgain(told, results.plus(exported), count, failed, table.height, tuple(sentences))
     finally:
         scratch.remove()

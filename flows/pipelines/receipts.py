@@ -25,7 +25,7 @@ from flows.publish.curated_set import published_folder, published_mark, publishe
 from flows.publish.receipt_figures import Digests, precision_figures, stored_digests
 from flows.publish.receipts import OF_FILES, make_receipt, with_contents
 from flows.publish.translation_figures import SECTION
-from flows.publish.versions import Version, decisions_of, digest_of, latest, newest_run
+from flows.publish.versions import Version, digest_of, latest, newest_run, scan_decisions
 from flows.run.pipeline import read_results
 from flows.run.run_folder import Run, verdicts_of_people
 from flows.run.stage import Results
@@ -203,7 +203,7 @@ def _check_run(
         )
         found.unchecked.append(f"digests: attempts were not judged again, {why}")
         stored = stored_digests(run, published.results, version)
-        digests = Digests(stored.verdicts, digest_of(decisions_of(run.folder, version.number)))
+        digests = Digests(stored.verdicts, digest_of(scan_decisions(run.folder, version.number)))
         _compare(stated, published, published.results, digests, folder, found, plant)
         return
     with judged_again(run, Results(published.results.filters), verifier, version) as again:

@@ -295,7 +295,7 @@ def _publish(run: RefreshedRun, published: _PublishedRun, results: Results) -> R
         "kept_rates": table.height - rates.height,
     }
     root = published.newest.root
-    version = settle_version(run, table, verdicts.folder.name, Cause("refresh", policy, root, cost))
+    version = settle_version(run, table.lazy(), verdicts.folder.name, Cause("refresh", policy, root, cost))
     if version.number == published.newest.number:
         return RefreshResult(version, False, _count_reasons(selected.folder), cost)
     return _show(published, version)

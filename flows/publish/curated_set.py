@@ -54,7 +54,6 @@ def publish(run: Run, results: Results) -> Path:
     if (newer := versions.standing_version(run, table)) is not None:
         return republish(run, newer, results)
     version = versions.settle_version(run, table, last.folder.name)
-    del table  # a row for each problem
     target = _publish(run, version, results)
     for result in results:
         retries.plan_round(result.folder, result.stage.retries.rounds(run))

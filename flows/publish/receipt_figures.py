@@ -18,6 +18,7 @@ from curation.filters.statements.precision import MEASURED, SCORED
 from curation.planting import VERSION as PLANTING
 from curation.publish.audit import estimate_audit
 from curation.publish.receipts import Figure, Needs, power_of_tests, share_figure
+from curation.storage.sorted_parts import digest_in_order, scan_table
 from curation.storage.stages import read_table
 from flows.publish.audits import Audit, read_audit
 from flows.publish.versions import Version, decisions_of
@@ -71,17 +72,16 @@ def figures_of(run: Run, results: Results, version: Version, digests: Digests, a
 def stored_digests(run: Run, results: Results, version: Version) -> Digests:
     """Return the digests of the verdicts and decisions as they lie in the run's folder."""
     verifier = results.decisions[-1].folder.name
-    tables = {part: read_table(final_verdicts(run, part).folder_in(run, verifier), "verdicts") for part in run.parts}
+    tables = {part: scan_table(final_verdicts(run, part).folder_in(run, verifier), "verdicts") for part in run.parts}
     return Digests({part: verdicts_digest(table) for part, table in tables.items()}, version.digest)
 
 
-def verdicts_digest(verdicts: pl.DataFrame) -> str:
+def verdicts_digest(verdicts: pl.LazyFrame) -> str:
     """Return the hash of `VERDICT` rows: which attempt of which problem came to what."""
-    if not verdicts.width:
+    if not verdicts.collect_schema().names():
         return hashlib.blake2b(digest_size=16).hexdigest()
     columns = ["problem", "index", "reference", "outcome", "answer", "answer_class"]
-    text = verdicts.select(columns).sort("problem", "index").write_csv()
-    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+    return digest_in_order(verdicts.select(columns), by=("problem", "index"))
 
 
 def made_from(run: Run, results: Results) -> str:

@@ -14,9 +14,8 @@ that a refresh began with, the refreshed version stands, and `goldilocks run` pu
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -25,6 +24,7 @@ import polars as pl
 
 from curation.publish import versions
 from curation.records import OLD_COLUMNS, DropReason, StoreError
+from curation.storage.sorted_parts import digest_in_order, in_order, scan_table
 from curation.storage.stages import Shard, atomic_write, read_shard, read_table, write_parquet
 from flows.run.run_folder import Run, open_run
 from flows.run.stage import Results, StageResult, StageRun
@@ -35,8 +35,8 @@ from flows.stages.decisions import decisions_of as decisions_stage
 FOLDER = "versions"
 ABOUT = "about.json"
 CHANGELOG = "CHANGELOG.md"
-ROWS_AT_ONCE = 50_000
-"""Decisions that are written out together while they are hashed."""
+COLUMNS = [*versions.COMPARED, "published"]
+"""Columns of decisions that the comparison of two versions reads."""
 
 Origin = Literal["run", "refresh"]
 
@@ -118,16 +118,30 @@ def decisions_of(folder: Path, number: int, columns: list[str] | None = None) ->
         raise StoreError(f"{path} cannot be read ({error}); publish it again with `goldilocks run`.") from error
 
 
-def gather_decisions(last: StageResult, exported: StageResult, measured: str) -> pl.DataFrame:
-    """Return the decisions behind a set, with whether each problem stands in it.
+def scan_decisions(folder: Path, number: int) -> pl.LazyFrame:
+    """Return the decisions of a version unread, in the `curation.publish.versions.KEPT` schema; empty for version 0."""
+    if number == 0:
+        return versions.KEPT.to_frame().lazy()
+    path = version_folder(folder, number) / "decisions.parquet"
+    try:
+        table = pl.scan_parquet(path, glob=False)
+        names = table.collect_schema().names()
+    except (FileNotFoundError, pl.exceptions.PolarsError) as error:
+        raise StoreError(f"{path} cannot be read ({error}); publish it again with `goldilocks run`.") from error
+    return table.rename({old: new for old, new in OLD_COLUMNS.items() if old in names})
+
+
+def gather_decisions(last: StageResult, exported: StageResult, measured: str) -> pl.LazyFrame:
+    """Return the decisions behind a set, with whether each problem stands in it; they are read where they are used.
 
     Args:
         measured: the day of the attempts, where the decisions do not name it themselves.
     """
-    decisions = read_table(last.folder, "decisions")
-    if not decisions.width:
-        return versions.KEPT.to_frame()
-    if "measured_on" not in decisions.columns:
+    decisions = scan_table(last.folder, "decisions")
+    names = decisions.collect_schema().names()
+    if not names:
+        return versions.KEPT.to_frame().lazy()
+    if "measured_on" not in names:
         decisions = decisions.with_columns(measured_on=pl.lit(measured))
     dropped = read_table(exported.folder, "dropped", ["id"])
     over_quota = dropped["id"].implode() if dropped.width else pl.lit([], pl.List(pl.String))
@@ -135,7 +149,7 @@ def gather_decisions(last: StageResult, exported: StageResult, measured: str) ->
     return decisions.with_columns(published=stays).select(versions.KEPT.names())
 
 
-def settle_version(run: Run, table: pl.DataFrame, verifier: str, cause: Cause | None = None) -> Version:
+def settle_version(run: Run, table: pl.LazyFrame, verifier: str, cause: Cause | None = None) -> Version:
     """Return the version of these decisions: the newest one where they are its own, else a new one, which is stored.
 
     Args:
@@ -147,8 +161,7 @@ def settle_version(run: Run, table: pl.DataFrame, verifier: str, cause: Cause | 
     if before is not None and before.digest == digest:
         return before
     number = before.number + 1 if before is not None else 1
-    columns = [*versions.COMPARED, "published"]
-    counts = _counted(decisions_of(run.folder, number - 1, columns), table.select(columns))
+    counts = _counted(scan_decisions(run.folder, number - 1).select(COLUMNS), table.select(COLUMNS))
     version = Version(
         number,
         today(),
@@ -161,12 +174,12 @@ def settle_version(run: Run, table: pl.DataFrame, verifier: str, cause: Cause | 
         dict(cause.cost),
     )
     place = version_folder(run.folder, number)
-    write_parquet(place / "decisions.parquet", table)
+    write_parquet(place / "decisions.parquet", table.collect())
     atomic_write(place / ABOUT, json.dumps(asdict(version), indent=1) + "\n")
     return version
 
 
-def standing_version(run: Run, table: pl.DataFrame) -> Version | None:
+def standing_version(run: Run, table: pl.LazyFrame) -> Version | None:
     """Return the refreshed version that stands while the pipeline decides what it was refreshed from; else None."""
     newest = latest(run.folder)
     if newest is None or newest.origin != "refresh" or newest.root != digest_of(table):
@@ -202,22 +215,22 @@ def apply_version(run: RefreshedRun, filters: Results, decisions: pl.DataFrame, 
         kept, dropped = split_rows(frame, part, own["reason"].to_list(), own["evidence"].to_list())
         return Shard(frame.height, {"kept": kept, "dropped": dropped, "decisions": own.drop("published")})
 
-    folder = job.open("applied@1", digest_of(decisions), job.problems, verifier=verifier)
+    folder = job.open("applied@1", digest_of(decisions.lazy()), job.problems, verifier=verifier)
     return job.shard_by_shard(folder, work)
 
 
 def changes_of(folder: Path, number: int) -> pl.DataFrame:
     """Return what a version changed of what is published, as `curation.publish.versions.CHANGES` rows."""
-    columns = [*versions.COMPARED, "published"]
-    return _changes(decisions_of(folder, number - 1, columns), decisions_of(folder, number, columns))
+    return _changes(decisions_of(folder, number - 1, COLUMNS), decisions_of(folder, number, COLUMNS))
 
 
 def changelog(folder: Path) -> str:
     """Return CHANGELOG.md of the run's set: a section per version, the newest first."""
     lines = ["# Changelog\n", "Each version of this set against the one before.\n"]
     for version in reversed(stored_versions(folder)):
-        changes = changes_of(folder, version.number)
-        lines.append(versions.changelog(version.number, version.made_on, version.policy, changes))
+        old, new = (scan_decisions(folder, number).select(COLUMNS) for number in (version.number - 1, version.number))
+        counts, shown = _shown_changes(old, new)
+        lines.append(versions.changelog(version.number, version.made_on, version.policy, counts, shown))
         if version.cost:
             lines.append(f"Judged again: {cost_phrase(version.cost)}.\n")
     return "\n".join(lines)
@@ -242,41 +255,38 @@ def summary(version: Version) -> str:
     )
 
 
-def digest_of(table: pl.DataFrame) -> str:
+def digest_of(table: pl.LazyFrame) -> str:
     """Return the hash of decisions: what is in, what is not and why, and on whose attempts; the days are left out."""
-    digest, columns = hashlib.blake2b(digest_size=16), table.drop("measured_on")
-    digest.update(columns.clear().write_csv().encode())
-    for (part,) in _in_order(columns):
-        for piece in part.iter_slices(ROWS_AT_ONCE):
-            digest.update(piece.write_csv(include_header=False).encode())
-    return digest.hexdigest()
+    return digest_in_order(table.drop("measured_on"))
 
 
-def _in_order(*tables: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, ...]]:
-    """Yield the rows of some tables by problem, in parts that share how their ids begin: what is sorted or joined is a
-    copy of a part alone.
-    """
-    begins = [table["problem"].str.slice(0, 3) for table in tables]
-    bounds: list[tuple[str, str]] = []
-    count = ROWS_AT_ONCE
-    for begin, rows in pl.concat(begins).value_counts().sort("problem").iter_rows():
-        count += rows
-        if count > ROWS_AT_ONCE:
-            bounds.append((begin, begin))
-            count = rows
-        bounds[-1] = bounds[-1][0], begin
-    for first, last in bounds:
-        chosen = (table.filter(of.is_between(first, last)) for table, of in zip(tables, begins, strict=True))
-        yield tuple(part.sort("problem") for part in chosen)
-
-
-def _counted(old: pl.DataFrame, new: pl.DataFrame) -> dict[str, int]:
+def _counted(old: pl.LazyFrame, new: pl.LazyFrame) -> dict[str, int]:
     """Return how many problems each class of change has."""
     counts = versions.counts(versions.CHANGES.to_frame())
-    for before, after in _in_order(old, new):
+    for before, after in in_order(old, new):
         part = versions.counts(_changes(before, after))
         counts = {name: count + part[name] for name, count in counts.items()}
     return counts
+
+
+def _shown_changes(old: pl.LazyFrame, new: pl.LazyFrame) -> tuple[dict[str, int], pl.DataFrame]:
+    """Return how many problems each class of change has, and the first of each class that moved, as `CHANGES` rows.
+
+    The order is that of `versions.changes` over both versions whole: the new one's, then those that are gone.
+    """
+    counts, shown = versions.counts(versions.CHANGES.to_frame()), versions.CHANGES.to_frame()
+    shown = shown.with_columns(gone=pl.lit(False), at=pl.lit(0, pl.UInt32))
+    for before, after in in_order(old.with_row_index("at"), new.with_row_index("at")):
+        changes = _changes(before, after)
+        part = versions.counts(changes)
+        counts = {name: count + part[name] for name, count in counts.items()}
+        moved = changes.filter(pl.col("change").is_in(versions.MOVED))
+        placed = moved.join(after.select("problem", now="at"), on="problem", how="left")
+        placed = placed.join(before.select("problem", was="at"), on="problem", how="left")
+        placed = placed.with_columns(gone=pl.col("now").is_null(), at=pl.coalesce("now", "was")).drop("now", "was")
+        first = pl.concat([shown, placed]).sort("gone", "at")
+        shown = first.group_by("change", maintain_order=True).head(versions.EXAMPLES).select(shown.columns)
+    return counts, shown.sort("gone", "at").select(versions.CHANGES.names())
 
 
 def _changes(old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
@@ -291,5 +301,6 @@ def as_published(table: pl.DataFrame) -> pl.DataFrame:
     return table.with_columns(reason=reason, keep=pl.col("published"))
 
 
-def _newest_policy(table: pl.DataFrame) -> str:
-    return str(table["policy"][0]) if table.height else "nobody"
+def _newest_policy(table: pl.LazyFrame) -> str:
+    first = table.select("policy").head(1).collect()["policy"]
+    return str(first[0]) if len(first) else "nobody"

@@ -72,11 +72,13 @@ def test_the_same_version_twice_changes_nothing():
 
 
 def test_changelog_adds_up():
-    text = changelog(2, "2026-01-31", "m@2", changes(OLD, NEW))
+    table = changes(OLD, NEW)
+    text = changelog(2, "2026-01-31", "m@2", counts(table), table)
     assert text.startswith("## Version 2 (2026-01-31)\n\nJudged by m@2: 3 problems.\n")
     assert "- retired: 1\n" in text
     assert "- unchanged: 1 kept, 2 left out\n" in text
     assert "- `b`: 0.25 of 16 (kept) → 0.25 of 16 (too_easy)\n" in text
     assert "- `h`: not there → 0.25 of 16 (kept)\n" in text
     many = version("m@2", **{f"p{i}": None for i in range(9)})
-    assert "- and 4 more\n" in changelog(1, "2026-01-31", "m@2", changes(OLD.clear(), many))
+    table = changes(OLD.clear(), many)
+    assert "- and 4 more\n" in changelog(1, "2026-01-31", "m@2", counts(table), table)

@@ -1,0 +1,58 @@
+"""Tables with a row or more for each problem, read in the order of their problems, a part of them in memory at a time.
+
+Invariant: the parts together are the sorted table, whatever the size of a part. Every part is a pass over the files:
+no copy is written.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+from pathlib import Path
+
+import polars as pl
+
+ROWS_AT_ONCE = 50_000
+"""Rows of a part, and how many are written out together while they are hashed."""
+
+_BEGIN = pl.col("problem").str.slice(0, 3)
+
+
+def scan_table(folder: Path, table: str) -> pl.LazyFrame:
+    """Return all shards of a finished stage's table, in order, unread; without columns where there are none."""
+    files = sorted((folder / table).glob("[0-9]*.parquet"))
+    return pl.scan_parquet(files, glob=False) if files else pl.LazyFrame()
+
+
+def in_order(*tables: pl.LazyFrame, by: Sequence[str] = ("problem",)) -> Iterator[tuple[pl.DataFrame, ...]]:
+    """Yield the rows of some tables by problem, in parts that share how their ids begin.
+
+    Args:
+        tables: each with a column ``problem``.
+        by: columns by which the rows of a part are sorted; the problem is the first.
+    """
+    begins = [table.group_by(begin=_BEGIN).len().collect(engine="streaming") for table in tables]
+    sizes = pl.concat(begins).group_by("begin").agg(pl.col("len").sum()).sort("begin")
+    bounds: list[str] = []
+    count = ROWS_AT_ONCE
+    for begin, rows in sizes.iter_rows():
+        count += rows
+        if count > ROWS_AT_ONCE:
+            bounds.append(begin)
+            count = rows
+    for first, end in zip_longest(bounds, bounds[1:]):
+        # an id is not before a beginning where its own beginning is not
+        inside = pl.col("problem") >= first
+        chosen = inside if end is None else inside & (pl.col("problem") < end)
+        yield tuple(table.filter(chosen).collect(engine="streaming").sort(by) for table in tables)
+
+
+def digest_in_order(table: pl.LazyFrame, by: Sequence[str] = ("problem",)) -> str:
+    """Return the hash of a table's text as CSV, sorted by these columns."""
+    digest = hashlib.blake2b(digest_size=16)
+    digest.update(pl.DataFrame(schema=table.collect_schema()).write_csv().encode())
+    for (part,) in in_order(table, by=by):
+        for piece in part.iter_slices(ROWS_AT_ONCE):
+            digest.update(piece.write_csv(include_header=False).encode())
+    return digest.hexdigest()
