@@ -31,11 +31,14 @@ td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}tr.best td{backgrou
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """What an evaluation is of. ``about`` are lines: where the rows come from, how they were asked."""
+    """What an evaluation is of. ``about`` are lines: where the rows come from, how they were asked. ``left_out`` are
+    those on rows and attempts that the figures do not hold.
+    """
 
     bench: str
     policy: str
     about: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -110,7 +113,7 @@ def report_lines(
     Args:
         compared: the other policy's name, and the paired differences to it.
     """
-    lines = [f"{heading.bench}: {heading.policy}", counted(evaluation), ""]
+    lines = [f"{heading.bench}: {heading.policy}", counted(evaluation), *heading.left_out, ""]
     lines += [f"  {name:<13} {text}" for name, _, text in figures(evaluation)]
     if evaluation.languages:
         head, *rows = language_cells(evaluation)
@@ -140,7 +143,8 @@ def report_page(
         problems: ``problem``, ``statement``, ``correct``, ``attempts`` and ``tokens``, in the order to show.
     """
     parts = [f"<h1>{escape(heading.bench)}</h1>", f"<p class=sub>{escape(heading.policy)}</p>"]
-    parts.append(f"<p>{escape(counted(evaluation))}.</p>")
+    told = ".<br>".join(escape(line) for line in (counted(evaluation), *heading.left_out))
+    parts.append(f"<p>{told}.</p>")
     rows = [
         (name, _bar(estimate) if estimate is not None else "", text) for name, estimate, text in figures(evaluation)
     ]

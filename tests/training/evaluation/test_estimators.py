@@ -76,7 +76,9 @@ def test_a_paired_interval_is_that_of_the_differences() -> None:
     estimate = paired_difference(first, second)
     assert estimate.count == 4
     assert estimate.mean == pytest.approx(0.1875)
-    assert estimate.high - estimate.mean == pytest.approx(3.182 * statistics.stdev([0.5, 0, 0, 0.25]) / 2)  # t of 3 degrees
+    assert estimate.high - estimate.mean == pytest.approx(
+        3.182 * statistics.stdev([0.5, 0, 0, 0.25]) / 2
+    )  # t of 3 degrees
 
 
 def test_one_value_tells_no_interval() -> None:

@@ -101,7 +101,7 @@ def test_a_vote_of_two_by_hand() -> None:
 
 
 def test_a_vote_of_eight_of_sixteen_is_the_papers_sum_over_12870_subsets() -> None:
-    """n times 1 / C(n, k) times the sum over the subsets that hold i of f(S) - f(S without i), with ties and silence."""
+    """n / C(n, k) times the sum over the subsets that hold i of f(S) - f(S without i), with ties and silence."""
     votes = ["r", "r", "r", "r", "r", "a", "a", "a", "a", "b", "b", "b", "c", None, None, None]
     n, k = len(votes), 8
 
@@ -120,7 +120,8 @@ def test_a_vote_of_eight_of_sixteen_is_the_papers_sum_over_12870_subsets() -> No
         [None if vote is None else vote.upper() for vote in votes], [vote == "r" for vote in votes], k
     )
     assert found.tolist() == pytest.approx([n * gain / len(subsets) for gain in gains])
-    assert found[0] > 0 > found[5] and found[13] == 0
+    assert found[0] > 0 > found[5]
+    assert found[13] == 0
 
 
 def test_a_solved_group_teaches_nothing_and_sixteen_are_quick_enough() -> None:
