@@ -35,8 +35,8 @@ class AxisValue(Settings):
     recipe: str | None = Field(None, description="Another training recipe in place of the ablation's.")
     after: str | None = Field(
         None,
-        description="An earlier value of this axis: training starts from the model that it ended with, of the same seed; "
-        "what that sampled counts as this one's cost too.",
+        description="An earlier value of this axis: training starts from the model that it ended with, of the same "
+        "seed; what that sampled counts as this one's cost too.",
         exclude_if=lambda after: after is None,
     )
 

@@ -160,9 +160,10 @@ def measured_over_ranks(statistics: Mapping[str, Statistic], ranks: DistributedC
 
 
 def effective_share(numbers: Mapping[str, Measure]) -> dict[str, Measure]:
-    """Return the numbers with ``ess`` in the place of the mean of rho²: (sum rho)² / (N sum rho²), the share of the step's
-    tokens that its importance weights leave; 1 on policy. Its fall precedes the collapse of asynchronous runs (arXiv
-    2505.24034 caps the weights against it).
+    """Return the numbers with ``ess`` in the place of the mean of rho².
+
+    It is (sum rho)² / (N sum rho²), the share of the step's tokens that its importance weights leave; 1 on policy. Its
+    fall precedes the collapse of asynchronous runs (arXiv 2505.24034 caps the weights against it).
     """
     rest = dict(numbers)
     square, mean = rest.pop("ratio_square", None), rest.get("ratio_mean")
