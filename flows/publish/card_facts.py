@@ -170,6 +170,13 @@ def _limits(recipe: Recipe) -> tuple[str, ...]:
             f"that is not trusted alone) were judged by {doubtful.votes} votes of a model: from {doubtful.threshold:g} "
             "of the readable votes on, a row was dropped, whatever its score."
         )
+    if recipe.overlap_votes.policy is not None:
+        asked = recipe.overlap_votes
+        model_steps.append(
+            f"Problems whose nearest row of a benchmark has a score of {asked.ask_from:g} or more were compared with "
+            f"it by {asked.votes} votes of a model: from {asked.threshold:g} of the readable votes on, a problem was "
+            "dropped."
+        )
     if recipe.premises.policy is not None:
         votes = recipe.premises
         model_steps.append(

@@ -327,13 +327,17 @@ class BenchmarkIndex:
 
 def classify_hits(scores: pl.DataFrame, settings: OverlapSettings) -> pl.DataFrame:
     """Return what counts of measured scores, in the `HIT` schema: overlaps, and templates with other figures."""
-    worth = pl.col("trial").replace_strict(TRIAL_WORTH, default=0.0, return_dtype=pl.Float64)
-    worth = pl.when(pl.col("method") == "ngram").then(0.0).otherwise(worth)
-    is_alike = pl.col("score") + worth >= pl.col("method").replace_strict(settings.thresholds, return_dtype=pl.Float64)
+    is_alike = with_trial_worth() >= pl.col("method").replace_strict(settings.thresholds, return_dtype=pl.Float64)
     agrees = _agrees(settings.figures, settings.formulas)
     is_template = ~agrees & (pl.col("wording") >= settings.template)
     kind = pl.when(is_alike & agrees).then(pl.lit(OVERLAP)).when(is_template).then(pl.lit(TEMPLATE))
     return scores.with_columns(kind=kind).filter(pl.col("kind").is_not_null()).match_to_schema(HIT)
+
+
+def with_trial_worth() -> pl.Expr:
+    """Return the score of a pair with what running both tasks on one another adds to it, or takes from it."""
+    worth = pl.col("trial").replace_strict(TRIAL_WORTH, default=0.0, return_dtype=pl.Float64)
+    return pl.col("score") + pl.when(pl.col("method") == "ngram").then(0.0).otherwise(worth)
 
 
 def _with_figures(alike: pl.DataFrame, settings: OverlapSettings) -> pl.DataFrame:
