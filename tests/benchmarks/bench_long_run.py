@@ -7,8 +7,8 @@ of a row shortly before, a twentieth cannot be asked (a proof, a figure), one in
 500 rows. The run has every stage of the math pipeline but model calls: no attempt was recorded, so the last stage
 drops what the filters keep. Each run is a command of its own, in one process; the numbers are those of its
 `history.jsonl`. Then the set is published again, all stages finished, and the most memory of that command is printed:
-its stages' peaks would hide it. With ``--folder`` a run that was killed goes on: its first lines are then of the earlier
-command.
+its stages' peaks would hide it. With ``--folder`` a run that was killed goes on: its first lines are then of the
+earlier command.
 """
 
 from __future__ import annotations

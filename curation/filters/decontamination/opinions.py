@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from curation.filters.decontamination.overlap import OVERLAP, OverlapSettings, classify_hits, with_trial_worth
+from curation.filters.decontamination.behaviour import with_trial_worth
+from curation.filters.decontamination.overlap import OVERLAP, OverlapSettings, classify_hits
 from curation.filters.votes import Ballot
 
 BALLOT = Ballot("different", ("same",))
