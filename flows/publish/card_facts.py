@@ -138,7 +138,7 @@ def _pass_rates(decided: StageResult, published: pl.Series) -> pl.DataFrame:
 def _compared(first: StageResult, last: StageResult, published: pl.Series) -> cards.StageComparison:
     """Return what the last difficulty stage changed of what the first one decided."""
     tables = (scan_table(stage.folder, "decisions").select("problem", "keep", "reason") for stage in (first, last))
-    return cards.add_comparisons(cards.compare_stages(*parts, published) for parts in in_order(*tables))
+    return cards.add_comparisons(cards.compare_stages(was, now, published) for was, now in in_order(*tables))
 
 
 def _policy(run: Run, part: str) -> str:

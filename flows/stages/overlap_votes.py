@@ -54,7 +54,7 @@ def judge_overlaps(job: StageRun) -> StageResult:
             votes = pairs.hstack(BALLOT.tally(names, asked)).match_to_schema(VOTES)
             same = dict(decide_pairs(votes, settings.threshold, settings.min_votes).iter_rows())
             reasons = [DropReason.CONTAMINATED if at in same else None for at in range(frame.height)]
-            kept, dropped = split_rows(frame, stage, reasons, [same.get(at) for at in range(frame.height)])
+            kept, dropped = split_rows(frame, stage, reasons, [same.get(at, "") for at in range(frame.height)])
             few = votes.filter(pl.col("readable") < settings.min_votes).height
             notes = {"asked": pairs.height, "too_few_votes": few}
             return Shard(frame.height, {"kept": kept, "dropped": dropped, VOTES_TABLE: votes}, notes=notes)
