@@ -95,8 +95,9 @@ def check_licenses(recipe: Recipe, folder: Path) -> None:
     ):
         if (why := conflict(license or UNKNOWN, card)) is not None:
             named = ", ".join(map(str, first)) + (" …" if count > len(first) else "")
+            rows_of = "row" if count == 1 else "rows"
             raise SourceError(
-                f"source {source}: {count:,} {'row' if count == 1 else 'rows'} ({named}) under {license}, which {why}, and `export.license` is "
+                f"source {source}: {count:,} {rows_of} ({named}) under {license}, which {why}, and `export.license` is "
                 f"{card}; leave them out, name another licence, or set `export.mixed_licenses = true`."
             )
 

@@ -115,4 +115,4 @@ threshold = 0.6
 def test_a_copys_licence_counts_as_a_rows_own(recipe: Path, tmp_path: Path) -> None:
     rows = [{"question": text, "final": str(value)} for text, value in SUMS.items()]
     write_jsonl(tmp_path / "problems.jsonl", [*rows, {**rows[0], "terms": "CC-BY-NC-4.0"}])
-    assert "1 rows (4) are under CC-BY-NC-4.0" in goldilocks("run", recipe, "--out", tmp_path / "run").err
+    assert "1 row (4) under CC-BY-NC-4.0" in goldilocks("run", recipe, "--out", tmp_path / "run").err
