@@ -30,8 +30,8 @@ from curation.records import Outcome
 from curation.response_formats import ANY
 from curation.verify import answers
 from curation.verify.classes import answer_classes
-from curation.verify.extraction import extract_answer, read_answer
 from curation.verify.engines import ENGINES, OWN_ENGINE
+from curation.verify.extraction import extract_answer, read_answer
 from curation.verify.judge_worker import DOUBTFUL, best_verdict, method_of
 from curation.verify.worker_pool import JobReply, WorkerLimits, WorkerPool
 
