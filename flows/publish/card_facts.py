@@ -96,7 +96,8 @@ def _source_facts(run: Run, results: Results, source: Source) -> cards.SourceFac
     steps += ["drawn by a quota"] if source.quota is not None else []
     if source.join is not None:
         state = held.get("joined_commit") or source.join.revision
-        steps.append(f"joined with {source.join.path}{f' at `{state}`' if state else ''}")
+        matched = f" ({held['matched']:,} rows have a match)" if "matched" in held else ""
+        steps.append(f"joined with {source.join.path}{f' at `{state}`' if state else ''}{matched}")
     steps += [f"at most {source.limit:,}"] if source.limit is not None else []
     return cards.SourceFacts(
         source.name,
