@@ -32,6 +32,7 @@ class Said:
     negative: int
     forms: int
     privative: int
+    enough: int
     largest: int
     smallest: int
     smaller: int
@@ -55,6 +56,7 @@ def read(text: str, lang: str) -> Said:
         negative=len(matcher(lang, "negative_words").findall(affirmed)),
         forms=len(matcher(lang, "negative_forms").findall(affirmed)),
         privative=len(matcher(lang, "privative").findall(affirmed)),
+        enough=len(matcher(lang, "suffices").findall(compared)),
         largest=largest,
         smallest=smallest,
         smaller=len(matcher(lang, "smaller").findall(plain)),
@@ -74,11 +76,13 @@ def _factor(text: str, match: re.Match[str], lang: str) -> Fraction | None:
 def polarity(segment: Segment, source: str, target: str) -> list[Violation]:
     """Return a violation where one side denies and the other does not, in another word either.
 
-    A word that denies by itself explains no lost negation where the original has such a word as well.
+    A word that denies by itself explains a lost negation where the original has no such word as well.
     """
     before, after = read(segment.before, source), read(segment.after, target)
-    if before.denied > after.denied + max(0, after.negative - before.forms):
+    if before.denied > after.denied + max(0, after.negative - before.negative):
         return [Violation("polarity", f"a negation is lost: {sides(segment)}")]
+    if after.enough > before.enough:
+        return [Violation("polarity", f"what is not enough is: {sides(segment)}")]
     if before.privative > before.denied and not (after.denied or after.negative or after.privative):
         return [Violation("polarity", f"what ends or is lacking does not: {sides(segment)}")]
     if after.denied > before.denied + max(0, before.negative - after.forms):
