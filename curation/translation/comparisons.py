@@ -76,10 +76,10 @@ def _factor(text: str, match: re.Match[str], lang: str) -> Fraction | None:
 def polarity(segment: Segment, source: str, target: str) -> list[Violation]:
     """Return a violation where one side denies and the other does not, in another word either.
 
-    A word that denies by itself explains a lost negation where the original has no such word as well.
+    A word that denies by itself explains no lost negation where the original has such a word as well.
     """
     before, after = read(segment.before, source), read(segment.after, target)
-    if before.denied > after.denied + max(0, after.negative - before.negative):
+    if before.denied > after.denied + max(0, after.negative - before.forms):
         return [Violation("polarity", f"a negation is lost: {sides(segment)}")]
     if after.enough > before.enough:
         return [Violation("polarity", f"what is not enough is: {sides(segment)}")]

@@ -36,7 +36,7 @@ _LONGEST = 6
 """Characters of the longest transcribed name that is looked for."""
 _SURE, _FARTHEST, _LEFT_OVER = 0.1, 0.26, 0.5
 """How unlike a word may sound that is a name's further form, a name's form, the last form for the last name."""
-_MARGIN = 0.04
+_MARGIN = 0.12
 """How much better a pairing of two names must be than the other one."""
 _FIRST_WORD = 0.08
 """What a word costs that begins sentences only."""
@@ -174,8 +174,6 @@ def _apart(names: list[Name], translated: str, target: str, alike: Counter[str])
 
 def _is_part(form: str, of: str, forms: dict[str, str]) -> bool:
     return not form.isascii() and any(form in other and form != other and name != of for other, name in forms.items())
-
-
 
 
 def _candidates(original: str, source: str) -> list[str]:

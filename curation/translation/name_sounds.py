@@ -23,8 +23,8 @@ _CYRILLIC = dict(
 _SPELLING = (
     (r"\bkn", "n"), (r"\bwr", "r"), (r"sch|sh", "S"), (r"ch(?=[lr])", "k"), (r"tch|ch", "C"), (r"ph", "f"),
     (r"th", "t"), (r"ck", "k"), (r"gh", "g"), (r"qu", "kv"), (r"x", "ks"), (r"ge\b", "J"), (r"eo(?=r)", "o"),
-    (r"c(?=[eiy])", "s"), (r"i(?=[^aeiouy]e\b)", "ai"), (r"a(?=[^aeiouy]e\b)", "ei"), (r"(?<=[^aeiouy])e\b", ""), (r"ee|ea", "i"),
-    (r"oo", "u"), (r"au|aw", "o"), (r"ay|ai(?!.\b)", "ei"), (r"ie\b|ey\b|y\b", "i"),
+    (r"c(?=[eiy])", "s"), (r"i(?=[^aeiouy]e\b)", "ai"), (r"a(?=[^aeiouy]e\b)", "ei"), (r"(?<=[^aeiouy])e\b", ""),
+    (r"ee|ea", "i"), (r"oo", "u"), (r"au|aw", "o"), (r"ay|ai(?!.\b)", "ei"), (r"ie\b|ey\b|y\b", "i"),
     (r"c", "k"), (r"j", "J"), (r"g(?=[eiy])", "G"), (r"w|v", "v"), (r"q", "k"), (r"y", "i"),
 )  # fmt: skip
 _VOWELS = "aeiou"

@@ -14,6 +14,7 @@ from curation.translation.sentences import Segment
 _LONG = 4
 """Letters from which a name in -s may own without another."""
 
+
 def exchanged_names(segment: Segment, names: list[Name]) -> tuple[str, str] | None:
     """Return two names of a segment that changed places; None where none did.
 
@@ -32,7 +33,12 @@ def exchanged_names(segment: Segment, names: list[Name]) -> tuple[str, str] | No
 
 
 def exchanged_compared(segment: Segment, names: list[Name], source: str, target: str) -> tuple[str, str] | None:
-    """Return two names, where the original compares with the first alone, and the translation with the second alone."""
+    """Return two names, where the original compares with the first alone, and the translation with the second alone.
+
+    Nothing is said of languages whose word for than begins other clauses, too (que).
+    """
+    if "than" not in language(target).meaning.clauses:
+        return None
     before = [name for name in names if _is_compared(segment.before, (name.original,), source)]
     after = [name for name in names if _is_compared(segment.after, name.forms, target)]
     if len(before) != 1 or len(after) != 1 or before == after:

@@ -55,6 +55,13 @@ def named_again(text: str, lang: str) -> list[Fraction]:
     return [value for value in values if value is not None and said[value] > 1]
 
 
+def pronouns(text: str, lang: str) -> list[Fraction]:
+    """Return the numbers that only stand with a pronoun, and that others leave out: the three of them, who are they."""
+    referring, behind = language(lang).numerals.referring, language(lang).numerals.referring_behind
+    words = re.findall(rf"(?<![^\W\d_])(?:{referring}) ([^\W\d_]+) (?:{behind})", text.lower()) if behind else []
+    return [WORDS[lang][word] for word in words if word in WORDS[lang]]
+
+
 def replaced_words(original: str, translated: str, source: str, target: str) -> list[Violation]:
     """Return a violation where a number in words is gone and another one came in."""
     before, after = plain_digits(original), plain_digits(translated)
@@ -94,6 +101,8 @@ def new_parts(original: str, translated: str, source: str, target: str) -> list[
     known = Counter([*_small_parts(before, source), *(1 / rank for rank in _ranks_in_digits(before, source))])
     known.update(value / 100 for value in (*digit_values(before, source), *implied(before, source)))
     known.update(value for value, words in _listed(source, "like_parts") for _ in words.finditer(before.lower()))
+    for rank, count in Counter(ordinals(before, source)).items():  # the sixth grade, whose sixth is no part
+        known[1 / rank] = max(known[1 / rank], count)
     said = Counter(_small_parts(after, target))
     for value in said:
         if said[value] > known[value]:

@@ -71,6 +71,8 @@ class Numerals:
     """Words for a number that other languages leave out or say otherwise: both, a pair."""
     referring: str
     """Expression before a number that names again what was counted before: the three, all 5."""
+    referring_behind: str
+    """Expression behind such a number, which other languages leave out: three of them."""
     half_day: tuple[str, ...]
     """Expressions behind an hour of a twelve-hour clock; empty where the day has twenty-four."""
     half_day_range: tuple[str, ...]

@@ -8,7 +8,7 @@ from curation.languages.vocabulary import languages
 from curation.translation.directions import directions
 from curation.translation.equivalence import check_equivalence
 from curation.translation.exchanged_words import exchanged_words
-from curation.translation.names import names_of
+from curation.translation.name_matching import names_of
 from curation.translation.sentences import Segment, align, sentences
 
 ENGLISH = (
