@@ -62,7 +62,7 @@ class Meaning:
     not_names: tuple[str, ...]
     """Capitalised words that name nobody, in small letters: days, months, nations."""
     clauses: dict[str, str]
-    """Kind (if, after, before, when, from, than) → expression of a whole such clause or phrase; a number moves with it."""
+    """Kind (if, after, before, when, from, than) → expression of a whole such clause, with which numbers move."""
     names: dict[str, tuple[str, ...]]
     """English name, in small letters → how it is written here, where its sound does not show it."""
     measures: str

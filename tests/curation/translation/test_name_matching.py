@@ -28,8 +28,9 @@ def test_a_name_sounds_like_itself_in_cyrillic(name: str, word: str) -> None:
 
 
 def test_other_names_sound_otherwise_and_cases_share_a_stem() -> None:
-    assert unlike("Veronica", "Моники") > 0.26 and unlike("Martha", "Джордж") > 0.26
-    assert stem("Марта") == stem("Мартой") == stem("Марты") and sounds("Jane") == sounds("Джейн")
+    assert min(unlike("Veronica", "Моники"), unlike("Martha", "Джордж")) > 0.26
+    assert stem("Марта") == stem("Мартой") == stem("Марты")
+    assert sounds("Jane") == sounds("Джейн")
 
 
 def test_each_name_has_the_word_that_is_most_like_it() -> None:
