@@ -11,6 +11,8 @@ from curation.languages.vocabulary import language
 from curation.translation.name_matching import Name
 from curation.translation.sentences import Segment
 
+_FEW = 4
+"""Mentions of names up to which each must keep its place: in longer sentences one may be given something first."""
 _LONG = 4
 """Letters from which a name in -s may own without another."""
 
@@ -18,7 +20,7 @@ _LONG = 4
 def exchanged_names(segment: Segment, names: list[Name]) -> tuple[str, str] | None:
     """Return two names of a segment that changed places; None where none did.
 
-    Names are compared where each stands first; where both sides mention each as often, every mention is.
+    Names are compared where each stands first; where both sides mention each as often, `_FEW` in all, every mention is.
     """
     mentions = _mentions(segment.before, [(name.original, (name.original,)) for name in names])
     others = _mentions(segment.after, [(name.original, name.forms) for name in names])
@@ -27,7 +29,7 @@ def exchanged_names(segment: Segment, names: list[Name]) -> tuple[str, str] | No
     if lost and new:
         return lost[0], new[0]
     first, second = [name for name in before if name in after], [name for name in after if name in before]
-    if first == second and sorted(mentions) == sorted(others):
+    if first == second and len(mentions) <= _FEW and sorted(mentions) == sorted(others):
         first, second = mentions, others
     return next(((a, b) for a, b in zip(first, second, strict=True) if a != b), None)
 
@@ -91,7 +93,8 @@ def stand_together(text: str, first: str, second: str, lang: str) -> bool:
     first, second = re.escape(first), re.escape(second)
     between = rf"{language(lang).meaning.joins}|[^\W\d_a-z\u0430-\u044f\u0451\u3400-\u9fff][^\W\d_]+"
     joined = rf"[^.?!\w]*(?:(?:{between})[^.?!\w]*)*"
-    return bool(re.search(f"{first}(?:['’]s)?{joined}{second}|{second}(?:['’]s)?{joined}{first}", text))
+    owned = rf"['’]s[^.?!\w]*(?:{language(lang).meaning.joins})[^.?!\w]*"  # Ann's and Bob's; Ann's Toyota is hers
+    return bool(re.search(f"{first}(?:{joined}|{owned}){second}|{second}(?:{joined}|{owned}){first}", text))
 
 
 def _together(text: str, first: str, second: str, lang: str) -> bool:

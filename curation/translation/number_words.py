@@ -101,8 +101,9 @@ def new_parts(original: str, translated: str, source: str, target: str) -> list[
     known = Counter([*_small_parts(before, source), *(1 / rank for rank in _ranks_in_digits(before, source))])
     known.update(value / 100 for value in (*digit_values(before, source), *implied(before, source)))
     known.update(value for value, words in _listed(source, "like_parts") for _ in words.finditer(before.lower()))
-    for rank, count in Counter(ordinals(before, source)).items():  # the sixth grade, whose sixth is no part
-        known[1 / rank] = max(known[1 / rank], count)
+    words = Counter(in_words(before, source))
+    for rank, count in Counter(ordinals(before, source)).items():  # sixth-graders, whose sixth is no word for a part
+        known[1 / rank] += max(0, count - words[1 / rank])
     said = Counter(_small_parts(after, target))
     for value in said:
         if said[value] > known[value]:

@@ -212,8 +212,9 @@ def _western(text: str, lang: str) -> list[NumeralToken]:
             end = match.end()
             continue
         is_half_more = value == Fraction(1, 2) and last != end  # two and a half, which are no halves
-        is_next = current is not None and value is not None and not between and not is_half_more
-        joined = _joined(current, value) if is_next else None
+        joined = None
+        if current is not None and value is not None and not between and not is_half_more:
+            joined = _joined(current, value)
         if joined is None and current is not None:
             numbers.append(NumeralToken(text[begin:last], begin, frozenset({current})))
         if joined is None:
