@@ -29,8 +29,11 @@ _QUANTIFIED = re.compile(r"\bfor (?:each|all|every|any)\b", re.IGNORECASE)
 """The formulas behind it say of what the promise is, not what it is."""
 _LARGE_BYTES = 256 << 10
 """Larger inputs are few: they ask for speed, and a judge reads each of them for every program."""
+_SMALL_BYTES = 512
 _LARGE_SHAPES = ("most", "many", "one", "mixed")
 """Sizes of which some counts are as great as fits: trying one of 4 MB takes a second, whether it fits or not."""
+_SMALLEST = tuple(f"{size} {values}" for size in ("least", "tiny") for values in ("zero", "narrow", "whole", "few"))
+"""Shapes of the smallest inputs, of which there are few: drawn often enough they are nearly all of them."""
 _HINTED = "hinted"
 MUTATED = "mutated"
 
@@ -130,6 +133,25 @@ class InputMaker:
             fitting = [text for text in fitting if form.allows(text)]
         texts = {one.text for one in made}
         return [*made, *(MadeInput(text, MUTATED) for text in fitting if text not in texts)]
+
+    def smallest(self, count: int, seed: str, *, careful: bool) -> list[MadeInput]:
+        """Return up to ``count`` of the smallest inputs that are not among those seen, short ones first.
+
+        Where programs that are wrong at all are mostly wrong on a small input (the small scope hypothesis, Jackson and
+        Damon 1996), many of these are worth more than a few larger ones. None where there is no form.
+        """
+        form = self.form(careful=careful)
+        if careful and isinstance(form, str) and self.vouched:
+            form = self.form(careful=False)
+        if isinstance(form, str):
+            return []
+        found: dict[str, str] = {}
+        for number in range(2 * count):
+            shape = _SMALLEST[number % len(_SMALLEST)]
+            known = {*self.inputs, *found}
+            for text in grow_shapes(form, known, [shape], f"{seed} {number}", _SMALL_BYTES, self.hints):
+                found[text] = shape
+        return [MadeInput(text, found[text]) for text in sorted(found, key=lambda text: (len(text), text))[:count]]
 
     def _grown(self, form: InputForm, count: int, seed: str, most_bytes: int) -> list[MadeInput]:
         draw = random.Random(int.from_bytes(hashlib.blake2b(f"shapes {seed}".encode(), digest_size=8).digest(), "big"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -229,7 +230,7 @@ def test_of_many_inputs_those_with_rare_answers_are_chosen(runner: Runner) -> No
     unit, run = problem_of("", 3)
     hunt = begin_hunt(run, unit, runner, 10.0, unit.candidates(run)[:1], unit.tests)
     made_inputs = [MadeInput(f"2\n1000 {n}\n", "x") for n in range(20)] + [MadeInput("2\n0 0\n", "x")]
-    assert hunt.rarest(made_inputs, 1)[0].text == "2\n0 0\n"
+    assert hunt.sweep(made_inputs, 1, Counter())[0].text == "2\n0 0\n"
 
 
 def test_mutants_and_hunted_inputs_catch_and_count_no_solution(runner: Runner) -> None:
