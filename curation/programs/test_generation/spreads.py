@@ -298,3 +298,8 @@ def prime_below(number: int) -> int:
         ):
             return candidate
     return 2
+
+
+def prime_from(low: int, high: int) -> int:
+    """Return the least prime from ``low`` on, as `prime_below` knows them; ``low`` where there is none to ``high``."""
+    return next((number for number in range(max(2, low), high + 1) if prime_below(number) == number), low)
