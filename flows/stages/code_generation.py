@@ -137,6 +137,7 @@ class _Maker:
         self.maker.rare = self.hunt.classes.rare
         made = self.maker.make(HUNTED * count, f"hunted {seed}", careful=careful, most_bytes=HUNTED_BYTES)
         few = self.maker.smallest(HUNTED * count, seed, careful=careful) if self.generated.rounds <= 2 else []
+        made += self.maker.at_hints(count, seed, careful=careful, most_bytes=HUNTED_BYTES)
         fresh = [one for one in [*few, *made] if digest(one.text) not in self.used]
         if self.vouching.by:
             allowed = self.vouching.check(self.runner.tools, [one.text for one in fresh])
@@ -285,7 +286,7 @@ class _Maker:
             before,
             room,
             room - have,
-            kinds={at: f"{LEAST} {at}" if one.shape == LEAST else one.shape for at, one in by_index.items()},
+            kinds=self.hunt.kinds(by_index),
             answers={index: test.output for index, test in by_index.items()},
         )
         generated.sound = len(sound)

@@ -13,18 +13,22 @@ everybody.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
 
 from curation.programs import execution_matrix, test_generation
 from curation.programs.execution_matrix import Candidate
+from curation.programs.language_variants import time_factor
 from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.judge import judge_programs
 from curation.verify.programs.problem import CodeProblem, CodeVerdict, Submission
-from curation.verify.programs.tools import Runner
+from curation.verify.programs.running import failure_of
+from curation.verify.programs.tools import Program, Runner
+from curation.verify.sandbox import Limits
 from flows.run.run_folder import Run
+from flows.stages.sound_tests import SoundTest, unpacked
 from flows.stages.units import Unit
 
 HUNTED, HUNTED_BYTES = 6, 2048
@@ -50,7 +54,8 @@ _ANSWERED_OTHERWISE = frozenset({CodeVerdict.WA, CodeVerdict.RTE})
 class Hunt:
     """The mutants of one problem that pass its given tests, and the kinds of answers seen.
 
-    ``voters`` are the solutions whose mutants hunt, in turn; ``scout`` answers many inputs; ``wrong`` are known to be
+    ``voters`` are the solutions whose mutants hunt, in turn; ``scout`` answers many inputs, and is one in Python that
+    tells which of its blocks it entered, if any; ``wrong`` are known to be
     wrong. Mutants are made when the first sound tests want them; ``killed`` counts the tests that fail each, ``idle``
     the sweeps in which a program failed on nothing.
     """
@@ -154,18 +159,45 @@ class Hunt:
         """
         if not made:
             return []
-        settings = self.run.recipe.code.execution_matrix.model_copy(update={"give_up": 1})
-        problem = execution_matrix.with_tests(self.problem, [(one.text.encode(), b"") for one in made])
-        matrix = execution_matrix.run_execution_matrix(
-            self.runner, self.unit.name, problem, [self.scout], settings, time_given=True, known=[False] * len(made)
-        )
-        outputs = {test: text for _, test, _, text in matrix.outputs.iter_rows()}
+        answers = self.answers([one.text for one in made])
+        outputs = {at: output for at, (output, _) in enumerate(answers) if output is not None}
         telling = self._telling(made, outputs, caught)[: -(-count // 2)]
         rest = [at for at in range(len(made)) if at not in telling]
-        rare = self.classes.choose(
-            [made[at].text for at in rest], [outputs.get(at) for at in rest], count - len(telling)
-        )
+        kinds = [
+            f"{answers[at][1]}; {test_generation.output_kind(outputs[at])}" if at in outputs else None for at in rest
+        ]
+        rare = self.classes.choose([made[at].text for at in rest], kinds, count - len(telling))
         return [made[at] for at in [*telling, *(rest[at] for at in rare)]]
+
+    def answers(self, texts: Sequence[str]) -> list[tuple[str | None, str]]:
+        """Return what the scout prints for each input, and which of its blocks it entered; None where it fails, and of
+        all behind one that takes too long.
+        """
+        program = self.runner.tools.prepare(self.scout.submission) if texts else None
+        if not isinstance(program, Program):
+            return [(None, "")] * len(texts)
+        factor = time_factor(program.lang.value, self.run.recipe.code.language_variants)
+        limits = Limits(self.problem.cpu_s * factor, memory_mb=self.problem.memory_mb)
+        results = self.runner.tools.run(program, [text.encode("utf-8", "surrogatepass") for text in texts], limits)
+        answers: list[tuple[str | None, str]] = []
+        for result in results:
+            failure = failure_of(result)
+            output = result.stdout.decode("utf-8", "replace") if failure is None else None
+            answers.append((output, test_generation.marks_told(result.stderr.decode("utf-8", "replace"))))
+            if failure is not None and failure[0] is CodeVerdict.TLE:  # so may be the others
+                break
+        results.close()
+        return [*answers, *[(None, "")] * (len(texts) - len(answers))]
+
+    def kinds(self, tests: Mapping[int, SoundTest]) -> dict[int, tuple[str, ...]]:
+        """Return the kinds of sound tests: the shape, and which blocks the scout enters on small ones."""
+        small = [at for at, one in tests.items() if one.size <= HUNTED_BYTES]
+        answers = self.answers([unpacked(tests[at].packed) for at in small])
+        marks = {at: f"enters {told}" for at, (_, told) in zip(small, answers, strict=True)}
+        return {
+            at: (f"{LEAST} {at}",) if one.shape == LEAST else (one.shape, marks.get(at, "enters"))
+            for at, one in tests.items()
+        }
 
     def _telling(
         self, made: Sequence[test_generation.MadeInput], outputs: dict[int, str], caught: Counter[int]
@@ -202,6 +234,11 @@ def begin_hunt(
         wrong: solutions known to be wrong.
     """
     ordered = sorted(voters, key=lambda one: (one.submission.lang is CodeLang.CPP, -len(one.submission.code)))
-    compiled = sorted(voters, key=lambda one: (one.submission.lang is not CodeLang.CPP, len(one.submission.code)))
+    scout = min(voters, key=lambda one: (one.submission.lang is not CodeLang.CPP, len(one.submission.code)))
+    for voter in voters:
+        marked = test_generation.with_marks(voter.submission.code) if voter.submission.lang is CodeLang.PYTHON else None
+        if marked is not None:
+            scout = Candidate(voter.index, Submission(CodeLang.PYTHON, marked), voter.right)
+            break
     given = list(tests.select("input", "output").iter_rows())
-    return Hunt(run, unit, runner, unit.problem(run, limit), ordered, compiled[0], given, wrong)
+    return Hunt(run, unit, runner, unit.problem(run, limit), ordered, scout, given, wrong)

@@ -34,6 +34,7 @@ _LARGE_SHAPES = ("most", "many", "one", "mixed")
 """Sizes of which some counts are as great as fits: trying one of 4 MB takes a second, whether it fits or not."""
 _SMALLEST = tuple(f"{size} {values}" for size in ("least", "tiny") for values in ("zero", "narrow", "whole", "few"))
 """Shapes of the smallest inputs, of which there are few: drawn often enough they are nearly all of them."""
+_HINTED_COUNTS = ("hinted whole", "hinted narrow")
 _HINTED = "hinted"
 MUTATED = "mutated"
 
@@ -137,21 +138,32 @@ class InputMaker:
     def smallest(self, count: int, seed: str, *, careful: bool) -> list[MadeInput]:
         """Return up to ``count`` of the smallest inputs that are not among those seen, short ones first.
 
-        Where programs that are wrong at all are mostly wrong on a small input (the small scope hypothesis, Jackson and
-        Damon 1996), many of these are worth more than a few larger ones. None where there is no form.
+        Programs that are wrong at all are mostly wrong on a small input (the small scope hypothesis, Jackson and Damon
+        1996). None where there is no form.
         """
+        made = self._of_shapes(_SMALLEST, 2 * count, seed, careful=careful, most_bytes=_SMALL_BYTES)
+        return sorted(made, key=lambda one: (len(one.text), one.text))[:count]
+
+    def at_hints(self, count: int, seed: str, *, careful: bool, most_bytes: int) -> list[MadeInput]:
+        """Return up to ``count`` inputs whose counts lie at numbers that programs and statement name."""
+        return self._of_shapes(_HINTED_COUNTS, count, seed, careful=careful, most_bytes=most_bytes)
+
+    def _of_shapes(
+        self, shapes: Sequence[str], tries: int, seed: str, *, careful: bool, most_bytes: int
+    ) -> list[MadeInput]:
+        """Return inputs of these shapes in turn, no two alike, none that was seen."""
         form = self.form(careful=careful)
         if careful and isinstance(form, str) and self.vouched:
             form = self.form(careful=False)
         if isinstance(form, str):
             return []
-        found: dict[str, str] = {}
-        for number in range(2 * count):
-            shape = _SMALLEST[number % len(_SMALLEST)]
-            known = {*self.inputs, *found}
-            for text in grow_shapes(form, known, [shape], f"{seed} {number}", _SMALL_BYTES, self.hints):
-                found[text] = shape
-        return [MadeInput(text, found[text]) for text in sorted(found, key=lambda text: (len(text), text))[:count]]
+        known, made = set(self.inputs), []
+        for number in range(tries):
+            shape = shapes[number % len(shapes)]
+            for text in grow_shapes(form, known, [shape], f"{shape} {seed} {number}", most_bytes, self.hints):
+                known.add(text)
+                made.append(MadeInput(text, shape))
+        return made
 
     def _grown(self, form: InputForm, count: int, seed: str, most_bytes: int) -> list[MadeInput]:
         draw = random.Random(int.from_bytes(hashlib.blake2b(f"shapes {seed}".encode(), digest_size=8).digest(), "big"))
