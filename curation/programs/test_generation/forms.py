@@ -39,7 +39,7 @@ from curation.programs.test_generation.grammar import (
 from curation.programs.test_generation.limits import bounds_in_order, with_numbered_names
 from curation.programs.test_generation.relations import Reading, Relations, infer_relations, read_input
 from curation.programs.test_generation.shapes import is_whole, read_lines
-from curation.programs.test_generation.spreads import prime_below
+from curation.programs.test_generation.spreads import is_prime
 from curation.programs.test_generation.stated_geometry import Promise, stated_promises
 from curation.programs.test_generation.stated_rules import NamedColumns, name_columns
 
@@ -112,6 +112,8 @@ class InputForm:
             if column is None:
                 return False
             if column.kind in ("whole", "real") and not all(_lies(token, column) for token in block.tokens):
+                return False
+            if column.prime and not all(map(is_prime, map(int, block.tokens))):
                 return False
             if column.kind == "word" and not column.letters and not set(block.tokens) <= set(column.words):
                 return False
@@ -248,7 +250,7 @@ def _keep_primes(columns: dict[int, Column], observed: Sequence[SeenInputs]) -> 
     for name, column in columns.items():
         if column.kind == "whole":
             values = {int(token) for block in observed if block.column == name for token in block.tokens}
-            if len(values) >= _MANY_PRIMES and all(value > 1 and prime_below(value) == value for value in values):
+            if len(values) >= _MANY_PRIMES and all(map(is_prime, values)):
                 columns[name] = dataclasses.replace(column, prime=True)
 
 

@@ -15,7 +15,7 @@ def select_tests(
     room: int,
     fill: int,
     *,
-    kinds: Mapping[int, Sequence[str]] | None = None,
+    kinds: Mapping[int, tuple[str, ...]] | None = None,
     answers: Mapping[int, bytes] | None = None,
 ) -> list[int]:
     """Return the tests to keep, at most ``room``, in their order.
