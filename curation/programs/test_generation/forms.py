@@ -127,12 +127,13 @@ class InputForm:
         return all(one.holds(rows) for one in self.promises for rows in reading.rows(one.first, one.width))
 
 
-def infer_form(inputs: Sequence[str], statement: str, *, careful: bool) -> InputForm | None:
+def infer_form(inputs: Sequence[str], statement: str, *, careful: bool, vouched: bool = False) -> InputForm | None:
     """Return the form of some inputs, those of another form left aside; None where there is none.
 
     Args:
         inputs: those seen, trusted to be valid.
         statement: whose limits, in the order of the text, are those of the columns where they can be told.
+        vouched: a validator will see the inputs, so that more is taken for the name of a column.
     """
     statement = with_numbered_names(statement)
     bounds = bounds_in_order(input_section(statement)) or bounds_in_order(statement)
@@ -148,7 +149,7 @@ def infer_form(inputs: Sequence[str], statement: str, *, careful: bool) -> Input
     columns = columns_in(nodes, observed, bounds, careful=careful, signs=speaks_of_signs(statement))
     if _PRIME.search(statement) is not None:
         _keep_primes(columns, observed)
-    named = name_columns(statement, columns, [reading.seen for reading in readings])
+    named = name_columns(statement, columns, [reading.seen for reading in readings], listed=vouched)
     if careful and len(forms[0]) > len(readings) + 1 and (named is None or len(named.columns) < len(columns)):
         return None  # so many parts were not told apart by so few inputs
     if named is not None and not _counts_as_stated(nodes, named, statement):

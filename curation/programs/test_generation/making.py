@@ -74,7 +74,7 @@ class InputMaker:
     def form(self, *, careful: bool) -> InputForm | str:
         """Return the form of the inputs, or why there is none that new ones could have."""
         if careful not in self._forms:
-            form = infer_form(self.inputs, self.statement, careful=careful)
+            form = infer_form(self.inputs, self.statement, careful=careful, vouched=self.vouched)
             broken = self._untold(form) if careful and not self.vouched else []
             self._forms[careful] = (
                 f"the statement promises what no relation expresses: {broken[0]!r}" if broken

@@ -155,10 +155,13 @@ def _narrow(ends: dict[int, tuple[int | None, int | None]], smaller: int, greate
 
 
 def name_columns(
-    statement: str, columns: Mapping[int, Column], readings: Sequence[Sequence[SeenInputs]]
+    statement: str, columns: Mapping[int, Column], readings: Sequence[Sequence[SeenInputs]], *, listed: bool = False
 ) -> NamedColumns | None:
-    """Return which column each name of the statement is; None where that cannot be told."""
-    for names in (stated_names(statement), listed_names(statement)):
+    """Return which column each name of the statement is; None where that cannot be told.
+
+    ``listed``: names need no noun before them (`listed_names`), which is oftener wrong: for whom a validator corrects.
+    """
+    for names in (stated_names(statement), listed_names(statement) if listed else []):
         named = _with_names(names, stated_rules(statement), columns)
         if named is not None and not any(named.broken(seen) is not None for seen in readings):
             return named
@@ -178,10 +181,7 @@ def _with_names(names: Sequence[str], rules: Sequence[Rule], columns: Mapping[in
 
 
 def listed_names(statement: str) -> list[str]:
-    """Return all names that stand alone, or in a list of names, in what a statement says of its input.
-
-    Example: of ``The first line is $a$ $b$, the second $c$, $0 \\le c$`` they are a, b and c.
-    """
+    """Return all names that stand alone, or in a list of names, in what a statement says of its input."""
     names: list[str] = []
     for match in _MATH.finditer(input_section(statement)):
         pieces = [piece.strip() for piece in _plain(match[1] or match[2]).split(",")]
