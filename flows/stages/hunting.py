@@ -47,6 +47,8 @@ _MADE = 24
 """Made tests that mutants drawn later must pass, the newest."""
 _FRUITLESS = 3
 """Sweeps in which a program answers everything right before it is swept no more: it may only be slow."""
+_SWEEP_S = 2.0
+"""CPU seconds that the scout may take for one sweep, and all programs that are swept may: slow ones see fewer inputs."""
 _ANSWERED_OTHERWISE = frozenset({CodeVerdict.WA, CodeVerdict.RTE})
 
 
@@ -57,7 +59,7 @@ class Hunt:
     ``voters`` are the solutions whose mutants hunt, in turn; ``scout`` answers many inputs, and is one in Python that
     tells which of its blocks it entered, if any; ``wrong`` are known to be
     wrong. Mutants are made when the first sound tests want them; ``killed`` counts the tests that fail each, ``idle``
-    the sweeps in which a program failed on nothing.
+    the sweeps in which a program failed on nothing, ``pace`` the scout's CPU seconds an input.
     """
 
     run: Run
@@ -74,6 +76,7 @@ class Hunt:
     idle: Counter[int] = field(default_factory=Counter)
     drawn: set[str] = field(default_factory=set)
     renewals: int = 0
+    pace: float = 0.0
 
     @property
     def over(self) -> bool:
@@ -171,7 +174,7 @@ class Hunt:
 
     def answers(self, texts: Sequence[str]) -> list[tuple[str | None, str]]:
         """Return what the scout prints for each input, and which of its blocks it entered; None where it fails, and of
-        all behind one that takes too long.
+        all behind one that takes too long, or once all time is spent.
         """
         program = self.runner.tools.prepare(self.scout.submission) if texts else None
         if not isinstance(program, Program):
@@ -180,13 +183,16 @@ class Hunt:
         limits = Limits(self.problem.cpu_s * factor, memory_mb=self.problem.memory_mb)
         results = self.runner.tools.run(program, [text.encode("utf-8", "surrogatepass") for text in texts], limits)
         answers: list[tuple[str | None, str]] = []
+        spent = 0.0
         for result in results:
             failure = failure_of(result)
             output = result.stdout.decode("utf-8", "replace") if failure is None else None
             answers.append((output, test_generation.marks_told(result.stderr.decode("utf-8", "replace"))))
-            if failure is not None and failure[0] is CodeVerdict.TLE:  # so may be the others
+            spent += result.cpu_s
+            if spent > _SWEEP_S or (failure is not None and failure[0] is CodeVerdict.TLE):  # so may be the others
                 break
         results.close()
+        self.pace = spent / max(1, len(answers))
         return [*answers, *[(None, "")] * (len(texts) - len(answers))]
 
     def kinds(self, tests: Mapping[int, SoundTest]) -> dict[int, tuple[str, ...]]:
@@ -207,6 +213,8 @@ class Hunt:
         suspects += [one for one in self.wrong if caught[one.index] < test_generation.TIMES]
         suspects = [one for one in suspects if self.idle[one.index] < _FRUITLESS]
         places = sorted(outputs)
+        room = max(4, int(_SWEEP_S / (max(self.pace, 1e-3) * max(1, len(suspects)))))
+        places = places[:: max(1, -(-len(places) // room))]
         tests = [(made[at].text, outputs[at]) for at in places]
         failures = self.first_failures(suspects, tests, answered=True) if suspects else {}
         self.idle.update(index for index, failed in failures.items() if failed is None)
