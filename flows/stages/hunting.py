@@ -12,6 +12,7 @@ everybody.
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -48,7 +49,7 @@ _MADE = 24
 _FRUITLESS = 3
 """Sweeps in which a program answers everything right before it is swept no more: it may only be slow."""
 _SWEEP_S = 2.0
-"""CPU seconds that the scout may take for one sweep, and all programs that are swept may: slow ones see fewer inputs."""
+"""CPU seconds of one sweep, for the scout and for all that are swept: slow programs see fewer inputs."""
 _ANSWERED_OTHERWISE = frozenset({CodeVerdict.WA, CodeVerdict.RTE})
 
 
@@ -184,14 +185,14 @@ class Hunt:
         results = self.runner.tools.run(program, [text.encode("utf-8", "surrogatepass") for text in texts], limits)
         answers: list[tuple[str | None, str]] = []
         spent = 0.0
-        for result in results:
-            failure = failure_of(result)
-            output = result.stdout.decode("utf-8", "replace") if failure is None else None
-            answers.append((output, test_generation.marks_told(result.stderr.decode("utf-8", "replace"))))
-            spent += result.cpu_s
-            if spent > _SWEEP_S or (failure is not None and failure[0] is CodeVerdict.TLE):  # so may be the others
-                break
-        results.close()
+        with contextlib.closing(results):
+            for result in results:
+                failure = failure_of(result)
+                output = result.stdout.decode("utf-8", "replace") if failure is None else None
+                answers.append((output, test_generation.marks_told(result.stderr.decode("utf-8", "replace"))))
+                spent += result.cpu_s
+                if spent > _SWEEP_S or (failure is not None and failure[0] is CodeVerdict.TLE):  # so may be the others
+                    break
         self.pace = spent / max(1, len(answers))
         return [*answers, *[(None, "")] * (len(texts) - len(answers))]
 
