@@ -19,8 +19,9 @@ problems of all rungs, bare, ``--attempts`` times each, spread over the models o
 the rungs from nine terms on. Equal steps, and equal tokens of training: each arm's last step before it has sampled what
 the other had at its end. The tokens of curation and dial are printed and counted in neither. The figure by which the
 dial is judged is with - without on the hard rungs after the last stretch at equal steps; sizes were fixed when pilot
-seed 101 had its first sets, before anything was asked that is held out. The scored seeds are 301 and on. Intervals: 95 % over seeds and problems together
-(`training.evaluation.estimators.crossed_interval`). What is finished in FOLDER stays.
+seed 101 had its first sets, before anything was asked that is held out. The scored seeds are 301 and on. Intervals:
+95 % over seeds and problems together (`training.evaluation.estimators.crossed_interval`). What is finished in FOLDER
+stays.
 """
 
 from __future__ import annotations
