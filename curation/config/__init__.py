@@ -10,7 +10,6 @@ here. `loading` reads them from TOML and says what is wrong with them; `old_keys
 from curation.config.adjudicating import AdjudicationSettings
 from curation.config.base import Settings, to_plain
 from curation.config.bench import Bench
-from curation.config.dialling import DialSettings
 from curation.config.difficulty import Band, DifficultyStage, LabelSettings, SecondBand, SecondStage
 from curation.config.engines import EngineSettings, ServerSettings
 from curation.config.filters import (
@@ -57,7 +56,6 @@ __all__ = [
     "ConsistencySettings",
     "Decoding",
     "DecontaminationSettings",
-    "DialSettings",
     "DifficultyStage",
     "DoubtfulSettings",
     "EndpointPolicy",

@@ -49,21 +49,6 @@ class Tokenizer(Protocol):
 
     def decode(self, token_ids: list[int], /, *, skip_special_tokens: bool) -> Any: ...
 
-    def encode(self, text: str, /, *, add_special_tokens: bool) -> Any: ...
-
-
-@dataclass(frozen=True, slots=True)
-class BegunPrompt:
-    """A prompt's tokens, those of a prefix of the response behind them, and what the response begins with.
-
-    ``start`` is in the model's own tags: the tag that the prompt ended in, or the whole prefix.
-
-    Example: ``BegunPrompt((1, 40, 201, 17), "<think>First, ")``
-    """
-
-    token_ids: tuple[int, ...]
-    start: str
-
 
 class ResponseReader:
     """Writes a response's tokens as text, in the model's own tags.
@@ -79,29 +64,16 @@ class ResponseReader:
         self.tags, self._stop = tags, stop
         self._dropped = self._special_beside_tags(tokenizer) if tags.are_used else None
 
-    def begin(self, prompt_ids: Sequence[int], prefix: str) -> BegunPrompt:
-        """Return a prompt behind which the response has begun already, with a prefix in the form of the house.
-
-        The prompt's own tokens stay as they are; those of the prefix are what the model would have had to sample.
-        """
-        prompt_end = self._end_of_prompt(prompt_ids)
-        if not prefix:
-            return BegunPrompt(tuple(prompt_ids), prompt_end)
-        behind, start = self.tags.begun(prompt_end, prefix)
-        ids = self._tokenizer.encode(behind, add_special_tokens=False)
-        return BegunPrompt((*prompt_ids, *ids), start)
-
-    def text(self, prompt_ids: Sequence[int], token_ids: Sequence[int], decoded: str, start: str | None = None) -> str:
+    def text(self, prompt_ids: Sequence[int], token_ids: Sequence[int], decoded: str) -> str:
         """Return the text of a response, with the end of the prompt that is the response's in front of it.
 
         Args:
             decoded: the text as engines write it, without special tokens, cut where the response stops.
-            start: what the response begins with, where that is known: of a `BegunPrompt`.
         """
         if self._dropped is not None:
             kept = [token for token in token_ids if token not in self._dropped]
             decoded = cut_at_stop(str(self._tokenizer.decode(kept, skip_special_tokens=False)), self._stop)
-        return (self._end_of_prompt(prompt_ids) if start is None else start) + decoded
+        return self._end_of_prompt(prompt_ids) + decoded
 
     def _end_of_prompt(self, prompt_ids: Sequence[int]) -> str:
         if not self.tags.are_used:

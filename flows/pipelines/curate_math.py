@@ -2,8 +2,7 @@
 
 People's verdicts on disputed labels are applied before references are checked. Where the recipe names a model for it,
 hard multiple choice is rewritten first, rows that the format filter is in doubt about are voted on, and premises last.
-Stage 2 re-grades the entire original set, not the survivors of stage 1. The dial, where it is on, hands never-solved
-problems back, each with the beginning of a correct attempt.
+Stage 2 re-grades the entire original set, not the survivors of stage 1.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from __future__ import annotations
 from curation.records import Domain
 from flows.run.pipeline import Pipeline
 from flows.stages.decontamination import DECONTAMINATION
-from flows.stages.dial import DIAL
 from flows.stages.difficulty import difficulty
 from flows.stages.exact_dedup import EXACT_DEDUP
 from flows.stages.export import EXPORT
@@ -44,7 +42,6 @@ CURATE_MATH = Pipeline(
         *difficulty("stage1"),
         GRADER,
         *difficulty("stage2"),
-        DIAL,
         EXPORT,
     ),
 )

@@ -184,11 +184,6 @@ def _limits(recipe: Recipe) -> tuple[str, ...]:
             f"Premises were judged by {votes.votes} votes of a model: from {votes.threshold:g} of the readable votes "
             "on, a problem was dropped."
         )
-    if recipe.dial.is_on:
-        model_steps.append(
-            "Rows with a `prefix` were never solved without it; their pass rates are those of responses that begin "
-            "with it. It is the beginning of a correct attempt and holds no final answer that the verifier can find."
-        )
     precision = precision_sentences(recipe.statements.disabled) if recipe.flow != "curate-code" else ()
     return near, contamination, *model_steps, *precision
 
