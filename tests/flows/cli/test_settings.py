@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from curation.config import AdjudicationSettings, Recipe
+from curation.config import AdjudicationSettings, OverlapVotesSettings, Recipe
 from curation.config.monitoring import MonitorSettings
 from curation.config.storage import StorageSettings
 from curation.response_formats import ANY
@@ -98,6 +98,7 @@ def test_every_default_is_the_one_that_a_run_uses(policy: dict[str, Any]) -> Non
     }
     least = parse_recipe(table, "least").model_dump(mode="json")
     least["adjudication"] = AdjudicationSettings().model_dump(mode="json")  # left out where it is the default
+    least["overlap_votes"] = OverlapVotesSettings().model_dump(mode="json")
     least["monitor"], least["storage"] = (one().model_dump() for one in (MonitorSettings, StorageSettings))  # these too
     least["left_out"] = []
     least["sources"][0] |= dict.fromkeys(("where", "files", "quota", "join"))
