@@ -22,7 +22,13 @@ from curation.config.filters import (
     VerifySettings,
 )
 from curation.config.languages import ConsistencySettings, LanguageSettings, TranslationSettings
-from curation.config.models import DoubtfulSettings, LlmJudgeSettings, PremisesSettings, RewritingSettings
+from curation.config.models import (
+    DoubtfulSettings,
+    LlmJudgeSettings,
+    OverlapVotesSettings,
+    PremisesSettings,
+    RewritingSettings,
+)
 from curation.config.policies import (
     AttemptColumns,
     Decoding,
@@ -62,6 +68,7 @@ __all__ = [
     "LivePolicy",
     "LlmJudgeSettings",
     "NearDedupSettings",
+    "OverlapVotesSettings",
     "Pick",
     "PolicyFile",
     "PolicySettings",

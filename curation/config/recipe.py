@@ -14,7 +14,13 @@ from curation.config.dialling import DialSettings
 from curation.config.difficulty import DifficultyStage, LabelSettings, SecondStage
 from curation.config.filters import DecontaminationSettings, NearDedupSettings, StatementSettings, VerifySettings
 from curation.config.grading import GraderSettings
-from curation.config.models import DoubtfulSettings, LlmJudgeSettings, PremisesSettings, RewritingSettings
+from curation.config.models import (
+    DoubtfulSettings,
+    LlmJudgeSettings,
+    OverlapVotesSettings,
+    PremisesSettings,
+    RewritingSettings,
+)
 from curation.config.monitoring import MonitorSettings
 from curation.config.old_keys import RECIPE
 from curation.config.refreshing import RefreshSettings
@@ -81,6 +87,11 @@ class Recipe(Settings):
     )
     decontamination: DecontaminationSettings = Field(
         default_factory=DecontaminationSettings, description="Decontamination: problems too close to a benchmark leave."
+    )
+    overlap_votes: OverlapVotesSettings = Field(
+        default_factory=OverlapVotesSettings,
+        description="A model's votes on problems that are near a benchmark's row.",
+        exclude_if=lambda settings: settings == OverlapVotesSettings(),
     )
     premises: PremisesSettings = Field(
         default_factory=PremisesSettings, description="A model's votes on missing premises and contradictions."

@@ -17,6 +17,7 @@ from flows.stages.exact_dedup import EXACT_DEDUP
 from flows.stages.export import EXPORT
 from flows.stages.grader import GRADER
 from flows.stages.near_dedup import NEAR_DEDUP
+from flows.stages.overlap_votes import OVERLAP_VOTES
 from flows.stages.premises import PREMISES
 from flows.stages.references import REFERENCES
 from flows.stages.review import REVIEW
@@ -38,6 +39,7 @@ CURATE_MATH = Pipeline(
         EXACT_DEDUP,
         NEAR_DEDUP,
         DECONTAMINATION,
+        OVERLAP_VOTES,
         PREMISES,
         *difficulty("stage1"),
         GRADER,

@@ -9,7 +9,7 @@ plants, and notes.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -165,7 +165,7 @@ def other_references(near: StageResult | None) -> pl.DataFrame | None:
     return joined.filter(pl.col("answer").is_not_null()).select(problem="kept_id", source="source", answer="answer")
 
 
-def weighed_labels(run: Run, filters: Results, verifier: str) -> WeighedLabels:
+def weighed_labels(run: Run, filters: Results, verifier: str, where: pl.Expr | None = None) -> WeighedLabels:
     """Return what is said of the references of a finished run, or of a version with the attempts made for it.
 
     Where the recipe goes by votes it is computed here, from the same verdicts, and decides nothing.
@@ -173,14 +173,16 @@ def weighed_labels(run: Run, filters: Results, verifier: str) -> WeighedLabels:
     Args:
         filters: the results of the run's filters.
         verifier: whose verdicts are read.
+        where: the labels that are wanted; all where absent.
     """
     root = Run(run.folder, run.recipe, run.recipe_folder)
     last = label_trust_of(run.parts[-1])
     if run.version_folder is None and last.enabled(run) and (stored := read_result(last, root, verifier)) is not None:
-        return WeighedLabels(read_table(stored.folder, "labels"), posterior_decides(stored), None)
+        return WeighedLabels(read_table(stored.folder, "labels", where=where), posterior_decides(stored), None)
     problems = read_table(filters.problems.folder, "kept", ["id"])["id"]
     others = other_references(filters.get(NEAR_DEDUP))
-    return trust_labels(run, _stored_verdicts(run, verifier), problems, _accepted(run), others)
+    weighed = trust_labels(run, _stored_verdicts(run, verifier), problems, _accepted(run), others)
+    return weighed if where is None else replace(weighed, labels=weighed.labels.filter(where))
 
 
 def _stored_verdicts(run: Run, verifier: str) -> list[Path]:
@@ -236,11 +238,15 @@ def planted_labels(run: Run, filters: Results, verifier: str) -> PlantedLabels |
     return PlantedLabels(rule, check.planted, found.hits, found.others, check.problems)
 
 
-def deciding_labels(run: Run, results: Results) -> pl.DataFrame | None:
-    """Return the `LABEL_TRUST` rows by which references are not believed; None where votes decide."""
+def deciding_labels(run: Run, results: Results, where: pl.Expr | None = None) -> pl.DataFrame | None:
+    """Return the `LABEL_TRUST` rows by which references are not believed; None where votes decide.
+
+    Args:
+        where: those that are wanted; all where absent.
+    """
     if not run.recipe.weighs_labels:
         return None
-    weighed = weighed_labels(run, results, results.decisions[-1].folder.name)
+    weighed = weighed_labels(run, results, results.decisions[-1].folder.name, where)
     return weighed.labels if weighed.decides else None
 
 
