@@ -90,12 +90,14 @@ def compile_recipe(
     *,
     experts: bool,
     gpus_per_node: int,
+    begun_at: int = 0,
     ends_at: int | None = None,
 ) -> VerlConfiguration:
     """Return the configuration of a run, or of one of its stages.
 
     Args:
         recipe: one that `training.engines.verl.differences` does not refuse, as its stage changes it.
+        begun_at: the step of the checkpoint that it goes on from.
         ends_at: the step at which verl ends; the recipe's last where absent.
         experts: whether the model is a mixture of experts.
         gpus_per_node: of each node of the cluster.
@@ -123,7 +125,7 @@ def compile_recipe(
         },
         "trainer": _trainer(recipe, files, placement) | {"total_training_steps": ends_at or recipe.steps},
     }
-    environment = _environment(recipe, files)
+    environment = _environment(recipe, files, begun_at)
     ray: dict[str, Any] = {"runtime_env": {"env_vars": dict(environment)}}
     if recipe.verl.ray_address is not None:
         ray["address"] = recipe.verl.ray_address
@@ -298,15 +300,21 @@ def _trainer(recipe: TrainRecipe, files: VerlFiles, placement: VerlPlacement) ->
     }
 
 
-def _environment(recipe: TrainRecipe, files: VerlFiles) -> dict[str, str]:
+def _environment(recipe: TrainRecipe, files: VerlFiles, begun_at: int) -> dict[str, str]:
     told = {"recipe": recipe.model_dump(mode="json"), "out": str(files.out)}
     return {
         "VERL_USE_EXTERNAL_MODULES": PLUGIN,
         RECIPE_VARIABLE: json.dumps(told, ensure_ascii=False),
+        "VERL_FILE_LOGGER_PATH": str(steps_file(files.out, begun_at)),  # read by the trainer, on whatever node it is
         "VLLM_NO_USAGE_STATS": "1",
         "TOKENIZERS_PARALLELISM": "true",
         "RAY_worker_niceness": "0",  # else a busy node starves the workers that judge
     }
+
+
+def steps_file(out: Path, begun_at: int) -> Path:
+    """Return where verl's file logger writes the metrics of a process that goes on after a step."""
+    return out / "verl" / f"steps-{begun_at}.jsonl"
 
 
 def _max_tokens(recipe: TrainRecipe) -> int:
