@@ -49,7 +49,8 @@ class Server:
         self._waiting.append(request)
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._run())
-        await self._open.pop(request)
+        await self._open[request]
+        del self._open[request]
         return TokenOutput(
             token_ids=request.token_ids,
             log_probs=request.logprobs,

@@ -1,4 +1,4 @@
-"""A checkpoint engine of verl's, in the place of nccl's: the first rank writes the weights, all others read the file."""
+"""A checkpoint engine of verl's in the place of nccl's: the first rank writes the weights, the others read a file."""
 
 from __future__ import annotations
 
