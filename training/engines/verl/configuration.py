@@ -127,8 +127,7 @@ def compile_recipe(
     }
     environment = _environment(recipe, files, begun_at)
     ray: dict[str, Any] = {"runtime_env": {"env_vars": dict(environment)}}
-    if recipe.verl.ray_address is not None:
-        ray["address"] = recipe.verl.ray_address
+    ray["address"] = recipe.verl.ray_address or "local"  # else Ray joins a cluster that it finds on this machine
     eps = {"adam_eps" if megatron else "eps": recipe.optim.eps}
     added = {
         "ray_kwargs": {"ray_init": ray},

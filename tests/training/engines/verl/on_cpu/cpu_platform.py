@@ -19,6 +19,8 @@ class _Module(ModuleType):
             return lambda *_: 0
         if name == "mem_get_info":
             return lambda *_: (0, 0)
+        if name == "get_device_name":
+            return lambda *_: "CPU"
         if name in ("empty_cache", "reset_peak_memory_stats"):
             return lambda *_: None
         return getattr(torch.cpu, name)
