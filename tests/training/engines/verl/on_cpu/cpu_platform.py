@@ -23,7 +23,7 @@ class _Module(ModuleType):
             return lambda *_: "CPU"
         if name in ("empty_cache", "reset_peak_memory_stats"):
             return lambda *_: None
-        return getattr(torch.cpu, name)
+        return getattr(torch if name.endswith("_rng_state") else torch.cpu, name)
 
 
 class PlatformCPU(PlatformBase):
