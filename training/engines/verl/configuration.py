@@ -305,6 +305,7 @@ def _environment(recipe: TrainRecipe, files: VerlFiles, begun_at: int) -> dict[s
         "VERL_USE_EXTERNAL_MODULES": PLUGIN,
         RECIPE_VARIABLE: json.dumps(told, ensure_ascii=False),
         "VERL_FILE_LOGGER_PATH": str(steps_file(files.out, begun_at)),  # read by the trainer, on whatever node it is
+        "VERL_LOGGING_LEVEL": "WARNING",  # an INFO line of 0.9.1's asynchronous trainer is malformed and ends it
         "VLLM_NO_USAGE_STATS": "1",
         "TOKENIZERS_PARALLELISM": "true",
         "RAY_worker_niceness": "0",  # else a busy node starves the workers that judge
