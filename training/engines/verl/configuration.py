@@ -4,8 +4,9 @@ The result is what is merged into `verl/trainer/config/ppo_trainer.yaml` (`train
 verl does not have is refused there. Written for verl 0.9.1 and its v1 trainer:
 
     n_batch, n_minibatch    a step is `parameter_sync_step` optimiser steps on n_minibatch rollouts each, and one update
-    n_async                 warm-up batches beside the one that each step adds
-    max_staleness           `max_off_policy_threshold`, with `wait`: nothing is dropped for its age
+    n_async                 warm-up batches beside the one that each step adds, at most max_staleness: batches are
+                            trained on in their order, so each is so many steps old
+    max_staleness           `max_off_policy_threshold` too, with `wait`: nothing is dropped for its age
     the ratio               to the probability under which the token was drawn: `bypass_mode`
     advantage and loss      `goldilocks`, registered by our plugin
     group filter            our replay buffer decides, verl's refills
@@ -265,7 +266,7 @@ def _rollout(recipe: TrainRecipe, placement: VerlPlacement) -> dict[str, Any]:
 
 def _trainer(recipe: TrainRecipe, files: VerlFiles, placement: VerlPlacement) -> dict[str, Any]:
     collector, evaluates = recipe.collector, files.held_out is not None
-    batches_in_flight = max(collector.n_async / collector.n_batch, 1.0)
+    batches_in_flight = min(max(collector.n_async / collector.n_batch, 1.0), float(max(collector.max_staleness, 1)))
     return {
         "use_v1": True,
         "nnodes": placement.trainer_nodes,

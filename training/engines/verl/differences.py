@@ -42,7 +42,8 @@ def replacements(recipe: TrainRecipe) -> list[str]:
     else:
         told.append(
             f"n_async = {collector.n_async} is kept in whole batches: verl has n_batch rollouts and so many more in "
-            "flight, and lets a group that would become too old finish before the next batch is taken."
+            "flight, at most max_staleness batches more, and lets a group that would become too old finish before the "
+            "next batch is taken."
         )
     objective = recipe.objective
     if isinstance(objective, GrpoSettings) and objective.entropy_coef and objective.loss_aggregation == "group":

@@ -42,6 +42,8 @@ def test_batches_and_staleness_are_the_papers() -> None:
     assert at(made, "actor_rollout_ref.actor.ppo_mini_batch_size") == 32
     assert at(made, "trainer.v1.separate_async.parameter_sync_step") == 4
     assert at(made, "trainer.v1.separate_async.num_warmup_batches") == 2.0
+    fresher = compiled(recipe(collector=sizes | {"max_staleness": 1}))  # a batch is as old as batches are ahead of it
+    assert at(fresher, "trainer.v1.separate_async.num_warmup_batches") == 1.0
     assert at(made, "trainer.v1.sampler.max_off_policy_threshold") == 4
     assert at(made, "trainer.v1.sampler.max_off_policy_strategy") == "wait"
     assert at(made, "algorithm.rollout_correction.bypass_mode") is True
@@ -94,7 +96,10 @@ def test_the_recipe_reaches_verls_processes_as_it_is(monkeypatch: pytest.MonkeyP
     monkeypatch.delenv(RECIPE_VARIABLE)
     with pytest.raises(ConfigError, match="is not set"):
         run_facts()
-    assert job["added"]["ray_kwargs"]["ray_init"]["runtime_env"]["env_vars"] == job["environment"]
+    ray = job["added"]["ray_kwargs"]["ray_init"]
+    assert ray["runtime_env"]["env_vars"] == job["environment"]
+    assert ray["address"] == "local"
+    assert job["environment"]["VERL_FILE_LOGGER_PATH"].endswith("verl/steps-0.jsonl")
 
 
 @pytest.mark.parametrize(

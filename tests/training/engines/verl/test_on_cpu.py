@@ -28,14 +28,14 @@ from training.optimisation.model import load_model
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(missing()), reason=missing())]
 
-STEPS = 3
+STEPS = 4
 
 RECIPE = """
 name = "on-cpu"
 engine = "verl"
 model = "embedded"
 prompt = "plain"
-steps = 3
+steps = 4
 data = {kind = "embedded", problems = 12, seed = 5}
 collector = {group_size = 4, n_async = 16, n_batch = 8, max_staleness = 1}
 rewards = {max_length = 100, language = 0.0}
@@ -89,6 +89,7 @@ def test_verls_trainer_trains_is_killed_resumes_and_leaves_a_model(
     trained = read_metrics(out)[1:]
     assert all(row["policy/gradient_norm"] > 0 for row in trained)
     assert all("reward/correctness" in row for row in trained[1:])  # of what was sampled for the step before
+    assert all(row["age/token_max"] <= 1 for row in trained)  # max_staleness
     assert {row["step"] for row in read_metrics(out) if "evaluation/pass_rate" in row} >= {0, 2}
 
     attempts = rows(out / "attempts.jsonl")
