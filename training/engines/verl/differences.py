@@ -87,7 +87,8 @@ def _refusals(recipe: TrainRecipe) -> list[str]:
             f'objective.correction.kind = "{correction.kind}" needs the weights at the start of the batch for later '
             "minibatches; set collector.n_minibatch = n_batch"
         )
-    if "generator" in recipe.model_fields_set and recipe.generator.kind != "vllm":
+    unset = TrainRecipe.model_fields["generator"].get_default(call_default_factory=True)
+    if recipe.generator.kind != "vllm" and recipe.generator != unset:  # a run's own record names what was left out too
         reasons.append(f'generator.kind = "{recipe.generator.kind}": verl starts vLLM itself; leave the table out')
     if recipe.curriculum is not None and recipe.curriculum.adapt_eps_high:
         reasons.append("curriculum.adapt_eps_high = true needs each step's entropy before the next; set false")

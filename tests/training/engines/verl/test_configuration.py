@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from curation.config.loading import parse_settings
 from curation.records import ConfigError
 from training.engines.placement import VerlPlacement
 from training.engines.verl.configuration import RECIPE_VARIABLE, VerlConfiguration, VerlFiles, compile_recipe
@@ -116,7 +117,7 @@ def test_the_recipe_reaches_verls_processes_as_it_is(monkeypatch: pytest.MonkeyP
             {"objective": {"kind": "grpo", "correction": {"kind": "truncate"}}, "collector": {"n_minibatch": 512}},
             "set collector.n_minibatch = n_batch",
         ),
-        ({"generator": {"kind": "torch"}}, 'generator.kind = "torch"'),
+        ({"generator": {"kind": "torch", "in_flight": 3}}, 'generator.kind = "torch"'),
         ({"curriculum": {"adapt_eps_high": True}}, "curriculum.adapt_eps_high"),
         ({"compute": {"head_dtype": "float32"}}, "compute.head_dtype"),
         ({"checkpoints": {"publish": 2}}, "checkpoints.publish"),
@@ -134,6 +135,7 @@ def test_a_plain_recipe_is_taken_and_told_what_is_otherwise() -> None:
     plain = recipe()
     refuse_what_differs(plain)
     refuse_what_differs(recipe(generator={"kind": "vllm"}))
+    refuse_what_differs(parse_settings(TrainRecipe, plain.model_dump(mode="json"), "run.json"))  # as it is resumed
     told = replacements(plain)
     assert any("n_async" in line for line in told)
     bonus = recipe(objective={"kind": "grpo", "entropy_coef": 7e-4})

@@ -13,13 +13,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 import torch
 
 from curation.policies.checkpoints import folder_revision
 from flows.run.training import train
 from tests.training.engines.verl.cpu_environment import make_environment
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_S, wait_until
 from training.embedded_model import WEIGHTS
 from training.engines.verl.environment import missing
 from training.engines.verl.run import last_step
@@ -28,14 +29,14 @@ from training.optimisation.model import load_model
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(missing()), reason=missing())]
 
-STEPS = 4
+STEPS = 12
 
 RECIPE = """
 name = "on-cpu"
 engine = "verl"
 model = "embedded"
 prompt = "plain"
-steps = 4
+steps = 12
 data = {kind = "embedded", problems = 12, seed = 5}
 collector = {group_size = 4, n_async = 16, n_batch = 8, max_staleness = 1}
 rewards = {max_length = 100, language = 0.0}
@@ -76,10 +77,13 @@ def test_verls_trainer_trains_is_killed_resumes_and_leaves_a_model(
     recipe, out = tmp_path / "recipe.toml", tmp_path / "run"
     recipe.write_text(RECIPE.replace("PYTHON", str(make_environment(tmp_path / "verl"))))
     command = [sys.executable, "-m", "flows.pipelines.train", str(recipe), "--out", str(out)]
-    started = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    started = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     wait_until(lambda: last_step(out) >= 1, started)
+    theirs = psutil.Process(started.pid).children(recursive=True)
     started.send_signal(signal.SIGKILL)
     started.wait()
+    _, alive = psutil.wait_procs(theirs, timeout=PATIENCE_S)
+    assert not alive  # they end with the process that started them
     killed_at = last_step(out)
     assert 1 <= killed_at < STEPS
     model = train(None, out, resume=True)
