@@ -117,7 +117,7 @@ def test_the_recipe_reaches_verls_processes_as_it_is(monkeypatch: pytest.MonkeyP
             {"objective": {"kind": "grpo", "correction": {"kind": "truncate"}}, "collector": {"n_minibatch": 512}},
             "set collector.n_minibatch = n_batch",
         ),
-        ({"generator": {"kind": "torch", "in_flight": 3}}, 'generator.kind = "torch"'),
+        ({"generator": {"kind": "torch", "engines": 2}}, 'generator.kind = "torch"'),
         ({"curriculum": {"adapt_eps_high": True}}, "curriculum.adapt_eps_high"),
         ({"compute": {"head_dtype": "float32"}}, "compute.head_dtype"),
         ({"checkpoints": {"publish": 2}}, "checkpoints.publish"),
