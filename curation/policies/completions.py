@@ -1,12 +1,13 @@
 """One response with its tokens, from an engine of this process or from a server, and how servers' answers are read.
 
-A server's answer holds its responses as JSON ("choices"): those of chat, of completions and of vLLM's interface for
-tokens differ in where they keep text and log-probabilities, and are read here alike.
+A server's answer holds its responses as JSON ("choices"): those of chat and of completions differ in where they keep
+text and log-probabilities, and are read here alike.
 
 Where prompt and response are tokens, `ResponseReader` writes the response as text: with the tag that the prompt ended
 in, and with tags that are special tokens, which engines leave out of their texts.
 
-Not here: asking (`curation.policies.client`, `curation.policies.vllm.engine`).
+Not here: vLLM's interface for tokens alone (`training.generation.token_answers`), asking (`curation.policies.client`,
+`curation.policies.vllm.engine`).
 """
 
 from __future__ import annotations
@@ -127,12 +128,3 @@ def choice_logprobs(choice: Mapping[str, Any]) -> tuple[float, ...] | None:
     if logprobs.get("token_logprobs") is not None:  # completions
         return tuple(float(value) for value in logprobs["token_logprobs"])
     return tuple(float(token["logprob"]) for token in logprobs.get("content") or ())
-
-
-def choice_weight_spans(choice: Mapping[str, Any]) -> list[tuple[str, int]]:
-    """Return the labels of the weights that made the tokens of a choice, each with how many tokens, from vLLM's spans.
-
-    Raises:
-        LookupError: the server names none.
-    """
-    return [(span["version"], span["end"] - span["start"]) for span in choice["weight_versions"]]

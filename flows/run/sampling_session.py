@@ -149,13 +149,19 @@ class SamplingSession:
     async def _learn(self, learner: PriorLearner) -> None:
         """Sample the anchor in full, and learn the other problems' priors from it."""
         self._working = asyncio.current_task()
-        wanted, folder = list(learner.anchor), self._problems.folder
-        shards = (read_shard(folder, "kept", index) for index in range(len(shard_counts(folder))))
-        frame = pl.concat([shard.filter(pl.col("id").is_in(wanted)) for shard in shards])
-        requests = sampling_requests(frame, self._store, self._rule.band.attempts, self._judge)
+        wanted, folder = pl.Series(learner.anchor), self._problems.folder
+        shards: list[list[str]] = []
+
+        def requests() -> Iterator[SamplingRequest]:
+            for index in range(len(shard_counts(folder))):
+                frame = read_shard(folder, "kept", index).filter(pl.col("id").is_in(wanted.implode()))
+                shards.append(frame["id"].to_list())
+                yield from sampling_requests(frame, self._store, self._rule.band.attempts, self._judge)
+
         sampler = self._sampler(learner.exact, total=len(wanted))
-        self._sampled = sampler.run(requests)
+        self._sampled = sampler.run(requests())
         sampled = [problem async for problem in self._sampled if problem.refused is None]
+        self._store.compact_in_parts(shards)  # else each shard that is finished would write the rest of them anew
         self._of_anchor = {item.problem: (item.new_attempts, item.new_tokens) for item in sampled}
         learnt = learner.learn(sampled)
         self._priors = learner.table(learnt)

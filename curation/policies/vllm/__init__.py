@@ -63,7 +63,7 @@ class Vllm:
                 f"model {settings.model}: there is no folder {local}; for a model of the hub, give its `revision`."
             )
         gpus = len(visible_gpus()) if settings.replicas == "auto" else 0
-        count = replica_count(settings.replicas, settings.tensor_parallel, gpus)
+        count = replica_count(settings.replicas, settings.engine_gpus, gpus)
         self.in_flight = settings.in_flight * count
         self.key: AttemptKey = key_of(settings, self._name(), prompt)
         self._prompt = prompt or prompt_of(settings)
@@ -76,9 +76,12 @@ class Vllm:
             settings.in_flight,
             seed=settings.decoding.seed,
             revision=None if self._local else settings.revision,
+            data_parallel=settings.data_parallel,
         )
         self.engine: VllmEngine | ReplicatedEngine = (
-            VllmEngine(launch, settings) if count == 1 else ReplicatedEngine(launch, settings, count)
+            ReplicatedEngine(launch, settings, count)
+            if count > 1 or launch.data_parallel > 1
+            else VllmEngine(launch, settings)
         )
 
     @property

@@ -4,8 +4,9 @@ The result is what is merged into `verl/trainer/config/ppo_trainer.yaml` (`train
 verl does not have is refused there. Written for verl 0.9.1 and its v1 trainer:
 
     n_batch, n_minibatch    a step is `parameter_sync_step` optimiser steps on n_minibatch rollouts each, and one update
-    n_async                 warm-up batches beside the one that each step adds
-    max_staleness           `max_off_policy_threshold`, with `wait`: nothing is dropped for its age
+    n_async                 warm-up batches beside the one that each step adds, at most max_staleness: batches are
+                            trained on in their order, so each is so many steps old
+    max_staleness           `max_off_policy_threshold` too, with `wait`: nothing is dropped for its age
     the ratio               to the probability under which the token was drawn: `bypass_mode`
     advantage and loss      `goldilocks`, registered by our plugin
     group filter            our replay buffer decides, verl's refills
@@ -90,12 +91,14 @@ def compile_recipe(
     *,
     experts: bool,
     gpus_per_node: int,
+    begun_at: int = 0,
     ends_at: int | None = None,
 ) -> VerlConfiguration:
     """Return the configuration of a run, or of one of its stages.
 
     Args:
         recipe: one that `training.engines.verl.differences` does not refuse, as its stage changes it.
+        begun_at: the step of the checkpoint that it goes on from.
         ends_at: the step at which verl ends; the recipe's last where absent.
         experts: whether the model is a mixture of experts.
         gpus_per_node: of each node of the cluster.
@@ -123,10 +126,9 @@ def compile_recipe(
         },
         "trainer": _trainer(recipe, files, placement) | {"total_training_steps": ends_at or recipe.steps},
     }
-    environment = _environment(recipe, files)
+    environment = _environment(recipe, files, begun_at)
     ray: dict[str, Any] = {"runtime_env": {"env_vars": dict(environment)}}
-    if recipe.verl.ray_address is not None:
-        ray["address"] = recipe.verl.ray_address
+    ray["address"] = recipe.verl.ray_address or "local"  # else Ray joins a cluster that it finds on this machine
     eps = {"adam_eps" if megatron else "eps": recipe.optim.eps}
     added = {
         "ray_kwargs": {"ray_init": ray},
@@ -264,7 +266,7 @@ def _rollout(recipe: TrainRecipe, placement: VerlPlacement) -> dict[str, Any]:
 
 def _trainer(recipe: TrainRecipe, files: VerlFiles, placement: VerlPlacement) -> dict[str, Any]:
     collector, evaluates = recipe.collector, files.held_out is not None
-    batches_in_flight = max(collector.n_async / collector.n_batch, 1.0)
+    batches_in_flight = min(max(collector.n_async / collector.n_batch, 1.0), float(max(collector.max_staleness, 1)))
     return {
         "use_v1": True,
         "nnodes": placement.trainer_nodes,
@@ -298,15 +300,22 @@ def _trainer(recipe: TrainRecipe, files: VerlFiles, placement: VerlPlacement) ->
     }
 
 
-def _environment(recipe: TrainRecipe, files: VerlFiles) -> dict[str, str]:
+def _environment(recipe: TrainRecipe, files: VerlFiles, begun_at: int) -> dict[str, str]:
     told = {"recipe": recipe.model_dump(mode="json"), "out": str(files.out)}
     return {
         "VERL_USE_EXTERNAL_MODULES": PLUGIN,
         RECIPE_VARIABLE: json.dumps(told, ensure_ascii=False),
+        "VERL_FILE_LOGGER_PATH": str(steps_file(files.out, begun_at)),  # read by the trainer, on whatever node it is
+        "VERL_LOGGING_LEVEL": "WARNING",  # an INFO line of 0.9.1's asynchronous trainer is malformed and ends it
         "VLLM_NO_USAGE_STATS": "1",
         "TOKENIZERS_PARALLELISM": "true",
         "RAY_worker_niceness": "0",  # else a busy node starves the workers that judge
     }
+
+
+def steps_file(out: Path, begun_at: int) -> Path:
+    """Return where verl's file logger writes the metrics of a process that goes on after a step."""
+    return out / "verl" / f"steps-{begun_at}.jsonl"
 
 
 def _max_tokens(recipe: TrainRecipe) -> int:

@@ -42,7 +42,8 @@ def replacements(recipe: TrainRecipe) -> list[str]:
     else:
         told.append(
             f"n_async = {collector.n_async} is kept in whole batches: verl has n_batch rollouts and so many more in "
-            "flight, and lets a group that would become too old finish before the next batch is taken."
+            "flight, at most max_staleness batches more, and lets a group that would become too old finish before the "
+            "next batch is taken."
         )
     objective = recipe.objective
     if isinstance(objective, GrpoSettings) and objective.entropy_coef and objective.loss_aggregation == "group":
@@ -86,7 +87,8 @@ def _refusals(recipe: TrainRecipe) -> list[str]:
             f'objective.correction.kind = "{correction.kind}" needs the weights at the start of the batch for later '
             "minibatches; set collector.n_minibatch = n_batch"
         )
-    if "generator" in recipe.model_fields_set and recipe.generator.kind != "vllm":
+    unset = TrainRecipe.model_fields["generator"].get_default(call_default_factory=True)
+    if recipe.generator.kind != "vllm" and recipe.generator != unset:  # a run's own record names what was left out too
         reasons.append(f'generator.kind = "{recipe.generator.kind}": verl starts vLLM itself; leave the table out')
     if recipe.curriculum is not None and recipe.curriculum.adapt_eps_high:
         reasons.append("curriculum.adapt_eps_high = true needs each step's entropy before the next; set false")

@@ -35,8 +35,10 @@ CORE = (
     *"ray[default]==2.60.0 pyzmq msgspec fastapi uvicorn cachetools nvtx".split(),
 )
 WITHOUT_GPU = ("torch==2.13.0+cpu",)
-WITH_GPU = ("torch==2.11.0", "vllm==0.24.0", "transformers==5.9.0")
-"""As verl's own extra `vllm` pins them. Megatron, for mixtures of experts, is its extra `megatron`: by hand."""
+WITH_GPU = ("torch==2.11.0", "vllm==0.24.0", "transformers==5.9.0", "cupy-cuda13x==14.0.1")
+"""As verl's own extras `vllm` and `cupy-cu130` pin them; without cupy it has no way of weights over nccl, which
+asynchronous runs take. By hand: Megatron, for mixtures of experts, its extra `megatron`; flash-attn, which PyPI has the
+sources of (`training.engines.verl.inside` lets torch attend where it is not there)."""
 
 
 def verl_folder() -> Path:

@@ -125,10 +125,9 @@ class GroupLedger:
         self._log(problem, rollouts, step)
         return decision
 
-    def forget(self, names: set[str]) -> None:
-        """Forget decisions over groups that verl no longer holds."""
-        for name in names & self._decided.keys():
-            del self._decided[name]
+    def keep(self, names: set[str]) -> None:
+        """Forget decisions over groups that verl no longer holds; ``names`` are those that it does."""
+        self._decided = {name: decision for name, decision in self._decided.items() if name in names}
 
     def after_step(self, step: int) -> dict[str, float]:
         """Apply what the curriculum changes after ``step`` steps, and return the metrics of what was sampled, once.
@@ -172,13 +171,18 @@ class GroupLedger:
         """Return the state as JSON can hold it; the logs are on disk when this returns."""
         logs = {name: log.offset() for name, log in self._logs.items()}
         counted = {"step": self._step, "groups": self._groups, "closed": self._closed}
-        return {"curriculum": self.curriculum.state(), **counted, "logs": logs}
+        decided = {name: asdict(decision) for name, decision in self._decided.items()}
+        return {"curriculum": self.curriculum.state(), **counted, "decided": decided, "logs": logs}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from a `state`; logs are cut back to it."""
         self.curriculum.restore(state["curriculum"])
         self._step, self._groups = state["step"], state["groups"]
         self._closed = dict(state.get("closed", {}))  # checkpoints of before have none
+        self._decided = {  # verl's queue comes back with groups that were decided and not trained on yet
+            name: GroupDecision(told["drop_reason"], tuple(told["exclusion_reasons"]))
+            for name, told in state.get("decided", {}).items()
+        }
         for name, log in self._logs.items():
             log.truncate(state["logs"].get(name, 0))
 

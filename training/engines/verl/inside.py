@@ -10,6 +10,7 @@ refuses the configuration.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import os
 import sys
@@ -35,7 +36,28 @@ def compose(job: dict[str, Any]) -> Any:
     for override in job["overrides"]:
         key, _, value = override.partition("=")
         OmegaConf.update(config, key, yaml.safe_load(value), force_add=False)
+    _choose_attention(config)
     return config
+
+
+def _choose_attention(config: Any) -> None:
+    """Let torch attend where verl's own choice, flash-attn, is not installed: PyPI has its sources only.
+
+    Raises:
+        ValueError: sequences are to be cut over GPUs, which verl does inside flash-attn's function.
+    """
+    from omegaconf import open_dict
+
+    actor, model = config.actor_rollout_ref.actor, config.actor_rollout_ref.model
+    has_flash = importlib.util.find_spec("flash_attn") is not None
+    if actor.strategy == "megatron" or has_flash or "attn_implementation" in model.override_config:
+        return
+    if actor.ulysses_sequence_parallel_size > 1:
+        raise ValueError(
+            "verl.sequence_parallel > 1 needs flash-attn in verl's environment; install it there, or set 1"
+        )
+    with open_dict(config):
+        model.override_config.attn_implementation = "sdpa"
 
 
 def check(config: Any) -> None:

@@ -37,7 +37,7 @@ from training.engines.claim import claim_folder
 from training.engines.mirroring import RunMirror
 from training.engines.placement import VerlPlacement, place_verl
 from training.engines.processes import EngineError, failure, run_processes
-from training.engines.verl.configuration import VerlConfiguration, VerlFiles, compile_recipe
+from training.engines.verl.configuration import VerlConfiguration, VerlFiles, compile_recipe, steps_file
 from training.engines.verl.data import write_verl_set
 from training.engines.verl.differences import refuse_what_differs, replacements
 from training.engines.verl.environment import process_environment, require_interpreter
@@ -110,11 +110,11 @@ def _run_stage(
             f"stage {stage.number + 1} of {of}: {told}, n_batch = {stage.recipe.collector.n_batch:,}", file=sys.stderr
         )
     check_configuration(out, interpreter)
-    steps = out / "verl" / f"steps-{stage.begun_at}.jsonl"
+    steps = steps_file(out, stage.begun_at)
     steps.unlink(missing_ok=True)
     shown = open_monitors(recipe.monitor, recipe.name, out, recipe.model_dump(mode="json"))
     follower = MetricsFollower(out, steps, recipe.steps, stage.begun_at, shown)
-    environment = process_environment({**job.environment, "VERL_FILE_LOGGER_PATH": str(steps)})
+    environment = process_environment(job.environment)
     log = out / "verl" / "log.txt"
     command = [str(interpreter), "-m", INSIDE, str(out / "verl" / "job.json")]
     copied = last_step(out)
@@ -172,6 +172,7 @@ def write_job(whole: TrainRecipe, stage: VerlStage, recipe_folder: Path, out: Pa
         placed(whole, recipe_folder),
         experts=has_experts(model),
         gpus_per_node=gpus_per_node(recipe),
+        begun_at=stage.begun_at,
         ends_at=stage.ends_at,
     )
     atomic_write(ours / "job.json", job.as_json())

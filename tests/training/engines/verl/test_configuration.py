@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from curation.config.loading import parse_settings
 from curation.records import ConfigError
 from training.engines.placement import VerlPlacement
 from training.engines.verl.configuration import RECIPE_VARIABLE, VerlConfiguration, VerlFiles, compile_recipe
@@ -42,6 +43,8 @@ def test_batches_and_staleness_are_the_papers() -> None:
     assert at(made, "actor_rollout_ref.actor.ppo_mini_batch_size") == 32
     assert at(made, "trainer.v1.separate_async.parameter_sync_step") == 4
     assert at(made, "trainer.v1.separate_async.num_warmup_batches") == 2.0
+    fresher = compiled(recipe(collector=sizes | {"max_staleness": 1}))  # a batch is as old as batches are ahead of it
+    assert at(fresher, "trainer.v1.separate_async.num_warmup_batches") == 1.0
     assert at(made, "trainer.v1.sampler.max_off_policy_threshold") == 4
     assert at(made, "trainer.v1.sampler.max_off_policy_strategy") == "wait"
     assert at(made, "algorithm.rollout_correction.bypass_mode") is True
@@ -94,7 +97,10 @@ def test_the_recipe_reaches_verls_processes_as_it_is(monkeypatch: pytest.MonkeyP
     monkeypatch.delenv(RECIPE_VARIABLE)
     with pytest.raises(ConfigError, match="is not set"):
         run_facts()
-    assert job["added"]["ray_kwargs"]["ray_init"]["runtime_env"]["env_vars"] == job["environment"]
+    ray = job["added"]["ray_kwargs"]["ray_init"]
+    assert ray["runtime_env"]["env_vars"] == job["environment"]
+    assert ray["address"] == "local"
+    assert job["environment"]["VERL_FILE_LOGGER_PATH"].endswith("verl/steps-0.jsonl")
 
 
 @pytest.mark.parametrize(
@@ -111,7 +117,7 @@ def test_the_recipe_reaches_verls_processes_as_it_is(monkeypatch: pytest.MonkeyP
             {"objective": {"kind": "grpo", "correction": {"kind": "truncate"}}, "collector": {"n_minibatch": 512}},
             "set collector.n_minibatch = n_batch",
         ),
-        ({"generator": {"kind": "torch"}}, 'generator.kind = "torch"'),
+        ({"generator": {"kind": "torch", "engines": 2}}, 'generator.kind = "torch"'),
         ({"curriculum": {"adapt_eps_high": True}}, "curriculum.adapt_eps_high"),
         ({"compute": {"head_dtype": "float32"}}, "compute.head_dtype"),
         ({"checkpoints": {"publish": 2}}, "checkpoints.publish"),
@@ -129,6 +135,7 @@ def test_a_plain_recipe_is_taken_and_told_what_is_otherwise() -> None:
     plain = recipe()
     refuse_what_differs(plain)
     refuse_what_differs(recipe(generator={"kind": "vllm"}))
+    refuse_what_differs(parse_settings(TrainRecipe, plain.model_dump(mode="json"), "run.json"))  # as it is resumed
     told = replacements(plain)
     assert any("n_async" in line for line in told)
     bonus = recipe(objective={"kind": "grpo", "entropy_coef": 7e-4})

@@ -87,3 +87,22 @@ def test_a_run_that_goes_on_draws_and_logs_as_an_undisturbed_one(tmp_path: Path)
         again.restore(state)
         assert [again.draw() for _ in range(9)] == expected
     assert len((tmp_path / "attempts.jsonl").read_text().splitlines()) == 10  # what came after the checkpoint is gone
+
+
+def test_a_group_that_waits_in_verls_queue_over_a_kill_is_decided_once(tmp_path: Path) -> None:
+    mixed = [rollout(RIGHT), rollout(WRONG)]
+    with closing(GroupLedger(recipe(), TASKS, tmp_path)) as first:
+        for name in ("trained", "waits", "dropped"):
+            first.decide(name, "a", [rollout(RIGHT)] * 2 if name == "dropped" else mixed, 1)
+        first.keep({"waits", "dropped"})
+        first.at_checkpoint(1)
+        state = json.loads(json.dumps(first.state()))
+    with closing(GroupLedger(recipe(), TASKS, tmp_path)) as again:
+        again.restore(state)
+        assert again.decide("waits", "a", mixed, 2).drop_reason is None
+        assert again.decide("dropped", "a", mixed, 2).drop_reason == "all_correct"
+        assert set(again.state()["decided"]) == {"waits", "dropped"}
+        assert again.state()["groups"] == 3
+        again.keep({"new"})
+        assert again.state()["decided"] == {}
+    assert len((tmp_path / "attempts.jsonl").read_text().splitlines()) == 6

@@ -49,7 +49,7 @@ class _OurGroups(ReplayBuffer):
         if partition_id != TRAINING:
             return set(), Counter()
         finished, ledger = self.finished_keys[partition_id], the_ledger()
-        ledger.forget(self._known - finished)
+        ledger.keep(finished)
         fresh = finished - self._known
         groups: dict[str, dict[str, JudgedRollout]] = defaultdict(dict)
         problems: dict[str, str] = {}
