@@ -81,6 +81,7 @@ LEFT_OUT = {
     "samples_per_request": "1",
     "hedge": "0.0",
     "replicas": "1",
+    "data_parallel": "1",
     "withhold": "",
 }
 """Defaults that are not written either, so that digests of what was made before them stay."""
