@@ -61,14 +61,14 @@ class MetricsFollower:
 
     Args:
         source: verl's file; it need not be there yet.
-        begun_at: steps up to this one are in the log already.
+        begun_at: the checkpoint's step that the process goes on from. Where verl was killed between that checkpoint and
+            its line, which comes after it, the step's figures are those of the evaluation that the process begins with.
         monitors: show the numbers elsewhere too.
     """
 
     def __init__(self, out: Path, source: Path, steps: int, begun_at: int, monitors: Sequence[Monitor] = ()) -> None:
-        self.step = begun_at
         self._source, self._read = source, 0
-        _cut_rows(out / "metrics.jsonl", begun_at)
+        self.step = _cut_rows(out / "metrics.jsonl", begun_at)
         self._log = JsonlLog(out / "metrics.jsonl")
         self._logger = MetricsLogger(out, self._log, steps, begun_at + 1 if begun_at else 0, monitors)
 
@@ -95,8 +95,10 @@ class MetricsFollower:
         self._log.close()
 
 
-def _cut_rows(path: Path, step: int) -> None:
-    """Remove the rows of steps behind a checkpoint."""
-    if path.exists():
-        rows = [line for line in path.read_text(encoding="utf-8").splitlines() if json.loads(line)["step"] <= step]
-        path.write_text("".join(f"{line}\n" for line in rows), encoding="utf-8")
+def _cut_rows(path: Path, step: int) -> int:
+    """Remove the rows of steps behind a checkpoint, and return the last that is left; 0 where none is."""
+    if not path.exists():
+        return 0
+    rows = [line for line in path.read_text(encoding="utf-8").splitlines() if json.loads(line)["step"] <= step]
+    path.write_text("".join(f"{line}\n" for line in rows), encoding="utf-8")
+    return int(json.loads(rows[-1])["step"]) if rows else 0

@@ -44,3 +44,9 @@ def test_rows_are_taken_whole_and_each_step_once(tmp_path: Path) -> None:
     rows = read_metrics(tmp_path)
     assert [row["step"] for row in rows] == [1, 2, 3]
     assert rows[-1]["reward/total"] == 1.0
+    cut = MetricsFollower(tmp_path, tmp_path / "third.jsonl", 5, 4)  # killed between step 4's checkpoint and its line
+    (tmp_path / "third.jsonl").write_text('{"step": 4, "data": {"val-core/goldilocks/acc/mean@4": 1}}\n')
+    cut.close()
+    assert read_metrics(tmp_path)[-1] == {"step": 4, "evaluation/pass_rate": 1.0} | {
+        name: value for name, value in read_metrics(tmp_path)[-1].items() if name.startswith("verl/")
+    }

@@ -28,12 +28,12 @@ from training.optimisation.model import load_model, load_tokenizer
 class Server:
     """One engine, and the requests under way in it."""
 
-    def __init__(self, folder: str, slots: int, temperature: float, seed: int) -> None:
+    def __init__(self, folder: str, slots: int, temperature: float, longest: int, seed: int) -> None:
         torch.set_num_threads(1)
         model = load_model(Path(folder)).requires_grad_(False)
         stops = folder_stop_tokens(Path(folder), load_tokenizer(Path(folder)))
         self._engine = DecodingEngine(model, stops.ids, slots=slots, temperature=temperature, top_p=1.0)
-        self._slots, self._chance, self._steps = slots, Random(seed), 0
+        self._slots, self._longest, self._chance, self._steps = slots, longest, Random(seed), 0
         self._waiting: list[DecodingRequest] = []
         self._open: dict[DecodingRequest, asyncio.Future[None]] = {}
         self._thread, self._gate, self._task = ThreadPoolExecutor(1), asyncio.Event(), None
@@ -44,7 +44,8 @@ class Server:
         self, prompt_ids: list[int], sampling_params: dict[str, Any], request_id: str, **_others: Any
     ) -> TokenOutput:
         await self._gate.wait()
-        request = DecodingRequest(tuple(prompt_ids), sampling_params["max_tokens"], Random(self._chance.random()))
+        longest = sampling_params.get("max_tokens", self._longest)  # a trainer that waits for it names none
+        request = DecodingRequest(tuple(prompt_ids), longest, Random(self._chance.random()))
         self._open[request] = asyncio.get_running_loop().create_future()
         self._waiting.append(request)
         if self._task is None or self._task.done():
@@ -97,7 +98,8 @@ class Replica(RolloutReplica):
         config, name = self.config, _server_name(self.replica_rank)
         actor = ray.remote(Server).options(name=name, max_concurrency=self.max_concurrency, num_cpus=0)
         slots = min(config.max_num_seqs, 64)
-        server = actor.remote(self.model_config.path, slots, config.temperature, config.seed + self.replica_rank)
+        longest, seed = config.response_length, config.seed + self.replica_rank
+        server = actor.remote(self.model_config.path, slots, config.temperature, longest, seed)
         await server.nothing.remote()
         self.servers, self._server_handle, self._server_address = [server], server, name
 
