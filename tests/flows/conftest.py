@@ -116,7 +116,7 @@ def refusal(*arguments: str | Path) -> str:
 
 
 OPTIONAL = (
-    *("rewriting", "doubtful", "review", "decontamination", "premises"),
+    *("rewriting", "doubtful", "review", "decontamination", "overlap_votes", "premises"),
     *(f"stage{n}.llm_judge" for n in (1, 2)),
 )
 """Stages of a run with verdicts of people, benchmarks, or a model asked beside attempts."""
