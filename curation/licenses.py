@@ -40,6 +40,17 @@ def checked_license(text: str) -> str:
     return text
 
 
+def canonical_license(license: str) -> str:
+    """Return a licence that `checked_license` let pass in the letters of SPDX's list.
+
+    Example: ``canonical_license("apache-2.0 or mit") == "Apache-2.0 OR MIT"``
+    """
+    from packaging.licenses import canonicalize_license_expression
+
+    is_stated = license.lower() not in (UNKNOWN, OTHER)
+    return str(canonicalize_license_expression(license)) if is_stated else license.lower()
+
+
 def nearest_license(text: str) -> str | None:
     """Return the SPDX licence whose name is most like a text; None where none is like it."""
     from packaging.licenses._spdx import LICENSES

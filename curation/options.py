@@ -43,6 +43,16 @@ _WRAPPED_LETTER = re.compile(
     r"\$?\(?\s*\\(?:textbf|textrm|text|mathbf|mathrm|bf|rm)\s*\{\s*([A-J])\s*\}\s*\$?\s*([).:])\s*\$?"
 )
 _BOLD = re.compile(r"\*\*\s*(\(?[A-Ja-h][).:])\s*\*\*")
+# \item[(A)], \item[B.]
+_ITEM_LABEL = re.compile(r"\\item\s*\[\s*\(?\s*([A-J])\s*[).]?\s*\]")
+# The exam class's \begin{choices}, tasks, and lists that are numbered by capital letters.
+LETTERED_LIST = (
+    r"\\begin\s*\{(?:oneparchoices|choices|tasks)\}|\\begin\s*\{enumerate\}\s*\[[^\]]*(?:\\Alph|\(?A[).])[^\]]*\]"
+)
+_LISTED = re.compile(
+    rf"(?:{LETTERED_LIST})(?:\s*[(\[]\d[)\]])?([\s\S]*?)\\end\s*\{{(?:oneparchoices|choices|tasks|enumerate)\}}"
+)
+_ITEM = re.compile(r"\\(?:CorrectChoice|correctchoice|choice|item|task)\b\*?")
 
 # Styles, most telling first: (kind, expression with the label as group 1).
 _STYLES: tuple[tuple[str, re.Pattern[str]], ...] = (
@@ -74,14 +84,27 @@ _LAYOUT_AFTER = re.compile(
 
 
 def normalise_layout(statement: str) -> str:
-    """Make full-width labels plain and remove font commands around labels."""
+    """Make full-width labels plain, remove font commands around labels, and write out those that LaTeX would count."""
     text = statement
     if "\\" in text:
+        text = _ITEM_LABEL.sub(r"(\1) ", _LISTED.sub(_lettered, text))
         text = _WRAPPED.sub(_unwrapped, text)
         text = _WRAPPED_LETTER.sub(r"(\1) ", text)
     if "**" in text:
         text = _BOLD.sub(r"\1 ", text)
     return re.sub(r"[Ａ-Ｊ]|（(?=\s*[A-JＡ-Ｊ1-8１-８a-h]\s*[)）])", lambda match: match.group().translate(_FULL), text)
+
+
+def _lettered(match: re.Match[str]) -> str:
+    """Return the items of a list with the letters that LaTeX would set before them; more than there are letters, as
+    they stood.
+    """
+    head, *items = _ITEM.split(match.group(1))
+    if not items or len(items) > len(UPPER):
+        return match.group()
+    return "\n".join(
+        [head.strip(), *(f"({letter}) {item.strip()}" for letter, item in zip(UPPER, items, strict=False))]
+    )
 
 
 def _unwrapped(match: re.Match[str]) -> str:
@@ -180,6 +203,8 @@ def tidy_question(question: str) -> str:
             text = text[:-1]
         elif (text.endswith("$$") and text.count("$$") % 2) or text.endswith(("\\[", "\\(")):
             text = text[:-2]
+        elif text.endswith("\\") and not text.endswith("\\\\"):
+            text = text[:-1]
         text = _HEADER.sub("", text).rstrip()
         if text == before:
             break

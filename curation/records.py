@@ -289,7 +289,7 @@ OLD_COLUMNS = {"spared": "skipped", "rival": "top_wrong_answer", "rival_votes": 
 class PromptRequest:
     """A problem as a policy sees it: ``statement`` is what is asked, ``id`` is what the attempt is filed under.
 
-    ``details`` fill further blanks of a prompt, as the language to translate into. Responses begin with ``prefix``.
+    ``details`` fill further blanks of a prompt, as the language to translate into.
     """
 
     id: str
@@ -297,7 +297,6 @@ class PromptRequest:
     domain: Domain
     lang: str
     details: Mapping[str, str] = field(default_factory=dict)
-    prefix: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,23 +82,6 @@ class ThinkingTags:
         match = re.search(rf"{re.escape(self.open)}\s*(?:{re.escape(self.close)}\s*)?\Z", tail)
         return match[0] if match is not None else ""
 
-    def begun(self, prompt_end: str, prefix: str) -> tuple[str, str]:
-        r"""Return what goes behind a prompt so that its response begins with a prefix, and what it begins with then.
-
-        Args:
-            prompt_end: `end_of` the prompt: a tag that stands there already is not written twice.
-            prefix: in the form of the house.
-
-        Example: ``THINK.begun("<think>\n", "<think>\nFirst") == ("First", "<think>\nFirst")``
-        """
-        own = self.house_form(prefix)
-        if not prompt_end or not self.are_used:
-            return own, own
-        space = prompt_end[len(self.open) :] if prompt_end.startswith(self.open) else ""
-        inner = own.removeprefix(self.open)
-        behind = inner.removeprefix(space) if space and inner.startswith(space) else inner.lstrip()
-        return behind, prompt_end + behind
-
     def without_prompt(self, text: str) -> str:
         """Return a response whose prompt nobody knows, with the open tag in front where it has a closing one only."""
         before, closing, _ = text.partition(self.close) if self.are_used else (text, "", "")

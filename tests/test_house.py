@@ -27,7 +27,6 @@ TOP_LEVEL = {
 }
 SHARED_ROOMS = {
     "config",
-    "dial",
     "difficulty.anchor",
     "difficulty.early_stopping",
     "difficulty.failed_verdicts",

@@ -10,7 +10,6 @@ here. `loading` reads them from TOML and says what is wrong with them; `old_keys
 from curation.config.adjudicating import AdjudicationSettings
 from curation.config.base import Settings, to_plain
 from curation.config.bench import Bench
-from curation.config.dialling import DialSettings
 from curation.config.difficulty import Band, DifficultyStage, LabelSettings, SecondBand, SecondStage
 from curation.config.engines import EngineSettings, ServerSettings
 from curation.config.filters import (
@@ -22,7 +21,13 @@ from curation.config.filters import (
     VerifySettings,
 )
 from curation.config.languages import ConsistencySettings, LanguageSettings, TranslationSettings
-from curation.config.models import DoubtfulSettings, LlmJudgeSettings, PremisesSettings, RewritingSettings
+from curation.config.models import (
+    DoubtfulSettings,
+    LlmJudgeSettings,
+    OverlapVotesSettings,
+    PremisesSettings,
+    RewritingSettings,
+)
 from curation.config.policies import (
     AttemptColumns,
     Decoding,
@@ -51,7 +56,6 @@ __all__ = [
     "ConsistencySettings",
     "Decoding",
     "DecontaminationSettings",
-    "DialSettings",
     "DifficultyStage",
     "DoubtfulSettings",
     "EndpointPolicy",
@@ -62,6 +66,7 @@ __all__ = [
     "LivePolicy",
     "LlmJudgeSettings",
     "NearDedupSettings",
+    "OverlapVotesSettings",
     "Pick",
     "PolicyFile",
     "PolicySettings",

@@ -230,8 +230,9 @@ class TestGenerationSettings(Settings):
     hunted: int = Field(
         8,
         ge=0,
-        description="Inputs of a round beyond `batch` that are chosen, of six times as many small ones, for the rare "
-        "answers that a voting solution gives. 0: none. Not in the paper.",
+        description="Inputs of a round beyond `batch` that are chosen, of six times as many small ones and more in the "
+        "first two rounds: those on which known wrong solutions and mutants answer otherwise than a voting one, and "
+        "those with rare answers. 0: none. Not in the paper.",
     )
     min_votes: int = Field(
         2,

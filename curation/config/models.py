@@ -1,4 +1,6 @@
-"""What a model may be asked for beside attempts: votes on doubtful rows, premises and doubtful verdicts, rewriting."""
+"""What a model may be asked for beside attempts: votes on doubtful rows, overlaps, premises
+and doubtful verdicts, rewriting.
+"""
 
 from __future__ import annotations
 
@@ -67,6 +69,41 @@ class DoubtfulSettings(Settings):
         ge=1,
         description="Fewest readable votes for a decision; with fewer the classifier's thresholds decide. Not in the "
         "paper.",
+    )
+    max_failed: MaxFailed = DEFAULT_MAX_FAILED
+
+    @model_validator(mode="after")
+    def _reachable(self) -> Self:
+        if self.min_votes > self.votes:
+            raise ValueError(f"min_votes: {self.min_votes} readable votes can never come of {self.votes} votes")
+        return self
+
+
+class OverlapVotesSettings(Settings):
+    """Votes of a model on problems that are near a benchmark's row, but not near enough to leave by their scores."""
+
+    policy: PolicySettings | None = Field(
+        None,
+        description="A model that is asked whether a problem is a benchmark's in other words; nobody where absent. It "
+        "is shown the problem and the nearest row.",
+    )
+    ask_from: float = Field(
+        0.5,
+        ge=0.35,
+        le=1,
+        description="Least score of the nearest row from which a problem that stays by `decontamination` is asked "
+        "about; of programs with what running both adds. Not in the paper.",
+    )
+    votes: int = Field(3, ge=1, description="Votes per problem. Not in the paper.")
+    threshold: float = Field(
+        0.6,
+        gt=0,
+        le=1,
+        description="A problem is dropped where at least this share of its readable votes says that both are the "
+        "same. Another threshold asks nobody again. Not in the paper.",
+    )
+    min_votes: int = Field(
+        2, ge=1, description="Fewest readable votes for a decision; with fewer the problem is kept. Not in the paper."
     )
     max_failed: MaxFailed = DEFAULT_MAX_FAILED
 

@@ -1,6 +1,7 @@
-"""Old keys of a recipe and the new ones, a line each; `curation.config.renaming` says how they are written."""
+"""Old keys of a recipe, and the new ones or why there is none; `curation.config.renaming` says how they are read."""
 
 _SIMILARITY = "decontamination.words | a cosine of rare words, on another scale than MinHash's (0.6 by default)"
+_DIAL = "prefixes brought no gain in training (docs/explanation/difficulty.md); remove [dial]"
 
 RECIPE: dict[str, str] = {
     "near_duplicates": "near_dedup",
@@ -13,6 +14,7 @@ RECIPE: dict[str, str] = {
     "code.generation": "code.test_generation",
     "code.twins": "code.language_variants",
     "stage*.sampling.curtail": "stage*.sampling.early_stopping",
+    "dial": f" | {_DIAL}",
     "premises.least": "premises.min_votes",
     "refresh.change": "refresh.change_probability",
     "refresh.probe": "refresh.probe_share",

@@ -164,11 +164,25 @@ class VllmPolicy(EngineSettings, LivePolicy):
     in_flight: int = Field(256, ge=1, description="Requests that an engine works on at once. Not in the paper.")
     replicas: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
         1,
-        description="Engines that share the work, each with `tensor_parallel` GPUs of its own. Above 1 each is a "
-        "server on this machine, started again where it dies and ended with the run. `auto`: as many as the machine's "
-        "GPUs are enough for. Which engine made an attempt changes it by rounding at most, as its batch does.",
+        description="Engines that share the work, each with `tensor_parallel` x `data_parallel` GPUs. Above 1 each is "
+        "a server on this machine, started again where it dies and ended with the run. `auto`: as many as the "
+        "machine's GPUs are enough for. Which engine made an attempt changes it by rounding at most, as its batch "
+        "does.",
         exclude_if=lambda replicas: replicas == 1,
     )
+    data_parallel: int = Field(
+        1,
+        ge=1,
+        description="Copies of the model inside one engine: vLLM's own data parallelism. It deals a mixture's experts "
+        "out over all GPUs of the engine and copies the rest, which is better where a mixture needs several GPUs; for "
+        "other models take `replicas`, of which one that dies takes no other along. Not in the paper.",
+        exclude_if=lambda copies: copies == 1,
+    )
+
+    @property
+    def engine_gpus(self) -> int:
+        """Return how many GPUs one engine takes."""
+        return self.tensor_parallel * self.data_parallel
 
     @property
     def name(self) -> str:

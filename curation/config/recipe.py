@@ -10,11 +10,16 @@ from pydantic import Field, model_validator
 from curation.config.adjudicating import AdjudicationSettings
 from curation.config.base import Settings
 from curation.config.coding import CodeSettings
-from curation.config.dialling import DialSettings
 from curation.config.difficulty import DifficultyStage, LabelSettings, SecondStage
 from curation.config.filters import DecontaminationSettings, NearDedupSettings, StatementSettings, VerifySettings
 from curation.config.grading import GraderSettings
-from curation.config.models import DoubtfulSettings, LlmJudgeSettings, PremisesSettings, RewritingSettings
+from curation.config.models import (
+    DoubtfulSettings,
+    LlmJudgeSettings,
+    OverlapVotesSettings,
+    PremisesSettings,
+    RewritingSettings,
+)
 from curation.config.monitoring import MonitorSettings
 from curation.config.old_keys import RECIPE
 from curation.config.refreshing import RefreshSettings
@@ -82,6 +87,11 @@ class Recipe(Settings):
     decontamination: DecontaminationSettings = Field(
         default_factory=DecontaminationSettings, description="Decontamination: problems too close to a benchmark leave."
     )
+    overlap_votes: OverlapVotesSettings = Field(
+        default_factory=OverlapVotesSettings,
+        description="A model's votes on problems that are near a benchmark's row.",
+        exclude_if=lambda settings: settings == OverlapVotesSettings(),
+    )
     premises: PremisesSettings = Field(
         default_factory=PremisesSettings, description="A model's votes on missing premises and contradictions."
     )
@@ -99,11 +109,6 @@ class Recipe(Settings):
     )
     labels: LabelSettings = Field(
         default_factory=LabelSettings, description="When a reference is not believed: by votes, or by probability."
-    )
-    dial: DialSettings = Field(
-        default_factory=DialSettings,
-        description="Problems that are too hard, with a prefix of a correct attempt as long as the band needs.",
-        exclude_if=lambda settings: settings == DialSettings(),
     )
     adjudication: AdjudicationSettings = Field(
         default_factory=AdjudicationSettings,
@@ -142,13 +147,6 @@ class Recipe(Settings):
         return self
 
     @model_validator(mode="after")
-    def _dial_can_go_on(self) -> Self:
-        last = self.stage2 or self.stage1
-        if self.dial.is_on and last.policy.kind == "recorded":
-            raise ValueError("dial.traces: recorded attempts cannot go on from a prefix; give the last stage a policy")
-        return self
-
-    @model_validator(mode="after")
     def _distinct_sources(self) -> Self:
         names = [source.name for source in self.sources]
         twice = sorted({name for name in names if names.count(name) > 1})
@@ -176,8 +174,6 @@ class Recipe(Settings):
 
     @model_validator(mode="after")
     def _math_pipeline_only(self) -> Self:
-        if self.dial.is_on and self.flow != "curate-math":
-            raise ValueError("dial.traces: a program has no final answer to keep out of a prefix; remove [dial]")
         if self.labels.rule == "posterior" and self.flow != "curate-math":
             raise ValueError('labels.rule = "posterior": programs have tests, no reference; only `curate-math` has it')
         asked = {

@@ -1,4 +1,4 @@
-"""Settings that were renamed: the old key of a recipe, a run's folder or ``--set`` is answered with the new one.
+"""Settings that were renamed or taken out: the old key of a recipe, a run's folder or ``--set`` is answered.
 
 A model that recipes begin with (`Recipe`, `TrainRecipe`) has a table ``renamed``, one line for each old key or value:
 
@@ -8,6 +8,7 @@ A model that recipes begin with (`Recipe`, `TrainRecipe`) has a table ``renamed`
     "**.policy.per_server": "**.policy.requests_per_server"             in whatever table a policy stands
     "flow = curate-math": "flow = math"                                 a value: as TOML, or text where it is not TOML
     "dedup.similarity": "dedup.words | a cosine: another scale"         what stands behind the bar is said besides
+    "dedup.guess": " | it found nothing; remove it"                     nothing before the bar: it was taken out
 
 ``*`` stands for any characters within one step of the key, ``**.`` for any steps or none; the new key repeats them in
 their order. The first line that fits a key counts, so a line of a setting stands before the line of its table. Old keys
@@ -27,7 +28,7 @@ _WILD = re.compile(r"\*\*\.|\*")
 
 
 def renamed_keys(table: object, renamed: Mapping[str, str]) -> list[str]:
-    """Return a sentence for each key or value of a recipe that has a new name, in the recipe's order."""
+    """Return a sentence for each key or value of a recipe that was renamed or taken out, in the recipe's order."""
     return [sentence for key, value in _settings(table) if (sentence := _sentence(key, value, renamed)) is not None]
 
 
@@ -38,7 +39,8 @@ def _sentence(key: str, value: object, renamed: Mapping[str, str]) -> str | None
         if match is None or (by_value and not _is_equal(toml_value(old_value), value)):
             continue
         new_key, _, remark = new.partition(" | ")
-        sentence = f"`{key}{by_value}{old_value}` is now `{_fill_wildcards(new_key, match.groups())}`"
+        now = f"is now `{_fill_wildcards(new_key, match.groups())}`" if new_key else "was taken out"
+        sentence = f"`{key}{by_value}{old_value}` {now}"
         return f"{sentence}: {remark}." if remark else f"{sentence}."
     return None
 

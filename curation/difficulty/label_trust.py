@@ -40,6 +40,8 @@ LABEL = pl.Schema(
     }
 )
 
+_BEST = pl.Schema({"pattern": pl.Int64(), "place": pl.Int32(), "rival_right": pl.Float64()})
+
 MOST_PROBLEMS = 5_000
 """Problems that reliabilities are learnt from; drawn where there are more."""
 
@@ -61,7 +63,8 @@ _LURED, _LURED_TOO = 0.03, 0.4
 rightly. No data of few policies tell; set so that one policy's word alone never outweighs a reference."""
 
 _TURNS, _MOST_ROUNDS, _TOLERANCE = 3, 100, 1e-4
-_CHUNK = 20_000
+_PIECE = 5_000
+"""Patterns of votes that are weighed at once: some 10 KB each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,20 +111,9 @@ def label_posteriors(
         settled: problems whose reference a person accepted; they are right.
     """
     seen = vote_patterns(votes, problems, settled)
-    posteriors, likelihoods = _posterior(seen, model)
-    is_rival = (likelihoods.place > REFERENCE) & (likelihoods.place <= seen.answers[likelihoods.pattern])
-    size = len(seen.answers)
-    right = np.zeros(size)
-    at = likelihoods.place == REFERENCE
-    right[likelihoods.pattern[at]] = posteriors[at].sum(axis=1)
-    rivals = pl.DataFrame(
-        {
-            "pattern": likelihoods.pattern[is_rival],
-            "place": likelihoods.place[is_rival].astype(np.int32),
-            "rival_right": posteriors[is_rival].sum(axis=1),
-        }
-    ).sort("pattern", "rival_right", "place", descending=[False, True, False])
-    best = rivals.unique("pattern", keep="first", maintain_order=True)
+    weighed = [_weighed(first, piece, model) for first, piece in seen.pieces(_PIECE)]
+    right = np.concatenate([np.zeros(0), *(right for right, _ in weighed)])
+    best = pl.concat([_BEST.to_frame(), *(best for _, best in weighed)])
     table = (
         pl.DataFrame({"problem": seen.problems, "pattern": seen.pattern, "wrong_label": 1 - right[seen.pattern]})
         .join(best, on="pattern", how="left")
@@ -135,6 +127,24 @@ def label_posteriors(
         .select(LABEL.names())
         .cast(LABEL)
     )
+
+
+def _weighed(first: int, piece: VotePatterns, model: LabelModel) -> tuple[Array, pl.DataFrame]:
+    """Return [patterns] how likely the reference is right, and the likeliest rival of each pattern that has one."""
+    posteriors, likelihoods = _posterior(piece, model)
+    is_rival = (likelihoods.place > REFERENCE) & (likelihoods.place <= piece.answers[likelihoods.pattern])
+    right = np.zeros(len(piece.answers))
+    at = likelihoods.place == REFERENCE
+    right[likelihoods.pattern[at]] = posteriors[at].sum(axis=1)
+    rivals = pl.DataFrame(
+        {
+            "pattern": likelihoods.pattern[is_rival] + first,
+            "place": likelihoods.place[is_rival].astype(np.int32),
+            "rival_right": posteriors[is_rival].sum(axis=1),
+        },
+        schema=_BEST,
+    ).sort("pattern", "rival_right", "place", descending=[False, True, False])
+    return right, rivals.unique("pattern", keep="first", maintain_order=True)
 
 
 def fit_labels(votes: pl.DataFrame, settled: tuple[str, ...] = (), seed: int = 0) -> LabelModel:

@@ -9,8 +9,8 @@ known, so it speaks neither for nor against it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -65,6 +65,33 @@ class VotePatterns:
     def frequency(self) -> Array:
         """Return [patterns] how many problems have each."""
         return np.bincount(self.pattern, minlength=len(self.answers)).astype(np.float64)
+
+    def pieces(self, size: int) -> Iterator[tuple[int, VotePatterns]]:
+        """Yield the votes of so many patterns after another, without the problems, and which is each piece's first."""
+        for first in range(0, len(self.answers), size):
+            last = min(first + size, len(self.answers))
+            cell, end_cell = np.searchsorted(self.cell_pattern, (first, last))
+            ballot, end_ballot = np.searchsorted(self.ballot_pattern, (first, last))
+            cells, ballots = slice(cell, end_cell), slice(ballot, end_ballot)
+            yield (
+                first,
+                replace(
+                    self,
+                    problems=self.problems.clear(),
+                    pattern=self.pattern[:0],
+                    classes=self.classes.clear(),
+                    answers=self.answers[first:last],
+                    is_settled=self.is_settled[first:last],
+                    cell_pattern=self.cell_pattern[cells] - first,
+                    cell_place=self.cell_place[cells],
+                    cell_votes=self.cell_votes[cells],
+                    cell_ballot=self.cell_ballot[cells] - ballot,
+                    ballot_pattern=self.ballot_pattern[ballots] - first,
+                    ballot_policy=self.ballot_policy[ballots],
+                    ballot_judged=self.ballot_judged[ballots],
+                    ballot_answered=self.ballot_answered[ballots],
+                ),
+            )
 
 
 def vote_patterns(votes: pl.DataFrame, problems: pl.Series, settled: Sequence[str] = ()) -> VotePatterns:
@@ -163,6 +190,18 @@ ANSWERS = pl.Schema(
     {"problem": pl.String(), "answer_class": pl.Int32(), "answer": pl.String(), "policies": pl.String()}
 )
 """A class of answers of a problem: its first writing, and who gave it how often, as ``policy 12, other 3``."""
+
+
+def label_votes_in_parts(parts: Iterable[Sequence[pl.DataFrame]]) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return what `label_votes` does, with the verdicts of one part in memory at a time.
+
+    Args:
+        parts: `curation.records.VERDICT` rows of each stage; all rows on a problem are in one part.
+    """
+    found = [label_votes(part) for part in parts]
+    votes = pl.concat([VOTES.to_frame(), *(votes for votes, _ in found)])
+    answers = pl.concat([ANSWERS.to_frame(), *(answers for _, answers in found)])
+    return votes.sort("problem", "answer_class", "policy"), answers.sort("problem", "answer_class")
 
 
 def label_votes(verdicts: Sequence[pl.DataFrame]) -> tuple[pl.DataFrame, pl.DataFrame]:

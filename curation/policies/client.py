@@ -84,11 +84,6 @@ class ServerClient:
         self._hedge, self._latencies = hedge if len(self.servers.all) > 1 else 0.0, RecentLatencies()
         self._http: HttpSession | None = None
 
-    @property
-    def model(self) -> str | None:
-        """Return the model that is asked for; None where servers hold one without a name."""
-        return self._model
-
     async def __aenter__(self) -> Self:
         self._http = HttpSession(self._headers, self._settings.connect_s, self._settings.request_s)
         has_entered = False
@@ -116,7 +111,7 @@ class ServerClient:
         """Return what ``read`` makes of the answer of whichever server has the shortest queue.
 
         Args:
-            path: under the server's address; ``../tokenize`` lies beside its ``/v1``.
+            path: under the server's address.
             body: called once for each try, when a server has room.
             read: gets every answer whose status no other try would mend; raises `TemporaryFailure` where the request
                 is worth another try all the same.
@@ -249,9 +244,7 @@ class ServerClient:
         """
         begun = time.monotonic()
         try:
-            beside = path.startswith("..")
-            address = server.url.removesuffix("/v1") + path[2:] if beside else server.url + path
-            response = await self.post(address, body)
+            response = await self.post(server.url + path, body)
         except TemporaryFailure as failure:
             server.limit.refused(time.monotonic())
             self.servers.suspect(server, str(failure))

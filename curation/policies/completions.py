@@ -1,12 +1,13 @@
 """One response with its tokens, from an engine of this process or from a server, and how servers' answers are read.
 
-A server's answer holds its responses as JSON ("choices"): those of chat, of completions and of vLLM's interface for
-tokens differ in where they keep text and log-probabilities, and are read here alike.
+A server's answer holds its responses as JSON ("choices"): those of chat and of completions differ in where they keep
+text and log-probabilities, and are read here alike.
 
 Where prompt and response are tokens, `ResponseReader` writes the response as text: with the tag that the prompt ended
 in, and with tags that are special tokens, which engines leave out of their texts.
 
-Not here: asking (`curation.policies.client`, `curation.policies.vllm.engine`).
+Not here: vLLM's interface for tokens alone (`training.generation.token_answers`), asking (`curation.policies.client`,
+`curation.policies.vllm.engine`).
 """
 
 from __future__ import annotations
@@ -49,21 +50,6 @@ class Tokenizer(Protocol):
 
     def decode(self, token_ids: list[int], /, *, skip_special_tokens: bool) -> Any: ...
 
-    def encode(self, text: str, /, *, add_special_tokens: bool) -> Any: ...
-
-
-@dataclass(frozen=True, slots=True)
-class BegunPrompt:
-    """A prompt's tokens, those of a prefix of the response behind them, and what the response begins with.
-
-    ``start`` is in the model's own tags: the tag that the prompt ended in, or the whole prefix.
-
-    Example: ``BegunPrompt((1, 40, 201, 17), "<think>First, ")``
-    """
-
-    token_ids: tuple[int, ...]
-    start: str
-
 
 class ResponseReader:
     """Writes a response's tokens as text, in the model's own tags.
@@ -79,29 +65,16 @@ class ResponseReader:
         self.tags, self._stop = tags, stop
         self._dropped = self._special_beside_tags(tokenizer) if tags.are_used else None
 
-    def begin(self, prompt_ids: Sequence[int], prefix: str) -> BegunPrompt:
-        """Return a prompt behind which the response has begun already, with a prefix in the form of the house.
-
-        The prompt's own tokens stay as they are; those of the prefix are what the model would have had to sample.
-        """
-        prompt_end = self._end_of_prompt(prompt_ids)
-        if not prefix:
-            return BegunPrompt(tuple(prompt_ids), prompt_end)
-        behind, start = self.tags.begun(prompt_end, prefix)
-        ids = self._tokenizer.encode(behind, add_special_tokens=False)
-        return BegunPrompt((*prompt_ids, *ids), start)
-
-    def text(self, prompt_ids: Sequence[int], token_ids: Sequence[int], decoded: str, start: str | None = None) -> str:
+    def text(self, prompt_ids: Sequence[int], token_ids: Sequence[int], decoded: str) -> str:
         """Return the text of a response, with the end of the prompt that is the response's in front of it.
 
         Args:
             decoded: the text as engines write it, without special tokens, cut where the response stops.
-            start: what the response begins with, where that is known: of a `BegunPrompt`.
         """
         if self._dropped is not None:
             kept = [token for token in token_ids if token not in self._dropped]
             decoded = cut_at_stop(str(self._tokenizer.decode(kept, skip_special_tokens=False)), self._stop)
-        return (self._end_of_prompt(prompt_ids) if start is None else start) + decoded
+        return self._end_of_prompt(prompt_ids) + decoded
 
     def _end_of_prompt(self, prompt_ids: Sequence[int]) -> str:
         if not self.tags.are_used:
@@ -155,12 +128,3 @@ def choice_logprobs(choice: Mapping[str, Any]) -> tuple[float, ...] | None:
     if logprobs.get("token_logprobs") is not None:  # completions
         return tuple(float(value) for value in logprobs["token_logprobs"])
     return tuple(float(token["logprob"]) for token in logprobs.get("content") or ())
-
-
-def choice_weight_spans(choice: Mapping[str, Any]) -> list[tuple[str, int]]:
-    """Return the labels of the weights that made the tokens of a choice, each with how many tokens, from vLLM's spans.
-
-    Raises:
-        LookupError: the server names none.
-    """
-    return [(span["version"], span["end"] - span["start"]) for span in choice["weight_versions"]]

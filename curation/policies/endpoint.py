@@ -20,7 +20,6 @@ from types import TracebackType
 from typing import Any, Self
 
 from curation.config import EndpointPolicy
-from curation.policies.begun_requests import BegunRequest, begin
 from curation.policies.client import ServerClient, message
 from curation.policies.completions import FINISHED, choice_logprobs, choice_text, choice_token_ids
 from curation.policies.connection import ServerResponse
@@ -33,9 +32,6 @@ from curation.thinking import THINK, ThinkingTags
 
 _TOO_LONG = ("maximum context length", "context_length_exceeded", "max_tokens must be at least 1")
 _PROBE_TOKENS = 16
-
-_BEGUN = 4096
-"""Prompts with a prefix that are remembered; a problem's attempts would have them written n times."""
 
 
 class Endpoint:
@@ -59,7 +55,6 @@ class Endpoint:
         self.in_flight = settings.in_flight
         self._prompts = self._prompt_tokens = 0
         self._no_room: dict[str, str] = {}
-        self._begun: dict[str, BegunRequest] = {}
         self._client = ServerClient(settings, settings.model, welcome=self._welcome, hedge=settings.hedge)
         self._groups = SampleGroups(settings.samples_per_request, self._ask)
         self.servers = self._client.servers
@@ -115,24 +110,12 @@ class Endpoint:
     async def _ask(self, problem: PromptRequest, first: int, count: int) -> list[Sampled]:
         """Return the samples of one request: attempts from index ``first`` on."""
         name = f"problem {problem.id}, attempt {first}"
+        read = partial(self._read, count)
         body = partial(self._body, problem, first, count)
-        if not problem.prefix:
-            return await self._client.ask(self._path, body, partial(self._read, count), name, home=problem.id)
-        if (begun := self._begun.get(problem.id)) is None:
-            if len(self._begun) >= _BEGUN:
-                self._begun.clear()
-            messages, is_chat = self._prompt.messages(problem), self.settings.api == "chat"
-            begun = self._begun[problem.id] = await begin(self._client, messages, problem, self._tags, is_chat=is_chat)
-        read = partial(self._read, count, start=begun.start)
-        chat = {"logprobs": True, "top_logprobs": 0} if self.settings.keep_tokens and begun.is_chat else {}
+        return await self._client.ask(self._path, body, read, name, home=problem.id)
 
-        def whole() -> dict[str, Any]:
-            return {key: value for key, value in {**body(), **begun.asked, **chat}.items() if value is not None}
-
-        return await self._client.ask(begun.path, whole, read, name, home=problem.id)
-
-    def _read(self, count: int, server: Server, response: ServerResponse, start: str = "") -> list[Sampled]:
-        """Return the ``count`` attempts of a response, in the order of their index, each with ``start`` in front.
+    def _read(self, count: int, server: Server, response: ServerResponse) -> list[Sampled]:
+        """Return the ``count`` attempts of a response, in the order of their index.
 
         Raises:
             RequestRefused: there was no room for them, or the server refuses the prompt.
@@ -161,7 +144,7 @@ class Endpoint:
                 raise TemporaryFailure(f"200, but {many}", "unusable")
             if count > 1:
                 choices = sorted(choices, key=lambda choice: choice["index"])
-            return [self._sampled(choice, usage, server.url, start) for choice in choices]
+            return [self._sampled(choice, usage, server.url) for choice in choices]
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             raise TemporaryFailure(f"200, but no completion: {response.text!r:.120}", "unusable") from error
 
@@ -177,7 +160,7 @@ class Endpoint:
             "seed": seed(decoding.seed, problem.id, first),
         }
         messages = self._prompt.messages(problem)
-        chat = self.settings.api == "chat" and not problem.prefix
+        chat = self.settings.api == "chat"
         body |= {"messages": messages} if chat else {"prompt": plain_text(messages)}
         if decoding.stop:
             body["stop"] = list(decoding.stop)
@@ -191,7 +174,7 @@ class Endpoint:
             body["n"] = count
         return body
 
-    def _sampled(self, choice: Mapping[str, Any], usage: Mapping[str, Any], url: str, start: str = "") -> Sampled:
+    def _sampled(self, choice: Mapping[str, Any], usage: Mapping[str, Any], url: str) -> Sampled:
         finish = choice.get("finish_reason")
         if finish in ("abort", "error"):
             raise TemporaryFailure(f"the generation ended as {finish!r}", "unusable")
@@ -209,7 +192,7 @@ class Endpoint:
             )
         tokens = len(token_ids or ()) if self._is_grouped else usage.get("completion_tokens")
         return Completion(
-            text=self._tags.house_form(start) + choice_text(choice, self._tags),
+            text=choice_text(choice, self._tags),
             finish=finish if finish in FINISHED else None,
             tokens=tokens if isinstance(tokens, int) else len(token_ids) if token_ids is not None else None,
             token_ids=token_ids if self.settings.keep_tokens else None,

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -70,6 +70,11 @@ class Recorded:
     def attempts(self) -> int:
         """Return how many attempts the file holds for this policy."""
         return self._loaded().height
+
+    def attempts_at(self, problems: Iterable[str]) -> int:
+        """Return how many of them are of these problems."""
+        self._loaded()
+        return sum(self._places.get(problem, (0, 0))[1] for problem in problems)
 
     @property
     def about(self) -> Mapping[str, Any]:

@@ -41,17 +41,6 @@ CURATED = pl.Schema(
     }
 )
 
-PREFIX = pl.Schema(
-    {
-        "prefix": pl.String(),  # what a response begins with, measured and to be trained so; null: with nothing
-        "prefix_share": pl.Float64(),  # of the thoughts of the correct attempt that it begins
-        "prefix_from": pl.String(),  # who made that attempt: model@revision, or `solution`
-    }
-)
-"""Further columns of a set whose recipe turns the difficulty dial."""
-
-PREFIXED = pl.Schema({**CURATED, **PREFIX})
-
 
 def curate(problems: pl.DataFrame, last: pl.DataFrame, first: pl.DataFrame | None) -> pl.DataFrame:
     """Return the kept problems with their measured difficulty, in the `CURATED` schema and the order of ``problems``.
@@ -89,20 +78,6 @@ def curate(problems: pl.DataFrame, last: pl.DataFrame, first: pl.DataFrame | Non
     )
     joined = frame.join(before, left_on="id", right_on="problem", how="left", maintain_order="left")
     return joined.select(CURATED.names()).cast(CURATED)
-
-
-def with_prefixes(curated: pl.DataFrame, dialled: pl.DataFrame, decisions: pl.DataFrame, stage: str) -> pl.DataFrame:
-    """Return curated rows with what responses begin with, in the `PREFIXED` schema; null where with nothing.
-
-    Args:
-        curated: `CURATED` rows.
-        dialled: the columns problem, prefix, prefix_share and prefix_from of the dial's problems.
-        decisions: those behind the rows; only one of ``stage`` was made with the prefix.
-    """
-    theirs = decisions.filter(stage=stage).select("problem")
-    prefixes = dialled.join(theirs, on="problem", how="semi").select("problem", *PREFIX)
-    joined = curated.join(prefixes, left_on="id", right_on="problem", how="left", maintain_order="left")
-    return joined.select(PREFIXED.names()).cast(PREFIXED)
 
 
 def _decided_by() -> pl.Expr:

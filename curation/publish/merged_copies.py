@@ -56,6 +56,6 @@ def with_copies(problems: pl.DataFrame, copies: pl.DataFrame) -> pl.DataFrame:
     return joined.with_columns(also_from=pl.col("also_from").fill_null([]).cast(COPIES))
 
 
-def copies_of(problems: pl.DataFrame) -> pl.DataFrame:
+def copies_of(problems: pl.LazyFrame) -> pl.LazyFrame:
     """Return all copies in the column ``also_from`` of rows: ``source``, ``row``, ``license``, in order."""
     return problems.select(pl.col("also_from").list.explode()).drop_nulls().unnest("also_from").cast(pl.Schema(_COPY))

@@ -21,7 +21,7 @@ import polars as pl
 
 from curation.licenses import UNKNOWN
 
-TEXTS = ("statement", "answer", "choices", "solution", "raw_statement", "raw_answer", "meta", "prefix")
+TEXTS = ("statement", "answer", "choices", "solution", "raw_statement", "raw_answer", "meta")
 """Columns of a set's rows that say what the source says."""
 
 WITHHELD = pl.Schema(
@@ -74,7 +74,6 @@ def withhold_texts(table: str, rows: pl.DataFrame, withheld: pl.Series, sources:
     """Take the texts of some rows out.
 
     A row whose statement is mostly ours, such as a translation, leaves: nothing could be told of it without its text.
-    So does one whose prefix is a policy's.
 
     Args:
         table: the name of the rows' table.
@@ -89,8 +88,7 @@ def withhold_texts(table: str, rows: pl.DataFrame, withheld: pl.Series, sources:
         key = tuple(row[name] for name in KEY)
         told = list(_told(table, row, bases.get(key, {})))
         lines += told
-        needed = [name for name in ("statement", "prefix") if row.get(name) is not None]
-        if any(all(line[4] != name for line in told) for name in needed):
+        if row.get("statement") is not None and not any(line[4] == "statement" for line in told):
             leaving.append(key)
     empty = [pl.when(withheld).then(None).otherwise(pl.col(name)).alias(name) for name in [*texts, "evidence"]]
     kept = rows.with_columns([column for column in empty if column.meta.output_name() in rows.columns])

@@ -93,11 +93,9 @@ async def slime_reward(_args: Any, sample: Any, **_others: Any) -> float | list[
 async def art_reward(row: Mapping[str, Any], trajectory: Any) -> float:
     """Return the reward of a trajectory of ART for a row of an exported set; settings are the defaults.
 
-    Of a row with a ``prefix`` prefix and response are judged as one, also where the last choice has the rest alone.
     What decided is written into the trajectory's ``metadata``, and a failed verifier into its ``metrics``.
     """
-    text, prefix = last_text(trajectory.messages()), row.get("prefix") or ""
-    pair = (row.get(MARK), text if text.startswith(prefix) else prefix + text)
+    pair = (row.get(MARK), last_text(trajectory.messages()))
     (score,) = await asyncio.to_thread(_scored, [pair], {})
     trajectory.metadata["outcome"] = score.outcome
     trajectory.metrics["verifier_failed"] = score.reward is None

@@ -21,7 +21,7 @@ from curation.sources.tables import table_rows
 from curation.sources.where import RowFilter
 
 FIRST_ROWS = 1000
-"""Rows in which a column must appear at least once."""
+"""Rows of either table in which a column must appear at least once."""
 
 Key = tuple[str, ...]
 
@@ -33,6 +33,11 @@ class JoinedTable:
     settings: Join
     rows: Mapping[Key, list[dict[str, Any]]]
     columns: tuple[str, ...]
+
+    def has(self, row: Row) -> bool:
+        """Return whether any of its rows matches a row."""
+        key = _key(row, names(self.settings.on))
+        return key is not None and key in self.rows
 
     def beside(self, row: Row, where: str) -> Row | None:
         """Return a row with what matches it; None where nothing does and such rows are dropped.

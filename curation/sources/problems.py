@@ -22,14 +22,14 @@ from typing import Any
 import polars as pl
 
 from curation.config import Column, Pick, Source
-from curation.licenses import checked_license
+from curation.licenses import canonical_license, checked_license
 from curation.records import PROBLEM, SourceError, problem_id
 from curation.sources.places import joined_place, place_of
 from curation.sources.rows import BadRowError, Row, last_boxed, parse_options, require_path, value_at
 from curation.sources.selection import SelectionCounts, selected_rows
 from curation.sources.tables import TableState, table_state
 
-VERSION = "sources@2"
+VERSION = "sources@3"
 
 _META = json.JSONEncoder(default=str, ensure_ascii=False)
 
@@ -74,17 +74,17 @@ def read_batches(
     rows = selected_rows(source, folder, batch_rows, counts=counts)
     first = list(itertools.islice(rows, FIRST_ROWS))
     if not first:
-        raise SourceError(f"source {source.name}: {source.path} holds no rows{_of_which(source)}.")
+        raise SourceError(f"source {source.name}: {source.path} holds no rows{taken_by(source)}.")
     check_columns(source, [placed.row for placed in first if placed.row is not None])
     again = itertools.chain(first, rows)
     while batch := list(itertools.islice(again, batch_rows)):
         yield [placed.position for placed in batch], [placed.row for placed in batch if placed.row is not None]
 
 
-def _of_which(source: Source) -> str:
+def taken_by(source: Source) -> str:
     """Return which rows were looked for, where not all."""
     steps = [name for name in ("where", "quota", "join") if getattr(source, name) is not None]
-    return f" that its {' and '.join(f'`{step}`' for step in steps)} take" if steps else ""
+    return f" that its {' and '.join(f'`{step}`' for step in steps)} take{'s'[len(steps) != 1 :]}" if steps else ""
 
 
 def check_source(source: Source, folder: Path) -> None:
@@ -181,10 +181,15 @@ def _licenses(source: Source, rows: Sequence[Row], place: str, positions: Sequen
     for at, text in enumerate(read_texts(source.columns.license, rows, place, positions)):
         if text is not None and text.strip():
             try:
-                licenses[at] = checked_license(text.strip())
+                licenses[at] = _spelled(checked_license(text.strip()), source.license)
             except ValueError as error:
                 raise BadRowError(f"{place}, row {positions[at]}: {error}.") from error
     return licenses
+
+
+def _spelled(license: str, known: str) -> str:
+    """Return a row's licence as its source's is spelled, or as SPDX does, so that `mit` and `MIT` count as one."""
+    return known if license.lower() == known.lower() else canonical_license(license)
 
 
 def read_choices(

@@ -24,7 +24,7 @@ import polars as pl
 
 from curation.config import Source
 from curation.records import DROPPED, DropReason, SourceError, problem_id
-from curation.sources.problems import FIRST_ROWS, check_columns
+from curation.sources.problems import FIRST_ROWS, check_columns, taken_by
 from curation.sources.rows import BadRowError, RawRow, Row
 from curation.sources.selection import PlacedRow, SelectionCounts, selected_rows
 
@@ -73,7 +73,7 @@ def read_parts(
     rows = selected_rows(source, folder, batch_rows, raw=True, counts=counts)
     first = list(itertools.islice(rows, FIRST_ROWS))
     if not first:
-        raise SourceError(f"source {source.name}: {source.path} holds no rows.")
+        raise SourceError(f"source {source.name}: {source.path} holds no rows{taken_by(source)}.")
     check_columns(source, [placed.row for placed in first if placed.row is not None])
     again = itertools.chain(first, rows)
     bad_rows = 0

@@ -17,11 +17,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from curation.config import Source
+from curation.config.base import names
 from curation.config.sources import Quota
 from curation.records import SourceError
-from curation.sources.joining import JoinedTable, read_joined
+from curation.sources.joining import FIRST_ROWS, JoinedTable, read_joined
 from curation.sources.places import place_of
-from curation.sources.rows import RawRow, Row, value_at
+from curation.sources.rows import RawRow, Row, require_path, value_at
 from curation.sources.tables import raw_table_rows, table_rows
 from curation.sources.where import RowFilter
 
@@ -50,6 +51,8 @@ class SelectionCounts:
     where: int = 0
     drawn: int = 0
     joined: int = 0
+    matched: int = 0
+    """Rows that have at least one match in the joined table."""
 
 
 def selected_rows(
@@ -71,7 +74,7 @@ def selected_rows(
     rows = _counted(_of_where(source, rows, batch_rows), counts, "where")
     rows = _counted((row for row in rows if drawn is None or row.row is None or row.position in drawn), counts, "drawn")
     if source.join is not None:
-        rows = _joined(rows, read_joined(source, source.join, folder, batch_rows), f"source {source.name}")
+        rows = _joined(rows, read_joined(source, source.join, folder, batch_rows), f"source {source.name}", counts)
     yield from itertools.islice(_counted(rows, counts, "joined"), source.limit)
 
 
@@ -102,12 +105,25 @@ def _of_where(source: Source, rows: Iterator[PlacedRow], batch_rows: int) -> Ite
         yield from (placed for placed in batch if placed.row is None or next(kept))
 
 
-def _joined(rows: Iterable[PlacedRow], table: JoinedTable, where: str) -> Iterator[PlacedRow]:
+def _joined(rows: Iterable[PlacedRow], table: JoinedTable, where: str, counts: SelectionCounts) -> Iterator[PlacedRow]:
+    rows = _with_path(rows, names(table.settings.on), f"{where}: `join.on`")
     for placed in rows:
         if placed.row is None:
             yield placed
-        elif (row := table.beside(placed.row, f"{where}, row {placed.position}")) is not None:
+            continue
+        counts.matched += table.has(placed.row)
+        if (row := table.beside(placed.row, f"{where}, row {placed.position}")) is not None:
             yield replace(placed, row=row, raw=None if placed.raw is None else replace(placed.raw, row=row))
+
+
+def _with_path(rows: Iterable[PlacedRow], paths: Sequence[str], where: str) -> Iterator[PlacedRow]:
+    """Yield the rows; refuse them where none of the first ones has a path."""
+    rows = iter(rows)
+    first = list(itertools.islice(rows, FIRST_ROWS))
+    for path in paths:
+        require_path([placed.row for placed in first if placed.row is not None], path, where)
+    yield from first
+    yield from rows
 
 
 def _drawn(source: Source, folder: Path, batch_rows: int) -> frozenset[int] | _Share | None:
@@ -127,7 +143,10 @@ def _values(source: Source, quota: Quota, folder: Path, batch_rows: int) -> Iter
     columns = {*of_where, *([quota.by.partition(".")[0], quota.by] if quota.by is not None else [])}
     rows = table_rows(place_of(source), folder, batch_rows, sorted(columns))
     placed = (PlacedRow(position, row) for position, row in enumerate(rows))
-    for one in _of_where(source, placed, batch_rows):
+    taken = _of_where(source, placed, batch_rows)
+    if quota.by is not None:
+        taken = _with_path(taken, [quota.by], f"source {source.name}: `quota.by`")
+    for one in taken:
         value = value_at(one.row, quota.by) if quota.by is not None else None
         yield one.position, "null" if value is None else str(value)
 

@@ -130,7 +130,8 @@ def _dataset_rows(
     path, start = Path(place.path), 1
     dataset = load_dataset(place, folder).dataset
     if columns is not None:
-        dataset = dataset.select_columns([name for name in dataset.column_names if name in columns])
+        wanted = [name for name in dataset.column_names if name in columns]
+        dataset = dataset.select_columns(wanted or dataset.column_names[:1])  # rows of no column are no rows
     for table in dataset.with_format("arrow").iter(batch_size=batch_rows):
         try:
             yield from numbered_rows(path, table.to_pylist(), start)

@@ -115,12 +115,20 @@ class KeyedStore:
 
     def compact(self, problems: Sequence[str] | None = None) -> None:
         """Move the journal's attempts at these problems, or all, into parts, in their order and by index."""
-        order = {problem: place for place, problem in enumerate(problems)} if problems is not None else None
-        names = [name for name in self._journal.names() if order is None or name[0] in order]
-        names.sort(key=lambda name: (order[name[0]] if order is not None else name[0], name[1]))
-        for batch in self._batches(names):
-            self.append(self._frame(batch))
-        self._journal.drop(set(names))
+        self.compact_in_parts([sorted({name for name, _ in self._journal.names()}) if problems is None else problems])
+
+    def compact_in_parts(self, groups: Iterable[Sequence[str]]) -> None:
+        """Move the journal's attempts at each group of problems into parts of its own; the rest is written once."""
+        names_of: dict[str, list[Name]] = {}
+        for name in self._journal.names():
+            names_of.setdefault(name[0], []).append(name)
+        moved: set[Name] = set()
+        for problems in groups:
+            names = [name for problem in problems for name in sorted(names_of.pop(problem, ()))]
+            for batch in self._batches(names):
+                self.append(self._frame(batch))
+            moved.update(names)
+        self._journal.drop(moved)
 
     def close(self) -> None:
         """Flush everything to disk, and let go of the journal."""

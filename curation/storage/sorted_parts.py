@@ -1,17 +1,20 @@
-"""Tables with a row or more for each problem, read in the order of their problems, a part of them in memory at a time.
+"""Tables of which a part is in memory at a time: read in the order of their problems or of their rows, and written.
 
-Invariant: the parts together are the sorted table, whatever the size of a part. Every part is a pass over the files:
-no copy is written.
+Invariants: the parts together are the table, whatever the size of a part; a file that is written is the same bytes
+however the table came about. Every part is a pass over the files: no copy is written.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 
 import polars as pl
+
+from curation.storage.stages import atomic_replace
 
 ROWS_AT_ONCE = 50_000
 """Rows of a part, and how many are written out together while they are hashed."""
@@ -46,6 +49,21 @@ def in_order(*tables: pl.LazyFrame, by: Sequence[str] = ("problem",)) -> Iterato
         inside = pl.col("problem") >= first
         chosen = inside if end is None else inside & (pl.col("problem") < end)
         yield tuple(table.filter(chosen).collect(engine="streaming").sort(by) for table in tables)
+
+
+def in_slices(table: pl.LazyFrame) -> Iterator[pl.DataFrame]:
+    """Yield the rows of a table as they come, `ROWS_AT_ONCE` at a time."""
+    height = table.select(pl.len()).collect().item()
+    for start in range(0, height, ROWS_AT_ONCE):
+        yield table.slice(start, ROWS_AT_ONCE).collect(engine="streaming")
+
+
+def write_scanned(path: Path, table: pl.LazyFrame) -> None:
+    """Write a table aside and rename it, as `write_parquet` does; up to `ROWS_AT_ONCE` rows it is the same bytes."""
+    with atomic_replace(path) as file:
+        table.sink_parquet(file, compression="zstd", compression_level=3, statistics=True, row_group_size=ROWS_AT_ONCE)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def digest_in_order(table: pl.LazyFrame, by: Sequence[str] = ("problem",)) -> str:

@@ -32,6 +32,7 @@ class Said:
     negative: int
     forms: int
     privative: int
+    enough: int
     largest: int
     smallest: int
     smaller: int
@@ -55,6 +56,7 @@ def read(text: str, lang: str) -> Said:
         negative=len(matcher(lang, "negative_words").findall(affirmed)),
         forms=len(matcher(lang, "negative_forms").findall(affirmed)),
         privative=len(matcher(lang, "privative").findall(affirmed)),
+        enough=len(matcher(lang, "suffices").findall(compared)),
         largest=largest,
         smallest=smallest,
         smaller=len(matcher(lang, "smaller").findall(plain)),
@@ -79,6 +81,8 @@ def polarity(segment: Segment, source: str, target: str) -> list[Violation]:
     before, after = read(segment.before, source), read(segment.after, target)
     if before.denied > after.denied + max(0, after.negative - before.forms):
         return [Violation("polarity", f"a negation is lost: {sides(segment)}")]
+    if after.enough > before.enough:
+        return [Violation("polarity", f"what is not enough is: {sides(segment)}")]
     if before.privative > before.denied and not (after.denied or after.negative or after.privative):
         return [Violation("polarity", f"what ends or is lacking does not: {sides(segment)}")]
     if after.denied > before.denied + max(0, before.negative - after.forms):

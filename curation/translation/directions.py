@@ -28,6 +28,9 @@ _WORDS = 4
 """Words between a number and its direction."""
 _CLAUSE = re.compile(r"[.,;:!?，。；：！？]")
 
+_ONE = frozenset({Fraction(1)})
+"""What may be an article: it takes the word of its direction (one less than double), and is not compared."""
+
 Directions = dict[frozenset[Fraction], set[str]]
 
 
@@ -50,12 +53,11 @@ def directions(text: str, lang: str) -> tuple[tuple[frozenset[Fraction], frozens
         {
             (token.start, scale_end(plain, token.start + len(token.text)), token.values)
             for token in (*in_digits(plain, lang), *word_tokens(plain, lang))
-            if token.values != frozenset({Fraction(1)})
         },
         key=lambda number: number[0],
     )
     found = _ways(plain, lang, numbers, _words(plain, lang, numbers))
-    return tuple((values, frozenset(ways)) for values, ways in found.items())
+    return tuple((values, frozenset(ways)) for values, ways in found.items() if values != _ONE)
 
 
 def _words(plain: str, lang: str, numbers: list[tuple[int, int, frozenset[Fraction]]]) -> list[tuple[int, int, str]]:

@@ -25,17 +25,17 @@ from curation.translation.comparisons import comparisons, polarity
 from curation.translation.directions import turned_numbers
 from curation.translation.exchanged_words import exchanged_words
 from curation.translation.formulas import formulas_of
+from curation.translation.name_matching import Name, names_of
 from curation.translation.names import (
-    Name,
     compared_stays,
+    exchanged_compared,
     exchanged_names,
     exchanged_owners,
     joined_names,
-    names_of,
     owner_stays,
     places_of,
 )
-from curation.translation.number_words import replaced_words
+from curation.translation.number_words import new_parts, replaced_words
 from curation.translation.numerals import in_digits, plain_digits
 from curation.translation.order import order, units_exchanged, units_stay
 from curation.translation.quantities import months_named, prose_of_units
@@ -69,6 +69,7 @@ def check_equivalence(original: str, translated: str, source: str, target: str) 
         *new_units(original, translated, source, target),
         *numbers_in_formulas(original, translated),
         *replaced_words(original, translated, source, target),
+        *new_parts(original, translated, source, target),
         *notation(original, translated, source, target),
     ]
 
@@ -137,10 +138,15 @@ def entities(segment: Segment, names: list[Name], source: str, target: str) -> l
     owners = exchanged_owners(segment, names, source, target)
     if owners is not None:
         return [Violation("entities", f"what {owners[0]} has is {owners[1]}'s: {sides(segment)}")]
+    compared = exchanged_compared(segment, names, source, target)
+    if compared is not None:
+        return [Violation("entities", f"{compared[0]} is compared with, not {compared[1]}: {sides(segment)}")]
     exchanged = exchanged_names(segment, names)
     if exchanged is None or owner_stays(segment, names, exchanged, source, target):
         return []
-    if joined_names(segment, names, exchanged) or compared_stays(segment, names, exchanged, source, target):
+    if joined_names(segment, names, exchanged, source, target):
+        return []
+    if compared_stays(segment, names, exchanged, source, target):
         return []
     if _clause_moved(segment, names, source, target, names_changed=True):
         return []

@@ -37,7 +37,7 @@ from curation.translation.formulas import code, formulas, variables
 from curation.translation.quantities import numbers, units
 from curation.translation.violations import Violation
 
-VERSION = "translation@8"
+VERSION = "translation@9"
 """Changes whenever a translation could pass or fail that did not."""
 
 INVARIANTS = (
@@ -50,6 +50,9 @@ _LABEL = re.compile(
     r"(?:(?<=\s)|^)[(（]?([A-H])[)）.:：、](?=\s|[^\s\w])|[(（]([A-H])[)）]|\\text(?:bf)?\{\(?([A-H])\)?\.?\}",
     re.MULTILINE,
 )
+
+_IN_SENTENCE = re.compile(r"\w[ \t]\Z")
+"""What stands before a letter that ends a sentence: than Machine A. Machine C."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +111,11 @@ def labels(statement: str) -> list[str]:
 
     Example: ``labels("Which? (A) 1 (B) 2") == ["A", "B"]``
     """
-    letters = [next(filter(None, groups)) for groups in _LABEL.findall(statement)]
+    letters = [
+        next(filter(None, match.groups()))
+        for match in _LABEL.finditer(statement)
+        if not (match[0] == "A." and _IN_SENTENCE.search(statement[: match.start()]))
+    ]
     start = next((at for at in range(len(letters) - 1) if letters[at : at + 2] == ["A", "B"]), None)
     return letters[start:] if start is not None else []
 

@@ -25,7 +25,7 @@ _ONE, _HALF = Fraction(1), Fraction(1, 2)
 
 @cache
 def _listed(lang: str, field: str) -> tuple[tuple[Fraction, re.Pattern[str]], ...]:
-    """Return the expressions of ``ordinals`` or ``implied``, each with its value."""
+    """Return the expressions of ``ordinals``, ``implied`` or ``like_parts``, each with its value."""
     table: dict[str, str | tuple[str, ...]] = getattr(language(lang).numerals, field)
     bounded = r"(?<![^\W\d_])(?:{})(?![^\W\d_])" if language(lang).spaced else "(?:{})"
     return tuple(
@@ -53,6 +53,13 @@ def named_again(text: str, lang: str) -> list[Fraction]:
     values = [Fraction(word) if word.isdigit() else WORDS[lang].get(word) for word in words]
     said = Counter([*(min(token.values) for token in in_digits(text, lang)), *in_words(text, lang)])
     return [value for value in values if value is not None and said[value] > 1]
+
+
+def pronouns(text: str, lang: str) -> list[Fraction]:
+    """Return the numbers that only stand with a pronoun, and that others leave out: the three of them, who are they."""
+    referring, behind = language(lang).numerals.referring, language(lang).numerals.referring_behind
+    words = re.findall(rf"(?<![^\W\d_])(?:{referring}) ([^\W\d_]+) (?:{behind})", text.lower()) if behind else []
+    return [WORDS[lang][word] for word in words if word in WORDS[lang]]
 
 
 def replaced_words(original: str, translated: str, source: str, target: str) -> list[Violation]:
@@ -83,6 +90,37 @@ def replaced_words(original: str, translated: str, source: str, target: str) -> 
             if value * other != 1 or not said_by_less(original, translated, source, target, max(value, other)):
                 return [Violation("numbers", f"{value} of the original is {other} in the translation")]
     return []
+
+
+def new_parts(original: str, translated: str, source: str, target: str) -> list[Violation]:
+    """Return a violation for a third, a quarter … that a translation says more often than its original does.
+
+    The original's ordinals count, for they name parts too, and so do its percentages and coins: 25 % is a quarter.
+    """
+    before, after = plain_digits(original), plain_digits(translated)
+    known = Counter([*_small_parts(before, source), *(1 / rank for rank in _ranks_in_digits(before, source))])
+    known.update(value / 100 for value in (*digit_values(before, source), *implied(before, source)))
+    known.update(value for value, words in _listed(source, "like_parts") for _ in words.finditer(before.lower()))
+    words = Counter(in_words(before, source))
+    for rank, count in Counter(ordinals(before, source)).items():  # sixth-graders, whose sixth is no word for a part
+        known[1 / rank] += max(0, count - words[1 / rank])
+    said = Counter(_small_parts(after, target))
+    for value in said:
+        if said[value] > known[value]:
+            return [Violation("numbers", f"{value} came in, which the original does not say so often")]
+    return []
+
+
+def _small_parts(text: str, lang: str) -> list[Fraction]:
+    """Return the parts of a text but halves: 1/3 and 2/3 of a third and two thirds, in words and in digits."""
+    digits = [value for token in in_digits(text, lang) if "/" in token.text for value in token.values]
+    return [value for value in (*in_words(text, lang), *digits) if 0 < value < 1 and value != _HALF]
+
+
+def _ranks_in_digits(text: str, lang: str) -> list[Fraction]:
+    """Return the ordinals in digits of a text: 4 of the 4th."""
+    suffixes = "|".join(language(lang).dates.day_suffixes)
+    return [Fraction(rank) for rank in re.findall(rf"(?<!\d)([3-9]|10)(?:{suffixes})(?!\w)", text) if suffixes]
 
 
 def firm_words(text: str, lang: str) -> list[Fraction]:

@@ -48,6 +48,8 @@ _GROUPS = "|".join(
 )
 _SPACED_SCALE = re.compile(rf"[\s-]?(?:{_GROUPS})(?![^\W\d_])", re.IGNORECASE)
 _SCALED = re.compile(rf"\d(?:{_HAN_SCALE.pattern}|{_SPACED_SCALE.pattern})", re.IGNORECASE)
+_CENTS = re.compile(r"(?<=\d)[\s\u00a0]cents?(?!\w)")
+"""Cents behind digits, which are a hundred elsewhere."""
 _WORD = re.compile(r"[^\W\d_]+")
 _NAMED = {
     lang: re.compile(rf"(?<![^\W\d_])([^\W\d_]+) ({'|'.join(map(str.capitalize, words))})(?![^\W\d_])")
@@ -163,7 +165,7 @@ def _half_day(hour: Fraction, rest: str, lang: str) -> frozenset[Fraction]:
 
 def in_words(text: str, lang: str) -> list[Fraction]:
     """Return every number written in words of the language, in order; halves and doublings are 1/2 and 2."""
-    text = _SCALED.sub(" ", text)
+    text = _CENTS.sub(" ", _SCALED.sub(" ", text))
     if language(lang).numerals.order == POSITIONAL:
         return positional(text, lang)
     return [value for token in _western(text.lower().replace("’", "'"), lang) for value in token.values]
@@ -209,7 +211,10 @@ def _western(text: str, lang: str) -> list[NumeralToken]:
         if value is None and match[0] in joiners and not between:
             end = match.end()
             continue
-        joined = _joined(current, value) if current is not None and value is not None and not between else None
+        is_half_more = value == Fraction(1, 2) and last != end  # two and a half, which are no halves
+        joined = None
+        if current is not None and value is not None and not between and not is_half_more:
+            joined = _joined(current, value)
         if joined is None and current is not None:
             numbers.append(NumeralToken(text[begin:last], begin, frozenset({current})))
         if joined is None:
@@ -235,7 +240,7 @@ def _joined(before: Fraction, value: Fraction) -> Fraction | None:
     if before.denominator > 1:
         return None
     if value in (100, 1000, 10**6, 10**9):
-        return before * value if 0 < before < value else None
+        return before * value if 0 < before < (20 if value == 100 else value) else None  # vingt cents are twenty
     low = before % 100
     fits_tens = low >= 20 and low % 10 == 0 and (value < 10 or (low in (60, 80) and value < 20))
     fits_hundreds = before >= 100 and low == 0 and value < 100

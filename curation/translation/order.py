@@ -146,7 +146,7 @@ def _told_apart(mine: _Pair, others: _Pair) -> bool:
     """Return whether one of two numbers has kept what it stands with, and the other never stood with that.
 
     Then each is still what it was, in whatever order: 437 raisins in 5 boxes, in 5 boxes 437 raisins. Its unit alone
-    tells where only one language says its role.
+    tells where only one language says its role. So does the clause that it moved with: what he has left, if 3 go.
     """
     return any(
         (one[0].tie is not None and one[0].tie == one[1].tie and one[0].tie not in (other[0].tie, other[1].tie))
@@ -154,6 +154,11 @@ def _told_apart(mine: _Pair, others: _Pair) -> bool:
             one[0].thing is not None
             and one[0].thing == one[1].thing
             and one[0].thing not in (other[0].thing, other[1].thing)
+        )
+        or (
+            one[0].clause is not None
+            and one[0].clause == one[1].clause
+            and one[0].clause not in (other[0].clause, other[1].clause)
         )
         for one, other in ((mine, others), (others, mine))
     )
@@ -168,5 +173,8 @@ def _ties_exchanged(mine: _Pair, others: _Pair) -> bool:
         is_clear = role != "rate" or all(number.unit is None for number in (*mine, *others))
         if is_clear and roles in ([True, False, False, True], [False, True, True, False]):
             return True
+    conditions = [number.clause == "if" for number in (*mine, *others)]
+    if conditions in ([True, False, False, True], [False, True, True, False]):
+        return True
     nouns = mine[0].noun, others[0].noun
     return None not in nouns and (others[1].noun, mine[1].noun) == nouns and nouns[0] != nouns[1]

@@ -20,7 +20,7 @@ from fractions import Fraction
 from curation.languages.stripping import parts
 from curation.languages.vocabulary import language
 from curation.translation.comparisons import read
-from curation.translation.number_words import implied, named_again, ordinals
+from curation.translation.number_words import implied, named_again, ordinals, pronouns
 from curation.translation.numeral_words import months_of
 from curation.translation.numerals import NumeralToken, in_compounds, in_digits, in_names, in_words, plain_digits
 from curation.translation.units import DIMENSIONS, is_named, units_with_numbers
@@ -59,7 +59,8 @@ def numbers(original: str, translated: str, source: str, target: str) -> list[Vi
     missing_texts = [
         token.text
         for token in missing
-        if not any(_take_match(token, values) for values in (words_after, months_after, ranks_after, again))
+        if not _adds_half(token, all_after)
+        and not any(_take_match(token, values) for values in (words_after, months_after, ranks_after, again))
     ]
     hints = implied(before, source)
     extra_texts = [
@@ -74,7 +75,8 @@ def numbers(original: str, translated: str, source: str, target: str) -> list[Vi
     if extra_texts:
         violations.append(Violation("numbers", f"not in the original: {', '.join(extra_texts[:_SHOWN])}"))
     words_before, _ = _word_surplus(
-        words_before, in_names(original, source) + in_compounds(translated, target) + ranks_after + again
+        words_before,
+        in_names(original, source) + in_compounds(translated, target) + ranks_after + again + pronouns(before, source),
     )
     unmatched = [str(value) for value in words_before if value >= _LEAST_WORD and value.denominator == 1]
     if unmatched:
@@ -115,7 +117,7 @@ def _values(text: str, lang: str) -> list[Fraction]:
 
 
 def _adds_half(token: NumeralToken, words: Sequence[Fraction]) -> bool:
-    """Return whether the original says a number as so many and a half."""
+    """Return whether a text says a number in words as so many and a half."""
     return _HALF in words and any((value - _HALF).denominator == 1 for value in token.values)
 
 

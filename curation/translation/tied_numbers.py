@@ -34,7 +34,8 @@ _BLANKS = " \u00a0\u202f-个"
 
 @dataclass(frozen=True, slots=True)
 class TiedNumber:
-    """A number in digits, the values that it may have, the unit that it stands with, the noun that it counts, its role.
+    """A number in digits, the values that it may have, the unit that it stands with, the noun that it counts, its role,
+    the kind of the subordinate clause that it stands in.
 
     Example: ``TiedNumber("5", frozenset({Fraction(5)}), None, "box")`` of ``5 boxes``
     """
@@ -44,6 +45,7 @@ class TiedNumber:
     unit: str | None
     noun: str | None = None
     role: str | None = None
+    clause: str | None = None
 
     @property
     def tie(self) -> str | None:
@@ -68,6 +70,7 @@ def tied_numbers(text: str, lang: str, spelt: frozenset[Fraction] = frozenset())
     plain = prose_of_units(plain_digits(without_terms(text)))
     mentions = units_mentioned(plain, lang)
     tied: list[TiedNumber] = []
+    clauses = _clauses(plain, lang)
     words = [token for token in word_tokens(plain, lang) if token.values <= spelt] if spelt else []
     for token in sorted((*in_digits(plain, lang), *words), key=lambda token: token.start):
         end = scale_end(plain, token.start + len(token.text))
@@ -77,8 +80,17 @@ def tied_numbers(text: str, lang: str, spelt: frozenset[Fraction] = frozenset())
         noun = _noun(plain, end, lang) if unit is None else None
         unit = unit or ("fraction" if "/" in token.text else None)
         role = _role(plain, token, end, lang, unit, mentions)
-        tied.append(TiedNumber(token.text, token.values, unit, noun, role))
+        within = [(start, kind) for start, last, kind in clauses if start <= token.start < last]
+        clause = max(within)[1] if within else None
+        tied.append(TiedNumber(token.text, token.values, unit, noun, role, clause))
     return tied
+
+
+def _clauses(text: str, lang: str) -> list[tuple[int, int, str]]:
+    """Return the subordinate clauses of a text: where each begins and ends, and its kind."""
+    low = text.lower()
+    kinds = language(lang).meaning.clauses.items()
+    return [(*match.span(), kind) for kind, words in kinds for match in re.finditer(words, low)]
 
 
 @cache

@@ -3,7 +3,7 @@
 Runs inside a worker process only. A job is ``{"do": "judge" | "check", "reference": …, "lang": …}`` with ``answers``
 (distinct strings), perhaps ``admissible`` (further references), ``letter`` and the problem's ``statement`` for "judge";
 the values are JSON.
-``engine`` says whose comparison counts: our own where it is absent, or "math-verify" (`curation.verify.math_verify`).
+``engine`` says whose comparison counts: our own where it is absent, or one of `curation.verify.engines`.
 
 Invariant: the value of a job is a function of the job and of the written-off steps, but for the milliseconds; nothing
 is kept between jobs but caches of pure functions.
@@ -17,12 +17,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from curation.records import Outcome
-from curation.verify import answers, math_verify
+from curation.verify import answers
 from curation.verify.classes import answer_classes
+from curation.verify.engines import ENGINES, OWN_ENGINE
 from curation.verify.worker import Guard
-
-OWN_ENGINE = "goldilocks"
-"""The engine that is our own."""
 
 DOUBTFUL = " (doubtful)"
 """End of the method of a verdict that the verifier would not stand for."""
@@ -30,10 +28,11 @@ DOUBTFUL = " (doubtful)"
 
 def run(job: dict[str, Any], guard: Guard) -> dict[str, Any]:
     """Run one job. What a comparison needs is imported before the first step, so it does not count for its limit."""
-    (answers if job.get("engine", OWN_ENGINE) == OWN_ENGINE else math_verify).load()
+    engine = job.get("engine", OWN_ENGINE)
+    (answers if engine == OWN_ENGINE else ENGINES[engine]).load()
     if job["do"] == "check":
-        return _check(job["reference"], job["lang"], guard, job.get("engine", OWN_ENGINE))
-    comparer = _GuardedComparison(job["lang"], job.get("engine", OWN_ENGINE), job.get("statement"), guard)
+        return _check(job["reference"], job["lang"], guard, engine)
+    comparer = _GuardedComparison(job["lang"], engine, job.get("statement"), guard)
     references = [job["reference"], *job.get("admissible", ())]
     return {"verdicts": _judge(references, job.get("letter"), job["answers"], comparer)}
 
@@ -45,7 +44,7 @@ def _check(reference: str, lang: str, guard: Guard, engine: str) -> dict[str, An
     defect = (
         answers.check_reference(reference, lang=lang)
         if engine == OWN_ENGINE
-        else math_verify.check_reference(reference)
+        else ENGINES[engine].check_reference(reference)
     )
     guard.leave()
     return {"failed": None, "why": defect}
@@ -109,7 +108,7 @@ class _GuardedComparison:
             comparison = answers.compare(reference, answer, lang=self.lang, statement=self.statement)
             verdict = comparison.outcome, method_of(comparison)
         else:
-            verdict = math_verify.compare(reference, answer)
+            verdict = ENGINES[self.engine].compare(reference, answer)
         self.guard.leave()
         return verdict
 

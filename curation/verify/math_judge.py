@@ -28,10 +28,11 @@ from typing import Any, Protocol, Self
 
 from curation.records import Outcome
 from curation.response_formats import ANY
-from curation.verify import answers, math_verify
+from curation.verify import answers
 from curation.verify.classes import answer_classes
+from curation.verify.engines import ENGINES, OWN_ENGINE
 from curation.verify.extraction import extract_answer, read_answer
-from curation.verify.judge_worker import DOUBTFUL, OWN_ENGINE, best_verdict, method_of
+from curation.verify.judge_worker import DOUBTFUL, best_verdict, method_of
 from curation.verify.worker_pool import JobReply, WorkerLimits, WorkerPool
 
 
@@ -171,7 +172,7 @@ class MathJudge:
         response_format: str = ANY,
     ) -> None:
         self.engine, self.response_format = engine, response_format
-        self.version = answers.VERSION if engine == OWN_ENGINE else math_verify.engine_version()
+        self.version = answers.VERSION if engine == OWN_ENGINE else ENGINES[engine].engine_version()
         self.limits = WorkerLimits(limit_s, memory_mb)
         self._pool = WorkerPool("curation.verify.judge_worker:run", workers or os.cpu_count() or 1, self.limits)
         self._job = {"engine": engine}

@@ -20,11 +20,13 @@ import resource
 import signal
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Protocol
 
 from curation.records import Outcome
 
 PR_SET_PDEATHSIG = 1
+PROCESS_STATUS = Path("/proc/self/status")
 
 
 class Guard(Protocol):
@@ -67,6 +69,19 @@ def die_with_parent(parent: int) -> None:
         sys.exit(0)
 
 
+def peak_rss_kib() -> int:
+    """Return the most memory that this program held, in KiB.
+
+    Linux counts in ``ru_maxrss`` what the process held before it became this program, which is its parent's: a worker
+    of a trainer would be past every limit from its first job on. VmHWM begins with the program.
+    """
+    try:
+        lines = PROCESS_STATUS.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:  # no Linux
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return int(next(line for line in lines if line.startswith("VmHWM")).split()[1])
+
+
 def serve(handler: Callable[[Any, Guard], Any], settings: dict[str, float], channel: int) -> None:
     """Run jobs and send their values until stdin ends."""
 
@@ -75,15 +90,13 @@ def serve(handler: Callable[[Any, Guard], Any], settings: dict[str, float], chan
         while data:
             data = data[os.write(channel, data) :]
 
-    max_rss_kib = settings["memory_mb"] * 1024 / 2  # ru_maxrss is in KiB
+    max_rss_kib = settings["memory_mb"] * 1024 / 2
     send({"ready": True})
     for count, line in enumerate(sys.stdin.buffer, 1):
         request = json.loads(line)
         guard = PipeGuard(send, request["written_off"], settings["step_s"])
         value = handler(request["job"], guard)
-        needs_replacement = (
-            count >= settings["jobs"] or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > max_rss_kib
-        )
+        needs_replacement = count >= settings["jobs"] or peak_rss_kib() > max_rss_kib
         send({"value": value, "tired": needs_replacement})
 
 

@@ -27,7 +27,6 @@ from flows.run.stage import Stage
 from flows.run.training_status import is_training
 from flows.stages.attempts import attempt_store, attempts_of
 from flows.stages.decisions import decisions_of
-from flows.stages.dial import DIAL
 from flows.stages.export import EXPORT
 from flows.stages.judging import verifier_version
 from flows.stages.label_trust import label_trust_of
@@ -63,8 +62,6 @@ def explain_problem(folder: Path, problem: str) -> None:
             if attempt_id != name:
                 console.print(f"  asked as {attempt_id}")
             _print_difficulty(console, run, part, verifier, attempt_id)
-    for line in (line for one in attempt_ids for line in DIAL.explain(run, DIAL.folder_in(run, verifier), one)):
-        console.print(f"  {line}", soft_wrap=True, markup=False)
     for attempt_id in attempt_ids:
         explain_versions.print_versions(console, run, attempt_id, _print_attempts)
     _print_export(console, newest_run(run.folder), attempt_ids)

@@ -99,7 +99,8 @@ def rehearsal_lines(rehearsal: Rehearsal, share: float) -> list[str]:
     count = len(rehearsal.failures)
     what = "nothing that it tries would fail" if not count else f"{count} thing{'s' if count > 1 else ''} would fail"
     return [
-        f"\nrehearsed on {100 * share:g} % of the rows with the small model in {rehearsal.folder}: {what}",
+        f"\nrehearsed on {100 * share:g} % of the rows in {rehearsal.folder}, with the small model, whose answers (and "
+        f"warnings about them) say nothing of yours: {what}",
         *(f"  would fail: {failure}" for failure in rehearsal.failures),
     ]
 

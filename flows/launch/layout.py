@@ -24,12 +24,12 @@ def replica_overrides(recipe: Recipe, gpus: int) -> list[str]:
     """
     changes = []
     for key, policy in vllm_policies(recipe):
-        if gpus and policy.tensor_parallel > gpus:
-            raise ConfigError(
-                f"{key}.tensor_parallel = {policy.tensor_parallel} is more than the {gpus} GPUs that there are; lower "
-                "it, or give more GPUs."
-            )
-        count = replica_count("auto", policy.tensor_parallel, gpus)
+        if gpus and policy.engine_gpus > gpus:
+            wide = f"{key}.tensor_parallel = {policy.tensor_parallel}"
+            if policy.data_parallel > 1:
+                wide += f" times data_parallel = {policy.data_parallel}"
+            raise ConfigError(f"{wide} is more than the {gpus} GPUs that there are; lower it, or give more GPUs.")
+        count = replica_count("auto", policy.engine_gpus, gpus)
         if policy.replicas == 1 and count > 1:
             changes.append(f"{key}.replicas={count}")
     return changes

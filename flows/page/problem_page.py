@@ -78,7 +78,7 @@ def _step(
     lines = tuple(stage.explain(run, stage.folder_in(run, verifier), name))
     if stage.kind is Kind.MEASURE:
         return (Step(stage.title, "measured", None, (), lines, None, (), None) if lines else None), {}
-    if stage.kind in (Kind.DECISION, Kind.DIAL):
+    if stage.kind is Kind.DECISION:
         decision = next(iter(table.get("decisions", ())), None)
         state = "not reached" if decision is None else "kept" if decision["keep"] else "dropped"
         reason = decision["reason"] if decision is not None else None

@@ -260,10 +260,8 @@ def _table(run: Run, names: list[str]) -> pl.DataFrame:
     decisions = [result for result in finished if result.stage.kind is Kind.DECISION]
     export = next((result for result in finished if result.stage.kind is Kind.EXPORT), None)
     rows = _filtered(filters)
-    dial = next((result for result in finished if result.stage.kind is Kind.DIAL), None)
-    for result in decisions:  # the dial's are those of the last stage, with those of prefixes in place
-        is_last = result.stage.part == run.parts[-1]
-        rows = _with_rates(rows, dial if dial is not None and is_last else result, result.stage.part)
+    for result in decisions:
+        rows = _with_rates(rows, result)
     last = decisions[-1] if len(decisions) == len(run.parts) else None
     rows = _with_fate(rows, last, export)
     place = {name: number for number, name in enumerate(names)} | {GOING: 254, CURATED: 255}
@@ -295,8 +293,9 @@ def _filtered(filters: list[StageResult]) -> pl.LazyFrame:
     return pl.concat(parts, how="diagonal")
 
 
-def _with_rates(rows: pl.LazyFrame, result: StageResult, part: str) -> pl.LazyFrame:
+def _with_rates(rows: pl.LazyFrame, result: StageResult) -> pl.LazyFrame:
     """Add the pass rate, the reason and the evidence of a difficulty stage, by its name in the recipe."""
+    part = result.stage.part
     scanned = _scan(result, "decisions", ("problem", *_RATES))
     if scanned is None:
         return rows

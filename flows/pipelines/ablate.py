@@ -7,6 +7,7 @@ DIR/ablation.json, report.md, report.html, rewritten whenever a model is finishe
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from curation.storage.stages import atomic_write
 from flows.pipelines.evaluate import FOLDER, evaluate
 from flows.pipelines.refresh_inputs import checkpoint_table
 from flows.run.benches import bench_path, load_bench
-from flows.run.progress import tell
+from flows.run.progress import announce
 from flows.run.training import load_train_recipe, train
 from training.evaluation.ablations import (
     Ablation,
@@ -79,14 +80,14 @@ def ablate(path: Path, out: Path | None = None, overrides: Sequence[str] = ()) -
         _claim(folder, ablation)
         trained: dict[str, dict[int, TrainedArm]] = {arm.name: {} for arm in arms}
         results: list[ArmResult] = []
-        for seed in ablation.seeds:
-            for arm in arms:
-                tell(f"{ablation.name}: {arm.name}, seed {seed}")
-                run = _trained(ablation, arm, seed, path.parent, folder)
-                rates = {name: _rates(ablation, bench, home, run, folder) for name, (bench, home) in benches.items()}
-                trained[arm.name][seed] = _measured(run, rates)
-                results = compare_arms(arms[0].name, trained)
-                _write(folder, ablation, results)
+        for number, (seed, arm) in enumerate(itertools.product(ablation.seeds, arms), start=1):
+            announce(f"{ablation.name}, {number} of {len(ablation.seeds) * len(arms)}: {arm.name}, seed {seed}")
+            run = _trained(ablation, arm, seed, path.parent, folder)
+            rates = {name: _rates(ablation, bench, home, run, folder) for name, (bench, home) in benches.items()}
+            before = trained[arm.after][seed].sampled_tokens if arm.after is not None else 0.0
+            trained[arm.name][seed] = _measured(run, rates, before)
+            results = compare_arms(arms[0].name, trained)
+            _write(folder, ablation, results)
     return AblationReport(folder, ablation, tuple(results))
 
 
@@ -109,14 +110,21 @@ def _claim(folder: Path, ablation: Ablation) -> None:
 
 def _trained(ablation: Ablation, arm: Arm, seed: int, home: Path, folder: Path) -> Path:
     """Train one arm of one seed, or finish it, and return its run folder."""
-    out = folder / "runs" / f"{arm.name}-seed-{seed}"
+    out = _run_folder(folder, arm.name, seed)
     if (out / "model" / "DONE.json").exists() and (out / "summary.json").exists():
         return out
     if (out / "run.json").exists():
         train(None, out, resume=True)
     else:
-        train(home / arm.recipe(ablation.recipe), out, arm.changes(ablation.set, seed))
+        start = (
+            [] if arm.after is None else [f"model={json.dumps(str(_run_folder(folder, arm.after, seed) / 'model'))}"]
+        )
+        train(home / arm.recipe(ablation.recipe), out, [*arm.changes(ablation.set, seed), *start])
     return out
+
+
+def _run_folder(folder: Path, arm: str, seed: int) -> Path:
+    return folder / "runs" / f"{arm}-seed-{seed}"
 
 
 def _rates(ablation: Ablation, bench: Bench, home: Path, run: Path, folder: Path) -> dict[str, float]:
@@ -136,12 +144,13 @@ def _asking(ablation: Ablation, bench: Bench) -> LivePolicy | None:
     return policy if isinstance(policy, LivePolicy) else None
 
 
-def _measured(run: Path, rates: Mapping[str, Mapping[str, float]]) -> TrainedArm:
+def _measured(run: Path, rates: Mapping[str, Mapping[str, float]], before: float) -> TrainedArm:
+    """Return an arm's rates and costs; ``before`` are the tokens that the run sampled from which it starts."""
     rows = read_metrics(run)
     tokens = sum(row.get("sampled/attempts", 0.0) * row.get("length/sampled_mean", 0.0) for row in rows)
     groups = sum(row.get("sampled/groups", 0.0) for row in rows)
     useless = sum(row.get("sampled/groups", 0.0) * (1 - row.get("sampled/some", 0.0)) for row in rows)
-    return TrainedArm(rates, len(rows), tokens, useless / groups if groups else 0.0)
+    return TrainedArm(rates, len(rows), before + tokens, useless / groups if groups else 0.0)
 
 
 def _write(folder: Path, ablation: Ablation, results: Sequence[ArmResult]) -> None:

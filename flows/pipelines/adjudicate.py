@@ -105,7 +105,7 @@ def _open(folder: Path, overrides: Sequence[str]) -> Run:
         raise StoreError(f"{folder} holds a training run; adjudicate the run that made its set.")
     run = open_run(folder)
     for override in overrides:
-        if not re.match(rf"\s*{TABLE}\.", override):
+        if not re.match(rf"\s*{TABLE}\s*[.=]", override):
             raise ConfigError(
                 f"--set {override}: adjudicate changes {TABLE}.* only; use `goldilocks run` for the rest."
             )

@@ -16,6 +16,7 @@ from flows.stages.export import EXPORT
 from flows.stages.generators import GENERATORS
 from flows.stages.language_variants import LANGUAGE_VARIANTS
 from flows.stages.near_dedup import NEAR_DEDUP
+from flows.stages.overlap_votes import OVERLAP_VOTES
 from flows.stages.programs import PROGRAMS
 from flows.stages.sources import SOURCES
 from flows.stages.tests import TESTS
@@ -29,6 +30,7 @@ CURATE_CODE = Pipeline(
         EXACT_DEDUP,
         NEAR_DEDUP,
         DECONTAMINATION,
+        OVERLAP_VOTES,
         EXECUTION_MATRIX,
         GENERATORS,
         TESTS,

@@ -2,8 +2,7 @@
 
 People's verdicts on disputed labels are applied before references are checked. Where the recipe names a model for it,
 hard multiple choice is rewritten first, rows that the format filter is in doubt about are voted on, and premises last.
-Stage 2 re-grades the entire original set, not the survivors of stage 1. The dial, where it is on, hands never-solved
-problems back, each with the beginning of a correct attempt.
+Stage 2 re-grades the entire original set, not the survivors of stage 1.
 """
 
 from __future__ import annotations
@@ -11,12 +10,12 @@ from __future__ import annotations
 from curation.records import Domain
 from flows.run.pipeline import Pipeline
 from flows.stages.decontamination import DECONTAMINATION
-from flows.stages.dial import DIAL
 from flows.stages.difficulty import difficulty
 from flows.stages.exact_dedup import EXACT_DEDUP
 from flows.stages.export import EXPORT
 from flows.stages.grader import GRADER
 from flows.stages.near_dedup import NEAR_DEDUP
+from flows.stages.overlap_votes import OVERLAP_VOTES
 from flows.stages.premises import PREMISES
 from flows.stages.references import REFERENCES
 from flows.stages.review import REVIEW
@@ -38,11 +37,11 @@ CURATE_MATH = Pipeline(
         EXACT_DEDUP,
         NEAR_DEDUP,
         DECONTAMINATION,
+        OVERLAP_VOTES,
         PREMISES,
         *difficulty("stage1"),
         GRADER,
         *difficulty("stage2"),
-        DIAL,
         EXPORT,
     ),
 )

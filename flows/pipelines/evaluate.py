@@ -20,6 +20,7 @@ import polars as pl
 
 from curation.config import Bench, LivePolicy, RecordedPolicy
 from curation.config.policies import PolicySettings
+from curation.policies.recorded import Recorded
 from curation.records import ConfigError, SourceError, StoreError
 from curation.response_formats import ANY, BOXED
 from curation.storage.locks import lock_folder
@@ -110,10 +111,33 @@ def evaluate(
             problems = _problems(results)
             if not own_problems:
                 refuse_trained_on(bench.name, _as_published(problems), trained_sets(policy, policy_folder, trained_on))
+            unused = _unused(policy, policy_folder, bench, problems)
             items: tuple[Item, ...] = (attempts_of(PART), verdicts_of(PART))
             for item in items:
                 item.check(run)
-            return _write(run, run_pipeline(run, items, results), problems, against)
+            return _write(run, run_pipeline(run, items, results), problems, against, unused)
+
+
+def _unused(policy: PolicySettings, folder: Path, bench: Bench, problems: pl.DataFrame) -> tuple[str, ...]:
+    """Return a line on recorded attempts that are of no problem of the bench, if there are any.
+
+    Raises:
+        ConfigError: all of them are.
+    """
+    if not isinstance(policy, RecordedPolicy):
+        return ()
+    recorded_attempts = Recorded(policy, folder)
+    given, known = recorded_attempts.attempts, recorded_attempts.attempts_at(problems["id"])
+    if not known:
+        raise ConfigError(
+            f"{recorded_attempts.path}: none of its {given:,} attempts is of a problem of bench {bench.name}; its "
+            f"column `{policy.columns.problem}` must hold the bench's statements, as they are asked."
+        )
+    return (
+        ()
+        if known == given
+        else (f"{given - known:,} of the file's {given:,} attempts are of no problem of the bench",)
+    )
 
 
 def _at_home(policy: PolicySettings, folder: Path) -> PolicySettings:
@@ -151,7 +175,9 @@ def _as_published(problems: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _write(run: BenchRun, results: Results, problems: pl.DataFrame, against: Path | None) -> Evaluated:
+def _write(
+    run: BenchRun, results: Results, problems: pl.DataFrame, against: Path | None, unused: Sequence[str]
+) -> Evaluated:
     """Write the figures and the page of finished attempts."""
     bench, policy = run.bench, run.recipe.stage1.policy
     asked, judged = results[attempts_of(PART)], results[verdicts_of(PART)]
@@ -179,7 +205,8 @@ def _write(run: BenchRun, results: Results, problems: pl.DataFrame, against: Pat
     write_parquet(place / "problems.parquet", scores)
     sizes = _sizes(bench, scores)
     evaluation = evaluate_scores(scores, sizes)
-    heading = Heading(bench.name, attempt_key(asked.folder).policy, tuple(_about(run, results)))
+    left_out = (*_left_out(results), *unused)
+    heading = Heading(bench.name, attempt_key(asked.folder).policy, tuple(_about(run, results)), left_out)
     compared = _compared(bench, scores, sizes, against) if against is not None else None
     evaluated = Evaluated(run.folder, heading, evaluation, compared)
     shown = scores.join(problems.select(problem="id", statement="statement"), on="problem", maintain_order="left")
@@ -221,9 +248,6 @@ def _about(run: BenchRun, results: Results) -> list[str]:
         + f", licence {source.license}"
         for source in bench.sources
     ]
-    for result in results.filters[1:]:
-        reasons = ", ".join(f"{count} {reason}" for reason, count in result.manifest.reasons.items())
-        lines += [f"left out: {reasons}"] if reasons else []
     if isinstance(policy, LivePolicy):
         drawn = policy.decoding
         lines.append(
@@ -231,6 +255,14 @@ def _about(run: BenchRun, results: Results) -> list[str]:
             f"at most {drawn.max_tokens:,} tokens; prompt {attempt_key(results[attempts_of(PART)].folder).prompt}"
         )
     return [*lines, f"verifier {results[verdicts_of(PART)].folder.name}"]
+
+
+def _left_out(results: Results) -> list[str]:
+    """Return a line for each stage that left out rows of the bench."""
+    reasons = [result.manifest.reasons.items() for result in results.filters[1:] if result.manifest.reasons]
+    return [
+        "left out of the bench: " + ", ".join(f"{count:,} {reason}" for reason, count in found) for found in reasons
+    ]
 
 
 def _compared(

@@ -57,7 +57,6 @@ from flows.run.stage import Kind, Results, Stage, StageResult, StageRun, shard_c
 from flows.run.stage_priors import exact_priors
 from flows.stages.attempts import attempt_store, attempts_of, measured_on, stated_rates, stopping_rule
 from flows.stages.decisions import decide_with_reviews
-from flows.stages.dial import DIAL
 from flows.stages.label_trust import weighed_labels
 from flows.stages.llm_judge import final_verdicts, llm_judge_of
 from flows.stages.verdicts import verdicts_of
@@ -146,7 +145,7 @@ def measure_anchor(run: RefreshedRun, published: _PublishedRun, trained: pl.Data
         trained: `ROLLOUT_COUNTS` rows since the newest version.
     """
     number, policy, part = published.newest.number, policy_of(run), run.parts[-1]
-    old, settings = _measured_bare(decisions_of(run.folder, number)), run.recipe.refresh
+    old, settings = decisions_of(run.folder, number), run.recipe.refresh
     trained = trained.join(old, on="problem", how="semi")
     chosen = select_anchor(old, settings, number + 1, policy)
     if not chosen.height:
@@ -182,8 +181,7 @@ def choose_problems(
 ) -> StageResult:
     """Choose the problems to judge again, as a stage in the pipeline's shards, with the reason for each."""
     band, policy = difficulty_stage(run.recipe, run.parts[-1]).band, policy_of(run)
-    old = _measured_bare(decisions_of(run.folder, published.newest.number))
-    number = published.newest.number + 1
+    old, number = decisions_of(run.folder, published.newest.number), published.newest.number + 1
     settings, priors = run.recipe.refresh, None
     if anchor is not None:
         settings, priors = anchor.settings(settings), anchor.priors
@@ -198,11 +196,6 @@ def choose_problems(
             priors = exact if priors is None else pl.concat([exact, priors.join(exact, on="problem", how="anti")])
     folder = _selection_folder(run, published, published.newest, attempts)
     return _select(run, published, uncertain, folder, priors)
-
-
-def _measured_bare(decisions: pl.DataFrame) -> pl.DataFrame:
-    """Return the decisions on problems as they are asked; those with a prefix keep theirs, whoever the policy is."""
-    return decisions.filter(pl.col("stage") != DIAL.name)
 
 
 def _select(
@@ -371,8 +364,7 @@ def _read_published_run(run: Run) -> _PublishedRun:
         raise StoreError(f"{run.folder} holds no finished run of its recipe; finish it with `goldilocks run`.")
     newest = stored[-1]
     verifier = next(version.verifier for version in stored if version.digest == newest.root)
-    kinds = Kind.FILTER, Kind.DECISION, Kind.DIAL
-    stages = [stage for stage in pipeline_of(run.recipe).stages_of(run) if stage.kind in kinds]
+    stages = [stage for stage in pipeline_of(run.recipe).stages_of(run) if stage.kind in (Kind.FILTER, Kind.DECISION)]
     before = stored[-2] if len(stored) > 1 else None
     return _PublishedRun(run, read_results(run, stages, verifier), newest, before)
 

@@ -22,7 +22,6 @@ from flows.publish.versions import Version, decisions_of, stored_versions
 from flows.run.run_folder import Run
 from flows.run.stage import Results
 from flows.stages.attempts import problem_domains, stated_rates
-from flows.stages.dial import DIAL
 
 _COLUMNS = ["problem", "policy", "correct", "judged"]
 
@@ -86,8 +85,7 @@ def known_counts(run: Run, results: Results, trained: pl.DataFrame) -> pl.DataFr
         trained: `curation.difficulty.refresh.ROLLOUT_COUNTS` rows.
     """
     parts = [read_table(result.folder, "decisions") for result in results.decisions]
-    stored = (decisions_of(run.folder, version.number) for version in stored_versions(run.folder))
-    parts += [part.filter(pl.col("stage") != DIAL.name) for part in stored]  # rates with a prefix are another problem's
+    parts += [decisions_of(run.folder, version.number) for version in stored_versions(run.folder)]
     rows = pl.concat([part.select(_COLUMNS) for part in parts])
     judged = rows.sort(_COLUMNS).unique(_COLUMNS[:2], keep="last", maintain_order=True)
     problems = read_table(results.problems.folder, "kept", ["id", "source", "meta"])

@@ -15,7 +15,8 @@ from curation.filters.statements.precision import precision_sentences
 from curation.publish import cards, review
 from curation.publish.merged_copies import copies_of
 from curation.publish.versions import MOVED
-from curation.records import PASS_RATE, DropReason
+from curation.records import DropReason
+from curation.storage.sorted_parts import in_order, scan_table
 from curation.storage.stages import read_shard, read_table
 from flows.publish import code_publish
 from flows.publish.versions import Version
@@ -26,6 +27,8 @@ from flows.stages.decontamination import DECONTAMINATION, benchmarks_of
 from flows.stages.export import EXPORT
 from flows.stages.label_trust import deciding_labels
 from flows.stages.sources import SOURCES, read_states
+
+_IS_ACCUSED = pl.col("reason") == DropReason.SUSPECTED_WRONG_LABEL.value
 
 
 def card_facts(
@@ -42,12 +45,12 @@ def card_facts(
         recipe_toml: the recipe as the card prints it.
     """
     recipe, decided, exported = run.recipe, results.decisions, results[EXPORT]
-    rates = {part: _pass_rates(result) for part, result in zip(run.parts, decided, strict=True)}
+    curated = scan_table(exported.folder, "kept")
+    ids = curated.select("id").collect()["id"]
+    labels = deciding_labels(run, results, _is_told(recipe, decided[-1], ids))
+    rates = {part: _pass_rates(result, ids) for part, result in zip(run.parts, decided, strict=True)}
     settings = {part: difficulty_stage(recipe, part) for part in run.parts}
-    curated, labels = read_table(exported.folder, "kept"), deciding_labels(run, results)
-    first, last = (read_table(decided[at].folder, "decisions", ["problem", "keep", "reason"]) for at in (0, -1))
-    per_source = dict(curated.group_by("source").len().iter_rows()) if curated.height else {}
-    merged = dict(copies_of(curated).group_by("source").len().iter_rows()) if curated.height else {}
+    per_source, merged = _by_source(curated), _by_source(copies_of(curated))
     read = _rows_read(results)
     return cards.CardFacts(
         name=recipe.name,
@@ -75,14 +78,14 @@ def card_facts(
         policies={part: version.policy if part == run.parts[-1] else _policy(run, part) for part in settings},
         verifier=decided[-1].folder.name,
         recipe_toml=recipe_toml,
-        notes=(*_limits(recipe), *_label_notes(recipe, results, labels, curated), *_earlier_policies(curated, version)),
+        notes=(*_limits(recipe), *_label_notes(recipe, results, labels, ids), *_earlier_policies(curated, version)),
         benchmarks=_benchmarks(run, results),
         **_suspicion(recipe, labels),
         disputed={review.KINDS[kind]: count for kind, count in disputed.items()},
         code=code_publish.code_facts(run) if recipe.flow == "curate-code" else None,
         set_version=version.number,
         changed={name.replace("_", " "): version.counts[name] for name in MOVED if version.counts[name]},
-        compared=cards.compare_stages(first, last, curated["id"]) if len(decided) > 1 and curated.height else None,
+        compared=_compared(decided[0], decided[-1], ids) if len(decided) > 1 and len(ids) else None,
     )
 
 
@@ -93,7 +96,8 @@ def _source_facts(run: Run, results: Results, source: Source) -> cards.SourceFac
     steps += ["drawn by a quota"] if source.quota is not None else []
     if source.join is not None:
         state = held.get("joined_commit") or source.join.revision
-        steps.append(f"joined with {source.join.path}{f' at `{state}`' if state else ''}")
+        matched = f" ({held['matched']:,} rows have a match)" if "matched" in held else ""
+        steps.append(f"joined with {source.join.path}{f' at `{state}`' if state else ''}{matched}")
     steps += [f"at most {source.limit:,}"] if source.limit is not None else []
     return cards.SourceFacts(
         source.name,
@@ -117,17 +121,25 @@ def _rows_read(results: Results) -> Counter[str]:
     return counts
 
 
-def _pass_rates(decided: StageResult) -> pl.DataFrame:
-    """Return the `PASS_RATE` rows of a stage, less those that the verifier left undecided: they say little.
+def _by_source(rows: pl.LazyFrame) -> dict[str, int]:
+    """Return the number of rows by source."""
+    return dict(rows.group_by("source").len().collect(engine="streaming").iter_rows())
 
-    ``foreseen_inside``: whether a problem is in the band that stopped before all attempts; null where all were made.
+
+def _pass_rates(decided: StageResult, published: pl.Series) -> pl.DataFrame:
+    """Return the pass rates of a stage (`cards.as_rates`), less those that the verifier left undecided: they say
+    little.
     """
-    table = read_table(decided.folder, "decisions", [*PASS_RATE.names(), "reason"])
-    if not table.width:
-        return table
+    table = scan_table(decided.folder, "decisions")
     told = table.filter(pl.col("reason").ne_missing(DropReason.VERIFIER_FAILED.value))
     inside = pl.when(pl.col("skipped") > 0).then(pl.col("reason").is_null())
-    return told.with_columns(foreseen_inside=inside).drop("reason")
+    return cards.as_rates(told.with_columns(foreseen_inside=inside), published)
+
+
+def _compared(first: StageResult, last: StageResult, published: pl.Series) -> cards.StageComparison:
+    """Return what the last difficulty stage changed of what the first one decided."""
+    tables = (scan_table(stage.folder, "decisions").select("problem", "keep", "reason") for stage in (first, last))
+    return cards.add_comparisons(cards.compare_stages(was, now, published) for was, now in in_order(*tables))
 
 
 def _policy(run: Run, part: str) -> str:
@@ -159,16 +171,18 @@ def _limits(recipe: Recipe) -> tuple[str, ...]:
             f"that is not trusted alone) were judged by {doubtful.votes} votes of a model: from {doubtful.threshold:g} "
             "of the readable votes on, a row was dropped, whatever its score."
         )
+    if recipe.overlap_votes.policy is not None:
+        asked = recipe.overlap_votes
+        model_steps.append(
+            f"Problems whose nearest row of a benchmark has a score of {asked.ask_from:g} or more were compared with "
+            f"it by {asked.votes} votes of a model: from {asked.threshold:g} of the readable votes on, a problem was "
+            "dropped."
+        )
     if recipe.premises.policy is not None:
         votes = recipe.premises
         model_steps.append(
             f"Premises were judged by {votes.votes} votes of a model: from {votes.threshold:g} of the readable votes "
             "on, a problem was dropped."
-        )
-    if recipe.dial.is_on:
-        model_steps.append(
-            "Rows with a `prefix` were never solved without it; their pass rates are those of responses that begin "
-            "with it. It is the beginning of a correct attempt and holds no final answer that the verifier can find."
         )
     precision = precision_sentences(recipe.statements.disabled) if recipe.flow != "curate-code" else ()
     return near, contamination, *model_steps, *precision
@@ -184,31 +198,37 @@ def _suspicion(recipe: Recipe, labels: pl.DataFrame | None) -> dict[str, str]:
     }
 
 
+def _is_told(recipe: Recipe, decided: StageResult, published: pl.Series) -> pl.Expr:
+    """Return whether the card speaks of a label: one that is queued, was dropped as wrong, or stands in the set."""
+    dropped = read_table(decided.folder, "decisions", ["problem", "reason"], _IS_ACCUSED)
+    names = pl.concat([published, dropped["problem"] if dropped.width else published.clear()])
+    return (pl.col("wrong_label") >= recipe.labels.queue_above) | pl.col("problem").is_in(names.implode())
+
+
 def _label_notes(
-    recipe: Recipe, results: Results, labels: pl.DataFrame | None, curated: pl.DataFrame
+    recipe: Recipe, results: Results, labels: pl.DataFrame | None, published: pl.Series
 ) -> tuple[str, ...]:
     """Return what was dropped and queued by which probability, with the model's own estimates; nothing by votes."""
     if labels is None:
         return ()
     settings, labels = recipe.labels, labels.select("problem", "wrong_label")
-    decisions = read_table(results.decisions[-1].folder, "decisions", ["problem", "reason"])
-    dropped = decisions.filter(pl.col("reason") == DropReason.SUSPECTED_WRONG_LABEL.value)
+    dropped = read_table(results.decisions[-1].folder, "decisions", ["problem", "reason"], _IS_ACCUSED)
     accused = labels.join(dropped, on="problem", how="semi")["wrong_label"]
     queued = labels.filter(pl.col("wrong_label") >= settings.queue_above).height
-    left = float(labels.join(curated.select(problem="id"), on="problem", how="semi")["wrong_label"].sum())
+    left = float(labels.filter(pl.col("problem").is_in(published.implode()))["wrong_label"].sum())
     expected = float(accused.sum()) / max(1, len(accused))
     words = f"of which the model itself expects {expected:.0%} to be wrong"
     return (
         f"References were weighed by the answers of all policies, with learnt reliabilities: {len(accused):,} "
         f"problems were dropped as suspected wrong labels at {settings.drop_above:g} or more, {words}; "
-        f"{queued:,} with {settings.queue_above:g} or more were queued for people. Of the {curated.height:,} published "
+        f"{queued:,} with {settings.queue_above:g} or more were queued for people. Of the {len(published):,} published "
         f"references the model expects {left:.1f} to be wrong; `goldilocks review --audit` measures it.",
     )
 
 
-def _earlier_policies(curated: pl.DataFrame, version: Version) -> tuple[str, ...]:
+def _earlier_policies(curated: pl.LazyFrame, version: Version) -> tuple[str, ...]:
     """Return a sentence on pass rates of earlier policies, where a refresh left some as they were; else nothing."""
-    older = curated.filter(pl.col("policy") != version.policy).height if curated.height else 0
+    older = int(curated.filter(pl.col("policy") != version.policy).select(pl.len()).collect().item())
     if not older:
         return ()
     return (

@@ -32,7 +32,6 @@ from flows.run.recipe import as_printed
 from flows.run.run_folder import PARTS, Run, as_written, difficulty_stage
 from flows.run.stage import Results, StageResult, shard_counts
 from flows.stages.attempts import measured_on
-from flows.stages.dial import DIAL
 from flows.stages.export import EXPORT
 from flows.stages.sources import SOURCES, read_states
 
@@ -49,7 +48,7 @@ def publish(run: Run, results: Results) -> Path:
     version is published. What the
     verifier failed on is left to the next run (`flows.run.retries`).
     """
-    last = results.decided
+    last = results.decisions[-1]
     table = versions.gather_decisions(last, results[EXPORT], measured_on(run, run.parts[-1]))
     if (newer := versions.standing_version(run, table)) is not None:
         return republish(run, newer, results)
@@ -66,20 +65,18 @@ def republish(run: Run, version: versions.Version, results: Results) -> Path:
     table = versions.decisions_of(run.folder, version.number)
     filters = Results(results.filters)
     applied = versions.apply_version(refreshed, filters, table, version.verifier)
-    dial = [result] if (result := results.get(DIAL)) is not None else []
-    decided = filters.plus(*results.decisions[:-1], *dial, applied)
+    decided = filters.plus(*results.decisions[:-1], applied)
     return _publish(refreshed, version, decided.plus(run_stage(EXPORT, refreshed, decided)))
 
 
 def _publish(run: Run, version: versions.Version, results: Results) -> Path:
     filters, decided, exported = results.filters, results.decisions, results[EXPORT]
-    dial = [result] if (result := results.get(DIAL)) is not None else []
     target = run.folder / "curated"
     restore(run.folder)
     asked = how_asked(run)
     made_from = {
         EXPORT.name: exported.manifest.digest,
-        "dropped": [result.manifest.digest for result in (*filters, *decided, *dial)],
+        "dropped": [result.manifest.digest for result in (*filters, *decided)],
         "card": cards.VERSION,
         "recipe": hashlib.blake2b(recipe_text(run).encode(), digest_size=8).hexdigest(),
         "settled": settled_digest(run.recipe),
@@ -103,7 +100,7 @@ def _publish(run: Run, version: versions.Version, results: Results) -> Path:
     staging = run.folder / ".aside-curated"
     shutil.rmtree(staging, ignore_errors=True)
     _write_tables(staging / "data", "train", [exported], "kept")
-    _write_tables(staging / "dropped", "dropped", [*filters, results.decided, exported], "dropped")
+    _write_tables(staging / "dropped", "dropped", [*filters, decided[-1], exported], "dropped")
     if run.recipe.flow == "curate-code":
         code_publish.write_beside(run, exported, staging)
     queue = disputes.find_disputes(run, results)

@@ -38,7 +38,7 @@ def find_disputes(run: Run, results: Results) -> pl.DataFrame:
     parts = [review.exact_conflicts(_table(results[EXACT_DEDUP], "dropped", in_conflict))]
     if (near := results.get(NEAR_DEDUP)) is not None:
         parts.append(review.near_conflicts(_table(near, "dropped", in_conflict), _table(near, "members")))
-    labels = deciding_labels(run, results)
+    labels = deciding_labels(run, results, pl.col("wrong_label") >= run.recipe.labels.queue_above)
     finders: list[Callable[[pl.DataFrame], pl.DataFrame]] = []
     if labels is not None:
         finders.append(partial(review.doubted_labels, labels=labels, queue_above=run.recipe.labels.queue_above))

@@ -162,8 +162,7 @@ def translate_set(
     if not files:
         raise SourceError(f"{folder}: holds no curated set (data/train-*.parquet); give the folder of a run or a set.")
     frame = pl.concat([pl.read_parquet(file, glob=False) for file in files])
-    bare = frame.filter(pl.col("prefix").is_null()) if "prefix" in frame.columns else frame  # prefixes stay as they are
-    targets = choose_problems(bare.select("id", "group", "lang").iter_rows(), settings, source)
+    targets = choose_problems(frame.select("id", "group", "lang").iter_rows(), settings, source)
     rows = frame.filter(pl.col("id").is_in(list(targets))).to_dicts()
     if not isinstance(policy, RecordedTranslations):
         policy = StoredReplies(policy, home / REPLIES_FILE)

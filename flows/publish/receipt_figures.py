@@ -125,8 +125,11 @@ def _label_figures(run: Run, results: Results, version: Version) -> Iterator[Fig
     curated = read_table(results[EXPORT].folder, "kept", ["id", "answer"])
     if (audited := _audited(run, version, curated)) is not None:
         yield audited
-    weighed = weighed_labels(run, Results(results.filters), results.decisions[-1].folder.name).labels
-    expected = weighed.join(curated.select(problem="id"), on="problem", how="semi")["wrong_label"].drop_nulls()
+    ids = curated["id"].implode() if curated.width else pl.lit([], pl.List(pl.String))
+    weighed = weighed_labels(
+        run, Results(results.filters), results.decisions[-1].folder.name, pl.col("problem").is_in(ids)
+    )
+    expected = weighed.labels["wrong_label"].drop_nulls()
     words = "Expected by a model of everyone's answers, not measured" if audited is None else "The model's expectation"
     yield Figure(
         "labels.expected",

@@ -24,8 +24,8 @@ import polars as pl
 
 from curation.publish import versions
 from curation.records import OLD_COLUMNS, DropReason, StoreError
-from curation.storage.sorted_parts import digest_in_order, in_order, scan_table
-from curation.storage.stages import Shard, atomic_write, read_shard, read_table, write_parquet
+from curation.storage.sorted_parts import digest_in_order, in_order, scan_table, write_scanned
+from curation.storage.stages import Shard, atomic_write, read_shard, read_table
 from flows.run.run_folder import Run, open_run
 from flows.run.stage import Results, StageResult, StageRun
 from flows.stages.attempts import today
@@ -118,13 +118,18 @@ def decisions_of(folder: Path, number: int, columns: list[str] | None = None) ->
         raise StoreError(f"{path} cannot be read ({error}); publish it again with `goldilocks run`.") from error
 
 
-def scan_decisions(folder: Path, number: int) -> pl.LazyFrame:
-    """Return the decisions of a version unread, in the `curation.publish.versions.KEPT` schema; empty for version 0."""
+def scan_decisions(folder: Path, number: int, at: str | None = None) -> pl.LazyFrame:
+    """Return the decisions of a version unread, in the `curation.publish.versions.KEPT` schema; empty for version 0.
+
+    Args:
+        at: a column for the place of each row, where it is wanted.
+    """
     if number == 0:
-        return versions.KEPT.to_frame().lazy()
+        nothing = versions.KEPT.to_frame().lazy()
+        return nothing if at is None else nothing.with_row_index(at)
     path = version_folder(folder, number) / "decisions.parquet"
     try:
-        table = pl.scan_parquet(path, glob=False)
+        table = pl.scan_parquet(path, glob=False, row_index_name=at)
         names = table.collect_schema().names()
     except (FileNotFoundError, pl.exceptions.PolarsError) as error:
         raise StoreError(f"{path} cannot be read ({error}); publish it again with `goldilocks run`.") from error
@@ -174,7 +179,7 @@ def settle_version(run: Run, table: pl.LazyFrame, verifier: str, cause: Cause | 
         dict(cause.cost),
     )
     place = version_folder(run.folder, number)
-    write_parquet(place / "decisions.parquet", table.collect())
+    write_scanned(place / "decisions.parquet", table)
     atomic_write(place / ABOUT, json.dumps(asdict(version), indent=1) + "\n")
     return version
 
@@ -228,12 +233,18 @@ def changelog(folder: Path) -> str:
     """Return CHANGELOG.md of the run's set: a section per version, the newest first."""
     lines = ["# Changelog\n", "Each version of this set against the one before.\n"]
     for version in reversed(stored_versions(folder)):
-        old, new = (scan_decisions(folder, number).select(COLUMNS) for number in (version.number - 1, version.number))
+        placed = ["at", *COLUMNS]
+        old, new = (scan_decisions(folder, number, "at").select(placed) for number in _pair(version.number))
         counts, shown = _shown_changes(old, new)
         lines.append(versions.changelog(version.number, version.made_on, version.policy, counts, shown))
         if version.cost:
             lines.append(f"Judged again: {cost_phrase(version.cost)}.\n")
     return "\n".join(lines)
+
+
+def _pair(number: int) -> tuple[int, int]:
+    """Return the numbers of a version and of the one before it."""
+    return number - 1, number
 
 
 def cost_phrase(cost: Mapping[str, int]) -> str:
@@ -272,11 +283,14 @@ def _counted(old: pl.LazyFrame, new: pl.LazyFrame) -> dict[str, int]:
 def _shown_changes(old: pl.LazyFrame, new: pl.LazyFrame) -> tuple[dict[str, int], pl.DataFrame]:
     """Return how many problems each class of change has, and the first of each class that moved, as `CHANGES` rows.
 
+    Args:
+        old, new: decisions with their places, ``at``: where the files count them a part of the rows is read at a time.
+
     The order is that of `versions.changes` over both versions whole: the new one's, then those that are gone.
     """
     counts, shown = versions.counts(versions.CHANGES.to_frame()), versions.CHANGES.to_frame()
     shown = shown.with_columns(gone=pl.lit(False), at=pl.lit(0, pl.UInt32))
-    for before, after in in_order(old.with_row_index("at"), new.with_row_index("at")):
+    for before, after in in_order(old, new):
         changes = _changes(before, after)
         part = versions.counts(changes)
         counts = {name: count + part[name] for name, count in counts.items()}

@@ -37,6 +37,12 @@ def tell(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
 
 
+def announce(text: str) -> None:
+    """Print a line on what begins now."""
+    if _loudness is not Loudness.QUIET:
+        print(text, file=sys.stderr, flush=True)
+
+
 NOTE_S = 60.0
 """Where nobody watches, seconds between two notes of a long stage."""
 
@@ -99,7 +105,7 @@ def bar(title: str, total: int | None, finished: int = 0, *, is_part: bool = Fal
         TimeRemainingColumn,
     )
 
-    if _loudness is Loudness.QUIET:
+    if _loudness is Loudness.QUIET or (_notes and not is_part):  # within another's bar, which is the one that is shown
         yield lambda _more: None
         return
     console = Console(stderr=True)

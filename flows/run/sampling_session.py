@@ -77,6 +77,9 @@ class SamplingSession:
         self._working: asyncio.Task[None] | None = None
         self._waiting: dict[str, SampledProblem] = {}
         self._stored_counts: dict[str, int] = {}
+        self._of_anchor: dict[
+            str, tuple[int, int]
+        ] = {}  # attempts and tokens that the anchor's sampling made, by problem
         self._round = 0
         self._budget: FailureBudget | None = None
 
@@ -108,6 +111,8 @@ class SamplingSession:
         sampled = [self._waiting.pop(name) for name in names]
         attempts = sum(self._stored_counts.pop(sample.problem) + sample.new_attempts for sample in sampled)
         self._store.compact(names)
+        made = [(sample.new_attempts, sample.new_tokens) for sample in sampled]
+        made += [self._of_anchor.pop(name) for name in names if name in self._of_anchor]
         counts = pl.DataFrame(
             [(sample.problem, len(sample.verdicts), sample.is_decided) for sample in sampled],
             schema={"problem": pl.String, "attempts": pl.Int32, "is_decided": pl.Boolean},
@@ -117,8 +122,8 @@ class SamplingSession:
         notes = {
             "attempts": attempts,
             "counted": verdicts.height,
-            "made": sum(sample.new_attempts for sample in sampled),
-            "tokens": sum(sample.new_tokens for sample in sampled),
+            "made": sum(attempts for attempts, _ in made),
+            "tokens": sum(tokens for _, tokens in made),
             "ms": round(1000 * (time.monotonic() - begun)),
         }
         tables = {"counts": counts, "verdicts": verdicts}
@@ -144,13 +149,20 @@ class SamplingSession:
     async def _learn(self, learner: PriorLearner) -> None:
         """Sample the anchor in full, and learn the other problems' priors from it."""
         self._working = asyncio.current_task()
-        wanted, folder = list(learner.anchor), self._problems.folder
-        shards = (read_shard(folder, "kept", index) for index in range(len(shard_counts(folder))))
-        frame = pl.concat([shard.filter(pl.col("id").is_in(wanted)) for shard in shards])
-        requests = sampling_requests(frame, self._store, self._rule.band.attempts, self._judge)
+        wanted, folder = pl.Series(learner.anchor), self._problems.folder
+        shards: list[list[str]] = []
+
+        def requests() -> Iterator[SamplingRequest]:
+            for index in range(len(shard_counts(folder))):
+                frame = read_shard(folder, "kept", index).filter(pl.col("id").is_in(wanted.implode()))
+                shards.append(frame["id"].to_list())
+                yield from sampling_requests(frame, self._store, self._rule.band.attempts, self._judge)
+
         sampler = self._sampler(learner.exact, total=len(wanted))
-        self._sampled = sampler.run(requests)
+        self._sampled = sampler.run(requests())
         sampled = [problem async for problem in self._sampled if problem.refused is None]
+        self._store.compact_in_parts(shards)  # else each shard that is finished would write the rest of them anew
+        self._of_anchor = {item.problem: (item.new_attempts, item.new_tokens) for item in sampled}
         learnt = learner.learn(sampled)
         self._priors = learner.table(learnt)
         self._store_learnt(learnt)

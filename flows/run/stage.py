@@ -33,7 +33,6 @@ class Kind(StrEnum):
     FILTER = "filter"  # what it keeps is what the stages behind it read
     MEASURE = "measure"  # drops none; the funnel leaves it out, the status shows it while it runs
     DECISION = "decision"  # decides by one policy's attempts; the next difficulty stage reads all problems again
-    DIAL = "dial"  # hands problems back that the last decision dropped, with a prefix each
     EXPORT = "curated set"  # what is published
 
 
@@ -242,17 +241,12 @@ class Results:
         return self._of(Kind.DECISION)
 
     @property
-    def decided(self) -> StageResult:
-        """Return the result that says what is kept: the last decisions, or the dial's behind them."""
-        return self._of(Kind.DECISION, Kind.DIAL)[-1]
-
-    @property
     def funnel(self) -> list[FunnelRow]:
         """Return the funnel's row of each stage; those that only measure are left out."""
         return [result.funnel_row for result in self.stage_results if result.stage.kind is not Kind.MEASURE]
 
-    def _of(self, *kinds: Kind) -> tuple[StageResult, ...]:
-        return tuple(result for result in self.stage_results if result.stage.kind in kinds)
+    def _of(self, kind: Kind) -> tuple[StageResult, ...]:
+        return tuple(result for result in self.stage_results if result.stage.kind is kind)
 
 
 @dataclass(frozen=True, slots=True)

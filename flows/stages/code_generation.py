@@ -20,9 +20,9 @@ from curation.programs.validation import GivenInput, Vouching, vouch
 from curation.verify.programs.tables import validators_of
 from curation.verify.programs.tools import Runner
 from flows.run.run_folder import Run
-from flows.stages.hunting import HUNTED, HUNTED_BYTES, Hunt, begin_hunt
+from flows.stages.hunting import HUNTED, HUNTED_BYTES, LEAST, SMALLEST, Hunt, begin_hunt
 from flows.stages.model_inputs import inputs_from_model
-from flows.stages.sound_tests import LARGE_BYTES, NewInput, SoundTest, digest, packed, unpacked
+from flows.stages.sound_tests import LARGE_BYTES, NewInput, SoundTest, digest, failing_solutions, packed, unpacked
 from flows.stages.units import Unit
 
 _LARGE_REFUSED = 3
@@ -131,15 +131,20 @@ class _Maker:
         return [one for one, valid in zip(batch, allowed, strict=True) if valid]
 
     def _hunted(self, seed: str, *, careful: bool) -> list[test_generation.MadeInput]:
-        """Return small inputs with rare answers, of many that a voting solution answers."""
+        """Return inputs that tell programs apart or have rare answers, of many small ones that are swept."""
         count = self.run.recipe.code.test_generation.hunted
+        self.hunt.renew((unpacked(one.packed), unpacked(one.output)) for one in self.pool if one.size <= HUNTED_BYTES)
         self.maker.rare = self.hunt.classes.rare
         made = self.maker.make(HUNTED * count, f"hunted {seed}", careful=careful, most_bytes=HUNTED_BYTES)
-        fresh = [one for one in made if digest(one.text) not in self.used]
+        few = self.maker.smallest(HUNTED * count, seed, careful=careful) if self.generated.rounds <= 2 else []
+        made += self.maker.at_hints(count, seed, careful=careful, most_bytes=HUNTED_BYTES)
+        fresh = [one for one in [*few, *made] if digest(one.text) not in self.used]
         if self.vouching.by:
             allowed = self.vouching.check(self.runner.tools, [one.text for one in fresh])
             fresh = [one for one, valid in zip(fresh, allowed, strict=True) if valid]
-        return self.hunt.rarest(fresh, count)
+        least = [one for one in fresh if one in few][:SMALLEST]
+        swept = self.hunt.sweep([one for one in fresh if one not in least], count, self.generated.caught)
+        return [*(test_generation.MadeInput(one.text, LEAST) for one in least), *swept]
 
     def _large(self) -> int:
         """Return how many large inputs this round may make: more in the first, and few in all."""
@@ -281,7 +286,7 @@ class _Maker:
             before,
             room,
             room - have,
-            kinds={index: test.shape for index, test in by_index.items()},
+            kinds=self.hunt.kinds(by_index),
             answers={index: test.output for index, test in by_index.items()},
         )
         generated.sound = len(sound)
@@ -351,7 +356,15 @@ def generate_tests(
         voting,
         candidates,
         inputs,
-        begin_hunt(run, unit, runner, limit, [one for one in candidates if one.index in voting], tests),
+        begin_hunt(
+            run,
+            unit,
+            runner,
+            limit,
+            [one for one in candidates if one.index in voting],
+            tests,
+            [one for one in candidates if one.index in wrong],
+        ),
         from_model,
         generated,
         set(map(digest, unit.tests["input"])),
@@ -377,20 +390,6 @@ def _votes_wanted(run: Run, vouching: Vouching, maker: test_generation.InputMake
 def _voting(run: Run, runs: pl.DataFrame) -> set[int]:
     deviating = tests_agreement.deviating_solutions(runs, run.recipe.code.agreement)
     return set(runs.join(deviating, on=["problem", "solution"], how="anti")["solution"])
-
-
-def failing_solutions(runs: pl.DataFrame, decisions: pl.DataFrame) -> dict[int, frozenset[int]]:
-    """Return the known wrong solutions that fail on each test that stays, by the test's index.
-
-    What was not run, because the solution had used up its limits before, says nothing.
-    """
-    expected = decisions.select("problem", "test", pl.col("output").alias("wanted"))
-    wrong = runs.filter(~pl.col("right").fill_null(True)).join(expected, on=["problem", "test"])
-    if "ended" in wrong.columns:
-        wrong = wrong.filter(pl.col("ended") != "skipped")
-    fails = wrong.filter((~pl.col("valid") | (pl.col("output") != pl.col("wanted"))).fill_null(True))
-    grouped = fails.group_by("test").agg("solution")
-    return {int(test): frozenset(solutions) for test, solutions in grouped.iter_rows()}
 
 
 def lacks_tests(run: Run, runs: pl.DataFrame, staying: pl.DataFrame) -> bool:

@@ -41,7 +41,7 @@ def find_contamination(job: StageRun) -> StageResult:
     """Drop problems that overlap with the recipe's benchmarks."""
     settings, problems = job.recipe.decontamination, job.problems.folder
     digests = {
-        f"benchmark {benchmark.name}": sources.source_digest(_as_source(benchmark), home)
+        f"benchmark {benchmark.name}": sources.source_digest(source_of(benchmark), home)
         for benchmark, home in benchmarks_of(job.run)
     }
     folder = job.open(decontamination.VERSION, settings.digest(), job.problems, digests=digests)
@@ -94,7 +94,7 @@ def benchmark_statements(run: Run) -> list[str]:
     frames = (
         frame["statement"]
         for benchmark, home in benchmarks_of(run)
-        for frame in sources.read_source(_as_source(benchmark), home, run.recipe.shard_rows)
+        for frame in sources.read_source(source_of(benchmark), home, run.recipe.shard_rows)
     )
     return list(dict.fromkeys(text for frame in frames for text in frame if text))
 
@@ -129,7 +129,7 @@ class _Measuring:
         self._runner: Runner | None = None
         self._tasks: dict[tuple[str, int], Side] = {}
         self.folder = StageFolder(
-            place.with_name(place.name + "-scores"),
+            scores_folder(job.run),
             "decontamination.scores",
             decontamination.VERSION,
             overlap.measured_with + (f" {self._embedder.name}" if self._embedder is not None else ""),
@@ -205,7 +205,7 @@ class _Measuring:
         job, problems = self._job, self._job.problems.folder
         frames = []
         for benchmark, home in benchmarks_of(job.run):
-            for frame in sources.read_source(_as_source(benchmark), home, job.recipe.shard_rows):
+            for frame in sources.read_source(source_of(benchmark), home, job.recipe.shard_rows):
                 frames.append(frame.select("row", "statement", benchmark=pl.lit(benchmark.name)))
                 if self._overlap.runs_programs:
                     rows = frame.select("row", "statement", "meta").iter_rows()
@@ -251,7 +251,13 @@ def _embedder(run: Run) -> Embedder | None:
     return open_embedder(settings.embedder, run.recipe_folder) if "embedding" in settings.methods else None
 
 
-def _as_source(benchmark: Benchmark) -> Source:
+def scores_folder(run: Run) -> Path:
+    """Return the folder of the scores, beside the stage's."""
+    place = DECONTAMINATION.folder_in(run)
+    return place.with_name(place.name + "-scores")
+
+
+def source_of(benchmark: Benchmark) -> Source:
     """Return a benchmark as a source of statements, with its solutions and tests where it has any."""
     return Source(
         name=benchmark.name,
@@ -274,7 +280,7 @@ def _has_benchmarks(run: Run) -> bool:
 
 def check_benchmark(benchmark: Benchmark, home: Path) -> None:
     """Refuse a benchmark that is not there or not as it says, by reading its first rows."""
-    sources.check_source(_as_source(benchmark), home)
+    sources.check_source(source_of(benchmark), home)
 
 
 def _check(run: Run) -> None:

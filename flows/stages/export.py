@@ -12,25 +12,22 @@ from curation.records import DROPPED, DropReason
 from curation.storage.stages import Shard, read_shard, read_table
 from flows.run.stage import Kind, Stage, StageResult, StageRun, shard_counts
 from flows.stages.attempts import measured_on
-from flows.stages.dial import DIAL, PREFIXES
 from flows.stages.exact_dedup import EXACT_DEDUP
 from flows.stages.near_dedup import NEAR_DEDUP
 
 
 def export_problems(job: StageRun) -> StageResult:
     """Join the pass rates to what the last difficulty stage keeps, and drop what exceeds the recipe's size."""
-    recipe, decided, final = job.recipe, job.results.decisions, job.results.decided
-    last, first = final.folder, decided[0].folder if len(decided) > 1 else None
+    recipe, decided = job.recipe, job.results.decisions
+    last, first = decided[-1].folder, decided[0].folder if len(decided) > 1 else None
     rows = read_table(last, "kept", ["id", "group", "source", "weight"])
     over_quota = export.over_quota(rows, recipe.export.size, recipe.seed) if rows.height else {}
     measured = measured_on(job.run, job.run.parts[-1])
     merging = [result for stage in (EXACT_DEDUP, NEAR_DEDUP) if (result := job.results.get(stage)) is not None]
     settings = f"{recipe.export.size} {recipe.seed} {measured}"
-    dial = job.results.get(DIAL)
-    read = [job.problems, *merging, *decided, *([dial] if dial is not None else [])]
-    folder = job.open(export.VERSION, settings, *read)
-    if (finished := job.finished(folder)) is not None:
-        return finished
+    folder = job.open(export.VERSION, settings, job.problems, *merging, *decided)
+    if (result := job.finished(folder)) is not None:
+        return result
     copies = _merged_copies(job)
 
     def work(index: int) -> Shard:
@@ -43,8 +40,6 @@ def export_problems(job: StageRun) -> StageResult:
             decisions,
             read_shard(first, "decisions", index) if first is not None else None,
         )
-        if dial is not None:
-            curated = export.with_prefixes(curated, read_shard(dial.folder, PREFIXES, index), decisions, DIAL.name)
         reason = DropReason.OVER_QUOTA.value
         dropped = kept.with_columns(evidence, pl.lit(export.STAGE).alias("stage"), pl.lit(reason).alias("reason"))
         over = dropped.filter(evidence.is_not_null()).select(DROPPED.names())
@@ -52,7 +47,7 @@ def export_problems(job: StageRun) -> StageResult:
 
     counts = shard_counts(last)
     shards = ((rows, partial(work, index)) for index, rows in enumerate(counts))
-    return job.compute(folder, shards, total=sum(counts), rows_in=final.manifest.kept)
+    return job.compute(folder, shards, total=sum(counts), rows_in=decided[-1].manifest.kept)
 
 
 def _merged_copies(job: StageRun) -> pl.DataFrame:

@@ -1,79 +1,132 @@
-"""What hunts made tests beside known wrong submissions: mutants of the voting solutions, and rare answers.
+"""What hunts made tests beside known wrong submissions: mutants of the voting solutions, sweeps, and rare answers.
 
 Mutants that pass every given test stand in for wrong submissions nobody has: an input on which one of them fails is
 worth keeping, its shape worth making more of. They say nothing of the problem and are never counted as solutions.
-Of many small inputs that a voting solution answers, those with the rarest answers are run by everybody.
+Once all of them fail on enough tests, others are drawn, of the next voting solution, that pass the tests made so far as
+well: they are nearer to right.
+
+Many small inputs are swept: one voting solution answers them, and the known wrong submissions and mutants that few
+tests fail run on all until one answers otherwise. Inputs on which one does, and those with rare answers, are run by
+everybody.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
 
 from curation.programs import execution_matrix, test_generation
 from curation.programs.execution_matrix import Candidate
+from curation.programs.language_variants import time_factor
 from curation.verify.programs.extraction import CodeLang
-from curation.verify.programs.problem import CodeProblem, Submission
-from curation.verify.programs.tools import Runner
+from curation.verify.programs.judge import judge_programs
+from curation.verify.programs.problem import CodeProblem, CodeVerdict, Submission
+from curation.verify.programs.running import failure_of
+from curation.verify.programs.tools import Program, Runner
+from curation.verify.sandbox import Limits
 from flows.run.run_folder import Run
+from flows.stages.sound_tests import SoundTest, unpacked
 from flows.stages.units import Unit
 
 HUNTED, HUNTED_BYTES = 6, 2048
 """Inputs that are answered for each one hunted, and the size of the largest."""
+LEAST, SMALLEST = "smallest", 3
+"""The shape of a round's smallest inputs, and how many of them are run by everybody in any case: each is kept as a kind
+of its own."""
 _DRAWN = 3
 """Mutants of a Python program drawn for each that is wanted: most fail a given test. Of C++ as many as are wanted are
 drawn, for compiling one takes a second."""
 _ENOUGH = 2
 """Tests that should fail a mutant."""
+_RENEWALS = {CodeLang.PYTHON: 3, CodeLang.CPP: 1}
+"""How often mutants are drawn again; of C++ each takes a second to compile."""
+_MADE = 24
+"""Made tests that mutants drawn later must pass, the newest."""
+_FRUITLESS = 3
+"""Sweeps in which a program answers everything right before it is swept no more: it may only be slow."""
+_SWEEP_S = 2.0
+"""CPU seconds of one sweep, for the scout and for all that are swept: slow programs see fewer inputs."""
+_ANSWERED_OTHERWISE = frozenset({CodeVerdict.WA, CodeVerdict.RTE})
 
 
 @dataclass(slots=True)
 class Hunt:
     """The mutants of one problem that pass its given tests, and the kinds of answers seen.
 
-    ``changed`` is the solution whose mutants hunt, ``scout`` the one that answers many inputs. Mutants are made when
-    the first sound tests want them; ``killed`` counts the tests that fail each.
+    ``voters`` are the solutions whose mutants hunt, in turn; ``scout`` answers many inputs, and is one in Python that
+    tells which of its blocks it entered, if any; ``wrong`` are known to be
+    wrong. Mutants are made when the first sound tests want them; ``killed`` counts the tests that fail each, ``idle``
+    the sweeps in which a program failed on nothing, ``pace`` the scout's CPU seconds an input.
     """
 
     run: Run
     unit: Unit
     runner: Runner
     problem: CodeProblem
-    changed: Candidate
+    voters: Sequence[Candidate]
     scout: Candidate
     given: Sequence[tuple[str, str]]
+    wrong: Sequence[Candidate] = ()
     mutants: list[Candidate] | None = None
     classes: test_generation.OutputClasses = field(default_factory=test_generation.OutputClasses)
     killed: Counter[int] = field(default_factory=Counter)
+    idle: Counter[int] = field(default_factory=Counter)
+    drawn: set[str] = field(default_factory=set)
+    renewals: int = 0
+    pace: float = 0.0
 
     @property
     def over(self) -> bool:
         """Return whether every mutant fails on enough tests."""
         return all(self.killed[mutant.index] >= _ENOUGH for mutant in self.mutants or ())
 
-    def find_mutants(self) -> list[Candidate]:
-        """Return the mutants that pass the given tests, as many as the recipe wants at most."""
-        wanted, lang = self.run.recipe.code.test_generation.mutants, self.changed.submission.lang
-        count = wanted * _DRAWN if lang is CodeLang.PYTHON else wanted
-        seed = f"{self.run.recipe.seed} {self.unit.name}"
-        codes = [one.code for one in test_generation.mutants_of(self.changed.submission.code, lang.value, count, seed)]
+    def find_mutants(self, made: Sequence[tuple[str, str]] = ()) -> list[Candidate]:
+        """Return mutants that pass the given tests and those ``made``, as many as the recipe wants at most."""
+        changed = self.voters[self.renewals % len(self.voters)].submission
+        wanted = self.run.recipe.code.test_generation.mutants
+        count = wanted * _DRAWN if changed.lang is CodeLang.PYTHON else wanted
+        seed = f"{self.run.recipe.seed} {self.unit.name} {self.renewals}"
         # numbers below 0 are no solution's
-        drawn = [Candidate(-1 - at, Submission(lang, code), right=False) for at, code in enumerate(codes)]
-        if not drawn or not self.given:
-            return drawn[:wanted]
-        passing = self.runs(drawn, self.given).group_by("solution").agg(pl.col("expected").all(), pl.len())
-        all_passed = pl.col("expected") & (pl.col("len") == len(self.given))
-        passed = set(passing.filter(all_passed)["solution"])
-        return [mutant for mutant in drawn if mutant.index in passed][:wanted]
+        drawn = [
+            Candidate(-1 - len(self.drawn) - at, Submission(changed.lang, one.code), right=False)
+            for at, one in enumerate(test_generation.mutants_of(changed.code, changed.lang.value, count, seed))
+        ]
+        drawn = [mutant for mutant in drawn if mutant.submission.code not in self.drawn]
+        self.drawn |= {mutant.submission.code for mutant in drawn}
+        failures = self.first_failures(drawn, [*self.given, *made])
+        return [mutant for mutant in drawn if failures[mutant.index] is None][:wanted]
+
+    def renew(self, made: Iterable[tuple[str, str]]) -> None:
+        """Draw other mutants where all fail on enough tests: such as pass the newest small tests made so far."""
+        if self.mutants and self.over and self.renewals < _RENEWALS[self.voters[0].submission.lang]:
+            self.renewals += 1
+            self.mutants = [*self.mutants, *self.find_mutants(list(made)[-_MADE:])]
+
+    def first_failures(
+        self, candidates: Sequence[Candidate], tests: Sequence[tuple[str, str]], *, answered: bool = False
+    ) -> dict[int, int | None]:
+        """Return for each program the first test, input and right output, that it fails; None where it passes all.
+
+        Args:
+            answered: running out of a limit is no failure.
+        """
+        if not tests:
+            return dict.fromkeys((one.index for one in candidates), None)
+        problem = execution_matrix.with_tests(self.problem, _encoded(tests))
+        results = judge_programs(self.runner, [(problem, one.submission) for one in candidates])
+        return {
+            one.index: None if answered and result.verdict not in _ANSWERED_OTHERWISE else result.first_failed
+            for one, result in zip(candidates, results, strict=True)
+        }
 
     def runs(self, candidates: Sequence[Candidate], tests: Sequence[tuple[str, str]]) -> pl.DataFrame:
         """Return the runs of mutants on tests: input and right output."""
         settings = self.run.recipe.code.execution_matrix.model_copy(update={"give_up": 1})
-        pairs = [(text.encode("utf-8", "surrogatepass"), output.encode("utf-8", "replace")) for text, output in tests]
-        problem = execution_matrix.with_tests(self.problem, pairs)
+        problem = execution_matrix.with_tests(self.problem, _encoded(tests))
         return execution_matrix.run_execution_matrix(
             self.runner, self.unit.name, problem, candidates, settings, time_given=True
         ).runs
@@ -86,8 +139,9 @@ class Hunt:
         fails: list[set[int]] = [set() for _ in tests]
         if tests and self.mutants is None:
             self.mutants = self.find_mutants()
-        if tests and self.mutants:
-            runs = self.runs(self.mutants, tests).filter(~pl.col("expected") & pl.col("ended").is_in(["ok", "RTE"]))
+        alive = [one for one in self.mutants or () if self.killed[one.index] < test_generation.TIMES]
+        if tests and alive:
+            runs = self.runs(alive, tests).filter(~pl.col("expected") & pl.col("ended").is_in(["ok", "RTE"]))
             for mutant, test in runs.select("solution", "test").iter_rows():
                 fails[test].add(mutant)
         return [frozenset(mutants) for mutants in fails]
@@ -98,30 +152,102 @@ class Hunt:
         self.killed.update(failing)
         return fresh
 
-    def rarest(self, made: Sequence[test_generation.MadeInput], count: int) -> list[test_generation.MadeInput]:
-        """Return up to ``count`` inputs whose answers by a voting solution are of the rarest kinds."""
+    def sweep(
+        self, made: Sequence[test_generation.MadeInput], count: int, caught: Counter[int]
+    ) -> list[test_generation.MadeInput]:
+        """Return up to ``count`` of many inputs: those on which a program that few tests fail answers otherwise than a
+        voting solution, up to half of them, and those with answers of the rarest kinds.
+
+        Args:
+            caught: how many tests fail each known wrong submission.
+        """
         if not made:
             return []
-        settings = self.run.recipe.code.execution_matrix.model_copy(update={"give_up": 1})
-        problem = execution_matrix.with_tests(self.problem, [(one.text.encode(), b"") for one in made])
-        matrix = execution_matrix.run_execution_matrix(
-            self.runner, self.unit.name, problem, [self.scout], settings, time_given=True, known=[False] * len(made)
-        )
-        outputs = {test: text for _, test, _, text in matrix.outputs.iter_rows()}
-        texts = [one.text for one in made]
-        return [made[at] for at in self.classes.choose(texts, [outputs.get(at) for at in range(len(made))], count)]
+        answers = self.answers([one.text for one in made])
+        outputs = {at: output for at, (output, _) in enumerate(answers) if output is not None}
+        telling = self._telling(made, outputs, caught)[: -(-count // 2)]
+        rest = [at for at in range(len(made)) if at not in telling]
+        kinds = [
+            f"{answers[at][1]}; {test_generation.output_kind(outputs[at])}" if at in outputs else None for at in rest
+        ]
+        rare = self.classes.choose([made[at].text for at in rest], kinds, count - len(telling))
+        return [made[at] for at in [*telling, *(rest[at] for at in rare)]]
+
+    def answers(self, texts: Sequence[str]) -> list[tuple[str | None, str]]:
+        """Return what the scout prints for each input, and which of its blocks it entered; None where it fails, and of
+        all behind one that takes too long, or once all time is spent.
+        """
+        program = self.runner.tools.prepare(self.scout.submission) if texts else None
+        if not isinstance(program, Program):
+            return [(None, "")] * len(texts)
+        factor = time_factor(program.lang.value, self.run.recipe.code.language_variants)
+        limits = Limits(self.problem.cpu_s * factor, memory_mb=self.problem.memory_mb)
+        results = self.runner.tools.run(program, [text.encode("utf-8", "surrogatepass") for text in texts], limits)
+        answers: list[tuple[str | None, str]] = []
+        spent = 0.0
+        with contextlib.closing(results):
+            for result in results:
+                failure = failure_of(result)
+                output = result.stdout.decode("utf-8", "replace") if failure is None else None
+                answers.append((output, test_generation.marks_told(result.stderr.decode("utf-8", "replace"))))
+                spent += result.cpu_s
+                if spent > _SWEEP_S or (failure is not None and failure[0] is CodeVerdict.TLE):  # so may be the others
+                    break
+        self.pace = spent / max(1, len(answers))
+        return [*answers, *[(None, "")] * (len(texts) - len(answers))]
+
+    def kinds(self, tests: Mapping[int, SoundTest]) -> dict[int, tuple[str, ...]]:
+        """Return the kinds of sound tests: the shape, and which blocks the scout enters on small ones."""
+        small = [at for at, one in tests.items() if one.size <= HUNTED_BYTES]
+        answers = self.answers([unpacked(tests[at].packed) for at in small])
+        marks = {at: f"enters {told}" for at, (_, told) in zip(small, answers, strict=True)}
+        return {
+            at: (f"{LEAST} {at}",) if one.shape == LEAST else (one.shape, marks.get(at, "enters"))
+            for at, one in tests.items()
+        }
+
+    def _telling(
+        self, made: Sequence[test_generation.MadeInput], outputs: dict[int, str], caught: Counter[int]
+    ) -> list[int]:
+        """Return the inputs on which a program that few tests fail answers otherwise, one for each that does."""
+        suspects = [one for one in self.mutants or () if self.killed[one.index] < _ENOUGH]
+        suspects += [one for one in self.wrong if caught[one.index] < test_generation.TIMES]
+        suspects = [one for one in suspects if self.idle[one.index] < _FRUITLESS]
+        places = sorted(outputs)
+        room = max(4, int(_SWEEP_S / (max(self.pace, 1e-3) * max(1, len(suspects)))))
+        places = places[:: max(1, -(-len(places) // room))]
+        tests = [(made[at].text, outputs[at]) for at in places]
+        failures = self.first_failures(suspects, tests, answered=True) if suspects else {}
+        self.idle.update(index for index, failed in failures.items() if failed is None)
+        return list(dict.fromkeys(places[failed] for failed in failures.values() if failed is not None))
+
+
+def _encoded(tests: Sequence[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
+    return [(text.encode("utf-8", "surrogatepass"), output.encode("utf-8", "replace")) for text, output in tests]
 
 
 def begin_hunt(
-    run: Run, unit: Unit, runner: Runner, limit: float, voters: Sequence[Candidate], tests: pl.DataFrame
+    run: Run,
+    unit: Unit,
+    runner: Runner,
+    limit: float,
+    voters: Sequence[Candidate],
+    tests: pl.DataFrame,
+    wrong: Sequence[Candidate] = (),
 ) -> Hunt:
-    """Return a hunt by the mutants of a voting solution: of the longest in Python, where nothing is compiled, if any.
+    """Return a hunt by the mutants of voting solutions: the longest in Python, where nothing is compiled, first.
 
     Args:
         limit: the problem's time limit, in seconds.
         tests: the given tests that stay, `TEST` rows.
+        wrong: solutions known to be wrong.
     """
     ordered = sorted(voters, key=lambda one: (one.submission.lang is CodeLang.CPP, -len(one.submission.code)))
-    compiled = sorted(voters, key=lambda one: (one.submission.lang is not CodeLang.CPP, len(one.submission.code)))
+    scout = min(voters, key=lambda one: (one.submission.lang is not CodeLang.CPP, len(one.submission.code)))
+    for voter in voters:
+        marked = test_generation.with_marks(voter.submission.code) if voter.submission.lang is CodeLang.PYTHON else None
+        if marked is not None:
+            scout = Candidate(voter.index, Submission(CodeLang.PYTHON, marked), voter.right)
+            break
     given = list(tests.select("input", "output").iter_rows())
-    return Hunt(run, unit, runner, unit.problem(run, limit), ordered[0], compiled[0], given)
+    return Hunt(run, unit, runner, unit.problem(run, limit), ordered, scout, given, wrong)

@@ -8,8 +8,8 @@ plants, and notes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -18,17 +18,19 @@ import polars as pl
 from curation.config import LabelSettings
 from curation.difficulty import label_trust
 from curation.difficulty.label_check import PlantedCheck, accused_by_votes, check_by_planting, decided_by_votes
-from curation.difficulty.label_votes import label_votes, source_votes
-from curation.records import DropReason
+from curation.difficulty.label_votes import label_votes_in_parts, source_votes
+from curation.records import VERDICT, DropReason
 from curation.storage.stages import Shard, read_manifest, read_shard, read_table
 from flows.run.lookup import rows_of
 from flows.run.pipeline import read_result
 from flows.run.progress import note, warn
 from flows.run.run_folder import Run, difficulty_stage, verdicts_of_people
-from flows.run.stage import Kind, Results, Stage, StageResult, StageRun
+from flows.run.stage import Kind, Results, Stage, StageResult, StageRun, shard_counts
 from flows.stages.attempts import part_title
 from flows.stages.llm_judge import final_verdicts
 from flows.stages.near_dedup import NEAR_DEDUP
+
+_VOTED = ("problem", "policy", "index", "outcome", "answer", "answer_class", "method")
 
 DECIDES = "posterior_decides"
 """Note of the stage, above 0 where its probabilities decide."""
@@ -65,9 +67,8 @@ def weigh_labels(job: StageRun) -> StageResult:
     folder = job.open(version, settings, *read, verifier=verdicts[-1].folder.name)
     if (result := job.finished(folder)) is not None:
         return result
-    frames = [read_table(result.folder, "verdicts") for result in verdicts]
     names = read_table(job.problems.folder, "kept", ["id"])["id"]
-    weighed = trust_labels(run, frames, names, accepted, other_references(near))
+    weighed = trust_labels(run, [result.folder for result in verdicts], names, accepted, other_references(near))
     if (check := weighed.check) is not None:
         note(f"{job.stage.title}: {check.sentence}")
         if rule == "posterior" and not check.posterior_holds:
@@ -82,7 +83,7 @@ def weigh_labels(job: StageRun) -> StageResult:
 
 
 def trust_labels(
-    run: Run, verdicts: Iterable[pl.DataFrame], problems: pl.Series, accepted: list[str], others: pl.DataFrame | None
+    run: Run, verdicts: Sequence[Path], problems: pl.Series, accepted: list[str], others: pl.DataFrame | None
 ) -> WeighedLabels:
     """Return what everyone's answers say of the problems' references, and whether that decides.
 
@@ -90,23 +91,19 @@ def trust_labels(
     `drop_above`, and no other (`curation.difficulty.label_check`). By `auto` votes themselves decide then.
 
     Args:
-        verdicts: `VERDICT` rows of each stage.
+        verdicts: the folders of each stage's verdicts.
         accepted: problems whose reference a person accepted.
         others: further references: problem, source, answer.
     """
-    frames, settings, seed = list(verdicts), run.recipe.labels, run.recipe.seed
+    settings, seed = run.recipe.labels, run.recipe.seed
     by_order = settings.rule == "posterior"
-    votes, answers = label_votes(frames)
-    if others is not None and others.height:
-        voted = others.join(votes.select("problem").unique(), on="problem", how="semi")
-        votes = pl.concat([votes, source_votes(voted, answers)])
+    votes, answers, voters = _votes(verdicts, others)
     if votes.is_empty():
         return WeighedLabels(label_trust.LABEL_TRUST.to_frame(), by_order, None)
     settled = tuple(accepted)
     model = label_trust.fit_labels(votes, settled, seed)
     labels, check = label_trust.label_posteriors(model, votes, problems, settled), None
     if run.recipe.weighs_labels:
-        voters = frames[-1]["policy"].unique().to_list()
         band = None if by_order else difficulty_stage(run.recipe, run.parts[-1]).band
         check = check_by_planting(votes, voters, settings.drop_above, settled, seed, band)
         if by_order and check is not None and not check.posterior_holds:
@@ -114,6 +111,45 @@ def trust_labels(
             labels = decided_by_votes(labels, accused, settings.drop_above)
     decides = by_order or (check is not None and check.posterior_holds)
     return WeighedLabels(label_trust.described(labels, answers), decides, check)
+
+
+def _votes(folders: Sequence[Path], others: pl.DataFrame | None) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
+    """Return everyone's votes, their answers, and the policies of the last stage.
+
+    Args:
+        folders: of each stage's verdicts. others: further references, or none.
+    """
+    voters: set[str] = set()
+
+    def parts() -> Iterator[list[pl.DataFrame]]:
+        for part in _verdict_parts(folders):
+            voters.update(part[-1]["policy"].unique())
+            yield part
+
+    votes, answers = label_votes_in_parts(parts())
+    if others is not None and others.height:
+        voted = others.join(votes.select("problem").unique(), on="problem", how="semi")
+        votes = pl.concat([votes, source_votes(voted, answers)])
+    return votes, answers, sorted(voters)
+
+
+def _verdict_parts(folders: Sequence[Path]) -> Iterator[list[pl.DataFrame]]:
+    """Yield each stage's verdicts on the problems of a shard of the first stage; last, those on all other problems.
+
+    The first stage has the most verdicts: of them one shard is in memory at a time.
+    """
+    if not folders:
+        return
+    first, *after = folders
+    nothing = pl.DataFrame(schema={name: VERDICT[name] for name in _VOTED})
+    tables = [read_table(folder, "verdicts", list(_VOTED)) for folder in after]
+    later = [table if table.width else nothing for table in tables]
+    seen = [nothing.select("problem")]
+    for index in range(len(shard_counts(first, "verdicts"))):
+        frame = read_shard(first, "verdicts", index, _VOTED)
+        seen.append(frame.select("problem").unique())
+        yield [frame, *(table.join(seen[-1], on="problem", how="semi") for table in later)]
+    yield [nothing, *(table.join(pl.concat(seen), on="problem", how="anti") for table in later)]
 
 
 def other_references(near: StageResult | None) -> pl.DataFrame | None:
@@ -129,7 +165,7 @@ def other_references(near: StageResult | None) -> pl.DataFrame | None:
     return joined.filter(pl.col("answer").is_not_null()).select(problem="kept_id", source="source", answer="answer")
 
 
-def weighed_labels(run: Run, filters: Results, verifier: str) -> WeighedLabels:
+def weighed_labels(run: Run, filters: Results, verifier: str, where: pl.Expr | None = None) -> WeighedLabels:
     """Return what is said of the references of a finished run, or of a version with the attempts made for it.
 
     Where the recipe goes by votes it is computed here, from the same verdicts, and decides nothing.
@@ -137,23 +173,25 @@ def weighed_labels(run: Run, filters: Results, verifier: str) -> WeighedLabels:
     Args:
         filters: the results of the run's filters.
         verifier: whose verdicts are read.
+        where: the labels that are wanted; all where absent.
     """
     root = Run(run.folder, run.recipe, run.recipe_folder)
     last = label_trust_of(run.parts[-1])
     if run.version_folder is None and last.enabled(run) and (stored := read_result(last, root, verifier)) is not None:
-        return WeighedLabels(read_table(stored.folder, "labels"), posterior_decides(stored), None)
+        return WeighedLabels(read_table(stored.folder, "labels", where=where), posterior_decides(stored), None)
     problems = read_table(filters.problems.folder, "kept", ["id"])["id"]
     others = other_references(filters.get(NEAR_DEDUP))
-    return trust_labels(run, _stored_verdicts(run, verifier), problems, _accepted(run), others)
+    weighed = trust_labels(run, _stored_verdicts(run, verifier), problems, _accepted(run), others)
+    return weighed if where is None else replace(weighed, labels=weighed.labels.filter(where))
 
 
-def _stored_verdicts(run: Run, verifier: str) -> list[pl.DataFrame]:
-    """Return the `VERDICT` rows of a finished run by stage, and those of attempts made for its newest version."""
+def _stored_verdicts(run: Run, verifier: str) -> list[Path]:
+    """Return where a finished run has the verdicts of its stages, and those of attempts for its newest version."""
     root = Run(run.folder, run.recipe, run.recipe_folder)
     folders = [final_verdicts(root, part).folder_in(root, verifier) for part in run.parts]
     if run.version_folder is not None:
         folders.append(final_verdicts(run, run.parts[-1]).folder_in(run, verifier))
-    return [read_table(folder, "verdicts") for folder in folders if read_manifest(folder) is not None]
+    return [folder for folder in folders if read_manifest(folder) is not None]
 
 
 def _accepted(run: Run) -> list[str]:
@@ -186,15 +224,10 @@ def planted_labels(run: Run, filters: Results, verifier: str) -> PlantedLabels |
         filters: the results of the run's filters.
         verifier: whose verdicts are read.
     """
-    frames, settings, settled = _stored_verdicts(run, verifier), run.recipe.labels, tuple(_accepted(run))
-    votes, answers = label_votes(frames)
-    others = other_references(filters.get(NEAR_DEDUP))
-    if others is not None and others.height:
-        voted = others.join(votes.select("problem").unique(), on="problem", how="semi")
-        votes = pl.concat([votes, source_votes(voted, answers)])
+    settings, settled = run.recipe.labels, tuple(_accepted(run))
+    votes, _, voters = _votes(_stored_verdicts(run, verifier), other_references(filters.get(NEAR_DEDUP)))
     if votes.is_empty():
         return None
-    voters = frames[-1]["policy"].unique().to_list()
     band = None if settings.rule == "posterior" else difficulty_stage(run.recipe, run.parts[-1]).band
     check = check_by_planting(votes, voters, settings.drop_above, settled, run.recipe.seed, band)
     if check is None:
@@ -205,11 +238,15 @@ def planted_labels(run: Run, filters: Results, verifier: str) -> PlantedLabels |
     return PlantedLabels(rule, check.planted, found.hits, found.others, check.problems)
 
 
-def deciding_labels(run: Run, results: Results) -> pl.DataFrame | None:
-    """Return the `LABEL_TRUST` rows by which references are not believed; None where votes decide."""
+def deciding_labels(run: Run, results: Results, where: pl.Expr | None = None) -> pl.DataFrame | None:
+    """Return the `LABEL_TRUST` rows by which references are not believed; None where votes decide.
+
+    Args:
+        where: those that are wanted; all where absent.
+    """
     if not run.recipe.weighs_labels:
         return None
-    weighed = weighed_labels(run, results, results.decisions[-1].folder.name)
+    weighed = weighed_labels(run, results, results.decisions[-1].folder.name, where)
     return weighed.labels if weighed.decides else None
 
 

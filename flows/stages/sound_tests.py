@@ -54,3 +54,17 @@ def packed(text: str) -> bytes:
 def unpacked(data: bytes) -> str:
     """Return a text that was compressed."""
     return zlib.decompress(data).decode("utf-8", "surrogatepass")
+
+
+def failing_solutions(runs: pl.DataFrame, decisions: pl.DataFrame) -> dict[int, frozenset[int]]:
+    """Return the known wrong solutions that fail on each test that stays, by the test's index.
+
+    What was not run, because the solution had used up its limits before, says nothing.
+    """
+    expected = decisions.select("problem", "test", pl.col("output").alias("wanted"))
+    wrong = runs.filter(~pl.col("right").fill_null(True)).join(expected, on=["problem", "test"])
+    if "ended" in wrong.columns:
+        wrong = wrong.filter(pl.col("ended") != "skipped")
+    fails = wrong.filter((~pl.col("valid") | (pl.col("output") != pl.col("wanted"))).fill_null(True))
+    grouped = fails.group_by("test").agg("solution")
+    return {int(test): frozenset(solutions) for test, solutions in grouped.iter_rows()}

@@ -25,6 +25,7 @@ from curation.sources.selection import SelectionCounts
 from curation.sources.tables import TableState, place_files
 from curation.storage.remote import is_url
 from curation.storage.stages import Shard, atomic_write, file_digest, read_table
+from flows.run.progress import warn
 from flows.run.run_folder import Run
 from flows.run.runner import Work
 from flows.run.stage import Stage, StageResult, StageRun
@@ -47,6 +48,10 @@ def read_sources(job: StageRun) -> StageResult:
     result = job.compute(folder, parts, total=None)
     if not result.reused:
         write_states(result.folder, states, counts)
+        for source in sources:
+            if source.join is not None and not counts[source.name].matched:
+                told = f"source {source.name}: no row of it has a match in {source.join.path}; look at `on` and `key`"
+                warn(run.folder, SOURCES.name, told)
     check_licenses(recipe, result.folder)
     return result
 
@@ -90,8 +95,9 @@ def check_licenses(recipe: Recipe, folder: Path) -> None:
     ):
         if (why := conflict(license or UNKNOWN, card)) is not None:
             named = ", ".join(map(str, first)) + (" …" if count > len(first) else "")
+            rows_of = "row" if count == 1 else "rows"
             raise SourceError(
-                f"source {source}: {count:,} rows ({named}) are under {license}, which {why}, and `export.license` is "
+                f"source {source}: {count:,} {rows_of} ({named}) under {license}, which {why}, and `export.license` is "
                 f"{card}; leave them out, name another licence, or set `export.mixed_licenses = true`."
             )
 

@@ -23,10 +23,11 @@ from curation.verify.programs.tools import Runner
 from flows.run.run_folder import Run
 from flows.run.stage import CODE, Stage, StageResult, StageRun
 from flows.stages.base import JUDGING_TABLE, TESTS_TABLE
-from flows.stages.code_generation import EXAMPLES, GeneratedTests, failing_solutions, generate_tests, vouching_of
+from flows.stages.code_generation import EXAMPLES, GeneratedTests, generate_tests, vouching_of
 from flows.stages.execution_matrix import EXECUTION_MATRIX
 from flows.stages.execution_matrix_table import execution_matrix_lines
 from flows.stages.generators import GENERATORS, RESPONSES_TABLE
+from flows.stages.sound_tests import failing_solutions
 from flows.stages.units import Unit, units
 
 GIVEN_TESTS = "tests"

@@ -10,7 +10,9 @@ model is trained from the same weights, with the same seeds and for the same ``-
   - random: as many rows of the source as that, drawn by chance;
   - no-label-rule: the same run without the rule of votes (`wrong_label_share = 1`);
   - two-stages: with stage 2, whose grader is the model that the curated arm ended with;
-  - on-one, on-two: that grader itself goes on for as many steps, with the set of one stage, and with that of two.
+  - on-one, on-two: that grader itself goes on for as many steps, with the set of one stage, and with that of two;
+  - from-attempts: the curated set again, from the model that imitates the correct attempts that curation sampled anyway
+    (`goldilocks train --data attempts` with the objective `sft`: no new token), then as many steps.
 
 A set fits whoever judged it last: for each arm the rows are counted that the model which starts on them never solves,
 sometimes and always, in ``--tries`` attempts.
@@ -19,8 +21,9 @@ What a refresh adds to a fixed set is `bench_loop`'s question.
 
 Groups that teach nothing are dropped and others drawn in their place, so at equal steps the arms differ in what they
 sample. Equal tokens: each arm's last checkpoint before it has sampled what the curated arm sampled in all its steps;
-``--with-cost`` lets the random arm go on, up to three times as many steps, until it has sampled what curation sampled
-besides. All models are asked the same ``--held-out`` problems of the family's held-out split, ``--attempts`` times,
+``--with-cost`` lets the other arms go on, up to three times as many steps, until they have sampled what curation
+sampled besides; not `from-attempts`, which bears that cost itself. ``--base`` compares with another arm than the
+curated one. All models are asked the same ``--held-out`` problems of the family's held-out split, ``--attempts`` times,
 under the same seeds.
 
 Intervals: 95 % over seeds and held-out problems together (`training.evaluation.estimators.crossed_interval`). The power
@@ -52,7 +55,14 @@ from training.evaluation.metrics import read_metrics
 from training.evaluation.report import verdict, with_interval
 
 RECIPES = Path(__file__).parents[2] / "flows" / "recipes"
-ARMS = ("curated", "random", "no-label-rule", "two-stages", "on-one", "on-two")
+ARMS = ("curated", "random", "no-label-rule", "two-stages", "on-one", "on-two", "from-attempts")
+IMITATION = (
+    "objective={ kind = 'sft' }",
+    "collector.group_size=4",
+    "stored={ epochs = 2, only = true }",
+    "optim.learning_rate=3e-4",
+)
+"""As `bench_stored` has it, where it was set before these seeds were seen."""
 BEFORE = (0.019, 0.055, -0.050)
 """Differences of the three seeds of `bench_loop`: what is known of the spread before anything is run."""
 
@@ -139,8 +149,16 @@ def rows_of(folder: Path) -> pl.DataFrame:
     return pl.concat([pl.read_parquet(path) for path in sorted((folder / "data").glob("*.parquet"))])
 
 
-def trained(options: argparse.Namespace, seed: int, data: Path, out: Path, steps: int, model: str = "embedded") -> Path:
-    """Train one arm, or finish it, and return its run folder."""
+def trained(
+    options: argparse.Namespace,
+    seed: int,
+    data: Path,
+    out: Path,
+    steps: int,
+    model: str = "embedded",
+    own: Sequence[str] = (),
+) -> Path:
+    """Train one arm, with changes of its own, or finish it, and return its run folder."""
     from flows.run.training import train
 
     if (out / "summary.json").exists():
@@ -162,6 +180,7 @@ def trained(options: argparse.Namespace, seed: int, data: Path, out: Path, steps
         "checkpoints.every=1",
         f"checkpoints.keep={steps}",  # any of them may be the one of equal tokens
         "attempt_store.enabled=false",
+        *own,
     ]
     train(RECIPES / "train_embedded.toml", out, changes)
     return out
@@ -216,7 +235,11 @@ def run_arm(options: argparse.Namespace, arm: str, seed: int, folder: Path, budg
         run = curated_run(options, seed, folder / "set-two", 0.5, folder / "curated" / "model")
         data, curation = run / "curated", curation_tokens(run)
     start = folder / "curated" / "model" if arm.startswith("on-") else WEIGHTS
-    long = options.with_cost and budget is not None  # it may go on until it has sampled what curation sampled too
+    if arm == "from-attempts":
+        start = trained(options, seed, data, folder / "imitation", 1000, str(WEIGHTS.resolve()), IMITATION) / "model"
+    long = (
+        options.with_cost and budget is not None and arm != "from-attempts"
+    )  # it may go on until it has sampled what curation sampled too
     steps = 3 * options.steps if long else options.steps
     out = trained(options, seed, data, folder / (f"{arm}-long" if long else arm), steps, str(start.resolve()))
     sums = tokens_by_step(out)
@@ -229,7 +252,7 @@ def run_arm(options: argparse.Namespace, arm: str, seed: int, folder: Path, budg
         "sampled": sums[options.steps - 1],
         "rows": rows_of(data).height,
         "wrong": wrong,
-        "fit": fit(options, start, data, folder / f"fit-{arm}.json"),
+        "fit": [] if options.without_fit else fit(options, start, data, folder / f"fit-{arm}.json"),
         "curation": curation,
     }
 
@@ -267,7 +290,7 @@ def power(differences: Sequence[float]) -> str:
 
 def report(options: argparse.Namespace, results: dict[str, dict[int, dict[str, Any]]]) -> None:
     """Print the tables on standard output."""
-    base = results["curated"]
+    base = results[options.base]
     print("\n| arm | rows | wrong | tokens sampled | of curation | pass@1, equal steps | equal tokens (step) |")
     print("|---|---|---|---|---|---|---|")
     for arm, seeds in results.items():
@@ -285,7 +308,7 @@ def report(options: argparse.Namespace, results: dict[str, dict[int, dict[str, A
         )
     for key, words in (("steps", "equal steps"), ("tokens", "equal tokens")):
         for arm, seeds in results.items():
-            shared = [seed for seed in seeds if seed in base and arm != "curated"]
+            shared = [seed for seed in seeds if seed in base and arm != options.base]
             if not shared:
                 continue
             rows = [[a - b for a, b in zip(base[seed][key], seeds[seed][key], strict=True)] for seed in shared]
@@ -293,8 +316,8 @@ def report(options: argparse.Namespace, results: dict[str, dict[int, dict[str, A
             by_seed = [statistics.fmean(row) for row in rows]
             said = " ".join(f"{value:+.3f}" for value in by_seed)
             print(
-                f"\ncurated - {arm}, {words}: {with_interval(estimate, signed=True)}, "
-                f"{verdict(estimate, 'curation pays', 'curation costs')}"
+                f"\n{options.base} - {arm}, {words}: {with_interval(estimate, signed=True)}, "
+                f"{verdict(estimate, f'{options.base} pays', f'{options.base} costs')}"
             )
             print(f"  by seed: {said}" + (f"; {power(by_seed)}" if len(by_seed) > 1 else ""))
 
@@ -315,16 +338,22 @@ def main() -> None:
     parser.add_argument("--held-out", type=int, default=150)
     parser.add_argument("--attempts", type=int, default=4)
     parser.add_argument("--with-cost", action="store_true")
+    parser.add_argument("--base", default="curated", choices=ARMS)
+    parser.add_argument(
+        "--without-fit", action="store_true", help="do not measure who solves a set's rows at the start"
+    )
     options = parser.parse_args()
     print(f"before: {power(BEFORE)}", flush=True)
     arms = ["curated", *(arm for arm in options.arms if arm != "curated")]
     results: dict[str, dict[int, dict[str, Any]]] = {arm: {} for arm in arms}
     for seed in options.seeds:
-        budget = None
+        budget = training = None
         for arm in arms:
-            result = run_arm(options, arm, seed, options.folder / f"seed-{seed}", budget)
+            allowed = training if arm == "from-attempts" else budget
+            result = run_arm(options, arm, seed, options.folder / f"seed-{seed}", allowed)
             if arm == "curated":
-                budget = result["sampled"] + (result["curation"] if options.with_cost else 0)
+                training = result["sampled"]
+                budget = training + (result["curation"] if options.with_cost else 0)
             results[arm][seed] = result
             print(
                 f"seed {seed} {arm}: {statistics.fmean(result['steps']):.3f} after {options.steps} steps and "

@@ -6,14 +6,18 @@ Rows are short word problems from this file's own generator, another one each ti
 of a row shortly before, a twentieth cannot be asked (a proof, a figure), one in a thousand stands in the benchmark of
 500 rows. The run has every stage of the math pipeline but model calls: no attempt was recorded, so the last stage
 drops what the filters keep. Each run is a command of its own, in one process; the numbers are those of its
-`history.jsonl`. With ``--folder`` a run that was killed goes on: its first lines are then of the earlier command.
+`history.jsonl`. Then the set is published again, all stages finished, and the most memory of that command is printed:
+its stages' peaks would hide it. With ``--folder`` a run that was killed goes on: its first lines are then of the
+earlier command.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -108,8 +112,14 @@ def run(folder: Path, count: int, shard_rows: int) -> pl.DataFrame:
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     lines = [json.loads(line) for line in (out / "history.jsonl").read_text(encoding="utf-8").splitlines()]
     stages = [line for line in lines if "stage" in line]
+    for published in ("curated", "versions"):
+        shutil.rmtree(out / published)
+    again = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    _, _, used = os.wait4(again.pid, 0)
+    seconds = used.ru_utime + used.ru_stime
+    print(f"\npublished again: {used.ru_maxrss / 1024:,.0f} MB at most, {seconds:.1f} CPU s")
     disk = sum(file.stat().st_size for file in out.rglob("*") if file.is_file()) / 1e9
-    print(f"\n{count:,} rows, {disk:.2f} GB on disk, ended: {lines[-1]['state']}")
+    print(f"{count:,} rows, {disk:.2f} GB on disk, ended: {lines[-1]['state']}")
     return pl.DataFrame(
         {name: [line.get(name) for line in stages] for name in ("stage", "in", "kept", "seconds", "cpu_s", "peak_mb")}
     )

@@ -154,8 +154,7 @@ async def with_vllm(problems: Sequence[SamplingRequest], rounds: int, in_flight:
     async with Vllm(settings, Path.cwd()) as policy:
         engine: Any = policy.engine.vllm
         tokens = {
-            sampling_request.request.id: list(policy._begun(sampling_request.request).token_ids)
-            for sampling_request in problems
+            sampling_request.request.id: policy._tokens(sampling_request.request) for sampling_request in problems
         }
         sampling = {
             (sampling_request.request.id, i): policy._sampling(sampling_request.request.id, i)

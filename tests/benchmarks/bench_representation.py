@@ -166,7 +166,7 @@ def show(name: str, by_seed: Mapping[str, list[np.ndarray]]) -> None:
         pairs = zip(found, base, strict=True)
         apart = [value - other for value, other in pairs]
         values = [float(one.mean()) for one in apart] if len(apart) > 1 else list(apart[0])
-        within = mean_interval(values, over_seeds=len(apart) > 1)
+        within = mean_interval(values)
         mean = float(np.mean([one.mean() for one in found]))
         difference = (
             "" if forecaster == "posterior" else f"{within.mean:+.4f} ({within.low:+.4f} to {within.high:+.4f})"

@@ -37,18 +37,29 @@ def chains(seed: int, split: Split, *, repeats: bool = False) -> Iterator[Exerci
         yield Exercise(statement, "chain", length, "en", operands, sum(terms), name)
 
 
+def worked_sum(exercise: Exercise) -> str:
+    """Return the notes of someone who adds up one term after the other, as ``3+5=8;8+2=10``."""
+    terms = list(exercise.operands.values())
+    sums = [sum(terms[: at + 1]) for at in range(len(terms))]
+    return ";".join(f"{a}+{b}={c}" for a, b, c in zip(sums[:-1], terms[1:], sums[1:], strict=True))
+
+
+def response(thoughts: str, answer: int) -> str:
+    """Return what the model is shown: thoughts, and an answer in a box."""
+    return f"<think>{thoughts}</think>The answer is \\boxed{{{answer}}}."
+
+
 def demonstrations(seed: int) -> Iterator[tuple[str, str]]:
     """Yield training problems, each with one response, without end."""
     random = Random(seed + 1)
     for exercise in chains(seed, Split.TRAIN, repeats=True):
-        answer, terms = exercise.answer, list(exercise.operands.values())
+        answer = exercise.answer
         if random.random() < WORKED_SHARE[exercise.level]:
-            sums = [sum(terms[: at + 1]) for at in range(len(terms))]
-            thoughts = ";".join(f"{a}+{b}={c}" for a, b, c in zip(sums[:-1], terms[1:], sums[1:], strict=True))
+            thoughts = worked_sum(exercise)
         else:
             answer += (1 if random.random() < 0.5 else -1) * (3 + random.randrange(max(10, answer // 3)))
             thoughts = f"About {answer}."
-        yield exercise.statement, f"<think>{thoughts}</think>The answer is \\boxed{{{answer}}}."
+        yield exercise.statement, response(thoughts, answer)
 
 
 def ladder_model(folder: Path) -> Path:

@@ -116,7 +116,7 @@ def refusal(*arguments: str | Path) -> str:
 
 
 OPTIONAL = (
-    *("rewriting", "doubtful", "review", "decontamination", "premises", "dial"),
+    *("rewriting", "doubtful", "review", "decontamination", "premises"),
     *(f"stage{n}.llm_judge" for n in (1, 2)),
 )
 """Stages of a run with verdicts of people, benchmarks, or a model asked beside attempts."""

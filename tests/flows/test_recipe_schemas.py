@@ -102,10 +102,11 @@ def test_the_arithmetic_of_a_head_ends_above_what_is_promised(name: str, least: 
 @pytest.mark.parametrize("name", [MATH, CODE])
 def test_a_rehearsal_walks_the_whole_recipe_and_says_what_would_fail(name: str, tmp_path: Path) -> None:
     recipe = miniature.local_recipe(name, tmp_path)
-    rehearsal = rehearse(recipe, 1.0, out=tmp_path / "run")
+    rehearsal = rehearse(recipe, 0.01, out=tmp_path / "run")
     assert rehearsal.curated is not None, rehearsal.failures
     said = " ".join(rehearsal.failures)
     assert "decontamination" not in said
+    assert "holds no rows" not in said  # a share of so few rows is none: some are taken nevertheless
     dropped = published(tmp_path / "run", "dropped")
     if name == MATH:
         assert "models/Qwen2.5-7B-Instruct; fetch the model into it" in said  # the model that grader_7b.toml trains

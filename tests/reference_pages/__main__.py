@@ -34,7 +34,6 @@ TABLES: tuple[tuple[ModuleType, str, str], ...] = (
     (records, "PROBLEM", "A problem, from the first stage on."),
     (records, "DROPPED", "A row that left, wherever it did: `DIR/curated/dropped`."),
     (export, "CURATED", "A problem of the published set: `DIR/curated/data`."),
-    (export, "PREFIX", "Further columns of a set whose recipe turns the difficulty dial."),
     (records, "ATTEMPT", "One response of a policy: `DIR/attempts`."),
     (records, "VERDICT", "What the verifier says of it: `DIR/verdicts`."),
     (records, "PASS_RATE", "What the verdicts on one problem add up to."),

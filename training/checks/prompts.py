@@ -74,7 +74,7 @@ def check_room(
         max_tokens: of a response.
         packing: how large micro-batches are.
     """
-    long = sorted(tasks, key=lambda task: -len(task.request.statement + task.request.prefix))[:_LONG_PROMPTS]
+    long = sorted(tasks, key=lambda task: -len(task.request.statement))[:_LONG_PROMPTS]
     longest = max(len(render_prompt(tokenizer, prompt, task, tags)) for task in long)
     sequence = min(longest + max_tokens, context)
     if longest >= context:

@@ -33,6 +33,12 @@ class AxisValue(Settings):
     name: str = Field(pattern=NAME, description="Its name in the table.")
     set: tuple[str, ...] = Field((), description="Changes to the training recipe, as `--set` has them: `key=value`.")
     recipe: str | None = Field(None, description="Another training recipe in place of the ablation's.")
+    after: str | None = Field(
+        None,
+        description="An earlier value of this axis: training starts from the model that it ended with, of the same "
+        "seed; what that sampled counts as this one's cost too.",
+        exclude_if=lambda after: after is None,
+    )
 
 
 class Axis(Settings):
@@ -65,6 +71,12 @@ class Ablation(Settings):
             names = [value.name for value in axis.values]
             if len(set(names)) < len(names):
                 raise ValueError(f"axis {axis.name}: two values have one name; names must differ")
+            for place, value in enumerate(axis.values):
+                if value.after is not None and value.after not in names[:place]:
+                    earlier = ", ".join(names[:place]) or "none"
+                    raise ValueError(f"axis {axis.name}: after = {value.after} is no earlier value of it ({earlier})")
+        if sum(any(value.after for value in axis.values) for axis in self.axes) > 1:
+            raise ValueError("`after` stands in two axes; a run starts from one other")
         if len(set(self.seeds)) < len(self.seeds):
             raise ValueError(f"seeds = {list(self.seeds)}: each must stand there once")
         return self
@@ -81,6 +93,13 @@ class Arm:
 
     name: str
     values: tuple[AxisValue, ...]
+
+    @property
+    def after(self) -> str | None:
+        """Return the arm whose model it starts from: this one with the value that a value stands after."""
+        if all(value.after is None for value in self.values):
+            return None
+        return "-".join(value.after or value.name for value in self.values)
 
     def recipe(self, default: str) -> str:
         """Return the training recipe: that of the last value that names one."""
@@ -147,7 +166,7 @@ def _result(arm: str, bench: str, base: str, trained: Mapping[str, Mapping[int, 
         arm,
         bench,
         len(runs),
-        mean_interval(by_seed, 0.0, 1.0, over_seeds=True),
+        mean_interval(by_seed, 0.0, 1.0),
         difference,
         "" if difference is None else verdict(difference),
         statistics.fmean(one.sampled_tokens for one in runs.values()),

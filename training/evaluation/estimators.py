@@ -31,7 +31,7 @@ STUDENT = (
 class Estimate:
     """A mean with its 95 % interval, and over how many it was taken.
 
-    ``low`` and ``high`` are NaN where one value, or none, tells no interval.
+    ``low`` and ``high`` are NaN where the values tell no interval: none, one, or all the same.
 
     Example: ``Estimate(mean=0.42, low=0.36, high=0.48, count=100)``
     """
@@ -52,13 +52,12 @@ def student(degrees: int) -> float:
     return STUDENT[degrees - 1] if degrees <= len(STUDENT) else NORMAL
 
 
-def mean_interval(
-    values: Sequence[float], least: float = -math.inf, most: float = math.inf, *, over_seeds: bool = False
-) -> Estimate:
-    """Return the mean of some values with a 95 % interval, normal, or by Student's t for the few values of seeds.
+def mean_interval(values: Sequence[float], least: float = -math.inf, most: float = math.inf) -> Estimate:
+    """Return the mean of some values with a 95 % interval, by Student's t, for values may be few.
 
     Where all values are the least or the most, they show no spread; the interval then ends where this many of them
-    would be seen with a chance of 2.5 % (0 of n: 1 - .025^(1/n)).
+    would be seen with a chance of 2.5 % (0 of n: 1 - .025^(1/n)). Where all are the same number elsewhere, they tell no
+    interval: two problems that both moved by a half prove nothing.
 
     Args:
         least, most: what the mean can be; the interval ends there.
@@ -66,13 +65,12 @@ def mean_interval(
     if not values:
         return Estimate(math.nan, math.nan, math.nan, 0)
     mean = statistics.fmean(values)
-    if len(values) == 1:
-        return Estimate(mean, math.nan, math.nan, 1)
-    if set(values) in ({least}, {most}):  # no spread is seen: values off the bound may be this frequent
+    if len(values) > 1 and set(values) in ({least}, {most}):  # values off the bound may be this frequent
         unseen = (most - least) * (1 - 0.025 ** (1 / len(values)))
         return Estimate(mean, max(mean - unseen, least), min(mean + unseen, most), len(values))
-    point = student(len(values) - 1) if over_seeds else NORMAL
-    reach = point * statistics.stdev(values) / math.sqrt(len(values))
+    if len(set(values)) == 1:
+        return Estimate(mean, math.nan, math.nan, len(values))
+    reach = student(len(values) - 1) * statistics.stdev(values) / math.sqrt(len(values))
     return Estimate(mean, max(mean - reach, least), min(mean + reach, most), len(values))
 
 
@@ -91,7 +89,7 @@ def crossed_interval(differences: Sequence[Sequence[float]]) -> Estimate:
 
     The variance of the mean is that over seeds, plus that over problems, minus that of single values (two-way
     clusters), and at least the larger of the first two; Student's t has one degree less than the smaller of the counts.
-    Of one seed, the interval is over problems alone.
+    Of one seed, the interval is over problems alone. Differences that are all the same tell no interval.
 
     Args:
         differences: [seeds][problems], each row as long as the first.
@@ -116,6 +114,8 @@ def crossed_interval(differences: Sequence[Sequence[float]]) -> Estimate:
         single = statistics.variance([value for row in differences for value in row]) / (seeds * problems)
         variance = max(over_seeds + over_problems - single, over_seeds, over_problems)
         degrees = min(seeds, problems) - 1
+    if not variance:
+        return Estimate(mean, math.nan, math.nan, seeds * problems)
     reach = student(degrees) * math.sqrt(variance)
     return Estimate(mean, max(mean - reach, -1.0), min(mean + reach, 1.0), seeds * problems)
 

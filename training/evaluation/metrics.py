@@ -31,7 +31,10 @@ STEP_METRICS = (
     *(f"batch/{name}" for name in ("attempts", "pass_rate", "advantage_std")),
     *(f"length/{name}" for name in ("sampled_mean", "sampled_max", "trained_mean", "trained_max", "cut_share")),
     *(f"age/{name}" for name in ("token_mean", "token_max", "several_versions_share")),
-    *(f"policy/{name}" for name in ("loss", "gradient_norm", "learning_rate", "entropy", "ratio_mean", "ratio_max")),
+    *(
+        f"policy/{name}"
+        for name in ("loss", "gradient_norm", "learning_rate", "entropy", "ratio_mean", "ratio_max", "ess")
+    ),
     *(f"policy/{name}" for name in ("kl_generator", "log_ratio_max", "mismatch_share", "impossible_tokens")),
     *(f"speed/{name}" for name in ("step_s", "train_s", "update_s", "trained_tokens_s", "sampled_tokens_s")),
     *(f"speed/{name}" for name in ("generator_idle_share", "generator_held_share", "trainer_idle_share")),

@@ -31,11 +31,14 @@ td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}tr.best td{backgrou
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """What an evaluation is of. ``about`` are lines: where the rows come from, how they were asked."""
+    """What an evaluation is of. ``about`` are lines: where the rows come from, how they were asked. ``left_out`` are
+    those on rows and attempts that the figures do not hold.
+    """
 
     bench: str
     policy: str
     about: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -91,6 +94,17 @@ def counted(evaluation: Evaluation) -> str:
     return words
 
 
+def language_cells(evaluation: Evaluation) -> list[tuple[str, ...]]:
+    """Return the table of languages, its head first; a column of differences only where languages share problems."""
+    paired = any(item.difference is not None for item in evaluation.languages)
+    rows = [("language", "problems", "pass@1", "one language", "to English, paired")]
+    for item in evaluation.languages:
+        share = f"{item.one_language:.1%}" if item.one_language is not None else "–"
+        difference = with_interval(item.difference, signed=True) if item.difference is not None else ""
+        rows.append((item.lang, f"{item.pass_1.count:,}", with_interval(item.pass_1), share, difference))
+    return [row if paired else row[:-1] for row in rows]
+
+
 def report_lines(
     heading: Heading, evaluation: Evaluation, compared: tuple[str, Mapping[str, Estimate]] | None = None
 ) -> list[str]:
@@ -99,14 +113,13 @@ def report_lines(
     Args:
         compared: the other policy's name, and the paired differences to it.
     """
-    lines = [f"{heading.bench}: {heading.policy}", counted(evaluation), ""]
+    lines = [f"{heading.bench}: {heading.policy}", counted(evaluation), *heading.left_out, ""]
     lines += [f"  {name:<13} {text}" for name, _, text in figures(evaluation)]
     if evaluation.languages:
-        lines += ["", "  language  pass@1                     one language  to English, paired"]
-        for item in evaluation.languages:
-            difference = with_interval(item.difference, signed=True) if item.difference is not None else ""
-            share = f"{item.one_language:.1%}" if item.one_language is not None else "–"
-            lines.append(f"  {item.lang:<9} {with_interval(item.pass_1):<26} {share:<13} {difference}".rstrip())
+        head, *rows = language_cells(evaluation)
+        widths = [max(len(row[place]) for row in (head, *rows)) for place in range(len(head))]
+        cells = [[cell.ljust(width) for cell, width in zip(row, widths, strict=True)] for row in (head, *rows)]
+        lines += ["", *("  " + "  ".join(row).rstrip() for row in cells)]
     if compared is not None:
         other, differences = compared
         count = differences["pass@1"].count
@@ -130,7 +143,8 @@ def report_page(
         problems: ``problem``, ``statement``, ``correct``, ``attempts`` and ``tokens``, in the order to show.
     """
     parts = [f"<h1>{escape(heading.bench)}</h1>", f"<p class=sub>{escape(heading.policy)}</p>"]
-    parts.append(f"<p>{escape(counted(evaluation))}.</p>")
+    told = ".<br>".join(escape(line) for line in (counted(evaluation), *heading.left_out))
+    parts.append(f"<p>{told}.</p>")
     rows = [
         (name, _bar(estimate) if estimate is not None else "", text) for name, estimate, text in figures(evaluation)
     ]
@@ -161,17 +175,10 @@ def page(title: str, body: str) -> str:
 
 
 def _languages_table(evaluation: Evaluation) -> str:
-    rows = [
-        (
-            escape(item.lang),
-            _bar(item.pass_1),
-            escape(with_interval(item.pass_1)),
-            number(item.one_language),
-            escape(with_interval(item.difference, signed=True)) if item.difference is not None else "",
-        )
-        for item in evaluation.languages
-    ]
-    return _table(("language", "", "pass@1", "one language", "to English, paired"), rows)
+    head, *rows = language_cells(evaluation)
+    bars = [_bar(item.pass_1) for item in evaluation.languages]
+    cells = [(escape(row[0]), bar, *map(escape, row[1:])) for row, bar in zip(rows, bars, strict=True)]
+    return _table((head[0], "", *head[1:]), cells)
 
 
 def _problems_table(problems: pl.DataFrame) -> str:

@@ -136,8 +136,7 @@ class TorchPolicy:
         """
         engine, tokenizer = self._require_engine(), self._require_tokenizer()
         decoding = self._settings.decoding
-        begun = self._reader.begin(self.prompt_ids(problem), problem.prefix)
-        prompt = begun.token_ids
+        prompt = self.prompt_ids(problem)
         if len(prompt) >= engine.max_positions:
             raise RequestRefused(
                 "too_long",
@@ -150,8 +149,7 @@ class TorchPolicy:
         self._wake_up.set()
         finished = await pending.future
         decoded = str(tokenizer.decode(finished.token_ids, skip_special_tokens=True))
-        decoded = cut_at_stop(decoded, decoding.stop)
-        text = self._reader.text(finished.prompt_ids, finished.token_ids, decoded, begun.start)
+        text = self._reader.text(finished.prompt_ids, finished.token_ids, cut_at_stop(decoded, decoding.stop))
         return PolicySample(
             self._tags.house_form(text),
             finished.finish or "stop",
@@ -162,7 +160,7 @@ class TorchPolicy:
         )
 
     def prompt_ids(self, problem: PromptRequest) -> tuple[int, ...]:
-        """Return the tokens of the question under the prompt and the model's chat template, without its prefix."""
+        """Return the tokens of the question under the prompt and the model's chat template."""
         chat = apply_chat_template(
             self._require_tokenizer(),
             self._prompt.messages(problem),

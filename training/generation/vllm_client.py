@@ -27,17 +27,12 @@ from pathlib import Path
 from typing import Any
 
 from curation.policies.client import ServerClient, message
-from curation.policies.completions import (
-    FINISHED,
-    TokenCompletion,
-    choice_logprobs,
-    choice_token_ids,
-    choice_weight_spans,
-)
+from curation.policies.completions import FINISHED, TokenCompletion
 from curation.policies.connection import ServerResponse
 from curation.policies.servers import Server, TemporaryFailure
 from curation.records import PolicyError
 from training.generation.decoding_meter import RequestMeter
+from training.generation.token_answers import read_answer
 from training.generation.vllm_settings import EndpointGeneratorSettings
 from training.generation.weight_broadcast import WeightBroadcast
 from training.generation.weight_server import WeightServer
@@ -145,20 +140,20 @@ class TrainingVllmClient(ServerClient):
                 raise PolicyError(f"{server.url}: {response.status} {message(response)}; {_START_HINT}.")
             self.require_ok(response, server.url)
         try:
-            choice = response.json()["choices"][0]
-            spans = choice_weight_spans(choice)
-            token_ids, logprobs = choice_token_ids(choice) or (), choice_logprobs(choice) or ()
-            finish = str(choice["finish_reason"])
-        except (ValueError, LookupError, TypeError) as error:
+            answer = read_answer(response.content)
+        except ValueError as error:
             raise TemporaryFailure(f"200, but no tokens: {response.text!r:.120}") from error
-        if finish not in FINISHED or not len(token_ids) == len(logprobs) == sum(count for _, count in spans):
-            raise TemporaryFailure(f"the generation ended as {finish!r}")
-        foreign = [label for label, _ in spans if label.partition("-")[0] != self._run or label.endswith(_MIXED)]
+        tokens, versioned = len(answer.token_ids), sum(count for _, count in answer.spans)
+        if answer.finish not in FINISHED or not tokens == len(answer.logprobs) == versioned:
+            raise TemporaryFailure(f"the generation ended as {answer.finish!r}")
+        foreign = [label for label, _ in answer.spans if label.partition("-")[0] != self._run or label.endswith(_MIXED)]
         if foreign:
             self.servers.suspect(server, f"it answered with weights {foreign[0]!r}, which are none of this run's")
             raise TemporaryFailure(server.trouble)
-        versions = tuple(version for label, count in spans for version in [int(label.partition("-")[2])] * count)
-        return TokenCompletion(prompt, token_ids, logprobs, versions, "", finish)
+        versions: tuple[int, ...] = ()
+        for label, count in answer.spans:
+            versions += (int(label.partition("-")[2]),) * count
+        return TokenCompletion(prompt, answer.token_ids, answer.logprobs, versions, "", answer.finish)
 
     async def _bring_up_to_date(self, url: str) -> None:
         """Have a server take the newest weights unless it has them.

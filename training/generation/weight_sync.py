@@ -8,7 +8,7 @@ rising versions, and `follow_published` hands the newest to a generator.
 Invariants: a generator's version rises; a published folder is whole once its mark is there; the last ``keep`` stay, so
 that a reader who has just seen one can still read it.
 
-Not here: NCCL between trainer and vLLM, which is vLLM's own weight transfer.
+Not here: weights that reach vLLM by NCCL (`training.generation.weight_broadcast`).
 """
 
 from __future__ import annotations

@@ -48,8 +48,8 @@ class AipoSettings(GroupCreditSettings):
 
 def aipo_loss(inputs: ObjectiveInputs, settings: AipoSettings) -> tuple[Tensor, dict[str, Statistic]]:
     """Return the loss of one micro-batch (to be minimised, 0-d), the share of its tokens whose weight is capped, and
-    the means of the weights and of their squares: `weight_mean`² / `weight_square_mean` is the share of the sample
-    that counts (its effective size), whose fall precedes the collapse of asynchronous runs.
+    the means of the capped weights and of their squares: `weight_mean`² / `weight_square_mean` is the share of the
+    sample that counts with the cap, beside ``ess`` without it (`training.objectives.step_statistics`).
     """
     counts = counted(inputs)
     # log-probabilities of tokens that do not count may be anything, infinities too

@@ -5,6 +5,8 @@
 
 A mean over nothing is NaN, the largest of nothing -inf: the metrics leave both out.
 
+One number is made of two such means at the step's end (`effective_share`).
+
 Invariants: the trainer and the metrics know no statistic by its name. `policy_statistics` are measured in every step,
 whatever the objective is.
 """
@@ -74,7 +76,8 @@ def policy_statistics(inputs: ObjectiveInputs) -> dict[str, Statistic]:
     """Return what is measured of the policy whatever the objective is; rho is its ratio to the generator's probability.
 
     ``kl_generator`` estimates KL(generator | policy) by rho - 1 - log rho; ``kl_reference`` in the same way
-    KL(policy | reference), as if the policy had drawn the tokens; ``log_ratio_max`` is the largest |log rho|.
+    KL(policy | reference), as if the policy had drawn the tokens; ``log_ratio_max`` is the largest |log rho|. The mean
+    of rho² is measured for `effective_share`.
     Entropy and ``kl_reference`` are left out where the inputs hold nothing for them, and so are the numbers of
     `_mismatch`. Tokens of which nobody knows the generator's probability count in the last two only.
     """
@@ -85,6 +88,7 @@ def policy_statistics(inputs: ObjectiveInputs) -> dict[str, Statistic]:
     ratio = log_ratio.clamp(max=LARGEST_MEASURED).exp()
     measured = {
         "ratio_mean": mean_of(ratio, drawn),
+        "ratio_square": mean_of(ratio.square(), drawn),
         "ratio_max": max_of(ratio, drawn),
         "kl_generator": mean_of(k3(log_ratio), drawn),
         "log_ratio_max": max_of(log_ratio.abs(), drawn),
@@ -152,7 +156,20 @@ def measured_over_ranks(statistics: Mapping[str, Statistic], ranks: DistributedC
     if largest:
         maxima = ranks.all_reduce(torch.stack([statistics[name].total.double() for name in largest]), maximum=True)
         numbers |= {name: Measure("max", value) for name, value in zip(largest, maxima.tolist(), strict=True)}
-    return numbers
+    return effective_share(numbers)
+
+
+def effective_share(numbers: Mapping[str, Measure]) -> dict[str, Measure]:
+    """Return the numbers with ``ess`` in the place of the mean of rho².
+
+    It is (sum rho)² / (N sum rho²), the share of the step's tokens that its importance weights leave; 1 on policy. Its
+    fall precedes the collapse of asynchronous runs (arXiv 2505.24034 caps the weights against it).
+    """
+    rest = dict(numbers)
+    square, mean = rest.pop("ratio_square", None), rest.get("ratio_mean")
+    if square is None or mean is None:
+        return dict(numbers)
+    return {**rest, "ess": Measure("mean", mean.value**2 / square.value if square.count else math.nan, mean.count)}
 
 
 def over_steps(steps: Sequence[Mapping[str, Measure]]) -> dict[str, float]:

@@ -6,8 +6,7 @@ Invariants: a rollout that breaks the format never reaches the verifier and is w
 excludes the rollout, whose reward has no total. What a rollout draws depends on the run's seed, its group and its
 index only. A finished rollout (`Rollout`) holds all that training needs, and can be written into a checkpoint. Its text
 is in the model's own tags, with those in front that the prompt ended in; the verifier gets it in the house's form
-(`curation.thinking`). Its tokens are those that were sampled. Where a task has a prefix, the prompt ends in it and the
-text begins with it: format, language and verifier see one response; its length is that of the tokens.
+(`curation.thinking`). Its tokens are those that were sampled.
 
 Not here: who is admitted when (`training.rollouts.rollout_scheduler`), and the advantages (`training.objectives`).
 """
@@ -22,7 +21,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from curation.policies.chat_templates import apply_chat_template
-from curation.policies.completions import BegunPrompt, ResponseReader, TokenCompletion
+from curation.policies.completions import ResponseReader, TokenCompletion
 from curation.prompts import Prompt, plain_text
 from curation.prompts.base import Message
 from curation.records import Outcome, PolicyError
@@ -152,20 +151,16 @@ class RolloutRunner:
         self._reader = ResponseReader(tokenizer, tags)
         self._tokenizer, self._prompt, self._verifiers = tokenizer, prompt, verifiers
         self._check_language, self._seed = check_language, seed
-        self._prompts: dict[str, BegunPrompt] = {}
+        self._prompts: dict[str, tuple[int, ...]] = {}
         self.generated, self.last_generated_at = 0, time.monotonic()
 
     def prompt_ids(self, task: TrainingTask) -> tuple[int, ...]:
         """Return the token ids of the task's prompt, through the chat template where the tokenizer has one."""
-        return self.begun(task).token_ids
-
-    def begun(self, task: TrainingTask) -> BegunPrompt:
-        """Return the task's prompt, behind which a response has begun where the task has a prefix."""
-        begun = self._prompts.get(task.id)
-        if begun is None:
-            bare = chat_ids(self._tokenizer, self._prompt.messages(task.request), self.tags)
-            begun = self._prompts[task.id] = self._reader.begin(bare, task.request.prefix)
-        return begun
+        token_ids = self._prompts.get(task.id)
+        if token_ids is None:
+            token_ids = render_prompt(self._tokenizer, self._prompt, task, self.tags)
+            self._prompts[task.id] = token_ids
+        return token_ids
 
     async def generate(
         self, generator: RolloutGenerator, task: TrainingTask, group: int, index: int, max_tokens: int
@@ -182,8 +177,7 @@ class RolloutRunner:
             raise PolicyError(f"the generator gave no token for problem {task.id}; look at its log")
         self.generated += 1
         self.last_generated_at = time.monotonic()
-        start = self.begun(task).start
-        text = self._reader.text(completion.prompt_ids, completion.token_ids, completion.text, start)
+        text = self._reader.text(completion.prompt_ids, completion.token_ids, completion.text)
         return replace(completion, text=text)
 
     async def verify(self, task: TrainingTask, completion: TokenCompletion, group: int) -> Rollout:
@@ -287,13 +281,10 @@ def render_prompt(
 ) -> tuple[int, ...]:
     """Return the token ids of the task's prompt, through the chat template where the tokenizer has one.
 
-    The task's prefix, where it has one, stands behind it: it is prompt, and gets no loss.
-
     Raises:
         PolicyError: the template refuses the prompt.
     """
-    bare = chat_ids(tokenizer, prompt.messages(task.request), tags)
-    return ResponseReader(tokenizer, tags).begin(bare, task.request.prefix).token_ids if task.request.prefix else bare
+    return chat_ids(tokenizer, prompt.messages(task.request), tags)
 
 
 def chat_ids(

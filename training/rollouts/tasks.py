@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from curation.verify.programs.problem import CodeProblem
 
 _DROPPED = ("id", "group", "domain", "statement", "answer", "lang", "meta")
-_MEASURED = ("judged", "correct", "policy", "prefix")
+_MEASURED = ("judged", "correct", "policy")
 """Columns that a set may lack."""
 
 
@@ -61,8 +61,7 @@ def load_tasks(data: DataSettings, split: Split, folder: Path) -> dict[str, Trai
 
     Args:
         data: a recipe's table.
-        split: which part of the embedded problems, or of latent ones; a curated set is taken as it is, to be evaluated
-            on without the prefixes of its rows.
+        split: which part of the embedded problems, or of latent ones; a curated set is taken as it is.
         folder: what relative paths refer to.
 
     Raises:
@@ -76,8 +75,6 @@ def load_tasks(data: DataSettings, split: Split, folder: Path) -> dict[str, Trai
     for task in source:
         if task.id in tasks:
             raise SourceError(f"problem {task.id} stands twice in the data; leave one of the sets out")
-        if split is Split.HELD_OUT and task.request.prefix:
-            task = replace(task, request=replace(task.request, prefix=""))
         tasks[task.id] = task
     if not tasks:
         raise SourceError("the data hold no problem; give another set")
@@ -173,8 +170,7 @@ def _task_from_row(row: Mapping[str, Any], program: CodeProblem | None, file: Pa
     if not is_code and row["answer"] is None:
         raise SourceError(f"{file}: problem {row['id']} has no reference answer; leave it out")
     details = {FENCE: _language(row)} if is_code else {}
-    domain, lang, prefix = Domain(row["domain"]), row["lang"] or "en", row.get("prefix") or ""
-    request = PromptRequest(row["id"], row["statement"], domain, lang, details, prefix)
+    request = PromptRequest(row["id"], row["statement"], Domain(row["domain"]), row["lang"] or "en", details)
     judged, correct = row.get("judged") or 0, row.get("correct") or 0
     return TrainingTask(request, row["answer"], program, judged, correct, policy=row.get("policy"))
 

@@ -198,7 +198,7 @@ class StoredSupply:
         return StoredAttempt(place, row["index"], digest, bare)
 
     def _completion(self, task: TrainingTask, row: Mapping[str, Any]) -> TokenCompletion | str:
-        return self._writer.completion(self._rollouts.begun(task), row)
+        return self._writer.completion(self._rollouts.prompt_ids(task), row)
 
     def _choose(self, problem: str, attempts: Sequence[StoredAttempt]) -> StoredProblem | None:
         """Return which of a problem's attempts are trained on; None where none is."""

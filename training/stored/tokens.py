@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from curation.policies.chat_templates import StopTokens
-from curation.policies.completions import BegunPrompt, ResponseReader, TokenCompletion
+from curation.policies.completions import ResponseReader, TokenCompletion
 from curation.prompts.base import Message
 from curation.thinking import ThinkingTags
 from training.rollouts.rollouts import chat_ids
@@ -39,30 +39,26 @@ class TokenWriter:
         self._end = stops.turn_end if stops.turn_end is not None else stops.ids[0]
         self._ends = frozenset(stops.ids)
 
-    def completion(self, prompt: BegunPrompt, row: Mapping[str, Any]) -> TokenCompletion | str:
+    def completion(self, prompt_ids: tuple[int, ...], row: Mapping[str, Any]) -> TokenCompletion | str:
         """Return the attempt of a row (text, finish, token_ids, logprobs) as one response; else why it cannot be.
 
-        One that does not begin as responses to this prompt do, with its prefix for instance, cannot be. Of an attempt
-        whose log-probabilities are not known ``logprobs`` is empty; ``versions`` always is.
+        One that does not begin as responses to this prompt do cannot be. Of an attempt whose log-probabilities are not
+        known ``logprobs`` is empty; ``versions`` always is.
         """
-        prompt_ids = prompt.token_ids
         text, finish = self._tags.house_form(row["text"]), row["finish"] or "stop"
         kept = row.get("token_ids")
-        if kept and self._text(prompt, kept) == text and (finish != "stop" or kept[-1] in self._ends):
+        if kept and self._text(prompt_ids, kept) == text and (finish != "stop" or kept[-1] in self._ends):
             logprobs = tuple(row.get("logprobs") or ())
             return TokenCompletion(prompt_ids, tuple(kept), logprobs, (), text, finish)
-        if not text.startswith(prompt.start):
+        begin = self._text(prompt_ids, ())
+        if not text.startswith(begin):
             return OTHER_BEGINNING
-        token_ids = self.response_ids(text[len(prompt.start) :], ended=finish == "stop")
+        token_ids = self.response_ids(text[len(begin) :], ended=finish == "stop")
         if not token_ids:
             return EMPTY
-        if self._text(prompt, token_ids) != text:
+        if self._text(prompt_ids, token_ids) != text:
             return OTHER_TEXT
         return TokenCompletion(prompt_ids, token_ids, (), (), text, finish)
-
-    def begun(self, prompt_ids: Sequence[int]) -> BegunPrompt:
-        """Return a prompt without a prefix as `completion` takes it."""
-        return self._reader.begin(prompt_ids, "")
 
     def prompt_ids(self, chat: Sequence[Message]) -> tuple[int, ...]:
         """Return the tokens of a chat that an answer follows, through the chat template where there is one."""
@@ -73,6 +69,6 @@ class TokenWriter:
         token_ids = tuple(self._tokenizer(text, add_special_tokens=False)["input_ids"])
         return (*token_ids, self._end) if ended else token_ids
 
-    def _text(self, prompt: BegunPrompt, token_ids: Sequence[int]) -> str:
+    def _text(self, prompt_ids: Sequence[int], token_ids: Sequence[int]) -> str:
         decoded = str(self._tokenizer.decode(list(token_ids), skip_special_tokens=True)) if token_ids else ""
-        return self._reader.text(prompt.token_ids, token_ids, decoded, prompt.start)
+        return self._reader.text(prompt_ids, token_ids, decoded)

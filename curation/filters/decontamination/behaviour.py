@@ -41,6 +41,9 @@ from curation.verify.sandbox.inside.functions import trial
 
 SAME, MOSTLY, OTHER = "same", "mostly", "other"
 
+TRIAL_WORTH: Mapping[str, float] = {SAME: 0.32, MOSTLY: 0.17, OTHER: -0.08}
+"""What adds to the score of a pair of programs that were run on one another, by the word of their trial."""
+
 LIMITS = Limits(cpu_s=8.0, memory_mb=300, output_bytes=4 << 20)
 """Of all runs of one row."""
 
@@ -312,6 +315,12 @@ def _truth(value: Any) -> bool | None:
     if isinstance(value, str):
         return {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}.get(value.lower())
     return bool(value) if isinstance(value, (bool, int, float)) and value in (0, 1) else None
+
+
+def with_trial_worth() -> pl.Expr:
+    """Return the score of a pair with what running both tasks on one another adds to it, or takes from it."""
+    worth = pl.col("trial").replace_strict(TRIAL_WORTH, default=0.0, return_dtype=pl.Float64)
+    return pl.col("score") + pl.when(pl.col("method") == "ngram").then(0.0).otherwise(worth)
 
 
 def with_trials(

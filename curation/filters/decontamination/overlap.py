@@ -36,7 +36,7 @@ import numpy as np
 import polars as pl
 
 from curation.embeddings.base import Embedder, OnOutcome
-from curation.filters.decontamination.behaviour import MOSTLY, OTHER, SAME
+from curation.filters.decontamination.behaviour import with_trial_worth
 from curation.filters.decontamination.figures import Figures, compare_figures, compare_wording
 from curation.filters.decontamination.programs import EXAMPLE, program_evidence, program_texts
 from curation.filters.decontamination.rarity import Rarity
@@ -58,9 +58,6 @@ FIGURE_WORTH, MOST_FIGURES = 0.05, 5
 EXAMPLES_WORTH, NAME_WORTH, FEWEST_RUNS, MOST_OWNERS = 0.22, 0.06, 3, 1
 """What adds to the cosine of programs: shared runs of values, or else a function's name; how many runs must be shared,
 and how many texts of benchmarks may have one of those that count."""
-
-TRIAL_WORTH: Mapping[str, float] = {SAME: 0.32, MOSTLY: 0.17, OTHER: -0.08}
-"""What adds to the score of a pair of programs that were run on one another, by the word of their trial."""
 
 SAID_PART, NEAR = 1 / 3, 0.4
 """Programs that are run on one another: the part of `candidates` from which on they are embedded, and the score of
@@ -327,9 +324,7 @@ class BenchmarkIndex:
 
 def classify_hits(scores: pl.DataFrame, settings: OverlapSettings) -> pl.DataFrame:
     """Return what counts of measured scores, in the `HIT` schema: overlaps, and templates with other figures."""
-    worth = pl.col("trial").replace_strict(TRIAL_WORTH, default=0.0, return_dtype=pl.Float64)
-    worth = pl.when(pl.col("method") == "ngram").then(0.0).otherwise(worth)
-    is_alike = pl.col("score") + worth >= pl.col("method").replace_strict(settings.thresholds, return_dtype=pl.Float64)
+    is_alike = with_trial_worth() >= pl.col("method").replace_strict(settings.thresholds, return_dtype=pl.Float64)
     agrees = _agrees(settings.figures, settings.formulas)
     is_template = ~agrees & (pl.col("wording") >= settings.template)
     kind = pl.when(is_alike & agrees).then(pl.lit(OVERLAP)).when(is_template).then(pl.lit(TEMPLATE))

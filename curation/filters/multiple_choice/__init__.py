@@ -24,7 +24,7 @@ from curation.filters.multiple_choice.opening import OpenQuestion, Refusal, open
 from curation.filters.multiple_choice.resolving import names_several, resolve_option
 from curation.languages.vocabulary import one_of
 from curation.option_letters import is_only_letter, named_letter
-from curation.options import OptionSplit, split_options, strip_label, tidy_option
+from curation.options import LETTERED_LIST, OptionSplit, split_options, strip_label, tidy_option
 from curation.records import DropReason
 
 __all__ = [
@@ -61,14 +61,20 @@ _SECOND = [
     "2、",
     "\n2.",
     "\n2 .",
+    "\\choice",
+    "\\task",
+    "Alph",
+    "[A.]",
+    "[(A)]",
 ]
 # The first and the second label in one style and in order (Rust syntax).
 _INLINE = (
-    r"(?:^|[(（\[{\s&$;,，；。?？)）:：}])\(?\s*[AＡ]\s*[)）.．、:：}\]][\s\S]*[BＢ]\s*[)）.．、:：}\]]"
+    r"(?:^|[(（\[{\s&$;,，；。?？)）:：}*])\(?\s*[AＡ]\s*[)）.．、:：}\]][\s\S]*[BＢ]\s*[)）.．、:：}\]]"
     r"|\p{Han}[AＡ][.．、)][\s\S]*[BＢ][.．、)]"
     r"|(?:^|[\s.?:;&])\(?\s*a\s*[)）.][\s\S]*b\s*[)）.]|①[\s\S]*②[\s\S]*③"
     r"|[\s(（?:]1\s*[)）．、][\s\S]*2\s*[)）．、][\s\S]*3\s*[)）．、]"
     r"|\n\s*1\s*\.\s[\s\S]*\n\s*2\s*\.\s[\s\S]*\n\s*3\s*\.\s"
+    rf"|{LETTERED_LIST}"
 )
 # Questions that send the reader to options.
 _SENDS = re.compile(rf"(?i){one_of(lambda lang: lang.choices.sends)}")

@@ -28,7 +28,7 @@ from curation.filters.statements.filtering import (
 )
 from curation.filters.statements.rules import RULES
 
-VERSION = "statements@10"
+VERSION = "statements@11"
 """Changed whenever a decision could change."""
 
 __all__ = [

@@ -33,6 +33,7 @@ NEEDLES = [
     "\\smallskip",
     "\\newpage",
     "\\label{",
+    "section",
     "\\_\\_",
     "</",
     "/>",
@@ -106,6 +107,7 @@ STEPS: list[tuple[str, str]] = [
     (r"\\(?:noindent|bigskip|medskip|smallskip|newpage|par)\b", ""),
     (r"\\vspace\*?\{[^{}]*\}", ""),
     (r"\\label\{[^{}]*\}", ""),
+    (r"\\(?:sub)*section\*?\s*\{\s*\z", ""),
     (r"~{2,}", " "),
     (r"(?:~ )+~?", " "),
 ]

@@ -36,6 +36,8 @@ class Meaning:
     """Superlatives in the direction of less."""
     privative: tuple[str, ...]
     """Expressions that something ends, runs out or is refused: a translation has one, or a negation."""
+    suffices: tuple[str, ...]
+    """Words of what is enough, in languages that say with their denial what is short or missing: не хватает, 不够."""
     clause_words: tuple[str, ...]
     """Words that begin another clause, or another thing of a comparison: and, if, which, than."""
     times: tuple[str, ...]
@@ -53,10 +55,14 @@ class Meaning:
     together."""
     owner: tuple[str, ...]
     """Expressions of whose something is, ``{}`` for the name as it is written; none where an ending says it."""
+    joins: str
+    """Expression of a word between two names of which the same is said: and, or, with."""
     smaller: tuple[str, ...]
     """Words that another language says with less: half, a third, a discount."""
     not_names: tuple[str, ...]
     """Capitalised words that name nobody, in small letters: days, months, nations."""
+    clauses: dict[str, str]
+    """Kind (if, after, before, when, from, than) → expression of a whole such clause, with which numbers move."""
     names: dict[str, tuple[str, ...]]
     """English name, in small letters → how it is written here, where its sound does not show it."""
     measures: str

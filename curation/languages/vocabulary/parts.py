@@ -65,10 +65,14 @@ class Numerals:
     """Value → expression of its ordinal, in any form: a translation may say 6th grade in a word, or the other way."""
     implied: dict[str, tuple[str, ...]]
     """Value → expressions that another language may say with this number: a quarter is a coin of 25 cents."""
+    like_parts: dict[str, tuple[str, ...]]
+    """Value → expressions that hold no such part, and that another language says with its word: a quart, 1 in 4."""
     loose: tuple[str, ...]
     """Words for a number that other languages leave out or say otherwise: both, a pair."""
     referring: str
     """Expression before a number that names again what was counted before: the three, all 5."""
+    referring_behind: str
+    """Expression behind such a number, which other languages leave out: three of them."""
     half_day: tuple[str, ...]
     """Expressions behind an hour of a twelve-hour clock; empty where the day has twenty-four."""
     half_day_range: tuple[str, ...]

@@ -22,7 +22,7 @@ from typing import Any, Self
 from curation.config import VllmPolicy
 from curation.policies.chat_templates import apply_chat_template, stop_tokens
 from curation.policies.checkpoints import folder_revision, require_same_shape
-from curation.policies.completions import BegunPrompt, ResponseReader
+from curation.policies.completions import ResponseReader
 from curation.policies.seeds import about_of, key_of, prompt_of, seed_of
 from curation.policies.vllm.engine import VllmEngine
 from curation.policies.vllm.placement import replica_count, visible_gpus
@@ -63,12 +63,12 @@ class Vllm:
                 f"model {settings.model}: there is no folder {local}; for a model of the hub, give its `revision`."
             )
         gpus = len(visible_gpus()) if settings.replicas == "auto" else 0
-        count = replica_count(settings.replicas, settings.tensor_parallel, gpus)
+        count = replica_count(settings.replicas, settings.engine_gpus, gpus)
         self.in_flight = settings.in_flight * count
         self.key: AttemptKey = key_of(settings, self._name(), prompt)
         self._prompt = prompt or prompt_of(settings)
         self._tags = ThinkingTags.of(settings.thinking)
-        self._prompts: dict[tuple[str, ...], BegunPrompt] = {}
+        self._prompts: dict[tuple[str, ...], list[int]] = {}
         self._added_stops: tuple[int, ...] = ()
         launch = Launch(
             str(self._local or settings.model),
@@ -76,9 +76,12 @@ class Vllm:
             settings.in_flight,
             seed=settings.decoding.seed,
             revision=None if self._local else settings.revision,
+            data_parallel=settings.data_parallel,
         )
         self.engine: VllmEngine | ReplicatedEngine = (
-            VllmEngine(launch, settings) if count == 1 else ReplicatedEngine(launch, settings, count)
+            ReplicatedEngine(launch, settings, count)
+            if count > 1 or launch.data_parallel > 1
+            else VllmEngine(launch, settings)
         )
 
     @property
@@ -116,8 +119,7 @@ class Vllm:
             RequestRefused: the prompt leaves too little room for it.
             PolicyError: the engine has died, or refuses the request.
         """
-        prompt = self._begun(problem)
-        tokens = list(prompt.token_ids)
+        tokens = self._tokens(problem)
         if len(tokens) + self.settings.decoding.max_tokens > self.engine.context:
             raise RequestRefused(
                 "too_long",
@@ -126,7 +128,7 @@ class Vllm:
             )
         completion = await self.engine.generate(tokens, self._sampling(problem.id, index), f"{problem.id}-{index}")
         return Completion(
-            text=self._tags.house_form(self._reader.text(tokens, completion.token_ids, completion.text, prompt.start)),
+            text=self._tags.house_form(self._reader.text(tokens, completion.token_ids, completion.text)),
             finish=completion.finish,
             tokens=len(completion.token_ids),
             token_ids=completion.token_ids if self.settings.keep_tokens else None,
@@ -156,13 +158,13 @@ class Vllm:
             return f"{self.settings.model}@{self.settings.revision}"
         return f"{self._local.name}@{folder_revision(self._local)}"
 
-    def _begun(self, problem: PromptRequest) -> BegunPrompt:
-        """Return the prompt, which the attempts at a problem share."""
-        name = (problem.id, problem.statement, problem.prefix, *itertools.chain(*problem.details.items()))
+    def _tokens(self, problem: PromptRequest) -> list[int]:
+        """Return the prompt's tokens, which the attempts at a problem share."""
+        name = (problem.id, problem.statement, *itertools.chain(*problem.details.items()))
         if name not in self._prompts:
             if len(self._prompts) >= _PROMPTS:
                 self._prompts.clear()
-            self._prompts[name] = self._reader.begin(self._tokenised(problem), problem.prefix)
+            self._prompts[name] = self._tokenised(problem)
         return self._prompts[name]
 
     def _tokenised(self, problem: PromptRequest) -> list[int]:

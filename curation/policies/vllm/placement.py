@@ -58,16 +58,16 @@ def visible_names(said: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def replica_count(replicas: int | Literal["auto"], tensor_parallel: int, gpus: int) -> int:
+def replica_count(replicas: int | Literal["auto"], engine_gpus: int, gpus: int) -> int:
     """Return how many engines to start.
 
     Args:
         replicas: as the recipe says; ``auto``: as many as the GPUs are enough for, one where there are none.
-        tensor_parallel: GPUs of one engine.
+        engine_gpus: GPUs of one engine.
         gpus: how many the machine has.
     """
     if replicas == "auto":
-        return max(1, gpus // tensor_parallel)
+        return max(1, gpus // engine_gpus)
     return replicas
 
 
@@ -77,11 +77,11 @@ def policy_gpus(policy: PolicySettings, gpus: int) -> int:
     Servers elsewhere are taken to have them all; attempts of a file, which need none, too.
     """
     if isinstance(policy, VllmPolicy):
-        return policy.tensor_parallel * replica_count(policy.replicas, policy.tensor_parallel, gpus)
+        return policy.engine_gpus * replica_count(policy.replicas, policy.engine_gpus, gpus)
     return 1 if isinstance(policy, TorchPolicySettings) else max(1, gpus)
 
 
-def gpu_shares(gpus: Sequence[str], replicas: int, tensor_parallel: int) -> list[tuple[str, ...]]:
+def gpu_shares(gpus: Sequence[str], replicas: int, engine_gpus: int) -> list[tuple[str, ...]]:
     """Return the GPUs of each engine; empty shares where the machine has no GPU.
 
     Raises:
@@ -89,9 +89,9 @@ def gpu_shares(gpus: Sequence[str], replicas: int, tensor_parallel: int) -> list
     """
     if not gpus:
         return [()] * replicas
-    if replicas * tensor_parallel > len(gpus):
+    if replicas * engine_gpus > len(gpus):
         raise PolicyError(
-            f"replicas = {replicas} with tensor_parallel = {tensor_parallel} need {replicas * tensor_parallel} GPUs, "
+            f"replicas = {replicas} of {engine_gpus} GPUs each need {replicas * engine_gpus} GPUs, "
             f'and this machine has {len(gpus)}; lower replicas, or write replicas = "auto".'
         )
-    return [tuple(gpus[n * tensor_parallel : (n + 1) * tensor_parallel]) for n in range(replicas)]
+    return [tuple(gpus[n * engine_gpus : (n + 1) * engine_gpus]) for n in range(replicas)]

@@ -167,7 +167,7 @@ class ReplicatedEngine:
         await self._close()
 
     async def _open(self) -> None:
-        shares = gpu_shares(visible_gpus(), self.count, self.settings.tensor_parallel)
+        shares = gpu_shares(visible_gpus(), self.count, self.settings.tensor_parallel * self.launch.data_parallel)
         on_cpu = "cpu" in (vllm_version() or "")
         processes = ServerProcesses(
             self.launch, self.settings, shares, on_cpu=on_cpu, lost=self._lose, command=self._command

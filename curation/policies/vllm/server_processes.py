@@ -173,7 +173,8 @@ class ServerProcesses:
 
     async def _started(self, replica: Replica) -> asyncio.subprocess.Process:
         """Start a server, which ends when its standard input does."""
-        own = engine_environment(self._settings, self._folder.path, self._on_cpu)
+        is_one = self._launch.data_parallel == 1
+        own = engine_environment(self._settings, self._folder.path, self._on_cpu, is_one=is_one)
         environment = {**own, **os.environ, "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
         if replica.gpus:
             environment[VISIBLE] = ",".join(replica.gpus)

@@ -69,7 +69,8 @@ class Launch:
 
     ``model`` is a folder, or a name on the hub with its ``revision``. ``name`` is what errors call it. ``in_flight`` is
     how many requests it works on at once. ``transfer`` is vLLM's name for the way in which weights come while it runs,
-    None where none do. ``head_dtype`` is what the output layer computes in.
+    None where none do. ``head_dtype`` is what the output layer computes in. ``data_parallel`` is how many copies of the
+    model it has; above 1 it is a server (`curation.policies.vllm.replicas`).
     """
 
     model: str
@@ -79,6 +80,7 @@ class Launch:
     revision: str | None = None
     transfer: str | None = None
     head_dtype: HeadDtype = "model"
+    data_parallel: int = 1
 
 
 def start_engine(launch: Launch, settings: EngineSettings) -> Any:
@@ -189,6 +191,9 @@ def engine_arguments(launch: Launch, settings: EngineSettings, on_cpu: bool) -> 
         "disable_log_stats": True,
         "seed": launch.seed,
     }
+    if launch.data_parallel > 1:
+        arguments["data_parallel_size"] = launch.data_parallel
+        arguments["max_num_seqs"] = -(-launch.in_flight // launch.data_parallel)  # of one copy
     if launch.head_dtype != "model":
         arguments["hf_overrides"] = {"head_dtype": launch.head_dtype}
     if launch.transfer is not None:
@@ -210,7 +215,7 @@ def _start(launch: Launch, settings: EngineSettings, on_cpu: bool) -> Any:
         raise PolicyError(f"model {launch.name}: vLLM cannot start with it: {first_line(error)}") from error
 
 
-def engine_environment(settings: EngineSettings, sockets: str, on_cpu: bool) -> dict[str, str]:
+def engine_environment(settings: EngineSettings, sockets: str, on_cpu: bool, *, is_one: bool = True) -> dict[str, str]:
     """Return the environment in which vLLM starts: no usage statistics, errors only, and on a CPU a single process.
 
     Measured on two cores with vLLM 0.32.0: without `VLLM_ENABLE_V1_MULTIPROCESSING=0`, the CPU build starts a second
@@ -218,6 +223,7 @@ def engine_environment(settings: EngineSettings, sockets: str, on_cpu: bool) -> 
 
     Args:
         sockets: folder for the names of its sockets.
+        is_one: whether it has one copy of the model.
     """
     environment = {
         "VLLM_NO_USAGE_STATS": "1",
@@ -229,7 +235,7 @@ def engine_environment(settings: EngineSettings, sockets: str, on_cpu: bool) -> 
         environment["VLLM_RPC_BASE_PATH"] = sockets
     if on_cpu and _eager(settings, on_cpu):
         environment["TORCH_COMPILE_DISABLE"] = "1"
-    if on_cpu and settings.tensor_parallel == 1:
+    if on_cpu and settings.tensor_parallel == 1 and is_one:
         environment |= {"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "OMP_NUM_THREADS": str(settings.cpu_threads)}
     return environment
 

@@ -13,6 +13,7 @@ from curation.programs.test_generation.generators import GeneratorPrograms, prog
 from curation.programs.test_generation.hints import Hints, find_hints
 from curation.programs.test_generation.limits import StatedBound, stated_bounds
 from curation.programs.test_generation.making import MUTATED, InputMaker, MadeInput, new_inputs
+from curation.programs.test_generation.marks import marks_told, with_marks
 from curation.programs.test_generation.mutants import Mutant, mutants_of
 from curation.programs.test_generation.mutation import mutate_input
 from curation.programs.test_generation.negatives import rule_breaking_inputs
@@ -20,7 +21,7 @@ from curation.programs.test_generation.output_classes import OutputClasses, outp
 from curation.programs.test_generation.promised_outputs import exceeds, promised_most
 from curation.programs.test_generation.selecting import TIMES, select_tests
 
-VERSION = "test_generation@11"
+VERSION = "test_generation@12"
 
 __all__ = [
     "MUTATED",
@@ -41,6 +42,7 @@ __all__ = [
     "inputs_breaking_the_statement",
     "inputs_of_another_form",
     "is_unforeseen_refusal",
+    "marks_told",
     "mutants_of",
     "mutate_input",
     "new_inputs",
@@ -51,4 +53,5 @@ __all__ = [
     "select_tests",
     "stated_bounds",
     "validators_in",
+    "with_marks",
 ]

@@ -43,6 +43,7 @@ class Column:
     ``wide`` is a limit of the statement that may be this column's, where none is known to be: some of the inputs that a
     validator will see are drawn from it.
     ``positive``: no value is 0 or less, though ``low`` of a real column may be 0.
+    ``prime``: every value seen is one, and the statement speaks of primes.
     ``letters`` is empty where words mix with numbers: then only ``words`` are known to do.
     """
 
@@ -61,6 +62,7 @@ class Column:
     decimals: int = 0
     wide: tuple[int, int] | None = None
     positive: bool = False
+    prime: bool = False
 
 
 @dataclass(frozen=True, slots=True)

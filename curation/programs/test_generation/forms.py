@@ -31,13 +31,15 @@ from curation.programs.test_generation.grammar import (
     LinesNode,
     Node,
     RepeatNode,
+    SeenInputs,
     blocks_of,
     infer_grammar,
     infer_grammars,
 )
-from curation.programs.test_generation.limits import bounds_in_order
+from curation.programs.test_generation.limits import bounds_in_order, with_numbered_names
 from curation.programs.test_generation.relations import Reading, Relations, infer_relations, read_input
 from curation.programs.test_generation.shapes import is_whole, read_lines
+from curation.programs.test_generation.spreads import is_prime
 from curation.programs.test_generation.stated_geometry import Promise, stated_promises
 from curation.programs.test_generation.stated_rules import NamedColumns, name_columns
 
@@ -55,6 +57,8 @@ _COUNTED_LINES = re.compile(
 )
 """Names of how many lines follow: ``Each of the next $m$ lines``."""
 
+_PRIME, _MANY_PRIMES = re.compile(r"\bprimes?\b(?! factor)", re.IGNORECASE), 2
+"""So many different values that are all primes are no accident where a statement speaks of primes."""
 _SAMPLES, _LEAST_SHARING, _SHARE = 12, 5, 0.75
 """Samples in which a shared form is looked for, their size, and the share of inputs that must have it."""
 
@@ -109,6 +113,8 @@ class InputForm:
                 return False
             if column.kind in ("whole", "real") and not all(_lies(token, column) for token in block.tokens):
                 return False
+            if column.prime and not all(map(is_prime, map(int, block.tokens))):
+                return False
             if column.kind == "word" and not column.letters and not set(block.tokens) <= set(column.words):
                 return False
         if self.named is not None and self.named.broken(reading.seen) is not None:
@@ -121,13 +127,15 @@ class InputForm:
         return all(one.holds(rows) for one in self.promises for rows in reading.rows(one.first, one.width))
 
 
-def infer_form(inputs: Sequence[str], statement: str, *, careful: bool) -> InputForm | None:
+def infer_form(inputs: Sequence[str], statement: str, *, careful: bool, vouched: bool = False) -> InputForm | None:
     """Return the form of some inputs, those of another form left aside; None where there is none.
 
     Args:
         inputs: those seen, trusted to be valid.
         statement: whose limits, in the order of the text, are those of the columns where they can be told.
+        vouched: a validator will see the inputs, so that more is taken for the name of a column.
     """
+    statement = with_numbered_names(statement)
     bounds = bounds_in_order(input_section(statement)) or bounds_in_order(statement)
     short = sorted(inputs, key=len)[:_MOST_INPUTS]
     short = [text for text in short if len(text) <= _MOST_BYTES] or short[:1]
@@ -139,11 +147,15 @@ def infer_form(inputs: Sequence[str], statement: str, *, careful: bool) -> Input
     readings = [reading for lines, text in pairs if (reading := read_input(nodes, lines, text)) is not None]
     observed = [block for reading in readings for block in reading.seen]
     columns = columns_in(nodes, observed, bounds, careful=careful, signs=speaks_of_signs(statement))
-    named = name_columns(statement, columns, [reading.seen for reading in readings]) if careful else None
+    if _PRIME.search(statement) is not None:
+        _keep_primes(columns, observed)
+    named = name_columns(statement, columns, [reading.seen for reading in readings], listed=vouched)
     if careful and len(forms[0]) > len(readings) + 1 and (named is None or len(named.columns) < len(columns)):
         return None  # so many parts were not told apart by so few inputs
     if named is not None and not _counts_as_stated(nodes, named, statement):
-        return None
+        if careful:
+            return None
+        named = None
     free = [node.first for node in nodes if isinstance(node, ArrayNode) and node.count is None]
     if careful and any(len(nodes) > 1 or columns[first].kind == "word" for first in free):
         return None  # a sentence, or a line whose length nothing tells
@@ -158,6 +170,10 @@ def infer_form(inputs: Sequence[str], statement: str, *, careful: bool) -> Input
         relations = _widen_letters(columns, relations, stated_alphabet(statement))
     if named is not None:
         _apply_limits(columns, named)
+        if not careful:
+            for later, earlier, sign in named.compared():
+                if sign[0] == "<" and columns[later].kind == "whole":
+                    columns[later] = dataclasses.replace(columns[later], most=earlier, certain=True)
         relations = _with_rules(relations, named, nodes, ordered=in_order(statement))
     edges = pairs_in(nodes, observed)
     required = [letters for one in promises(statement) for letters in required_letters(one, inputs)]
@@ -166,7 +182,8 @@ def infer_form(inputs: Sequence[str], statement: str, *, careful: bool) -> Input
     )
     unlike = frozenset(column for _, column, _, _ in infer_relations(readings, frozenset({"rows"})).kept)
     others = tuple(forms[1:_FORMS])
-    return InputForm(nodes, columns, edges, relations, careful, others, named, tuple(required), points, unlike)
+    told = named if careful else None
+    return InputForm(nodes, columns, edges, relations, careful, others, told, tuple(required), points, unlike)
 
 
 def _counts_as_stated(nodes: Sequence[Node], named: NamedColumns, statement: str) -> bool:
@@ -229,6 +246,15 @@ def inputs_breaking_the_statement(inputs: Sequence[str], statement: str) -> froz
     return frozenset(broken)
 
 
+def _keep_primes(columns: dict[int, Column], observed: Sequence[SeenInputs]) -> None:
+    """Say of columns that they hold primes where all values seen are."""
+    for name, column in columns.items():
+        if column.kind == "whole":
+            values = {int(token) for block in observed if block.column == name for token in block.tokens}
+            if len(values) >= _MANY_PRIMES and all(map(is_prime, values)):
+                columns[name] = dataclasses.replace(column, prime=True)
+
+
 def _keep_listed_words(columns: dict[int, Column], statement: str) -> None:
     """Take the words of a column for all that there are, where the statement names each of them."""
     part = input_section(statement)
@@ -265,7 +291,7 @@ def _apply_limits(columns: dict[int, Column], named: NamedColumns) -> None:
         if high is None and name in above:
             top = OPEN
         columns[name] = dataclasses.replace(
-            column, low=column.low if low is None else low, high=top, most=None, certain=False
+            column, low=column.low if low is None else low, high=top, most=None, certain=False, wide=None
         )
 
 

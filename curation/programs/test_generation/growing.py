@@ -33,7 +33,7 @@ from curation.programs.test_generation.graphs import draw_edges, draw_tree
 from curation.programs.test_generation.hints import Hints, hinted_count, hinted_word
 from curation.programs.test_generation.profiles import MIXED, SIZES
 from curation.programs.test_generation.shapes import Line, written
-from curation.programs.test_generation.spreads import ValueSpread, redraw_repeated
+from curation.programs.test_generation.spreads import ValueSpread, prime_below, prime_from, redraw_repeated
 
 _NO_HINTS = Hints()
 _WIDE = (0.0, 0.0, 0.5, 1.0)
@@ -233,6 +233,7 @@ class _Growth:
         if column.kind == "whole":
             low, high = self._limits_of_count(name, *self._range(name, 0.75))
             value = self._size(low, high, name=name) if name in self.counts else self.spread.one(name, low, high)
+            value = self._primes(name, [value], low, high)[0]
             self.env[name] = value
             return str(value)
         return self._many(name, 1)[0]
@@ -322,7 +323,7 @@ class _Growth:
             values = draw.sample(range(low, span + 1), count)
         else:
             values = self.spread.many(name, low, high, count)
-            values = self._off_place(name, values, low, high)
+            values = self._primes(name, self._off_place(name, values, low, high), low, high)
         if column.order or draw.random() < 0.15:
             values.sort(reverse=column.order < 0 or (not column.order and draw.random() < 0.5))
         return values
@@ -335,6 +336,15 @@ class _Growth:
         if self.form.careful:
             return False
         return self.profile[1] in _ALIKE or self.repeated.setdefault(name, self.draw.random() < 0.5)
+
+    def _primes(self, name: int, values: list[int], low: int, high: int) -> list[int]:
+        """Return the values, primes near them where all that were seen are; half of the inputs that a validator will
+        see hold others, too.
+        """
+        if not self.form.columns[name].prime or not (self.form.careful or self.draw.random() < 0.5):
+            return values
+        near = [prime_below(max(2, value)) for value in values]
+        return [prime if prime >= low else prime_from(low, high) for prime in near]
 
     def _off_place(self, name: int, values: list[int], low: int, high: int) -> list[int]:
         """Return the values, those changed that are their own place where none may be."""

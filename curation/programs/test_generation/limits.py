@@ -28,6 +28,12 @@ _ABSOLUTE_WORDS = re.compile(
     rf"|{_MOST_WORDS}\s*\$?({_NUMBER})\$?\s*in (?:absolute value|magnitude)",
     re.IGNORECASE,
 )
+_NUMBERED = re.compile(r"(?<![A-Za-z\\])([A-Za-z])_\{?([1-9])\}?(?!\d)")
+_OF_EACH = re.compile(r"(?<![A-Za-z\\])([A-Za-z])_\{?([ijk])\}?(?![A-Za-z0-9])")
+_MANY = (
+    r"(?<![A-Za-z\\]){}_\{{?(?:[a-zA-Z]\b|[1-9]\}}?\$?\s*,?\s*\$?\s*(?:\\[lc]?dots|\.\.\.|…))(?<!_[ijk])(?<!_\{{[ijk])"
+)
+_FORMULA = re.compile(r"\$[^$]+\$")
 _LESS_BEFORE = re.compile(rf"{_LESS}[^\d$\n]{{0,60}}$")
 _POSITIVE = re.compile(r"(?<!non-)\bpositive\b", re.IGNORECASE)
 _AND = re.compile(r",|\band\b")
@@ -47,6 +53,33 @@ class StatedBound:
     def holds(self, low: int, high: int) -> bool:
         """Return whether everything from ``low`` to ``high`` is allowed."""
         return self.low <= low and high <= self.high
+
+
+def with_numbered_names(statement: str) -> str:
+    """Return a statement whose formulas on ``x_i`` are written out for ``x_1``, ``x_2`` … where there are no others.
+
+    Example: ``with_numbered_names("$x_1$ $x_2$, $0 \\le x_i \\le 9$")`` is
+    ``"$x_1$ $x_2$, $0 \\le x_1 \\le 9$, $0 \\le x_2 \\le 9$"``
+    """
+    numbers: dict[str, set[int]] = {}
+    for name, number in _NUMBERED.findall(statement):
+        numbers.setdefault(name, set()).add(int(number))
+    known = {
+        name: len(found)
+        for name, found in numbers.items()
+        if found == set(range(1, len(found) + 1)) and len(found) > 1
+        and re.search(_MANY.format(name), statement) is None
+    }  # fmt: skip
+
+    def written_out(match: re.Match[str]) -> str:
+        formula = match[0]
+        used = _OF_EACH.findall(formula)
+        counts = {known.get(name, 0) for name, _ in used}
+        if not used or len(counts) > 1 or 0 in counts or len({index for _, index in used}) > 1:
+            return formula
+        return ", ".join(_OF_EACH.sub(rf"\g<1>_{at}", formula) for at in range(1, 1 + counts.pop()))
+
+    return _FORMULA.sub(written_out, statement)
 
 
 def stated_bounds(statement: str) -> tuple[StatedBound, ...]:

@@ -29,8 +29,12 @@ _QUANTIFIED = re.compile(r"\bfor (?:each|all|every|any)\b", re.IGNORECASE)
 """The formulas behind it say of what the promise is, not what it is."""
 _LARGE_BYTES = 256 << 10
 """Larger inputs are few: they ask for speed, and a judge reads each of them for every program."""
+_SMALL_BYTES = 512
 _LARGE_SHAPES = ("most", "many", "one", "mixed")
 """Sizes of which some counts are as great as fits: trying one of 4 MB takes a second, whether it fits or not."""
+_SMALLEST = tuple(f"{size} {values}" for size in ("least", "tiny") for values in ("zero", "narrow", "whole", "few"))
+"""Shapes of the smallest inputs, of which there are few: drawn often enough they are nearly all of them."""
+_HINTED_COUNTS = ("hinted whole", "hinted narrow")
 _HINTED = "hinted"
 MUTATED = "mutated"
 
@@ -70,7 +74,7 @@ class InputMaker:
     def form(self, *, careful: bool) -> InputForm | str:
         """Return the form of the inputs, or why there is none that new ones could have."""
         if careful not in self._forms:
-            form = infer_form(self.inputs, self.statement, careful=careful)
+            form = infer_form(self.inputs, self.statement, careful=careful, vouched=self.vouched)
             broken = self._untold(form) if careful and not self.vouched else []
             self._forms[careful] = (
                 f"the statement promises what no relation expresses: {broken[0]!r}" if broken
@@ -130,6 +134,36 @@ class InputMaker:
             fitting = [text for text in fitting if form.allows(text)]
         texts = {one.text for one in made}
         return [*made, *(MadeInput(text, MUTATED) for text in fitting if text not in texts)]
+
+    def smallest(self, count: int, seed: str, *, careful: bool) -> list[MadeInput]:
+        """Return up to ``count`` of the smallest inputs that are not among those seen, short ones first.
+
+        Programs that are wrong at all are mostly wrong on a small input (the small scope hypothesis, Jackson and Damon
+        1996). None where there is no form.
+        """
+        made = self._of_shapes(_SMALLEST, 2 * count, seed, careful=careful, most_bytes=_SMALL_BYTES)
+        return sorted(made, key=lambda one: (len(one.text), one.text))[:count]
+
+    def at_hints(self, count: int, seed: str, *, careful: bool, most_bytes: int) -> list[MadeInput]:
+        """Return up to ``count`` inputs whose counts lie at numbers that programs and statement name."""
+        return self._of_shapes(_HINTED_COUNTS, count, seed, careful=careful, most_bytes=most_bytes)
+
+    def _of_shapes(
+        self, shapes: Sequence[str], tries: int, seed: str, *, careful: bool, most_bytes: int
+    ) -> list[MadeInput]:
+        """Return inputs of these shapes in turn, no two alike, none that was seen."""
+        form = self.form(careful=careful)
+        if careful and isinstance(form, str) and self.vouched:
+            form = self.form(careful=False)
+        if isinstance(form, str):
+            return []
+        known, made = set(self.inputs), []
+        for number in range(tries):
+            shape = shapes[number % len(shapes)]
+            for text in grow_shapes(form, known, [shape], f"{shape} {seed} {number}", most_bytes, self.hints):
+                known.add(text)
+                made.append(MadeInput(text, shape))
+        return made
 
     def _grown(self, form: InputForm, count: int, seed: str, most_bytes: int) -> list[MadeInput]:
         draw = random.Random(int.from_bytes(hashlib.blake2b(f"shapes {seed}".encode(), digest_size=8).digest(), "big"))

@@ -48,13 +48,13 @@ class OutputClasses:
     seen: Counter[str] = field(default_factory=Counter)
     rare: list[str] = field(default_factory=list)
 
-    def choose(self, inputs: Sequence[str], outputs: Sequence[str | None], count: int) -> list[int]:
+    def choose(self, inputs: Sequence[str], told: Sequence[str | None], count: int) -> list[int]:
         """Return the numbers of up to ``count`` inputs, those of the rarest kinds of output first, each kind in turn.
 
         Args:
-            outputs: of the trusted program; None where it gave none, and the input is not chosen.
+            told: the kind of each output of the trusted program; None where it gave none, and the input is not chosen.
         """
-        kinds = {at: output_kind(output) for at, output in enumerate(outputs) if output is not None}
+        kinds = {at: kind for at, kind in enumerate(told) if kind is not None}
         drawn = Counter(kinds.values())
         chosen: list[int] = []
         while kinds and len(chosen) < count:

@@ -15,7 +15,7 @@ def select_tests(
     room: int,
     fill: int,
     *,
-    kinds: Mapping[int, str] | None = None,
+    kinds: Mapping[int, tuple[str, ...]] | None = None,
     answers: Mapping[int, bytes] | None = None,
 ) -> list[int]:
     """Return the tests to keep, at most ``room``, in their order.
@@ -28,7 +28,7 @@ def select_tests(
         sound: tests on which all voting solutions agree.
         failing: test → solutions known to be wrong that fail on it.
         caught: how often each solution fails on a test kept before.
-        kinds: what kind of input each test has.
+        kinds: what kinds of input each test is of.
         answers: what tells the right answers apart, by test.
 
     Example: ``select_tests([0, 1, 2], {1: frozenset({7})}, {}, 2, 1)`` is ``[1]``
@@ -53,16 +53,18 @@ def select_tests(
             break
         take(best)
     used: dict[str, int] = {}
+    nothing = ("",)
     kind_of, answer_of = kinds or {}, answers or {}
     answered = {answer_of.get(test) for test in selected}
 
     def turn(test: int) -> tuple[int, int, int]:
-        turns = used.get(kind_of.get(test, ""), 0) + (answer_of.get(test) in answered)
+        turns = sum(used.get(kind, 0) for kind in kind_of.get(test, nothing)) + (answer_of.get(test) in answered)
         return turns, -len(failing.get(test, nobody)), test
 
     while remaining and len(selected) < min(room, fill):
         best = min(remaining, key=turn)
         answered.add(answer_of.get(best))
-        used[kind_of.get(best, "")] = used.get(kind_of.get(best, ""), 0) + 1
+        for kind in kind_of.get(best, nothing):
+            used[kind] = used.get(kind, 0) + 1
         take(best)
     return sorted(selected)

@@ -298,3 +298,13 @@ def prime_below(number: int) -> int:
         ):
             return candidate
     return 2
+
+
+def is_prime(number: int) -> bool:
+    """Return whether a number is a prime, as `prime_below` knows them."""
+    return number > 1 and prime_below(number) == number
+
+
+def prime_from(low: int, high: int) -> int:
+    """Return the least prime from ``low`` on, as `prime_below` knows them; ``low`` where there is none to ``high``."""
+    return next((number for number in range(max(2, low), high + 1) if is_prime(number)), low)

@@ -155,10 +155,21 @@ def _narrow(ends: dict[int, tuple[int | None, int | None]], smaller: int, greate
 
 
 def name_columns(
-    statement: str, columns: Mapping[int, Column], readings: Sequence[Sequence[SeenInputs]]
+    statement: str, columns: Mapping[int, Column], readings: Sequence[Sequence[SeenInputs]], *, listed: bool = False
 ) -> NamedColumns | None:
-    """Return which column each name of the statement is; None where that cannot be told."""
-    names, rules = stated_names(statement), stated_rules(statement)
+    """Return which column each name of the statement is; None where that cannot be told.
+
+    ``listed``: names need no noun before them (`listed_names`), which is oftener wrong: for whom a validator corrects.
+    """
+    for names in (stated_names(statement), listed_names(statement) if listed else []):
+        named = _with_names(names, stated_rules(statement), columns)
+        if named is not None and not any(named.broken(seen) is not None for seen in readings):
+            return named
+    return None
+
+
+def _with_names(names: Sequence[str], rules: Sequence[Rule], columns: Mapping[int, Column]) -> NamedColumns | None:
+    """Return the columns with these names, in their order, and the rules on them; None where there are not as many."""
     order = sorted(columns)
     numbers = [column for column in order if columns[column].kind != "word"]
     places = order if len(names) == len(order) else numbers if len(names) == len(numbers) else []
@@ -166,10 +177,17 @@ def name_columns(
         return None
     of_name = dict(zip(names, places, strict=True))
     known = tuple(rule for rule in rules if rule.names and rule.names <= set(of_name) and _readable(rule))
-    named = NamedColumns(of_name, known)
-    if not known or any(named.broken(seen) is not None for seen in readings):
-        return None
-    return named
+    return NamedColumns(of_name, known) if known else None
+
+
+def listed_names(statement: str) -> list[str]:
+    """Return all names that stand alone, or in a list of names, in what a statement says of its input."""
+    names: list[str] = []
+    for match in _MATH.finditer(input_section(statement)):
+        pieces = [piece.strip() for piece in _plain(match[1] or match[2]).split(",")]
+        if all(map(_NAME.fullmatch, pieces)):
+            names += [name for name in map(_base, pieces) if name not in [*names, *"ijk"]]
+    return names
 
 
 def stated_names(statement: str) -> list[str]:

@@ -14,6 +14,8 @@ from curation.publish.cards.facts import (
     FunnelRow,
     SourceFacts,
     StageComparison,
+    add_comparisons,
+    as_rates,
     compare_stages,
 )
 
@@ -26,6 +28,8 @@ __all__ = [
     "Origin",
     "SourceFacts",
     "StageComparison",
+    "add_comparisons",
+    "as_rates",
     "attribution",
     "compare_stages",
     "license_counts",

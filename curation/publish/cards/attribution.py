@@ -22,7 +22,7 @@ class Origin:
     revision: str | None = None
 
 
-def attribution(title: str, license: str, curated: pl.DataFrame, origins: Sequence[Origin]) -> str:
+def attribution(title: str, license: str, curated: pl.LazyFrame, origins: Sequence[Origin]) -> str:
     """Return the text of ATTRIBUTION.md.
 
     Args:
@@ -61,7 +61,7 @@ def attribution(title: str, license: str, curated: pl.DataFrame, origins: Sequen
     return "\n".join(text)
 
 
-def license_counts(curated: pl.DataFrame) -> dict[str, list[tuple[str, int, int, int]]]:
+def license_counts(curated: pl.LazyFrame) -> dict[str, list[tuple[str, int, int, int]]]:
     """Return per source and licence how many rows there are, of how many the text was changed, and how many copies."""
     changed = pl.col("raw_statement").is_not_null() | pl.col("raw_answer").is_not_null()
     by = ["source", "license"]
@@ -73,7 +73,8 @@ def license_counts(curated: pl.DataFrame) -> dict[str, list[tuple[str, int, int,
         pl.col("problems", "changed", "merged").fill_null(0)
     )
     table = table.sort("source", "problems", "merged", "license", descending=[False, True, True, False])
+    counted = table.select(*by, "problems", "changed", "merged").collect(engine="streaming")
     counts: dict[str, list[tuple[str, int, int, int]]] = {}
-    for source, license, problems, times, copied in table.select(*by, "problems", "changed", "merged").iter_rows():
+    for source, license, problems, times, copied in counted.iter_rows():
         counts.setdefault(source, []).append((license, problems, times, copied))
     return counts

@@ -21,7 +21,7 @@ from typing import Any
 
 import polars as pl
 
-from curation.publish.cards.facts import CardFacts, FunnelRow, is_regraded, most_correct, stage_title
+from curation.publish.cards.facts import CardFacts, FunnelRow, is_regraded, most_correct, stage_title, values_of
 from curation.publish.cards.words import (
     COLUMN_WORDS,
     LANGUAGES,
@@ -37,6 +37,7 @@ from curation.publish.cards.words import (
     share,
 )
 from curation.records import StoreError
+from curation.storage.sorted_parts import in_slices
 
 VERSION = "cards@8"
 """Changed whenever the same facts could give another card."""
@@ -91,10 +92,11 @@ def render(facts: CardFacts) -> str:
         funnel=_funnel(facts.funnel),
         regraded=is_regraded(facts.funnel),
         reasons=_reasons(facts.funnel),
+        height=_height(facts.curated),
         languages=_languages(facts.curated),
         stages=[_stage(facts, stage) for stage in facts.rates],
         examples=_examples(facts),
-        columns=[(name, str(dtype), COLUMN_WORDS.get(name, "")) for name, dtype in facts.curated.schema.items()],
+        columns=_columns(facts.curated),
         fence="`" * max(3, 1 + longest_run(facts.recipe_toml, "`")),
     )
     return str(text)
@@ -123,11 +125,11 @@ def _header(facts: CardFacts) -> str:
     """Return the YAML header that the Hugging Face hub and `datasets` read."""
     import yaml
 
-    height = facts.curated.height
+    height = _height(facts.curated)
     header: dict[str, Any] = {
         "pretty_name": facts.pretty_name,
         "license": facts.license,
-        "language": sorted(facts.curated["lang"].drop_nulls().unique()),
+        "language": values_of(facts.curated, "lang"),
         "size_categories": [next((name for most, name in SIZES if height < most), "n>10M")],
         "task_categories": ["text-generation"],
         "tags": [*_domains(facts), "reasoning", "reinforcement-learning", "verifiable-rewards", "goldilocks"],
@@ -143,18 +145,24 @@ def _header(facts: CardFacts) -> str:
     return yaml.safe_dump(header, sort_keys=False, allow_unicode=True, width=1000).rstrip("\n")
 
 
-def rows_digest(curated: pl.DataFrame) -> str:
+def _height(curated: pl.LazyFrame) -> int:
+    return int(curated.select(pl.len()).collect().item())
+
+
+def rows_digest(curated: pl.LazyFrame) -> str:
     """Return a hash of a set's rows, by which `datasets` tells two folders of one name apart.
 
     Its cache goes by the folder's name and the card's `configs`, and would give the rows of another run's `curated`.
     """
-    rows = curated.select("id", "statement", "answer", "pass_rate").write_ndjson()
-    return hashlib.blake2b(rows.encode(), digest_size=8).hexdigest()
+    digest = hashlib.blake2b(digest_size=8)
+    for rows in in_slices(curated.select("id", "statement", "answer", "pass_rate")):
+        digest.update(rows.write_ndjson().encode())
+    return digest.hexdigest()
 
 
 def _domains(facts: CardFacts) -> list[str]:
     """Return the domains of the set's problems; math and code where it has no problem."""
-    return sorted(facts.curated["domain"].drop_nulls().unique()) or ["code", "math"]
+    return values_of(facts.curated, "domain") or ["code", "math"]
 
 
 def _funnel(funnel: Sequence[FunnelRow]) -> list[dict[str, str]]:
@@ -189,8 +197,13 @@ def _reasons(funnel: Sequence[FunnelRow]) -> list[tuple[str, str, str, str]]:
     ]
 
 
-def _languages(curated: pl.DataFrame) -> str:
-    counts = curated.group_by("lang").len().sort(["len", "lang"], descending=[True, False])
+def _columns(curated: pl.LazyFrame) -> list[tuple[str, str, str]]:
+    """Return name, type and words of each column."""
+    return [(name, str(dtype), COLUMN_WORDS.get(name, "")) for name, dtype in curated.collect_schema().items()]
+
+
+def _languages(curated: pl.LazyFrame) -> str:
+    counts = curated.group_by("lang").len().sort(["len", "lang"], descending=[True, False]).collect(engine="streaming")
     return ", ".join(f"{LANGUAGES.get(lang or '', lang or 'unknown')} {count:,}" for lang, count in counts.iter_rows())
 
 
@@ -200,10 +213,11 @@ def _stage(facts: CardFacts, stage: str) -> dict[str, Any]:
     rates, max_correct = facts.rates[stage], most_correct(facts.bands[stage])
     judged = rates.filter(pl.col("judged") > 0)
     by_counts = (pl.col("correct") >= min_correct) & (pl.col("correct") <= (pl.col("judged") * highest + 1e-9).floor())
-    by_decision = pl.col("foreseen_inside") if "foreseen_inside" in judged.columns else pl.lit(None, pl.Boolean)
-    inside = judged.filter(pl.coalesce(by_decision, by_counts))
-    published = judged.filter(pl.col("problem").is_in(facts.curated["id"].implode()))
-    mean = published["pass_rate"].mean()
+    mean = judged.filter(pl.col("problem").is_not_null())["pass_rate"].mean()
+
+    def problems(where: pl.Expr | bool = True) -> int:
+        return int(judged.filter(where)["problems"].sum())
+
     low, high = wilson(1, attempts)
     return {
         "title": stage_title(facts, stage),
@@ -211,10 +225,10 @@ def _stage(facts: CardFacts, stage: str) -> dict[str, Any]:
         "attempts": attempts,
         "least": min_correct,
         "most": max_correct,
-        "measured": judged.height,
-        "inside": inside.height,
-        "never": judged.filter(pl.col("correct") == 0).height,
-        "always": judged.filter(pl.col("correct") == pl.col("judged")).height,
+        "measured": problems(),
+        "inside": problems(pl.coalesce("foreseen_inside", by_counts)),
+        "never": problems(pl.col("correct") == 0),
+        "always": problems(pl.col("correct") == pl.col("judged")),
         "mean": f"{mean:.2f}" if isinstance(mean, float) else "–",
         "one_low": f"{100 * low:.0f} %",
         "one_high": f"{100 * high:.0f} %",
@@ -223,8 +237,8 @@ def _stage(facts: CardFacts, stage: str) -> dict[str, Any]:
 
 def _examples(facts: CardFacts) -> list[dict[str, str]]:
     """Return up to three short problems of the curated set: a hard, a middling and an easy one by the last stage."""
-    short = facts.curated.filter(pl.col("statement").str.len_chars() <= 500)
-    short = short.select("id", "statement", "answer", "lang", "source")
+    rows = facts.curated.with_row_index("at")
+    short = rows.filter(pl.col("statement").str.len_chars() <= 500).select("at", "id").collect(engine="streaming")
     last = next(reversed(tuple(facts.rates)), None)
     if last is not None:
         counts = facts.rates[last].select("problem", "correct", "judged", "pass_rate")
@@ -235,6 +249,7 @@ def _examples(facts: CardFacts) -> list[dict[str, str]]:
     places = sorted({height // 6, height // 2, (5 * height) // 6}) if height else []
     examples = []
     for row in (short.row(place, named=True) for place in places):
+        row |= facts.curated.slice(row["at"], 1).collect().row(0, named=True) | row
         origin = [LANGUAGES.get(row["lang"], row["lang"]), f"from `{row['source']}`"]
         if last is not None and row["judged"]:
             origin.insert(

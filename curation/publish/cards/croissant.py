@@ -17,7 +17,7 @@ from typing import Any
 
 import polars as pl
 
-from curation.publish.cards.facts import CardFacts
+from curation.publish.cards.facts import CardFacts, values_of
 from curation.publish.cards.words import COLUMN_WORDS
 from curation.storage.stages import atomic_write
 
@@ -86,7 +86,7 @@ def describe(facts: CardFacts, made_on: str, folder: Path) -> dict[str, Any]:
         "license": facts.license,
         "version": f"{facts.set_version or 1}.0.0",
         "datePublished": made_on,
-        "inLanguage": sorted(facts.curated["lang"].drop_nulls().unique()),
+        "inLanguage": values_of(facts.curated, "lang"),
         "keywords": ["reasoning", "reinforcement learning", "verifiable rewards", "goldilocks"],
         "isBasedOn": sorted({source.url for source in facts.sources if source.url}),
         **_contents(folder),

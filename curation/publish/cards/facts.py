@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
@@ -148,11 +149,23 @@ def compare_stages(first: pl.DataFrame, last: pl.DataFrame, published: pl.Series
     )
 
 
+def add_comparisons(parts: Iterable[StageComparison]) -> StageComparison:
+    """Return the comparison of all problems, from those of parts of them."""
+    outcomes, lost = Counter[str](), Counter[str]()
+    never = alone = both = 0
+    for part in parts:
+        never, alone, both = never + part.never_solved, alone + part.alone, both + part.both
+        outcomes.update(part.outcomes)
+        lost.update(part.lost)
+    return StageComparison(never, dict(sorted(outcomes.items())), alone, both, dict(sorted(lost.items())))
+
+
 @dataclass(frozen=True, slots=True)
 class CardFacts:
     """Everything a card says.
 
-    ``rates`` holds a `PASS_RATE` frame per stage, ``bands`` the least correct attempts, the highest pass rate and the
+    ``curated`` is read where it is used, for it may be large. ``rates`` holds a frame per stage, as `as_rates` makes it
+    of `PASS_RATE` rows, ``bands`` the least correct attempts, the highest pass rate and the
     attempts of that stage, ``policies`` who answered there; all three have the same keys, in the order of the stages.
     The funnel may call such a stage by its key or by its key, a dot and more: ``stage1``, ``stage1.decisions``.
     ``notes`` are sentences for the section on limits; ``benchmarks`` are those that the recipe names; ``disputed``
@@ -169,7 +182,7 @@ class CardFacts:
     created: str | None
     funnel: tuple[FunnelRow, ...]
     sources: tuple[SourceFacts, ...]
-    curated: pl.DataFrame
+    curated: pl.LazyFrame
     rates: Mapping[str, pl.DataFrame]
     bands: Mapping[str, tuple[int, float, int]]
     policies: Mapping[str, str]
@@ -183,6 +196,32 @@ class CardFacts:
     set_version: int | None = None
     changed: Mapping[str, int] = field(default_factory=dict)
     compared: StageComparison | None = None
+
+
+def as_rates(measured: pl.LazyFrame, published: pl.Series) -> pl.DataFrame:
+    """Return the pass rates of a stage, those of problems outside the set counted together under no name.
+
+    Columns: ``problem``, null of those; ``judged``, ``correct``, ``pass_rate`` (of the set's only),
+    ``foreseen_inside``, and ``problems``, how many a row stands for.
+
+    Args:
+        measured: `PASS_RATE` rows; ``foreseen_inside`` says whether a problem is in the band that stopped before all
+            attempts, and is null where all were made.
+        published: ids of the set.
+    """
+    if "foreseen_inside" not in measured.collect_schema().names():
+        measured = measured.with_columns(foreseen_inside=pl.lit(None, pl.Boolean))
+    named = published.alias("problem").to_frame().lazy().unique().with_columns(stands=pl.lit(True))
+    told = measured.join(named, on="problem", how="left").with_columns(
+        pl.when("stands").then(name).alias(name) for name in ("problem", "pass_rate")
+    )
+    by = ["problem", "judged", "correct", "pass_rate", "foreseen_inside"]
+    return told.group_by(by).agg(problems=pl.len()).sort(by, nulls_last=True).collect(engine="streaming")
+
+
+def values_of(curated: pl.LazyFrame, column: str) -> list[str]:
+    """Return the different values of a column, sorted, without null."""
+    return sorted(curated.select(pl.col(column).drop_nulls().unique()).collect(engine="streaming").to_series())
 
 
 def most_correct(band: tuple[int, float, int]) -> int:

@@ -165,6 +165,6 @@ def bars(rates: pl.DataFrame, attempts: int) -> list[int]:
     judged = rates.filter(pl.col("judged") > 0)
     places = (judged["correct"] / judged["judged"] * attempts + 0.5).floor().cast(pl.Int64)
     counts = [0] * (attempts + 1)
-    for place in places:
-        counts[place] += 1
+    for place, problems in zip(places, judged["problems"], strict=True):
+        counts[place] += problems
     return counts

@@ -85,9 +85,6 @@ COLUMN_WORDS: Mapping[str, str] = {
     "tell of the problem. Those of others count in no other column",
     "informed_by": "whose judged attempts the decision rests on, as `policy 9, other 16`: the row's policy, and others "
     "where the decision was foreseen with theirs",
-    "prefix": "what a response begins with, as prompt: the pass rate is measured so; null where with nothing",
-    "prefix_share": "the share of a correct attempt's thoughts that the prefix is",
-    "prefix_from": "who made that attempt: model@revision, or `solution`",
     "measured_on": "the day on which these attempts were begun, UTC",
     "first_policy": "policy of stage 1 where there are two stages, else null",
     "first_pass_rate": "pass rate of stage 1 where there are two stages, else null",

@@ -133,10 +133,6 @@ says what it is judged by. The script beside the set registers it where environm
     trajectory = art.Trajectory(messages_and_choices=list(row["messages"]))
     ...                                             # the model's choice is appended
     trajectory.reward = await art_reward(row, trajectory)
-
-A row with a `prefix` was too hard without it: have the model go on from that beginning of its response, as prompt
-without loss (of a chat server by a last message of the assistant, and `continue_final_message`). Nothing does so by
-itself; a response from its first word on would meet a problem that was never solved.
 """,
     "open-instruct": """Every row's `dataset` is `goldilocks`, a verifier of ours, and its `ground_truth` says what it
 is judged by. open-instruct finds the verifier once it is imported, which the script beside the set does first:

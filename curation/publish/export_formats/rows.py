@@ -40,11 +40,6 @@ class ExportedProblem:
         return str(self.row["answer"])
 
     @property
-    def prefix(self) -> str | None:
-        """Return what a response begins with, where the difficulty dial gave the problem a prefix."""
-        return self.row.get("prefix")
-
-    @property
     def about(self) -> Row:
         """Return where the problem comes from, and its measured pass rate."""
         return {name: self.row[name] for name in ("id", "group", "source", "lang", "pass_rate")}
@@ -162,8 +157,7 @@ def _roll(problem: ExportedProblem) -> Row:
 
 def _messages(problem: ExportedProblem) -> Row:
     # for tinker-cookbook and ART, which leave the shape of a row to their user
-    begun = {"prefix": problem.prefix} if problem.prefix else {}
-    return {"messages": problem.messages, MARK: problem.record, **problem.columns, **begun}
+    return {"messages": problem.messages, MARK: problem.record, **problem.columns}
 
 
 def _areal(problem: ExportedProblem) -> Row:

@@ -27,12 +27,6 @@ from curation.verify.programs.tables import set_problems
 NEEDED = ("id", "group", "domain", "statement", "answer", "lang", "source", "pass_rate")
 """Columns of a curated set that formats read."""
 
-CARRY_PREFIXES = frozenset({"art", "tinker"})
-"""Formats in which a response can begin with a prefix: a column of theirs; the others take messages that end with the
-user's."""
-
-PREFIX_NEED = "a response that begins with a prefix"
-
 LINES = frozenset({"art", "nemo-gym", "nemo-rl", "openrlhf", "roll", "slime", "tinker"})
 ON_DISK = frozenset({"areal"})
 """Formats whose trainers read JSON lines, or a folder that `datasets` saved; the others read parquet."""
@@ -42,7 +36,7 @@ ON_DISK = frozenset({"areal"})
 class ExportResult:
     """What was written: rows in ``file``, and ``system_prompt`` where the trainer wants it in a file of its own.
 
-    ``left_out`` counts, by what asking or judging them takes, the problems that the format cannot carry.
+    ``left_out`` counts, by what judging them takes, the problems that the format cannot carry.
     """
 
     file: Path
@@ -74,9 +68,7 @@ def export_set(curated: Path, form: str, out: Path) -> ExportResult:
     rows, problems = [], _problems(curated)
     for problem in problems:
         unmet_needs = needs_of(problem.program) - CARRIES[form] if problem.program is not None else set()
-        if problem.prefix and form not in CARRY_PREFIXES:
-            left_out[PREFIX_NEED] += 1
-        elif unmet_needs:
+        if unmet_needs:
             left_out[next(need for need in Need if need in unmet_needs).value] += 1
         else:
             rows.append(FORMATS[form](problem))
@@ -158,10 +150,7 @@ def _write(rows: list[Row], form: str, out: Path) -> Path:
 
 def _read(file: Path) -> pl.DataFrame:
     try:
-        has = pl.read_parquet_schema(file)
-        optional = ["prefix"] if "prefix" in has else []
-        frame = pl.read_parquet(file, columns=[*NEEDED, "raw_answer", "meta", *optional], glob=False)
-        return frame if optional else frame.with_columns(prefix=pl.lit(None, pl.String))
+        return pl.read_parquet(file, columns=[*NEEDED, "raw_answer", "meta"], glob=False)
     except (pl.exceptions.ColumnNotFoundError, pl.exceptions.ComputeError) as error:
         raise SourceError(f"{file}: no table of a curated set ({error}); publish the set again.") from error
 

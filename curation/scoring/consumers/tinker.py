@@ -22,22 +22,20 @@ from curation.scoring.scorer import ScoringSettings, shared_scorer
 
 
 class GoldilocksEnv(Env):
-    """A problem with its messages and its record; a response begins with the row's ``prefix``, where it has one."""
+    """A problem with its messages and its record."""
 
     def __init__(self, renderer: renderers.Renderer, row: Mapping[str, Any]) -> None:
         self.renderer, self.messages, self.record = renderer, row["messages"], row["goldilocks"]
-        self.prefix: str = row.get("prefix") or ""
 
     async def initial_observation(self) -> tuple[Any, Any]:
         """Return the prompt's tokens and what ends a response."""
-        begun = {"prefill": self.prefix} if self.prefix else {}
-        return self.renderer.build_generation_prompt(self.messages, **begun), self.renderer.get_stop_sequences()
+        return self.renderer.build_generation_prompt(self.messages), self.renderer.get_stop_sequences()
 
     async def step(self, action: list[int], *, extra: Any = None) -> StepResult:  # noqa: ARG002 - its signature
         """Return the reward of a response; the episode ends."""
         message, _ = self.renderer.parse_response(action)
         (score,) = await asyncio.to_thread(
-            shared_scorer(ScoringSettings()).score, [(self.record, self.prefix + text_of(message["content"]))]
+            shared_scorer(ScoringSettings()).score, [(self.record, text_of(message["content"]))]
         )
         return StepResult(
             reward=score.reward or 0.0,

@@ -7,8 +7,9 @@ stand-ins (`tests.benchmarks.gpu.stand_ins`). First it compares: packed sequence
 variable lengths with the CPU, FSDP2 on one rank with none, activation checkpointing, saving and loading. Then figures
 for models of 0.5, 1.5 and 7 billion random weights, micro-batches of 8,192 and 16,384 tokens, in bf16 with activation
 checkpointing: tokens per second, the share of the GPU's matrix peak (MFU), peak memory beside the estimate of
-`training/optimisation/memory.py`, and how long new weights take to reach a generator. It prints a table and writes
-JSON. Status 1: a comparison failed.
+`training/optimisation/memory.py`, how long new weights take to reach a generator, and what a token costs the process
+that reads generators' answers (where msgspec is installed). It prints a table and writes JSON. Status 1: a comparison
+failed.
 
 Without a GPU, or with ``--toy``, it runs with toy models, whose figures mean nothing. What there was no time for is
 named.
@@ -88,14 +89,14 @@ def main() -> int:
 def table(rows: list[dict[str, Any]]) -> list[str]:
     """Return the figures as Markdown."""
     lines = [
-        "| model | tokens | tokens/s | MFU | peak GiB | estimated | gather s | write s | read s |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| model | tokens | tokens/s | MFU | peak GiB | estimated | gather s | write s | read s | ingest µs/token |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
         if "error" in row:
-            lines.append(f"| {row['model']} | {row['tokens']:,} | {row['error']} | | | | | | |")
+            lines.append(f"| {row['model']} | {row['tokens']:,} | {row['error']} | | | | | | | |")
             continue
-        names = ("peak_gib", "estimated_gib", "gather_s", "write_s", "read_s")
+        names = ("peak_gib", "estimated_gib", "gather_s", "write_s", "read_s", "ingest_us_per_token")
         cells = [f"{row[name]:.3g}" if name in row else "" for name in names]
         lines.append(
             f"| {row['model']} | {row['tokens']:,} | {row['tokens_per_s']:,.0f} | {100 * row['mfu']:.1f} % | "

@@ -1,11 +1,12 @@
-"""How quick training is on this machine's device, and what it takes: tokens per second, MFU, memory, a hand-over."""
+"""How quick training is on this machine's device, and what it takes: tokens/s, MFU, memory, a hand-over, ingest."""
 
 from __future__ import annotations
 
 import gc
+import importlib.util
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,11 @@ import torch
 
 from curation.policies.checkpoints import write_weights
 from curation.storage.scratch import memory_folder
-from tests.benchmarks.gpu.models import batch, step_flops, trainer_of
+from tests.benchmarks.gpu.models import batch, step_flops, token_answer, trainer_of
 from training.objectives.grpo import GrpoSettings
 from training.optimisation.balancing import collate_shares
 from training.optimisation.memory import GIB, ModelShape, estimate_memory
-from training.optimisation.packing import plan_micro_batches
+from training.optimisation.packing import TrainingSample, plan_micro_batches
 
 PEAKS = {"H200": 989.4, "H100": 989.4, "GH200": 989.4, "B200": 2250.0, "A100": 312.0, "L40S": 362.0, "A10": 125.0}
 """TFLOP/s of dense bf16 matrices, from NVIDIA's data sheets, by a part of the device's name; the first that fits."""
@@ -93,13 +94,26 @@ def _measured(shape: ModelShape, tokens: int, device: torch.device, peak: float)
         if device.type == "cuda":
             row["peak_gib"] = torch.cuda.max_memory_allocated(device) / GIB
             row["estimate_error"] = row["estimated_gib"] / row["peak_gib"] - 1
-        return row | _hand_over(trainer, device)
+        return row | _ingest(samples) | _hand_over(trainer, device)
     finally:
         trainer.ranks.close()
 
 
 def _collated(trainer: Any, samples: Any) -> Any:
     return collate_shares(samples, plan_micro_batches(samples, trainer.packing), 1, trainer.packing)
+
+
+def _ingest(samples: Sequence[TrainingSample]) -> dict[str, Any]:
+    """Return the CPU time in which a vLLM server's answers become tokens; nothing where msgspec is missing."""
+    if importlib.util.find_spec("msgspec") is None:
+        return {}
+    from training.generation.token_answers import read_answer
+
+    answers = [token_answer(sample) for sample in samples]
+    begun = time.process_time()
+    read = [read_answer(answer) for answer in answers]
+    spent = time.process_time() - begun
+    return {"ingest_us_per_token": 1e6 * spent / sum(len(answer.token_ids) for answer in read)}
 
 
 def _hand_over(trainer: Any, device: torch.device) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from typing import Any
 
@@ -86,6 +87,21 @@ def batch(shape: ModelShape, tokens: int, micro_batches: int, seed: int = 1) -> 
         )
         for number, length in enumerate(lengths)
     ]
+
+
+def token_answer(sample: TrainingSample) -> bytes:
+    """Return the body in which a vLLM server gives a sample: vLLM 0.32's interface for tokens.
+
+    It names each token and its log-probability twice.
+    """
+    tokens, logprobs = list(sample.response_ids), list(sample.generator_logprobs or ())
+    said = []
+    for token, value in zip(tokens, logprobs, strict=True):
+        drawn = {"token_id": token, "logprob": value, "rank": 1}
+        said.append({**drawn, "top_logprobs": [drawn]})
+    spans = [{"version": "run-1", "start": 0, "end": len(tokens)}]
+    choice = {"index": 0, "finish_reason": "stop", "token_ids": tokens, "weight_versions": spans}
+    return json.dumps({"choices": [{**choice, "logprobs": {"content": said}}]}, separators=(",", ":")).encode()
 
 
 def step_flops(shape: ModelShape, samples: list[TrainingSample]) -> float:

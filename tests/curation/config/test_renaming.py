@@ -1,4 +1,4 @@
-"""Renamed settings: an old key or value is answered with the new one, wherever it is written."""
+"""Renamed settings: an old key or value is answered with the new one, or why there is none, wherever it is written."""
 
 from __future__ import annotations
 
@@ -58,6 +58,7 @@ class Toy(Settings):
         "flow = curate-math": "pipeline = math",
         "level = 1": "level = low",
         "likeness": "seed | a number, not a share",
+        "guess": " | it found nothing; remove [guess]",
     }
 
     pipeline: Literal["math", "code"] = "math"
@@ -86,6 +87,7 @@ class Toy(Settings):
         ),
         ("words = ['x', false]", "`words.1 = false` is now `words.1 = no`."),
         ("likeness = 0.5", "`likeness` is now `seed`: a number, not a share."),
+        ("guess = { often = true }", "`guess` was taken out: it found nothing; remove [guess]."),
         ("flow = 'curate-math'", "`flow = curate-math` is now `pipeline = math`."),
     ],
 )
@@ -132,13 +134,13 @@ LISTS = {Toy: {"words.0"}, Recipe: {"decontamination.methods.0"}, TrainRecipe: s
 
 
 def stale(model: type[Settings]) -> Iterator[str]:
-    """Yield the lines of a model's table whose old key is still a setting, or whose new key is none."""
+    """Yield the lines of a model's table whose old key is still a setting, or whose new key, if any, is none."""
     keys = {key.dotted() for key in recipe_keys(model)} | LISTS.get(model, set())
     for old, new in model.renamed.items():
         old_key, by_value, _ = old.partition(" = ")
         is_setting = any(key_pattern(old_key).fullmatch(key) for key in keys)
         leads = any(key_pattern(new.partition(" | ")[0].partition(" = ")[0]).fullmatch(key) for key in keys)
-        if not leads or (is_setting and not by_value):
+        if not (leads or new.startswith(" | ")) or (is_setting and not by_value):
             yield old
 
 
@@ -163,6 +165,16 @@ def test_the_old_measure_of_decontamination_is_answered_with_the_new_one() -> No
     similarity, method = str(caught.value).splitlines()
     assert similarity.startswith("recipe r: `decontamination.similarity` is now `decontamination.words`: a cosine")
     assert method == "  `decontamination.methods.1 = minhash` is now `decontamination.methods.1 = words`."
+
+
+def test_the_difficulty_dial_is_answered_with_why_it_is_gone() -> None:
+    why = "`dial` was taken out: prefixes brought no gain in training (docs/explanation/difficulty.md); remove [dial]."
+    with pytest.raises(ConfigError) as caught:
+        parse_settings(Recipe, {"dial": {"traces": ["attempts"], "probes": 4}}, "recipe r")
+    assert str(caught.value) == f"recipe r: {why}"
+    with pytest.raises(ConfigError) as caught:
+        parse_settings(Recipe, {}, "recipe r", ["dial.probes=4"])
+    assert str(caught.value) == f"--set dial.probes=4: {why}"
 
 
 def test_policies_in_files_of_their_own_know_the_recipes_old_keys() -> None:

@@ -9,8 +9,7 @@ event is a line of the journal.
 What it answers is the prompt behind the seed, or what the file SAYS holds now: a JSON list of lists, words and a text;
 the first whose words all stand in the prompt is said. A number in the place of the text is a status, which refuses;
 HANG never answers; FILTERED ends by a content filter. Where ``n`` samples are asked for, sample i is said under the
-seed plus i, and where token ids are, each letter is one. Prompts are written as tokens, a letter each, but by the model
-`untold`; the template of the model `opens` ends in an open tag.
+seed plus i, and where token ids are, each letter is one.
 """
 
 from __future__ import annotations
@@ -57,16 +56,6 @@ class Handler(BaseHTTPRequestHandler):
             return False
         return True
 
-    def write_tokens(self, asked: dict[str, Any]) -> None:
-        if MODEL == "untold":
-            self.reply(404, {"detail": "Not Found"})
-        elif "tokens" in asked:
-            self.reply(200, {"prompt": "".join(map(chr, asked["tokens"]))})
-        else:
-            end = "A:<think>\n" if MODEL == "opens" else "A:"
-            text = asked["prompt"] if "prompt" in asked else f"U:{asked['messages'][-1]['content']}\n{end}"
-            self.reply(200, {"tokens": list(map(ord, text)), "count": len(text)})
-
     def do_GET(self) -> None:
         if self.allowed():
             name, _, context = MODEL.partition(":")
@@ -75,9 +64,6 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         if not self.allowed():
-            return
-        if self.path in ("/tokenize", "/detokenize"):
-            self.write_tokens(asked)
             return
         with lock:
             word = next(words)
@@ -108,7 +94,6 @@ class Handler(BaseHTTPRequestHandler):
 
 def text_for(asked: dict[str, Any]) -> str | int:
     prompt = asked["prompt"] if "prompt" in asked else asked["messages"][-1]["content"]
-    prompt = prompt if isinstance(prompt, str) else "".join(map(chr, prompt))
     says = json.loads(SAYS.read_text(encoding="utf-8")) if SAYS is not None else []
     return next((said for *words, said in says if all(word in prompt for word in words)), f"{asked['seed']} {prompt}")
 

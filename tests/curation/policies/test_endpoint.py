@@ -9,7 +9,6 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,6 @@ from curation.config import Decoding, EndpointPolicy
 from curation.policies.endpoint import Endpoint
 from curation.policies.seeds import seed_of
 from curation.records import Completion, PolicyError, RequestRefused
-from curation.thinking import THINK, ThinkingTags
 from tests.curation.policies.conftest import asked
 from tests.waiting import until
 
@@ -366,40 +364,3 @@ def test_the_mean_prompt_is_told_for_the_plan(start: Start) -> None:
         return before, policy.prompt_tokens
 
     assert inside(settings(start()), mean_before_and_after) == (None, 3.0)
-
-
-@pytest.mark.parametrize(
-    ("model", "thinking", "prompt"),
-    [
-        ("m", "<think>", "U:What is 2 + 2?\nA:<think>\nFirst,"),
-        ("opens", "<think>", "U:What is 2 + 2?\nA:<think>\nFirst,"),
-        ("m", "[THINK]", "U:What is 2 + 2?\nA:[THINK]\nFirst,"),
-    ],
-)
-def test_an_answer_that_has_begun_goes_on_from_the_rendered_prompt(
-    start: Start, model: str, thinking: str, prompt: str
-) -> None:
-    server = start(model=model)
-    begun = replace(asked(0), prefix="<think>\nFirst,")
-    one = settings(server, model=model, thinking=thinking)
-    answers = inside(one, lambda policy: asyncio.gather(*[policy.answer(begun, n) for n in range(3)]))
-    said = [f"<think>\nFirst,{seed_of(3, begun.id, n)} {prompt}" for n in range(3)]
-    tags = ThinkingTags.of(thinking)
-    assert texts(answers) == [text if tags == THINK else f"{text[:14]}{tags.house_form(text[14:])}" for text in said]
-
-
-def test_a_server_without_tokens_of_prompts_continues_a_message_or_is_refused(start: Start) -> None:
-    server = start(model="untold")
-    begun = replace(asked(0), prefix="First,")
-    plain = settings(server, model="untold", thinking="none")
-    found = inside(plain, lambda policy: policy.answer(begun, 0))
-    assert found.text == f"First,{seed_of(3, begun.id, 0)} First,"
-    thinks = settings(server, model="untold")
-    with pytest.raises(PolicyError, match="gives no tokens of a prompt"):
-        inside(thinks, lambda policy: policy.answer(replace(begun, prefix="<think>First,"), 0))
-
-
-def test_an_answer_that_has_begun_under_the_completions_interface(start: Start) -> None:
-    begun = replace(asked(0), prefix="<think>First,")
-    found = inside(settings(start(), api="completions"), lambda policy: policy.answer(begun, 0))
-    assert found.text == f"<think>First,{seed_of(3, begun.id, 0)} What is 2 + 2?\n<think>First,"

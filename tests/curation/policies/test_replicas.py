@@ -66,13 +66,14 @@ def test_the_machines_gpus_are_shared_out_among_neighbours() -> None:
     assert gpu_shares(eight, 2, 4) == [("0", "1", "2", "3"), ("4", "5", "6", "7")]
     assert gpu_shares(eight, 3, 2) == [("0", "1"), ("2", "3"), ("4", "5")]
     assert gpu_shares([], 2, 1) == [(), ()]
-    with pytest.raises(PolicyError, match="replicas = 5 with tensor_parallel = 2 need 10 GPUs, and this machine has 8"):
+    with pytest.raises(PolicyError, match="replicas = 5 of 2 GPUs each need 10 GPUs, and this machine has 8"):
         gpu_shares(eight, 5, 2)
     assert [replica_count("auto", size, 8) for size in (1, 2, 3, 8)] == [8, 4, 2, 1]
     assert [replica_count("auto", 1, 0), replica_count(3, 1, 0)] == [1, 3]
     assert policy_gpus(tiny_settings("m"), 8) == 1
     assert policy_gpus(tiny_settings("m", replicas="auto", tensor_parallel=4), 8) == 8
     assert policy_gpus(tiny_settings("m", replicas=3, tensor_parallel=2), 8) == 6
+    assert policy_gpus(tiny_settings("m", replicas="auto", tensor_parallel=2, data_parallel=2), 8) == 8
 
 
 def test_gpus_that_are_hidden_from_the_run_are_nobodys() -> None:
@@ -99,6 +100,23 @@ def test_a_server_gets_the_arguments_of_an_engine() -> None:
     assert words[words.index("--tensor-parallel-size") + 1] == "2"
     assert words[words.index("--seed") + 1] == "3"
     assert "None" not in words
+    assert "--data-parallel-size" not in words
+
+
+def test_copies_inside_an_engine_are_vllms_own_and_share_its_gpus_and_seats(
+    models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launch = Launch("m", "m", 8, data_parallel=3)
+    words = server_options(engine_arguments(launch, EngineSettings(), on_cpu=False), 8123)
+    assert words[words.index("--data-parallel-size") + 1] == "3"
+    assert words[words.index("--max-num-seqs") + 1] == "3"  # 8 requests on 3 copies
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2,3,4,5,6,7")
+    engines = [
+        Vllm(tiny_settings("first", replicas=replicas, data_parallel=4), models).engine for replicas in (1, "auto")
+    ]
+    assert [engine.count for engine in engines if isinstance(engine, ReplicatedEngine)] == [1, 2]
+    assert tiny_settings("first", data_parallel=1).model_dump() == tiny_settings("first").model_dump()
+    assert "data_parallel" not in tiny_settings("first").model_dump()
 
 
 def test_what_a_dead_server_had_not_answered_is_asked_again_and_it_is_started_anew(
@@ -224,3 +242,29 @@ def test_two_real_servers_answer_as_one_engine_does_and_one_may_be_killed(
     for name, alone in one.items():
         assert (two[name].text, two[name].token_ids, two[name].finish) == (alone.text, alone.token_ids, alone.finish)
         assert two[name].logprobs == pytest.approx(alone.logprobs, abs=1e-5)  # fp32: the company in a batch
+
+
+@pytest.mark.vllm
+@pytest.mark.slow
+def test_one_real_server_with_two_copies_answers_as_one_engine_does(models: Path, engine: Vllm, run: Running) -> None:
+    """vLLM's own data parallelism, on a CPU: two of its engine processes behind one address."""
+
+    async def answers(policy: Vllm) -> list[Completion]:
+        return list(await asyncio.gather(*(policy.answer(asked(number), 0) for number in range(12))))
+
+    async def of_copies() -> list[Completion]:
+        async with Vllm(tiny_settings("first", data_parallel=2), models) as policy:
+            assert policy.key == engine.key
+            assert isinstance(policy.engine, ReplicatedEngine)
+            assert policy.engine.servers is not None
+            (server,) = policy.engine.servers.replicas
+            assert server.process is not None
+            below = psutil.Process(server.process.pid).children(recursive=True)
+            names = " ".join(word for process in below for word in process.cmdline())
+            assert {f"VLLM::EngineCore_DP{number}" for number in (0, 1)} <= set(names.split())
+            return await answers(policy)
+
+    one, two = run(answers(engine)), asyncio.run(of_copies())
+    assert [(each.text, each.token_ids, each.finish) for each in two] == [
+        (each.text, each.token_ids, each.finish) for each in one
+    ]

@@ -70,7 +70,7 @@ def test_attempts_are_made_with_their_tokens(engine: Vllm, run: Running) -> None
 def test_logprobs_are_those_of_the_distribution_drawn_from(engine: Vllm, run: Running, models: Path) -> None:
     for index in range(3):
         made = answer(engine, run, index=index)
-        prompt = list(engine._begun(asked()).token_ids)
+        prompt = engine._tokens(asked())
         expected = expected_logprobs(models / "first", prompt, made, engine.settings.decoding)
         assert made.logprobs == pytest.approx(expected, abs=1e-3)
 
@@ -83,7 +83,7 @@ def test_the_same_seed_draws_the_same_text(engine: Vllm, run: Running) -> None:
 
 def test_the_prompt_follows_the_chat_template(engine: Vllm) -> None:
     tokenizer = engine.engine.vllm.get_tokenizer()
-    assert tokenizer.decode(list(engine._begun(asked()).token_ids)) == "<|user|>\nWhat is 2 + 2?\n<|assistant|>\n"
+    assert tokenizer.decode(engine._tokens(asked())) == "<|user|>\nWhat is 2 + 2?\n<|assistant|>\n"
 
 
 def with_template(engine: Vllm, monkeypatch: pytest.MonkeyPatch, template: str) -> Any:
@@ -147,9 +147,7 @@ def test_weights_change_in_the_running_engine(engine: Vllm, run: Running, models
         second = answer(engine, run)
         assert second.token_ids != first.token_ids
         assert engine.key == replace(key, policy=f"second@{folder_revision(models / 'second')}")
-        expected = expected_logprobs(
-            models / "second", list(engine._begun(asked()).token_ids), second, engine.settings.decoding
-        )
+        expected = expected_logprobs(models / "second", engine._tokens(asked()), second, engine.settings.decoding)
         assert second.logprobs == pytest.approx(expected, abs=1e-3)
     finally:
         run(engine.load_weights(models / "first"))
@@ -226,7 +224,7 @@ from tests.curation.policies.conftest import asked, tiny_settings
 async def main():
     async with Vllm(tiny_settings("bare"), Path(sys.argv[1])) as policy:
         made = await policy.answer(asked(), 0)
-        prompt = list(policy._begun(asked()).token_ids)
+        prompt = policy._tokens(asked())
         print("answered", made.tokens, policy.engine.vllm.get_tokenizer().decode(prompt).encode(), flush=True)
         await asyncio.sleep(600)
 

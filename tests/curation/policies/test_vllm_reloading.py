@@ -43,7 +43,7 @@ def test_a_tied_output_layer_changes_with_the_weights(run: Running, tmp_path: Pa
                     await policy.load_weights(tmp_path / name)
                 made = await policy.answer(asked(), 0)
                 assert made is not None
-                expected = expected_logprobs(tmp_path / name, list(policy._begun(asked()).token_ids), made, decoding)
+                expected = expected_logprobs(tmp_path / name, policy._tokens(asked()), made, decoding)
                 assert made.logprobs == pytest.approx(expected, abs=1e-3)
 
     run(before_and_after())

@@ -16,9 +16,8 @@ import yaml
 from curation.config import EndpointPolicy
 from curation.prompts import SOLVE
 from curation.prompts.asked import asked_by
-from curation.publish.export import CURATED, PREFIXED
+from curation.publish.export import CURATED
 from curation.publish.export_formats import FORMATS, ExportResult, export_set
-from curation.publish.export_formats.writing import PREFIX_NEED
 from curation.records import JUDGING, TEST, Domain, PromptRequest, SourceError
 from curation.scoring.trainers import art_reward
 from curation.verify.programs.files import problem_of_row, read_problems
@@ -380,47 +379,6 @@ def test_a_folder_without_a_set_is_refused(tmp_path: Path) -> None:
         export_set(tmp_path, "verl", tmp_path / "out")
 
 
-BEGUN = {**OTHER, "prefix": "<think>2 + 2 is", "prefix_share": 0.5, "prefix_from": "solution"}
-
-
-def begun_set(folder: Path, *rows: dict[str, Any]) -> Path:
-    """A set with the dial's columns."""
-    (folder / "data").mkdir(parents=True)
-    table = pl.DataFrame([{name: row.get(name) for name in PREFIXED} for row in rows], schema=PREFIXED)
-    table.write_parquet(folder / "data" / "train-00000-of-00001.parquet")
-    return folder
-
-
-@pytest.mark.parametrize("form", FORMATS)
-def test_a_format_carries_a_prefix_or_leaves_the_row_out_and_says_so(
-    form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    export_folder(begun_set(tmp_path / "set", MATH, BEGUN), form, tmp_path / "out")
-    said = capsys.readouterr().out
-    if form in ("art", "tinker"):
-        lines = [json.loads(line) for line in (tmp_path / "out" / "train.jsonl").read_text().splitlines()]
-        assert [line.get("prefix") for line in lines] == [None, BEGUN["prefix"]]
-        assert all("prefix" not in str(line["messages"]) for line in lines)  # a message's end would close the turn
-        assert "left out" not in said
-        return
-    assert "1 problems" in said
-    assert f"1 problems left out, which {form} cannot carry: {PREFIX_NEED} (1)" in said
-    assert all(BEGUN["prefix"].encode() not in file.read_bytes() for file in (tmp_path / "out").glob("train*.*"))
-    with pytest.raises(SourceError, match=rf"{form} can carry none of its 1 problems: {PREFIX_NEED} \(1\)"):
-        export_set(begun_set(tmp_path / "other", BEGUN), form, tmp_path / "none")
-
-
-def test_art_is_told_of_prefixes_and_judges_prefix_and_rest_as_one(tmp_path: Path) -> None:
-    made = export_set(begun_set(tmp_path / "set", BEGUN), "art", tmp_path / "out")
-    assert "have the model go on from that beginning" in (tmp_path / "out" / "README.md").read_text()
-    row = json.loads(made.file.read_text())
-    for text in (" 4.</think>\\boxed{4}", "<think>2 + 2 is 4.</think>\\boxed{4}"):
-        trajectory = Trajectory(text)
-        assert asyncio.run(art_reward(row, trajectory)) > 0
-        assert trajectory.metadata["outcome"] == "correct"
-    assert asyncio.run(art_reward(row, Trajectory(" 5.</think>\\boxed{5}"))) == 0
-
-
 class Trajectory:
     """What `art_reward` needs of one of ART's."""
 
@@ -430,3 +388,12 @@ class Trajectory:
     def messages(self) -> list[dict[str, str]]:
         """Return the conversation."""
         return [{"role": "user", "content": "?"}, {"role": "assistant", "content": self.text}]
+
+
+def test_art_has_a_trajectory_judged_by_its_row(tmp_path: Path) -> None:
+    made = export_set(curated(tmp_path / "set", OTHER), "art", tmp_path / "out")
+    row = json.loads(made.file.read_text())
+    right, wrong = (Trajectory(f"<think>2 + 2 is {answer}.</think>\\boxed{{{answer}}}") for answer in (4, 5))
+    assert (asyncio.run(art_reward(row, right)), asyncio.run(art_reward(row, wrong))) == (1.0, 0.0)
+    assert (right.metadata["outcome"], wrong.metadata["outcome"]) == ("correct", "wrong")
+    assert not right.metrics["verifier_failed"]

@@ -49,7 +49,7 @@ def test_rows_without_copies_have_an_empty_list_and_stay_in_order() -> None:
     assert rows["id"].to_list() == ["p", "q", "r"]
     assert rows.schema["also_from"] == COPIES
     assert rows["also_from"].list.len().to_list() == [0, 0, 1]
-    assert copies_of(rows).rows() == [("c", 1, "MIT")]
+    assert copies_of(rows.lazy()).collect().rows() == [("c", 1, "MIT")]
 
 
 def test_a_run_without_any_stage_of_dedup_has_no_copies() -> None:

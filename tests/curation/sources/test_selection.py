@@ -75,7 +75,15 @@ def test_a_where_in_every_kind_of_file(kind: str, tmp_path: Path) -> None:
         ("level + 1", "is Int64, not true or false"),
         ("1 = 1", "names no column"),
         ("MAX(level) > 3", "says one thing of all rows together"),
-        ("valid > 3", "cannot be asked of its rows"),
+        ("level = MAX(level)", "says one thing of all rows together"),  # another row for each size of a batch
+        ("level % 2 = 0 AND ROW_NUMBER() OVER (ORDER BY level) < 9", "says one thing of all rows together"),
+        ("valid > 3", "cannot be asked of its rows (cannot compare string with numeric type (i32)); its columns are: "),
+        ("level = '3'", "; its columns are: level Int64."),
+        ("meta.kin = 'a'", "; its columns are: meta.kind String."),
+        (
+            'valid = "Yes"',
+            "(text stands in 'single quotes': \"Yes\" is a column): no row has `Yes`; there are: problem",
+        ),
     ],
 )
 def test_a_where_that_cannot_be_meant(where: str, said: str, tmp_path: Path) -> None:
@@ -99,6 +107,15 @@ def test_a_quota_draws_the_same_rows_again_and_more_of_the_same(tmp_path: Path) 
     assert positions(tmp_path, quota={"rows": 100}) == list(range(30))
 
 
+@pytest.mark.parametrize("quota", [{"rows": 5}, {"rows": 100}, {"by": "meta.kind", "others": 4}, {"share": 0.5}])
+def test_a_quota_draws_the_same_rows_of_a_data_set_as_of_a_file(quota: dict[str, Any], tmp_path: Path) -> None:
+    rows = [{**row, "license": row["license"] or "Apache-2.0"} for row in ROWS]
+    datasets.Dataset.from_list(rows).save_to_disk(str(tmp_path / "x"))
+    found = read(source(kind="dataset", path="x", quota=quota), tmp_path)["row"].to_list()
+    assert found == positions(tmp_path, quota=quota)
+    assert found
+
+
 def test_quotas_by_a_column(tmp_path: Path) -> None:
     quota = {"by": "meta.kind", "each": {"a": 2, "b": 0}, "others": 3}
     found = positions(tmp_path, quota=quota)
@@ -107,6 +124,8 @@ def test_quotas_by_a_column(tmp_path: Path) -> None:
     odd = positions(tmp_path, quota={"by": "license", "each": {"MIT": 2}}, where="valid = 'Yes'")
     assert sum(at < 5 for at in odd) == 2
     assert [at for at in odd if at >= 5] == list(range(5, 30, 2))  # others: all
+    with pytest.raises(SourceError, match=r"source s: `quota.by`: no row has `meta.kin`; there are: .*meta.kind"):
+        positions(tmp_path, quota={"by": "meta.kin", "others": 2})
     with pytest.raises(SourceError, match=r"names 'z', which no row has as its `meta.kind`; there are: a, b, c"):
         positions(tmp_path, quota={"by": "meta.kind", "each": {"z": 2}})
 
@@ -184,6 +203,15 @@ def test_matching_rows_become_a_list(tmp_path: Path) -> None:
     assert found[0]["solutions"][0]["size"] == 3  # all columns where none are named
 
 
+def test_rows_with_a_match_are_counted(tmp_path: Path) -> None:
+    joined(tmp_path, {"into": "solutions"})
+    join = {"kind": "jsonl", "path": "programs.jsonl", "on": "id", "into": "solutions"}
+    for key, matched in (("problem_id", 2), ("lang", 0)):
+        counts = SelectionCounts()
+        list(selected_rows(source(join={**join, "key": key}), tmp_path, 2, counts=counts))
+        assert (counts.joined, counts.matched) == (3, matched)
+
+
 def test_the_one_matching_row_stands_beside(tmp_path: Path) -> None:
     found = joined(tmp_path, {"columns": ["lang", "size"], "where": "verdict = 'OK'"})
     assert [(row["lang"], row["size"]) for row in found] == [("python", 3), ("cpp", 5), (None, None)]
@@ -211,6 +239,8 @@ def test_joins_that_cannot_be_made(tmp_path: Path) -> None:
         SourceError, match=r"source s: join with programs.jsonl: no row has `uid`; there are: problem_id"
     ):
         joined(tmp_path, {"key": "uid"})
+    with pytest.raises(SourceError, match=r"source s: `join.on`: no row has `uid`; there are: problem, id, answer"):
+        joined(tmp_path, {"on": "uid"})
     with pytest.raises(SourceError, match="it has no rows of its `where` with a key"):
         joined(tmp_path, {"where": "size > 100", "into": "solutions"})
     with pytest.raises(SourceError, match="no file at"):

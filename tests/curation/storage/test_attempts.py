@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from curation.records import ATTEMPT, AttemptKey, StoreError
+from curation.records import ATTEMPT, AttemptKey, Completion, StoreError
 from curation.storage.attempts import AttemptStore
+from curation.storage.journal import Journal
 
 KEY = AttemptKey("weak@1", "think-1", "5f0c2ab19e7d")
 
@@ -129,6 +130,30 @@ def test_only_the_parts_of_the_wanted_problems_are_read(tmp_path: Path) -> None:
     (store.folder / first).unlink()
     assert names(store.read(["b"])) == [("b", 0)]
     assert store.missing_indices(["b", "c"], 1) == {"c": [0]}
+
+
+def test_groups_of_the_journal_become_parts_of_their_own_and_the_rest_is_written_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same parts as group after group makes, without writing the journal anew for each."""
+    answers = [(problem, index) for index in (1, 0) for problem in "dcba"]
+    groups: list[list[str]] = [["c", "nobody"], [], ["d", "a"]]
+    stores = [AttemptStore(tmp_path / place, KEY) for place in ("each", "together")]
+    for store in stores:
+        store.add([(*name, Completion(text=f"{name}", finish="stop", tokens=1)) for name in answers])
+    for group in groups:
+        stores[0].compact(group)
+    written: list[int] = []
+    drop = Journal.drop
+    monkeypatch.setattr(Journal, "drop", lambda self, moved: [written.append(len(moved)), drop(self, moved)])
+    stores[1].compact_in_parts(groups)
+    assert written == [6]
+    assert parts(stores[0]) == parts(stores[1]) != []
+    for store in stores:
+        assert store.height == 8
+        assert names(store.read(["b"])) == [("b", 0), ("b", 1)]
+        assert [name[0] for name in names(next(iter(store.tables())))] in (["c", "c"], ["d", "d", "a", "a"])
+        store.close()
 
 
 def test_a_damaged_part_is_named(tmp_path: Path) -> None:

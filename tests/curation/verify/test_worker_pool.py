@@ -29,6 +29,10 @@ def echo(job: Any, guard: Guard) -> Any:
     return job
 
 
+def process_id(job: Any, guard: Guard) -> int:
+    return os.getpid()
+
+
 def misbehave(job: dict[str, Any], guard: Guard) -> dict[str, str]:
     """Do each named thing as a step; report how each went."""
     results = {}
@@ -111,6 +115,14 @@ def test_prints_do_not_disturb() -> None:
 def test_a_worker_is_replaced_after_its_jobs() -> None:
     with WorkerPool(f"{HERE}:echo", 1, WorkerLimits(max_jobs=3)) as pool:
         assert [reply.value for reply in pool.map(range(10))] == list(range(10))
+
+
+def test_a_worker_of_a_parent_with_more_memory_stays() -> None:
+    held = bytearray(b"1") * (300 << 20)  # as a trainer holds: more than a worker may
+    with WorkerPool(f"{HERE}:process_id", 1, WorkerLimits(memory_mb=512)) as pool:
+        processes = {reply.value for reply in pool.map(range(5))}
+    assert len(processes) == 1
+    assert held
 
 
 def test_it_works_from_several_threads_at_once() -> None:

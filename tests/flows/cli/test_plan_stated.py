@@ -28,7 +28,7 @@ def test_the_plan_of_the_large_recipe() -> None:
 def test_what_a_run_takes_on_the_stated_gpus_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     for path, said in (
         (MAGISTRAL, "1,708 GPU hours: 213 hours on 8 GPUs"),
-        (CODE, "36 GPU hours: 5 hours on 8 GPUs"),
+        (CODE, "32 GPU hours: 4 hours on 8 GPUs"),
     ):
         print_stated(path)
         assert said in capsys.readouterr().out

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from curation.config import AdjudicationSettings, DialSettings, Recipe
+from curation.config import AdjudicationSettings, OverlapVotesSettings, Recipe
 from curation.config.monitoring import MonitorSettings
 from curation.config.storage import StorageSettings
 from curation.response_formats import ANY
@@ -81,6 +81,7 @@ LEFT_OUT = {
     "samples_per_request": "1",
     "hedge": "0.0",
     "replicas": "1",
+    "data_parallel": "1",
     "withhold": "",
 }
 """Defaults that are not written either, so that digests of what was made before them stay."""
@@ -98,7 +99,7 @@ def test_every_default_is_the_one_that_a_run_uses(policy: dict[str, Any]) -> Non
     }
     least = parse_recipe(table, "least").model_dump(mode="json")
     least["adjudication"] = AdjudicationSettings().model_dump(mode="json")  # left out where it is the default
-    least["dial"] = DialSettings().model_dump(mode="json")
+    least["overlap_votes"] = OverlapVotesSettings().model_dump(mode="json")
     least["monitor"], least["storage"] = (one().model_dump() for one in (MonitorSettings, StorageSettings))  # these too
     least["left_out"] = []
     least["sources"][0] |= dict.fromkeys(("where", "files", "quota", "join"))

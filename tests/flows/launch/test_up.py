@@ -41,6 +41,12 @@ def test_every_engine_of_a_recipe_gets_all_gpus_unless_the_recipe_says_otherwise
     assert replica_overrides(load_recipe(MATH, ["stage1.policy.replicas=3"]), 8) == []
     with pytest.raises(ConfigError, match=r"stage2.policy.tensor_parallel = 4 is more than the 2 GPUs"):
         replica_overrides(recipe, 2)
+    copies = recipe.model_copy(
+        update={"stage2": SecondStage(policy=wide.model_copy(update={"tensor_parallel": 2, "data_parallel": 2}))}
+    )
+    assert replica_overrides(copies, 8)[1] == "stage2.policy.replicas=2"
+    with pytest.raises(ConfigError, match=r"tensor_parallel = 2 times data_parallel = 2 is more than the 2 GPUs"):
+        replica_overrides(copies, 2)
 
 
 def test_a_training_run_asks_its_servers_and_its_recipe_stays_as_it_was() -> None:

@@ -119,6 +119,22 @@ def test_two_policies_are_compared_problem_by_problem(bench: Path, attempts: Pat
         run(bench, path, tmp_path / "second", against=tmp_path)
 
 
+def test_attempts_at_other_problems_are_told_and_a_file_of_nothing_else_is_refused(
+    bench: Path, attempts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = [{"problem": "How much is one and one, dear reader?", "text": "<think>x</think> \\boxed{2}"}] * 2
+    rows = [json.loads(line) for line in attempts.read_text(encoding="utf-8").splitlines()]
+    figures = run(bench, write_lines(tmp_path / "more.jsonl", [*rows, *other]), tmp_path / "out")
+    assert figures["attempts"] == 18
+    printed = capsys.readouterr().out
+    assert "2 of the file's 20 attempts are of no problem of the bench" in printed
+    assert "left out of the bench: 1 duplicate, 1" in printed
+    with pytest.raises(
+        ConfigError, match="none of its 2 attempts is of a problem of bench small; its column `problem`"
+    ):
+        run(bench, write_lines(tmp_path / "strangers.jsonl", other), tmp_path / "strangers")
+
+
 def test_k_beyond_the_attempts_is_refused(bench: Path, attempts: Path, tmp_path: Path) -> None:
     few = write_lines(tmp_path / "few.jsonl", [{"problem": q, "answer": a} for q, (a, _) in PROBLEMS.items()])
     with pytest.raises(ConfigError, match="k = 2 of 1 attempts"):

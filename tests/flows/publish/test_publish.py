@@ -60,7 +60,7 @@ def test_datasets_tells_two_sets_in_folders_of_one_name_apart(tiny_run: Tiny, tm
             table.write_parquet(path)
         card = (curated / "README.md").read_text()
         was = yaml.safe_load(card.split("---\n")[1])["configs"][0]["description"]
-        (curated / "README.md").write_text(card.replace(was, f"rows {rows_digest(table)}"))
+        (curated / "README.md").write_text(card.replace(was, f"rows {rows_digest(table.lazy())}"))
         found = datasets.load_dataset(str(curated), cache_dir=str(tmp_path / "cache"))
         assert found["train"].num_rows == rows
 

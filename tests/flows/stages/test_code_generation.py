@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -10,15 +11,18 @@ import pytest
 
 from curation.config.coding import AgreementSettings
 from curation.programs import execution_matrix, tests_agreement
+from curation.programs.execution_matrix import Candidate
 from curation.programs.test_generation import MadeInput
 from curation.programs.validation import Vouching
 from curation.records import JUDGING, SOLUTION, TEST
+from curation.verify.programs.extraction import CodeLang
+from curation.verify.programs.problem import Submission
 from curation.verify.programs.tools import Runner
 from flows.run.recipe import override_recipe, parse_recipe
 from flows.run.run_folder import Run
 from flows.stages.code_generation import GeneratedTests, generate_tests
 from flows.stages.hunting import begin_hunt
-from flows.stages.sound_tests import LARGE_BYTES, packed, unpacked
+from flows.stages.sound_tests import LARGE_BYTES, SoundTest, packed, unpacked
 from flows.stages.tests import known_inputs
 from flows.stages.units import Unit
 
@@ -229,10 +233,60 @@ def test_of_many_inputs_those_with_rare_answers_are_chosen(runner: Runner) -> No
     unit, run = problem_of("", 3)
     hunt = begin_hunt(run, unit, runner, 10.0, unit.candidates(run)[:1], unit.tests)
     made_inputs = [MadeInput(f"2\n1000 {n}\n", "x") for n in range(20)] + [MadeInput("2\n0 0\n", "x")]
-    assert hunt.rarest(made_inputs, 1)[0].text == "2\n0 0\n"
+    assert hunt.sweep(made_inputs, 1, Counter())[0].text == "2\n0 0\n"
 
 
 def test_mutants_and_hunted_inputs_catch_and_count_no_solution(runner: Runner) -> None:
     generated = made(runner, "", 3, "batch=4", "rounds=2", "max_input_kb=8", "mutants=4", "hunted=4")
     assert set(generated.caught) == {3}
     assert generated.inputs > 2 * 4
+
+
+def test_of_many_inputs_those_are_chosen_on_which_a_known_wrong_program_answers_otherwise(runner: Runner) -> None:
+    unit, run = problem_of("", 3)
+    voters, wrong = unit.candidates(run)[:1], [one for one in unit.candidates(run) if one.right is False]
+    hunt = begin_hunt(run, unit, runner, 10.0, voters, unit.tests, wrong)
+    small = [MadeInput(f"2\n{n} 3\n", "x") for n in range(20)]
+    telling = MadeInput("2\n900 173\n", "x")
+    assert hunt.sweep([*small, telling], 1, Counter()) == [telling]
+    caught = Counter({one.index: 3 for one in wrong})
+    assert hunt.sweep([*small, telling], 1, caught) != [telling], "enough tests fail it"
+
+
+def test_a_program_that_answers_all_sweeps_right_is_swept_no_more(runner: Runner) -> None:
+    unit, run = problem_of("", 3)
+    wrong = [one for one in unit.candidates(run) if one.right is False]
+    hunt = begin_hunt(run, unit, runner, 10.0, unit.candidates(run)[:1], unit.tests, wrong)
+    small = [MadeInput(f"2\n{n} 3\n", "x") for n in range(4)]
+    for _ in range(5):
+        hunt.sweep(small, 1, Counter())
+    assert hunt.idle == {one.index: 3 for one in wrong}
+
+
+def test_mutants_are_drawn_again_once_all_fail_and_pass_what_was_made(runner: Runner) -> None:
+    unit, run = problem_of("", 3, "mutants=4")
+    hunt = begin_hunt(run, unit, runner, 10.0, [one for one in unit.candidates(run) if one.right], unit.tests)
+    hunt.failing(SAMPLES)
+    first = list(hunt.mutants or ())
+    hunt.renew([])
+    assert hunt.mutants == first, "they are still alive"
+    for _ in range(2):
+        hunt.learn(frozenset(one.index for one in first))
+    made_before = [("2\n0 0\n", "0\n"), ("2\n7 3\n", "10\n")]
+    hunt.renew(made_before)
+    later = (hunt.mutants or [])[len(first) :]
+    assert not {one.submission.code for one in later} & {one.submission.code for one in first}
+    assert set(hunt.first_failures(later, made_before).values()) <= {None}
+    assert len({one.index for one in [*first, *later]}) == len(first) + len(later)
+
+
+def test_blocks_that_a_solution_enters_are_kinds_of_tests(runner: Runner) -> None:
+    unit, run = problem_of("", 3)
+    branching = "n = int(input())\nif n == 26:\n    print(1)\nelse:\n    print(sum(map(int, input().split())))\n"
+    hunt = begin_hunt(run, unit, runner, 10.0, [Candidate(0, Submission(CodeLang.PYTHON, branching), True)], unit.tests)
+    tests = {
+        at: SoundTest(at, packed(text), packed(""), "mutation", "x", 9, frozenset(), frozenset(), pl.DataFrame())
+        for at, text in enumerate(["26\n1\n", "2\n1 1\n", "3\n1 1 1\n"])
+    }
+    kinds = hunt.kinds(tests)
+    assert kinds[1] == kinds[2] != kinds[0]

@@ -154,12 +154,16 @@ def check_every_figure(folder: Path, part: str, policy: str, *stated: str) -> No
 @pytest.mark.slow
 def test_stage_1s_attempts_spare_stage_2_attempts(prefect_server: str, tmp_path: Path) -> None:
     with Solver(-1.0) as weak, Solver(1.0) as strong:
-        runs = {}
+        runs, requests = {}, 0
         for prior in ("model", "jeffreys"):
             recipe = write_recipe(tmp_path, {"stage1": (weak, "weak"), "stage2": (strong, "strong")}, prior)
             runs[prior] = tmp_path / f"run-{prior}"
             said = goldilocks("run", recipe, "--out", runs[prior])
             assert said.status == 0, said.err
+            marks = [json.loads(path.read_text()) for path in (runs[prior] / "stages").glob("*-attempts/DONE.json")]
+            made = sum(mark["notes"]["made"] for mark in marks)  # the anchor's are among them
+            assert made == weak.requests + strong.requests - requests
+            requests += made
     told = learnt(runs["model"], "09-stage2-attempts")
     assert told["used"], told["sentence"]
     assert told["attempts"] < told["attempts_without"]

@@ -38,6 +38,19 @@ def trained(*rates: float) -> TrainedArm:
     return TrainedArm({"demo": {f"p{n}": rate for n, rate in enumerate(rates)}}, 3, 1000.0, 0.25)
 
 
+def test_an_arm_may_start_from_another_of_its_axis() -> None:
+    start = {"name": "start", "values": [{"name": "rl"}, {"name": "sft"}, {"name": "both", "after": "sft"}]}
+    clip = {"name": "clip", "values": [{"name": "low"}, {"name": "high"}]}
+    table = {"name": "x", "recipe": "r.toml", "benches": ["demo"]}
+    arms = Ablation.model_validate(to_plain({**table, "axes": [start, clip]})).arms()
+    assert {arm.name: arm.after for arm in arms if arm.after} == {"both-low": "sft-low", "both-high": "sft-high"}
+    later = {"name": "start", "values": [{"name": "both", "after": "sft"}, {"name": "sft"}]}
+    with pytest.raises(ValidationError, match=r"after = sft is no earlier value of it \(none\)"):
+        Ablation.model_validate(to_plain({**table, "axes": [later]}))
+    with pytest.raises(ValidationError, match="`after` stands in two axes"):
+        Ablation.model_validate(to_plain({**table, "axes": [start, {**start, "name": "again"}]}))
+
+
 def test_a_verdict_stands_only_where_the_interval_excludes_0() -> None:
     base = {seed: trained(*[0.5, 0.4, 0.6, 0.5] * 5) for seed in (1, 2, 3)}
     better = {seed: trained(*[0.7 + 0.01 * seed, 0.6, 0.8, 0.7] * 5) for seed in (1, 2, 3)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -97,6 +98,30 @@ def test_a_vote_of_two_by_hand() -> None:
     gains = majority_credit(["1", "2", None], [True, False, False], 2)
     # right: (1/2 - 0) + (1 - 0); wrong: (1/2 - 1) + 0; silent: nothing; times n / C(n, k) = 1
     assert gains.tolist() == pytest.approx([1.5, -0.5, 0.0])
+
+
+def test_a_vote_of_eight_of_sixteen_is_the_papers_sum_over_12870_subsets() -> None:
+    """n / C(n, k) times the sum over the subsets that hold i of f(S) - f(S without i), with ties and silence."""
+    votes = ["r", "r", "r", "r", "r", "a", "a", "a", "a", "b", "b", "b", "c", None, None, None]
+    n, k = len(votes), 8
+
+    def worth(ballots: Sequence[str | None]) -> float:
+        counts = Counter(ballot for ballot in ballots if ballot is not None)
+        winners = [ballot for ballot, count in counts.items() if count == max(counts.values())]
+        return 1 / len(winners) if "r" in winners else 0.0
+
+    gains, subsets = [0.0] * n, list(itertools.combinations(range(n), k))
+    for subset in subsets:
+        whole = worth([votes[place] for place in subset])
+        for place in subset:
+            gains[place] += whole - worth([votes[other] for other in subset if other != place])
+    assert len(subsets) == 12_870
+    found = majority_credit(
+        [None if vote is None else vote.upper() for vote in votes], [vote == "r" for vote in votes], k
+    )
+    assert found.tolist() == pytest.approx([n * gain / len(subsets) for gain in gains])
+    assert found[0] > 0 > found[5]
+    assert found[13] == 0
 
 
 def test_a_solved_group_teaches_nothing_and_sixteen_are_quick_enough() -> None:

@@ -66,6 +66,7 @@ def test_the_loss_by_hand() -> None:
     assert (numbers["clip_high"], numbers["clip_low"]) == (0.25, 0.25)
     assert numbers["ratio_mean"] == pytest.approx(1.0)
     assert numbers["ratio_max"] == pytest.approx(1.5)
+    assert numbers["ess"] == pytest.approx(4**2 / (4 * 5.0))  # (1.5 + .5 + 1.5 + .5)² over 4 times the sum of squares
     assert numbers["log_ratio_max"] == pytest.approx(math.log(2))
     assert numbers["kl_generator"] == pytest.approx((0.5 - math.log(1.5) - 0.5 - math.log(0.5)) / 2)
 
@@ -258,6 +259,7 @@ def test_a_micro_batch_without_tokens() -> None:
     numbers = summary(empty, GrpoSettings())
     assert math.isnan(numbers["clip_low"])  # a share of nothing is not 0
     assert math.isnan(numbers["ratio_mean"])
+    assert math.isnan(numbers["ess"])
     assert numbers["ratio_max"] == -math.inf
 
 

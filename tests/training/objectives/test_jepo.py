@@ -20,6 +20,7 @@ from tests.training.optimisation.test_trainer import recipe
 from training.embedded_model.problems import Split, generate_exercises
 from training.engines.embedded.run import train
 from training.evaluation.metrics import read_metrics
+from training.objectives.advantages import centre_rewards
 from training.objectives.base import CreditInputs, ObjectiveInputs, ScoredGroups
 from training.objectives.credit import group_credit
 from training.objectives.grpo import GrpoSettings
@@ -106,11 +107,42 @@ def test_the_kl_term_is_that_of_the_chains_summed_as_the_other_terms_are() -> No
 
 
 def test_the_bound_gets_tighter_with_more_chains() -> None:
+    """A chain's weight is what it adds to f: over all groups of n its mean is the step from L_(n-1) to L_n."""
     chains, answers = (value.detach() for value in policy())
     bounds = [float(bound(chains, answers, n)) for n in (1, 2, 3, 4)]
     marginal = float((chains.softmax(0) * answers.sigmoid()).sum().log())
     assert bounds == sorted(bounds)
     assert bounds[0] < bounds[-1] < marginal
+    for n in (2, 3, 4):
+        step = 0.0
+        for drawn in itertools.product(range(4), repeat=n):
+            of_text = torch.nn.functional.logsigmoid(answers)[list(drawn)]
+            weights = weigh(torch.ones(n).double(), of_text, torch.zeros(n), EXACT)
+            step += float(chains.softmax(0)[list(drawn)].prod() * weights[0, 0])
+        assert step == pytest.approx(bounds[n - 1] - bounds[n - 2], abs=1e-12)
+        assert step > 0
+
+
+def test_a_texts_probability_in_place_of_a_verdict_keeps_the_mean_and_lowers_the_variance() -> None:
+    """Rewards of two chains: whether the answer drawn behind each is right, or how likely it is (equation 10)."""
+    chains, answers = (value.detach() for value in policy())
+    chances, right = chains.softmax(0), answers.sigmoid()
+    scores, group = torch.eye(4, dtype=torch.float64) - chances, torch.zeros(2, dtype=torch.int64)
+    moments = {name: (torch.zeros(4).double(), torch.zeros(()).double()) for name in ("verdict", "probability")}
+    for drawn in itertools.product(range(4), repeat=2):
+        places = list(drawn)
+        for verdicts in itertools.product((0.0, 1.0), repeat=2):
+            said = torch.tensor(verdicts, dtype=torch.float64)
+            likely = (said * right[places] + (1 - said) * (1 - right[places])).prod() * chances[places].prod()
+            for name, rewards in (("verdict", said), ("probability", right[places])):
+                gradient = (2 * centre_rewards(rewards, group)[:, None] * scores[places]).mean(0)
+                mean, square = moments[name]
+                moments[name] = mean + likely * gradient, square + likely * gradient.square().sum()
+    exact = chances * (right - (chances * right).sum())
+    for mean, _ in moments.values():
+        torch.testing.assert_close(mean, exact)
+    spread = {name: float(square - mean.square().sum()) for name, (mean, square) in moments.items()}
+    assert spread["probability"] < spread["verdict"] / 2
 
 
 def test_two_passes_are_one_graph() -> None:

@@ -104,20 +104,31 @@ def test_a_wrong_value_leaves_a_residual() -> None:
     assert errors[1] > 1e-3
 
 
-def test_on_stored_attempts_a_policy_gradient_with_a_kl_term_has_another_fixed_point_or_none() -> None:
-    """Exact expectations over the arms of the reference, which nobody draws anew: sum of mu (r - b) and tau KL."""
+@pytest.mark.parametrize("tau", [1.0, 0.5, 0.1])
+def test_on_stored_attempts_a_policy_gradient_with_a_kl_term_has_another_fixed_point_or_none(tau: float) -> None:
+    """Exact expectations over the arms of the reference, which nobody draws anew: sum of mu (r - b) and tau KL.
+
+    Where rewards are large beside tau there is no fixed point: arms below the mean are driven to probability 0 and the
+    slope stays.
+    """
     chances = REFERENCE.exp()
-    best = (REFERENCE + REWARDS / OBJECTIVE.tau).softmax(-1)
+    best = (REFERENCE + REWARDS / tau).softmax(-1)
 
     def objective(logits: Tensor) -> Tensor:
         own = logits.log_softmax(-1)
         gains = (chances * (REWARDS - (chances * REWARDS).sum()) * own).sum()
-        return OBJECTIVE.tau * (own.exp() * (own - REFERENCE)).sum() - gains
+        return tau * (own.exp() * (own - REFERENCE)).sum() - gains
 
     at = REFERENCE.clone()
     for _ in range(3000):
         at = at - 1.0 * gradient(objective, at)
     assert 0.5 * (at.softmax(-1) - best).abs().sum() > 0.05
+    slope = gradient(objective, at).abs().max()
+    if tau == 1.0:
+        assert slope < 1e-12
+    else:
+        assert slope > 0.05
+        assert at.softmax(-1).min() < 1e-50
 
 
 def test_by_hand() -> None:

@@ -21,7 +21,7 @@ CPU = torch.device("cpu")
 BARE = """
 import importlib.util, runpy, sys
 
-MISSING = "pydantic pydantic_core polars _polars_runtime_32 pyarrow orjson flint aiohttp prefect".split()
+MISSING = "pydantic pydantic_core polars _polars_runtime_32 pyarrow orjson msgspec flint aiohttp prefect".split()
 
 class Bare:
     def find_spec(self, name, path=None, target=None):

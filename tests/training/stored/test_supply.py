@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from curation.policies.completions import BegunPrompt, TokenCompletion
+from curation.policies.completions import TokenCompletion
 from curation.records import AttemptKey, Completion, Domain, Outcome, PromptRequest
 from curation.storage.attempts import AttemptStore
 from training.config import ObjectiveSettings
@@ -30,8 +30,8 @@ SOLVED = {"always": 8, "half": 4, "seldom": 1, "never": 0}
 class Judge:
     """Judges a text that says itself whether it is right."""
 
-    def begun(self, task: TrainingTask) -> BegunPrompt:
-        return BegunPrompt((len(task.id),), "")
+    def prompt_ids(self, task: TrainingTask) -> tuple[int, ...]:
+        return (len(task.id),)
 
     async def verify(self, task: TrainingTask, completion: TokenCompletion, _: int) -> Rollout:
         right = completion.text.startswith("right")
@@ -42,11 +42,11 @@ class Judge:
 class Writer:
     """One token a letter."""
 
-    def completion(self, prompt: BegunPrompt, row: Any) -> TokenCompletion | str:
+    def completion(self, prompt_ids: tuple[int, ...], row: Any) -> TokenCompletion | str:
         if row["text"] == "strange":
             return "other_text"
         ids, finish = tuple(map(ord, row["text"])), row["finish"] or "stop"
-        return TokenCompletion(prompt.token_ids, ids, (), (), row["text"], finish)
+        return TokenCompletion(prompt_ids, ids, (), (), row["text"], finish)
 
 
 @pytest.fixture

@@ -41,10 +41,10 @@ def test_the_models_own_texts_become_the_tokens_that_were_drawn(with_tokens: Pat
     prompt = made.prompt_ids([{"role": "user", "content": "What is 1 + 1?"}])
     same = 0
     for row in rows.iter_rows(named=True):
-        known = made.completion(made.begun(prompt), row)
+        known = made.completion(prompt, row)
         assert not isinstance(known, str)
         assert (list(known.token_ids), len(known.logprobs)) == (row["token_ids"], len(row["token_ids"]))
-        written = made.completion(made.begun(prompt), row | {"token_ids": None, "logprobs": None})
+        written = made.completion(prompt, row | {"token_ids": None, "logprobs": None})
         if isinstance(written, str):
             assert written == OTHER_TEXT
             continue
@@ -94,7 +94,7 @@ def test_a_text_is_written_as_the_model_would_have(
 ) -> None:
     letters: object = Letters()
     made = TokenWriter(letters, StopTokens((0,), 0, added=False), ThinkingTags.of(tags))  # type: ignore[arg-type]
-    found = made.completion(made.begun(tuple(map(ord, prompt))), {"text": text, "finish": finish})
+    found = made.completion(tuple(map(ord, prompt)), {"text": text, "finish": finish})
     assert (found if isinstance(found, str) else "".join(map(chr, found.token_ids))) == written
 
 

@@ -14,7 +14,6 @@ import polars as pl
 from curation.prompts import Prompt
 from curation.prompts.asked import Asked
 from curation.publish.export_formats.rows import FORMATS, TYPES, ExportedProblem
-from curation.records import SourceError
 from curation.storage.stages import write_parquet
 from training.rollouts.tasks import TrainingTask
 
@@ -25,17 +24,7 @@ START = "start"
 
 
 def write_verl_set(tasks: Iterable[TrainingTask], prompt: Prompt, file: Path) -> int:
-    """Write the tasks for verl, in their order, and return how many they are.
-
-    Raises:
-        SourceError: responses to some begin with a prefix, which verl's messages cannot carry.
-    """
-    tasks = list(tasks)
-    if begun := sum(bool(task.request.prefix) for task in tasks):
-        raise SourceError(
-            f"{begun} of {len(tasks)} problems have a prefix that responses begin with, which verl's messages cannot "
-            'carry; train with engine = "embedded", or on a set of a recipe without [dial]'
-        )
+    """Write the tasks for verl, in their order, and return how many they are."""
     rows = [_row(task, prompt, number) for number, task in enumerate(tasks)]
     types = {name: dtype for name, dtype in TYPES.items() if name in rows[0]}
     file.parent.mkdir(parents=True, exist_ok=True)

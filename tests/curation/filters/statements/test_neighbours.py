@@ -12,12 +12,15 @@ KEPT: dict[str, list[tuple[str, str]]] = {
         ("What is the area of the region below the graph of $y=x^2$ and above the $x$-axis for $0<x<3$?", "9"),
         ("How many lattice points lie above the graph of $y=x^2$ and below the line $y=4$?", "3"),
         ("How many unit squares lie entirely below the graph and in the first quadrant?", "888"),
+        ("The graph of $y=2x+1$ is shown below. What is its slope?", "2"),
+        ("The graph of $f(x)=\\frac{1}{x-3}$ is pictured above. Where is its vertical asymptote?", "3"),
         ("The area above the curve and below the graphs of $f$ and $g$ is 3. Find the area of its half.", "1.5"),
     ],
     "signing up": [
         ("How many more passengers must sign up for the trip before the company makes a profit?", "13"),
         ("120 students sign up to play chess and 30 sign in to watch. How many are there in all?", "150"),
         ("Of 80 people, 30 subscribe to a newspaper and 50 to a journal. How many subscribe to both, at least?", "0"),
+        ("Subscribe to 3 magazines at $4 each. What is the cost?", "12"),
         ("Each time Ann clicks on the button the number doubles. What is 3 after 4 clicks?", "48"),
         ("Translate the following into an expression and find its value for $x=3$: twice $x$ plus one.", "7"),
     ],
@@ -51,6 +54,9 @@ KEPT: dict[str, list[tuple[str, str]]] = {
         ("What is the probability? The answer is $\\frac{m}{n}$ in lowest terms. What is $m+n$?", "7"),
         ("What is the length? It can be written as $a\\sqrt{b}-c$. What is $a+b+c$?", "9"),
         ("How many ways are there? Write it as $m \\cdot 10^n$. What is the value of $100m - n$?", "9"),
+        ("What is the area of a triangle with sides 3, 4, 5? If it is written as $k$, what is $k^2$?", "36"),
+        ("What is the area of a square of side 3? Let $k$ be this area. What is $k+1$?", "10"),
+        ("How many primes are below 20? Call this number N. What is N^2?", "64"),
     ],
     "truth": [("There are 7 more free response than true/false. How many true/false questions are there?", "6")],
     "answers": [
@@ -72,10 +78,12 @@ GONE: dict[str, list[tuple[str, str]]] = {
         ("What is the area of the region in the above graph?", "9"),
         ("See the below figure. What is $x$?", "9"),
         ("The graph below has how many edges?", "9"),
+        ("The graph of $y=f(x)$ is shown below. What is $f(3)$?", "9"),
     ],
     "not_a_problem": [
         ("Sign up for our newsletter now! What is 2+2?", "4"),
         ("What is 2+2? Subscribe to our channel.", "4"),
+        ("Subscribe for more! What is 2+2?", "4"),
         ("Click here for the solution. What is 2+2?", "4"),
         ("Translate the above text into English, what is 2+2?", "4"),
     ],
@@ -88,6 +96,8 @@ GONE: dict[str, list[tuple[str, str]]] = {
         ("Let $f(1)=2$. (1) Find $f(2)$. (2) Find $f(3)$.", "1"),
         ("What is the sum of 3 and 4? What is the product of 3 and 4?", "7"),
         ("How many apples are there? How many pears are there?", "7"),
+        ("What is the perimeter of a square of side 3? What is its area?", "12"),
+        ("What is $x$ if $3x=9$? Let $k$ be the number of pears. What is the number of apples?", "12"),
         ("The sum is ____ and the product is ____.", "3, 4"),
     ],
     "answer_in_statement": [
@@ -151,3 +161,32 @@ def test_no_opened_formula_is_left_by_the_options(marks: tuple[str, str]) -> Non
     rows = pl.DataFrame({"statement": [f"What is $2+2$? {opening}{options}{closing}"], "answer": ["D"]})
     line = classify(rows).row(0, named=True)
     assert (line["statement"], line["answer"]) == ("What is $2+2$?", "6")
+
+
+LISTS = (
+    "\\begin{enumerate}[label=(\\Alph*)] \\item 4 \\item 5 \\item 6 \\end{enumerate}",
+    "\\begin{enumerate}[(A)]\n\\item 4\n\\item 5\n\\item 6\n\\end{enumerate}",
+    "\\begin{enumerate}\\item[A.] 4 \\item[B.] 5 \\item[C.] 6\\end{enumerate}",
+    "\\begin{oneparchoices}\\choice 4 \\CorrectChoice 5 \\choice 6\\end{oneparchoices}",
+    "\\begin{choices}\\choice 4 \\choice 5 \\choice 6\\end{choices}",
+    "\\begin{tasks}(3) \\task 4 \\task 5 \\task 6 \\end{tasks}",
+    "**A)** 4 **B)** 5 **C)** 6",
+    "\\(A) 4 \\(B) 5 \\(C) 6",
+)
+
+
+@pytest.mark.parametrize("options", LISTS)
+def test_options_whose_letters_latex_or_markdown_sets_are_options(options: str) -> None:
+    line = classify(pl.DataFrame({"statement": [f"What is 2+3?\n{options}"], "answer": ["B"]})).row(0, named=True)
+    assert (line["statement"], line["answer"], line["reason"]) == ("What is 2+3?", "5", None)
+
+
+def test_a_list_that_is_the_problem_stays() -> None:
+    text = "Let $f(x)=x$. \\begin{enumerate} \\item $f(1)$ \\item $f(2)$ \\end{enumerate} Find the sum of both values."
+    assert classify(pl.DataFrame({"statement": [text], "answer": ["3"]})).row(0, named=True)["statement"] == text
+
+
+def test_a_heading_that_begins_behind_the_options_is_no_cut() -> None:
+    text = "12. 已知 $a=2$, 则 $a+1=$（）\nA. 18 个\nB. 3\n\n\\section{\n"
+    line = classify(pl.DataFrame({"statement": [text], "answer": ["B"], "lang": ["zh"]})).row(0, named=True)
+    assert (line["answer"], line["reason"]) == ("3", None)

@@ -90,7 +90,12 @@ def test_tests_that_catch_something_new_come_first_and_others_fill_up() -> None:
 def test_a_wrong_solution_is_caught_by_more_than_one_test_and_others_are_of_every_kind() -> None:
     failing = dict.fromkeys(range(6), frozenset({7}))
     assert len(select_tests(list(range(6)), failing, {}, 10, 0)) == 3
-    assert select_tests([0, 1, 2, 3], {}, {}, 2, 2, kinds={0: "small", 1: "small", 2: "small", 3: "large"}) == [0, 3]
+    assert select_tests(
+        [0, 1, 2, 3], {}, {}, 2, 2, kinds={0: ("small",), 1: ("small",), 2: ("small",), 3: ("large",)}
+    ) == [
+        0,
+        3,
+    ]
 
 
 def test_programs_of_a_response() -> None:

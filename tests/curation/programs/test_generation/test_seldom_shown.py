@@ -53,7 +53,7 @@ def test_limits_hold_through_other_names_and_stand_in_words() -> None:
 
 
 def test_a_test_with_another_answer_is_kept_a_turn_earlier() -> None:
-    kinds = {0: "small", 1: "large", 2: "small", 3: "small"}
+    kinds = {0: ("small",), 1: ("large",), 2: ("small",), 3: ("small",)}
     answers = {0: b"no", 1: b"no", 2: b"no", 3: b"yes"}
     assert select_tests([0, 1, 2, 3], {}, {}, 3, 3, kinds=kinds, answers=answers) == [0, 1, 3]
     assert select_tests([0, 1, 2, 3], {}, {}, 3, 3, kinds=kinds) == [0, 1, 2]

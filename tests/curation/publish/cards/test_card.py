@@ -17,6 +17,8 @@ from curation.publish.cards.facts import (
     FunnelRow,
     SourceFacts,
     StageComparison,
+    add_comparisons,
+    as_rates,
     compare_stages,
     most_correct,
 )
@@ -59,6 +61,10 @@ def measured(corrects: list[int], attempts: int, policy: str) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=PASS_RATE)
 
 
+def counted(rates: pl.DataFrame, kept: int = 0) -> pl.DataFrame:
+    return as_rates(rates.lazy(), problems(kept)["id"])
+
+
 def facts(stages: int, kept: int = 4) -> CardFacts:
     funnel = [
         FunnelRow("statements", "Format Filter", 12, 9, {"proof": 2, "missing_answer": 1}),
@@ -78,8 +84,8 @@ def facts(stages: int, kept: int = 4) -> CardFacts:
         created="2026-01-02",
         funnel=tuple(funnel),
         sources=(SourceFacts("sheet", "https://example.org/sheet", "MIT", 12, kept),),
-        curated=problems(kept),
-        rates={name: measured(counts[name], 16, policies[name]) for name in names},
+        curated=problems(kept).lazy(),
+        rates={name: counted(measured(counts[name], 16, policies[name]), kept) for name in names},
         bands={name: (1, 0.75 if name == "stage1" else 0.875, 16) for name in names},
         policies={name: policies[name] for name in names},
         verifier="math-verify@0.9",
@@ -158,6 +164,19 @@ def test_the_stages_are_compared_problem_by_problem() -> None:
     assert dict(two.lost) == {never: 1, wrong: 1}
 
 
+def test_what_is_compared_and_counted_in_parts_is_what_the_whole_says() -> None:
+    never, wrong, easy = "never_solved", "suspected_wrong_label", "too_easy"
+    first = decided(a=never, b=never, c=never, d="", e="", f=easy, g=never, h=wrong)
+    last = decided(a="", b=wrong, c=never, d="", e=easy, f=easy, g="", h="")
+    published = pl.Series(["a", "d", "h"])
+    parts = [(first[at : at + 3], last[at : at + 3]) for at in (6, 0, 3)]
+    summed = add_comparisons(compare_stages(*part, published) for part in parts)
+    assert summed == compare_stages(first, last, published)
+    rates = as_rates(measured([0, 3, 3, 3, 16], 16, "m@1").lazy(), problems(2)["id"])
+    assert sorted(rates["problems"]) == [1, 1, 1, 2]  # what is outside the set is counted together
+    assert rates.filter(pl.col("problem").is_null())["pass_rate"].null_count() == 2
+
+
 def test_the_card_says_what_one_stage_would_have_lost() -> None:
     two = StageComparison(18, {"": 7, "never_solved": 6, "suspected_wrong_label": 5}, 124, 90, {"never_solved": 7})
     text = render(replace(facts(2), compared=two))
@@ -219,7 +238,7 @@ def write_set(given: CardFacts, folder: Path) -> str:
     """A curated set as the line leaves it; returns the card's text."""
     (folder / "data").mkdir()
     (folder / "dropped").mkdir()
-    given.curated.write_parquet(folder / "data" / "train-00000-of-00001.parquet")
+    given.curated.collect().write_parquet(folder / "data" / "train-00000-of-00001.parquet")
     problems(3).with_columns(reason=pl.lit("proof")).write_parquet(folder / "dropped" / "part-00000.parquet")
     return write_card(given, folder).read_text("utf-8")
 
@@ -232,7 +251,7 @@ def test_datasets_and_polars_read_the_curated_rows_only(tmp_path: Path) -> None:
     loaded = datasets.load_dataset(str(tmp_path), cache_dir=str(tmp_path / "cache"))
     assert list(loaded) == ["train"]
     assert loaded["train"].num_rows == 4
-    assert loaded["train"].column_names == given.curated.columns
+    assert loaded["train"].column_names == given.curated.collect_schema().names()
     assert pl.read_parquet(tmp_path / "data" / "train-*.parquet").height == 4
     assert "**4 problems** of the right difficulty" in text
 
@@ -273,11 +292,11 @@ def test_a_recipe_with_a_fence_in_it_stays_inside_its_fence() -> None:
 
 def test_bars_put_each_problem_where_its_share_belongs() -> None:
     rates = measured([0, 1, 16, 8], 16, "weak@1")
-    assert bars(rates, 16) == [1, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1]
+    assert bars(counted(rates), 16) == [1, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1]
     fewer = rates.with_columns(judged=pl.lit(8, pl.Int32), correct=pl.Series([0, 1, 8, 4], dtype=pl.Int32))
-    assert [place for place, count in enumerate(bars(fewer, 16)) if count] == [0, 2, 8, 16]
+    assert [place for place, count in enumerate(bars(counted(fewer), 16)) if count] == [0, 2, 8, 16]
     unjudged = rates.with_columns(judged=pl.lit(0, pl.Int32), pass_rate=pl.lit(None, pl.Float64))
-    assert sum(bars(unjudged, 16)) == 0
+    assert sum(bars(counted(unjudged), 16)) == 0
 
 
 def test_words_and_numbers() -> None:

@@ -20,7 +20,7 @@ def written(folder: Path) -> Path:
         (folder / table).mkdir(parents=True)
     card = facts(2)
     for number in range(2):
-        card.curated[2 * number : 2 * number + 2].write_parquet(folder / "data" / f"train-0000{number}.parquet")
+        card.curated.slice(2 * number, 2).collect().write_parquet(folder / "data" / f"train-0000{number}.parquet")
     pl.DataFrame({"id": ["x"], "choices": [["A", "B"]], "reason": ["proof"]}).write_parquet(
         folder / "dropped" / "d.parquet"
     )
@@ -67,7 +67,7 @@ def test_the_same_set_gives_the_same_bytes(tmp_path: Path) -> None:
 
 def test_a_file_that_came_later_is_listed_and_no_file_is_made_for_another_set(tmp_path: Path) -> None:
     path = written(tmp_path / "set")
-    facts(2).curated.write_parquet(tmp_path / "set" / "data" / "translated-00000.parquet")
+    facts(2).curated.collect().write_parquet(tmp_path / "set" / "data" / "translated-00000.parquet")
     list_files_again(tmp_path / "set")
     about = json.loads(path.read_text(encoding="utf-8"))
     assert about["name"] == "small-set"

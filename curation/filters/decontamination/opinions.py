@@ -1,0 +1,49 @@
+"""What a model says of problems that are near a benchmark's row, but not near enough: whom to ask about, and the votes.
+
+A problem that overlaps with nothing is in doubt where its nearest row reaches ``overlap_votes.ask_from``; it is asked
+about with that row. A template, the same words with other figures, is another problem and asked about by nobody.
+
+Invariants: pure functions; another threshold, of scores or of votes, asks nobody about a pair again.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from curation.filters.decontamination.behaviour import with_trial_worth
+from curation.filters.decontamination.overlap import OVERLAP, OverlapSettings, classify_hits
+from curation.filters.votes import Ballot
+
+BALLOT = Ballot("different", ("same",))
+
+PAIR = pl.Schema({"row": pl.Int64(), "benchmark": pl.String(), "benchmark_row": pl.Int64(), "score": pl.Float64()})
+"""A problem, by its position in the frame that was scored, and the row that it is asked about with."""
+
+VOTES = pl.Schema({"id": pl.String(), **PAIR, **BALLOT.schema})
+"""One line a pair; ``problem`` is the request's id."""
+
+
+def doubtful_pairs(scores: pl.DataFrame, settings: OverlapSettings, ask_from: float) -> pl.DataFrame:
+    """Return the pairs to ask about (`PAIR`), one a problem: its nearest row, with what running both adds.
+
+    Args:
+        scores: in the `overlap.SCORE` schema.
+    """
+    hits = classify_hits(scores, settings)
+    keys = ["row", "benchmark", "benchmark_row"]
+    left = scores.join(hits.filter(pl.col("kind") == OVERLAP).select("row"), on="row", how="anti")
+    left = left.join(hits.select(keys), on=keys, how="anti")
+    best = left.with_columns(score=with_trial_worth()).sort("row", -pl.col("score"), "benchmark", "benchmark_row")
+    return (
+        best.unique("row", keep="first", maintain_order=True).filter(pl.col("score") >= ask_from).select(PAIR.names())
+    )
+
+
+def decide_pairs(votes: pl.DataFrame, threshold: float, least: int) -> pl.DataFrame:
+    """Return ``row`` and evidence of the problems that leave: enough readable votes, of which enough say the same."""
+    decided = BALLOT.decide(votes.select(BALLOT.schema.names()), threshold, least)
+    evidence = pl.format(
+        "{} of {} votes say the same as row {} of {}, score {}",
+        "same", "readable", "benchmark_row", "benchmark", pl.col("score").round(3),
+    )  # fmt: skip
+    return votes.filter(~decided["keep"]).select("row", evidence=evidence)

@@ -1,0 +1,64 @@
+"""vLLM's answers in tokens: what is read of them, and what is none."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from training.generation.token_answers import TokenAnswer, read_answer
+
+TOP = [{"token_id": 7, "logprob": -0.5, "rank": 1}]
+CHOICE: dict[str, Any] = {
+    "index": 0,
+    "finish_reason": "stop",
+    "stop_reason": None,
+    "token_ids": [7, 8],
+    "routed_experts": None,
+    "weight_versions": [{"version": "run-3", "start": 0, "end": 1}, {"version": "run-4", "start": 1, "end": 2}],
+    "logprobs": {
+        "content": [
+            {"token_id": 7, "logprob": -0.5, "rank": 1, "top_logprobs": TOP},
+            {"token_id": 8, "logprob": 0, "rank": None, "top_logprobs": []},
+        ]
+    },
+}
+"""As vLLM 0.32 writes one."""
+
+
+def body(**changes: Any) -> bytes:
+    return json.dumps({"request_id": "r", "choices": [{**CHOICE, **changes}]}).encode()
+
+
+def test_tokens_log_probabilities_and_whose_weights_made_them() -> None:
+    assert read_answer(body()) == TokenAnswer((7, 8), (-0.5, 0.0), (("run-3", 1), ("run-4", 1)), "stop")
+    assert read_answer(body(token_ids=None, logprobs=None, weight_versions=[], finish_reason="abort")) == TokenAnswer(
+        (), (), (), "abort"
+    )
+
+
+def test_the_log_probabilities_are_those_of_pythons_own_reader() -> None:
+    values = [-1e-7, -0.1 - 0.2, -12.345678901234567, -9999.0, -2.5e-310]
+    content = [{"token_id": 1, "logprob": value, "rank": 1, "top_logprobs": TOP} for value in values]
+    text = body(logprobs={"content": content})
+    expected = [token["logprob"] for token in json.loads(text)["choices"][0]["logprobs"]["content"]]
+    assert list(read_answer(text).logprobs) == expected == values
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"no JSON",
+        b'{"choices": []}',
+        b'{"error": {"message": "not now"}}',
+        body(weight_versions=None),
+        body(logprobs={"content": [{"token_id": 7}]}),
+        body(token_ids=["seven"]),
+        body(logprobs={"content": [{"token_id": 7, "logprob": float("nan")}]}),
+    ],
+)
+def test_what_holds_no_response_is_refused(content: bytes) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 - whoever asks tells the answer itself
+        read_answer(content)
