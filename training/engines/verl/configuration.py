@@ -318,5 +318,10 @@ def steps_file(out: Path, begun_at: int) -> Path:
     return out / "verl" / f"steps-{begun_at}.jsonl"
 
 
+def earlier_steps(out: Path) -> list[Path]:
+    """Return the files of a run's earlier processes that are there, in their order."""
+    return sorted((out / "verl").glob("steps-*.jsonl"), key=lambda file: int(file.stem.partition("-")[2]))
+
+
 def _max_tokens(recipe: TrainRecipe) -> int:
     return recipe.max_tokens or recipe.rewards.max_length

@@ -64,13 +64,25 @@ class MetricsFollower:
         begun_at: the checkpoint's step that the process goes on from. Where verl was killed between that checkpoint and
             its line, which comes after it, the step's figures are those of the evaluation that the process begins with.
         monitors: show the numbers elsewhere too.
+        earlier: the files of the run's processes before, in order. What verl wrote there after the last look of a
+            process that was killed is taken over first.
     """
 
-    def __init__(self, out: Path, source: Path, steps: int, begun_at: int, monitors: Sequence[Monitor] = ()) -> None:
+    def __init__(
+        self,
+        out: Path,
+        source: Path,
+        steps: int,
+        begun_at: int,
+        monitors: Sequence[Monitor] = (),
+        earlier: Sequence[Path] = (),
+    ) -> None:
         self._source, self._read = source, 0
         self.step = _cut_rows(out / "metrics.jsonl", begun_at)
         self._log = JsonlLog(out / "metrics.jsonl")
-        self._logger = MetricsLogger(out, self._log, steps, begun_at + 1 if begun_at else 0, monitors)
+        self._logger = MetricsLogger(out, self._log, steps, self.step + 1, monitors)
+        for file in earlier:
+            self._take(file.read_bytes(), begun_at)
 
     def follow(self) -> None:
         """Take over the whole lines that were added since the last call."""
@@ -79,14 +91,18 @@ class MetricsFollower:
         with self._source.open("rb") as file:
             file.seek(self._read)
             added = file.read()
+        self._read += self._take(added)
+
+    def _take(self, added: bytes, last: int | None = None) -> int:
+        """Log the whole lines of steps that are not logged, up to ``last``; return how many bytes they have."""
         whole = added[: added.rfind(b"\n") + 1]
-        self._read += len(whole)
         for line in whole.splitlines():
             row = json.loads(line)
             step = int(row["step"])
-            if step > self.step or (step == 0 and self.step == 0):
+            if step > self.step and (last is None or step <= last):
                 self._logger.log_step(step, our_metrics(row["data"]))
                 self.step = step
+        return len(whole)
 
     def close(self) -> None:
         """Take over what is left, and close the files."""
@@ -96,9 +112,9 @@ class MetricsFollower:
 
 
 def _cut_rows(path: Path, step: int) -> int:
-    """Remove the rows of steps behind a checkpoint, and return the last that is left; 0 where none is."""
+    """Remove the rows of steps behind a checkpoint, and return the last that is left; -1 where none is."""
     if not path.exists():
-        return 0
+        return -1
     rows = [line for line in path.read_text(encoding="utf-8").splitlines() if json.loads(line)["step"] <= step]
     path.write_text("".join(f"{line}\n" for line in rows), encoding="utf-8")
-    return int(json.loads(rows[-1])["step"]) if rows else 0
+    return int(json.loads(rows[-1])["step"]) if rows else -1

@@ -37,7 +37,7 @@ from training.engines.claim import claim_folder
 from training.engines.mirroring import RunMirror
 from training.engines.placement import VerlPlacement, place_verl
 from training.engines.processes import EngineError, failure, run_processes
-from training.engines.verl.configuration import VerlConfiguration, VerlFiles, compile_recipe, steps_file
+from training.engines.verl.configuration import VerlConfiguration, VerlFiles, compile_recipe, earlier_steps, steps_file
 from training.engines.verl.data import write_verl_set
 from training.engines.verl.differences import refuse_what_differs, replacements
 from training.engines.verl.environment import process_environment, require_interpreter
@@ -113,7 +113,7 @@ def _run_stage(
     steps = steps_file(out, stage.begun_at)
     steps.unlink(missing_ok=True)
     shown = open_monitors(recipe.monitor, recipe.name, out, recipe.model_dump(mode="json"))
-    follower = MetricsFollower(out, steps, recipe.steps, stage.begun_at, shown)
+    follower = MetricsFollower(out, steps, recipe.steps, stage.begun_at, shown, earlier_steps(out))
     environment = process_environment(job.environment)
     log = out / "verl" / "log.txt"
     command = [str(interpreter), "-m", INSIDE, str(out / "verl" / "job.json")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from training.engines.verl.configuration import earlier_steps, steps_file
 from training.engines.verl.following import MetricsFollower, our_metrics
 from training.evaluation.metrics import read_metrics
 
@@ -50,3 +51,18 @@ def test_rows_are_taken_whole_and_each_step_once(tmp_path: Path) -> None:
     assert read_metrics(tmp_path)[-1] == {"step": 4, "evaluation/pass_rate": 1.0} | {
         name: value for name, value in read_metrics(tmp_path)[-1].items() if name.startswith("verl/")
     }
+
+
+def test_what_verl_wrote_after_the_last_look_of_a_killed_run_is_taken_over(tmp_path: Path) -> None:
+    first = tmp_path / "verl" / "steps-0.jsonl"
+    first.parent.mkdir()
+    lines = [json.dumps({"step": step, "data": {"actor/lr": step}}) + "\n" for step in range(4)]
+    first.write_text(lines[0])
+    MetricsFollower(tmp_path, first, 5, 0).close()
+    first.write_text("".join(lines))  # killed here: step 2 is saved, and 3 is lost with what came after
+    second = steps_file(tmp_path, 2)
+    follower = MetricsFollower(tmp_path, second, 5, 2, earlier=earlier_steps(tmp_path))
+    second.write_text('{"step": 2, "data": {}}\n{"step": 3, "data": {"actor/lr": 7}}\n')
+    follower.close()
+    told = [(row["step"], row.get("policy/learning_rate")) for row in read_metrics(tmp_path)]
+    assert told == [(0, 0.0), (1, 1.0), (2, 2.0), (3, 7.0)]
