@@ -9,7 +9,8 @@ event is a line of the journal.
 What it answers is the prompt behind the seed, or what the file SAYS holds now: a JSON list of lists, words and a text;
 the first whose words all stand in the prompt is said. A number in the place of the text is a status, which refuses;
 HANG never answers; FILTERED ends by a content filter. Where ``n`` samples are asked for, sample i is said under the
-seed plus i, and where token ids are, each letter is one.
+seed plus i, and where token ids are, each letter is one; in a prompt of
+tokens, too.
 """
 
 from __future__ import annotations
@@ -94,6 +95,7 @@ class Handler(BaseHTTPRequestHandler):
 
 def text_for(asked: dict[str, Any]) -> str | int:
     prompt = asked["prompt"] if "prompt" in asked else asked["messages"][-1]["content"]
+    prompt = prompt if isinstance(prompt, str) else "".join(map(chr, prompt))
     says = json.loads(SAYS.read_text(encoding="utf-8")) if SAYS is not None else []
     return next((said for *words, said in says if all(word in prompt for word in words)), f"{asked['seed']} {prompt}")
 
