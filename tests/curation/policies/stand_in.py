@@ -9,8 +9,7 @@ event is a line of the journal.
 What it answers is the prompt behind the seed, or what the file SAYS holds now: a JSON list of lists, words and a text;
 the first whose words all stand in the prompt is said. A number in the place of the text is a status, which refuses;
 HANG never answers; FILTERED ends by a content filter. Where ``n`` samples are asked for, sample i is said under the
-seed plus i, and where token ids are, each letter is one; in a prompt of
-tokens, too.
+seed plus i, and where token ids are, each letter is one, as in a prompt of tokens.
 """
 
 from __future__ import annotations
