@@ -28,6 +28,7 @@ NO_WORDS = {
     "curation/languages/stripping.py": "single letters that are words",
     "curation/filters/statements/completeness.py": "remains of wrong encodings",
     "curation/translation/formulas.py": "letters that look like Latin ones",
+    "curation/translation/name_sounds.py": "an alphabet, by the sounds of its letters",
 }
 """Modules with runs of such letters that are no words of a language, and what they are."""
 
