@@ -75,7 +75,8 @@ def test_a_source_that_is_gone_is_a_sentence_and_may_be_left_out(recipe: Path, t
     state = json.loads((run / "stages" / "01-sources" / "sources.json").read_text())["school"]
     assert f"digest `{state['digest'][:16]}`" in card
     assert (state["rows"], state["where"], state["drawn"], state["joined"], state["commit"]) == (8, 6, 3, 3, None)
-    assert "Of school, 8 rows seen: where `valid = 'Yes'`, drawn by a quota, joined with solutions.jsonl (3 rows have a match)." in card
+    steps = "where `valid = 'Yes'`, drawn by a quota, joined with solutions.jsonl (3 rows have a match)"
+    assert f"Of school, 8 rows seen: {steps}." in card
     taken = published(run, "data")
     assert taken.height == 3
     assert not {0, 5} & set(taken["row"])
