@@ -143,13 +143,16 @@ class SampledGroupStats:
 
 
 class MetricsLogger:
-    """Where the numbers go. ``start`` is the first step that will be written; ``monitors`` show them elsewhere too."""
+    """Where the numbers go. ``start`` is the first step that will be written; ``monitors`` show them elsewhere too.
+
+    ``total`` is the number of steps that a line tells; it may change, as when stored attempts end a run before.
+    """
 
     def __init__(self, folder: Path, log: JsonlLog, total: int, start: int, monitors: Sequence[Monitor] = ()) -> None:
         from torch.utils.tensorboard import SummaryWriter
 
         self._writer: Any = SummaryWriter(str(folder / "tensorboard"), purge_step=start)
-        self._log, self._total, self._monitors = log, total, monitors
+        self._log, self.total, self._monitors = log, total, monitors
         self._begun = self.last_line_at = time.monotonic()
 
     def log_step(self, step: int, metrics: Mapping[str, float], texts: Sequence[str] = ()) -> None:
@@ -181,7 +184,7 @@ class MetricsLogger:
             return format(metrics[name], form) if name in metrics else "-"
 
         return (
-            f"step {step}/{self._total}  {time.monotonic() - self._begun:.0f} s  "
+            f"step {step}/{self.total}  {time.monotonic() - self._begun:.0f} s  "
             f"pass {formatted('sampled/pass_rate')}  reward {formatted('sampled/reward')}  "
             f"length {formatted('length/sampled_mean', '.0f')}  entropy {formatted('policy/entropy')}  "
             f"age {formatted('age/token_mean', '.2f')}  mismatch {formatted('policy/mismatch_mean', '.1e')}  "

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections import Counter
+from contextlib import redirect_stderr
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +45,16 @@ def correct_texts(run: Path) -> set[tuple[str, str]]:
 @pytest.fixture(scope="module")
 def cold(teacher: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("runs") / "cold"
-    train(recipe(teacher, objective={"kind": "sft"}, steps=50, stored={"only": True, "epochs": 2}), Path(), out)
+    with redirect_stderr(io.StringIO()) as said:
+        train(recipe(teacher, objective={"kind": "sft"}, steps=50, stored={"only": True, "epochs": 2}), Path(), out)
+    (out / "said.txt").write_text(said.getvalue())
     return out
+
+
+def test_lines_count_to_the_step_at_which_stored_attempts_end_the_run(cold: Path) -> None:
+    last = read_metrics(cold)[-1]["step"]
+    assert last < 50
+    assert f"step {last:.0f}/{last:.0f} " in (cold / "said.txt").read_text()
 
 
 def test_a_cold_start_is_made_of_the_correct_attempts_alone_and_samples_nothing(teacher: Path, cold: Path) -> None:

@@ -216,6 +216,7 @@ def _run_rank_zero(
         stored = asyncio.run(
             open_stored(recipe, recipe_folder, out, tasks, rollouts, writer, metrics_logger.log_message)
         )
+        metrics_logger.total = stored.steps
         attempt_log = stack.enter_context(_attempt_log(recipe, out, folder, verifiers, checkpoint))
         pool = GeneratorPool(build_generators(recipe, folder) if recipe.generates else [])
         weight_sync = stack.enter_context(WeightSync(pool))

@@ -22,6 +22,7 @@ from training.optimisation.model import load_model, published_revision
 from training.recipe import CuratedData, TrainRecipe
 
 STEPS = 4
+OF_SAMPLED = {name for name in STEP_METRICS if name.startswith(("sampled/", "length/sampled", "length/cut"))}
 
 
 def small(**changes: Any) -> TrainRecipe:
@@ -78,12 +79,14 @@ def test_all_metrics_are_there_and_are_numbers(done: Path) -> None:
     rows = read_metrics(done)
     assert [row["step"] for row in rows] == list(range(STEPS + 1))
     for row in rows[1:]:
-        assert not {*STEP_METRICS, "policy/clip_low", "policy/clip_high"} - set(row)
+        absent = {*STEP_METRICS, "policy/clip_low", "policy/clip_high"} - set(row)
+        assert absent in (set(), OF_SAMPLED)  # on a busy machine no group may have finished since the step before
         assert all(math.isfinite(value) for value in row.values())
-        assert row["sampled/none"] + row["sampled/some"] + row["sampled/all"] == pytest.approx(1)
+        assert absent or row["sampled/none"] + row["sampled/some"] + row["sampled/all"] == pytest.approx(1)
         held = row["speed/generator_held_share"]
         assert 0 < held <= row["speed/generator_idle_share"] <= 1  # an update holds the engine: it decodes nothing then
         assert 0 <= row["speed/trainer_idle_share"] <= 1
+    assert any(set(row) >= OF_SAMPLED for row in rows[1:])
     assert "evaluation/pass_rate" in rows[0]
     assert "evaluation/pass_rate" in rows[2]
     assert "evaluation/pass_rate" not in rows[1]
@@ -104,7 +107,8 @@ def test_tensorboard_holds_the_same_and_attempts_as_text(done: Path) -> None:
     tags = board.Tags()
     assert set(STEP_METRICS) <= set(tags["scalars"])
     seen = {event.step: event.value for event in board.Scalars("sampled/pass_rate")}
-    wanted = {row["step"]: row["sampled/pass_rate"] for row in read_metrics(done)[1:]}
+    rows = [row for row in read_metrics(done)[1:] if "sampled/pass_rate" in row]
+    wanted = {row["step"]: row["sampled/pass_rate"] for row in rows}
     assert seen == pytest.approx(wanted)
     texts = [tag for tag in tags["tensors"] if tag.startswith("attempt/0")]
     said = b"".join(one for event in board.Tensors(texts[0]) for one in event.tensor_proto.string_val)
