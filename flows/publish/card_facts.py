@@ -11,7 +11,6 @@ import polars as pl
 
 from curation.config import Recipe, Source
 from curation.filters.decontamination import OVERLAP
-from curation.filters.statements.precision import precision_sentences
 from curation.publish import cards, review
 from curation.publish.merged_copies import copies_of
 from curation.publish.versions import MOVED
@@ -184,7 +183,11 @@ def _limits(recipe: Recipe) -> tuple[str, ...]:
             f"Premises were judged by {votes.votes} votes of a model: from {votes.threshold:g} of the readable votes "
             "on, a problem was dropped."
         )
-    precision = precision_sentences(recipe.statements.disabled) if recipe.flow != "curate-code" else ()
+    precision = (
+        cards.precision_sentences(recipe.statements.disabled, recipe.statements.drop_from)
+        if recipe.flow != "curate-code"
+        else ()
+    )
     return near, contamination, *model_steps, *precision
 
 

@@ -1,7 +1,7 @@
 """The data card of a curated set: README.md in the Hugging Face card format, with its plots.
 
-facts.py is what a card is made from, card.py renders it, croissant.py says the same to catalogues, words.py says things
-in words, plots.py draws, attribution.py names the sources, and templates/ holds the text.
+facts.py is what a card is made from, card.py renders it, croissant.py says the same to catalogues, words.py and
+filter_precision.py say things in words, plots.py draws, attribution.py names the sources, and templates/ holds the text.
 """
 
 from curation.publish.cards.attribution import Origin, attribution, license_counts
@@ -18,6 +18,7 @@ from curation.publish.cards.facts import (
     as_rates,
     compare_stages,
 )
+from curation.publish.cards.filter_precision import precision_sentences
 
 __all__ = [
     "VERSION",
@@ -34,6 +35,7 @@ __all__ = [
     "compare_stages",
     "license_counts",
     "list_files_again",
+    "precision_sentences",
     "write_card",
     "write_croissant",
 ]
