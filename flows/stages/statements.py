@@ -1,8 +1,8 @@
 """The format filter of math: what cannot be asked with one answer leaves, multiple choice becomes an open question.
 
-What rules and the classifier find, with the scores of both; the threshold on what rules are worth; where the recipe has
-a model for it, its votes on the rows that are in doubt; and the thresholds on the classifier's scores and on votes. Each
-threshold is a stage of its own, so that another one reads no text again.
+What rules and the classifier find, with the scores of both; the threshold on what rules are worth; where the recipe
+has a model for it, its votes on the rows that are in doubt; and the thresholds on the classifier's scores and on votes.
+Each threshold is a stage of its own, so that another one reads no text again.
 """
 
 from __future__ import annotations

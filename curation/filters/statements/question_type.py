@@ -82,9 +82,10 @@ NO_ANSWER = (
     r"(?i)^[\s$.*(\[]*(?:n/?a|none|null|nan|nil|tbd|todo|unknown|undefined answer|-+|\?+"
     rf"|{one_of(lambda lang: lang.statements.no_answer)})[\s$.。)\]]*$"
 )
+# "≈ 24.33": often a value that everybody comes to.
+ROUNDED = r"^[\s$]*(?:\\approx|≈|~\s*[0-9]|\\sim\b)"
 HEDGED = either(
-    rf"^[\s$]*(?:\\approx|≈|~\s*[0-9]|\\sim\b)"
-    rf"|^[\s$]*(?:{one_of(lambda lang: lang.statements.hedges)})\s*[\d$\\−-]",
+    rf"^[\s$]*(?:{one_of(lambda lang: lang.statements.hedges)})\s*[\d$\\−-]",
     rf"\d\s*(?:{one_of(lambda lang: lang.statements.hedges_behind)})\s*\S{{0,10}}$",
     *every(lambda lang: lang.statements.hedged),
 )

@@ -240,6 +240,14 @@ _FIXED: tuple[StatementRule, ...] = (
         ),
     ),
     StatementRule(
+        "rounded_answer",
+        DropReason.HEDGED_ANSWER,
+        ANSWER.is_not_null(),
+        either_text(
+            STATEMENT.str.contains(question_type.ASKS_ROUNDED).not_(), matched_text(ANSWER, question_type.ROUNDED)
+        ),
+    ),
+    StatementRule(
         "either_number",
         DropReason.HEDGED_ANSWER,
         ANSWER.str.contains(question_type.EITHER_NUMBER),

@@ -26,7 +26,7 @@ from curation.filters.statements.features import FEATURES, FIGURE_FEATURES, prep
 from curation.filters.statements.ngrams import BUCKETS, hashed
 
 FEATURE_RULES = (
-    "choices", "missing_figure", "no_task", "lost_characters", "refers_elsewhere", "hedged_answer", "either_number",
+    "choices", "missing_figure", "no_task", "lost_characters", "refers_elsewhere", "rounded_answer", "either_number",
     "series_guess", "cut_off", "open_formula", "open_environment",
 )  # fmt: skip
 """Rules whose precision on labelled rows is below what drops a row alone: what they find is a feature here. Of

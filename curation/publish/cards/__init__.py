@@ -1,7 +1,8 @@
 """The data card of a curated set: README.md in the Hugging Face card format, with its plots.
 
-facts.py is what a card is made from, card.py renders it, croissant.py says the same to catalogues, words.py and
-filter_precision.py say things in words, plots.py draws, attribution.py names the sources, and templates/ holds the text.
+facts.py is what a card is made from, card.py renders it, croissant.py says the same to catalogues, words.py says things
+in words, filter_precision.py what the filter's rules are worth, plots.py draws, attribution.py names the sources, and
+templates/ holds the text.
 """
 
 from curation.publish.cards.attribution import Origin, attribution, license_counts

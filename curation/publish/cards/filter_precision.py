@@ -11,6 +11,8 @@ from curation.filters.statements.precision import BEHIND, CERTAIN, MEASURED, REC
 from curation.filters.statements.scoring import FEATURE_RULES
 from curation.publish.cards.card import wilson
 
+_DOUBTS = {"choices": "words that may point at options"}
+
 
 def precision_sentences(disabled: tuple[str, ...] = (), drop_from: float = 0.9) -> tuple[str, ...]:
     """Return what a card says of the rules that are not switched off: those that drop a row alone, by what their
@@ -30,7 +32,7 @@ def precision_sentences(disabled: tuple[str, ...] = (), drop_from: float = 0.9) 
         for rule, (fired, right, real) in WRITTEN.items()
         if rule not in disabled
     )
-    features = ", ".join(rule for rule in FEATURE_RULES if rule not in disabled)
+    features = ", ".join(_DOUBTS.get(rule, rule) for rule in FEATURE_RULES if rule not in disabled)
     by_score = ", ".join(_figure(f"by {what}", *counts) for what, counts in SCORED.items())
     caught = ", ".join(f"{label} {share:.2f} on {rows}" for label, (rows, share) in RECALL.items())
     return (
@@ -38,9 +40,8 @@ def precision_sentences(disabled: tuple[str, ...] = (), drop_from: float = 0.9) 
         *_if(behind, f"On rows that another rule drops before it, too: {behind}."),
         *_if(own, f"On rows written to try the rule, which flatter it, for want of others: {own}."),
         f"A rule dropped a row alone where its score, (right + ½) / (rows + 1) of these, was {drop_from:g} or more; "
-        f"of {', '.join(rule for rule in CERTAIN if rule not in disabled)} the score is 1, for what is not there or not "
-        "wanted is no matter of precision.",
-        f"What these rules found, .95 not being reached, was weighed by a classifier: {features}.",
+        f"that of {', '.join(CERTAIN)} is 1: what is not there, or not wanted, is no matter of precision.",
+        f"Rules that do not reach .95 drop nothing alone, a classifier weighs what they find: {features}.",
         f"Precision of its drops, on sets that it was not trained on: {by_score}.",
         f"The filter's recall, the share dropped of the labelled rows of a kind: {caught}.",
     )

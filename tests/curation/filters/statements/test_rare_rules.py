@@ -1,7 +1,8 @@
 """Rows written for the rules that hardly any real row shows: what each should drop, and what only looks like it.
 
-They were written before any of them was tried; `bench_filters --labels` counts them where real rows are too few, and the
-card says that they are ours.
+They were written before any of them was tried; `bench_filters --labels` counts them where real rows are too few, and
+the card says that they are ours. Of the rows that should stay one did not at first, "A <div> of 300 pixels", and was
+mended.
 """
 
 from __future__ import annotations
@@ -9,13 +10,15 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from curation.filters.statements import classify
+from curation.config import StatementSettings
+from curation.filters.statements import classify, measure
+from curation.records import PROBLEM
 
 Row = tuple[str, str, str]
 
 RARE: dict[str, list[Row]] = {
     "letter_answer": [
-        ("en", "The median of 3, 9 and 4 is $$\\mathrm{A. }\\ 3 \\quad \\mathrm{B. }\\ 4 \\quad \\mathrm{C. }\\ 9$$", "B"),
+        ("en", "Of 3, 9, 4 the median is $$\\mathrm{A. }\\ 3 \\quad \\mathrm{B. }\\ 4 \\quad \\mathrm{C. }\\ 9$$", "B"),
         ("en", "How many edges has a cube?\n A: see above B: see below", "A"),
         ("en", "Pick the larger one. A. the first number B. the second number", "(B)"),
         ("en", "What is $7\\cdot 8$? A) fifty-four or B) fifty-six, says Tom.", "B"),
@@ -109,15 +112,15 @@ RARE: dict[str, list[Row]] = {
     ],
     "another_language": [
         ("en", "Ein Bauer hat zwölf Kühe und verkauft fünf davon an seinen Nachbarn. Wie viele Kühe hat er noch?", "7"),
-        ("en", "Un train roule pendant trois heures à soixante kilomètres par heure. Quelle distance parcourt-il ?", "180"),
-        ("de", "A farmer has twelve cows and sells five of them to his neighbour. How many cows does he still have?", "7"),
+        ("en", "Un train roule pendant trois heures à soixante km par heure. Quelle distance parcourt-il ?", "180"),
+        ("de", "A farmer has twelve cows and sells five of them to his neighbour. How many does he still have?", "7"),
         ("de", "Un agricultor tiene doce vacas y vende cinco a su vecino. ¿Cuántas vacas le quedan todavía?", "7"),
         ("fr", "A train travels for three hours at sixty miles per hour. What distance does it cover in all?", "180"),
         ("fr", "Un contadino ha dodici mucche e ne vende cinque al vicino. Quante mucche gli restano ancora?", "7"),
         ("es", "Un contadino ha dodici mucche e ne vende cinque al vicino. Quante mucche gli restano ancora?", "7"),
         ("es", "A train travels for three hours at sixty miles per hour. What distance does it cover in all?", "180"),
         ("it", "Un agricultor tiene doce vacas y vende cinco a su vecino. ¿Cuántas vacas le quedan todavía?", "7"),
-        ("it", "Un train roule pendant trois heures à soixante kilomètres par heure. Quelle distance parcourt-il ?", "180"),
+        ("it", "Un train roule pendant trois heures à soixante km par heure. Quelle distance parcourt-il ?", "180"),
     ],
     "answer_to_show": [
         ("en", "What is the remainder of $7^{12}$ by 13? Show that it is 1.", "1"),
@@ -177,6 +180,22 @@ def lines(rows: list[Row]) -> pl.DataFrame:
 
 @pytest.mark.parametrize("rule", RARE)
 def test_what_a_rare_rule_is_for_is_dropped(rule: str) -> None:
-    dropped = lines(RARE[rule]).filter(~pl.col("keep"))
-    assert dropped.height >= 0.8 * len(RARE[rule])
-    assert (dropped["rule"] == rule).sum() >= 5
+    """Options that a rule resolves, and markup that cleaning takes away, leave a problem that can be asked."""
+    rows = pl.DataFrame(RARE[rule], schema=["lang", "statement", "answer"], orient="row")
+    absent = [pl.lit(None, kind).alias(name) for name, kind in PROBLEM.items() if name not in rows.columns]
+    found = measure(rows.with_columns(absent).select(PROBLEM.names()), StatementSettings()).verdicts
+    assert lines(RARE[rule]).filter(~pl.col("keep")).height >= 0.75 * len(RARE[rule])
+    assert found.filter(pl.col("rule") == rule)["at"].n_unique() >= 5
+
+
+def test_what_only_looks_like_it_stays() -> None:
+    assert lines(ALIKE).filter(~pl.col("keep")).rows() == []
+
+
+def test_another_script_and_another_language_are_told_by_their_letters() -> None:
+    english = "A farmer has twelve cows and sells five of them to his neighbour. How many cows does he still have?"
+    assert lines([("en", english, "7"), ("de", english, "7"), ("zh", english, "7")])["keep"].to_list() == [
+        True,
+        False,
+        False,
+    ]
