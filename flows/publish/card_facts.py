@@ -18,6 +18,7 @@ from curation.records import DropReason
 from curation.storage.sorted_parts import in_order, scan_table
 from curation.storage.stages import read_shard, read_table
 from flows.publish import code_publish
+from flows.publish.filter_precision import precision_sentences
 from flows.publish.versions import Version
 from flows.run.run_folder import Run, difficulty_stage
 from flows.run.stage import Results, StageResult, shard_counts
@@ -184,7 +185,7 @@ def _limits(recipe: Recipe) -> tuple[str, ...]:
             "on, a problem was dropped."
         )
     precision = (
-        cards.precision_sentences(recipe.statements.disabled, recipe.statements.drop_from)
+        precision_sentences(recipe.statements.disabled, recipe.statements.drop_from)
         if recipe.flow != "curate-code"
         else ()
     )

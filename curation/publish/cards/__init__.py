@@ -1,8 +1,7 @@
 """The data card of a curated set: README.md in the Hugging Face card format, with its plots.
 
 facts.py is what a card is made from, card.py renders it, croissant.py says the same to catalogues, words.py says things
-in words, filter_precision.py what the filter's rules are worth, plots.py draws, attribution.py names the sources, and
-templates/ holds the text.
+in words, plots.py draws, attribution.py names the sources, and templates/ holds the text.
 """
 
 from curation.publish.cards.attribution import Origin, attribution, license_counts
@@ -19,7 +18,6 @@ from curation.publish.cards.facts import (
     as_rates,
     compare_stages,
 )
-from curation.publish.cards.filter_precision import precision_sentences
 
 __all__ = [
     "VERSION",
@@ -36,7 +34,6 @@ __all__ = [
     "compare_stages",
     "license_counts",
     "list_files_again",
-    "precision_sentences",
     "write_card",
     "write_croissant",
 ]

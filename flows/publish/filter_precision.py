@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from curation.filters.statements.precision import BEHIND, CERTAIN, MEASURED, RECALL, SCORED, WRITTEN
 from curation.filters.statements.scoring import FEATURE_RULES
-from curation.publish.cards.card import wilson
+from curation.publish.receipts import wilson
 
 _DOUBTS = {"choices": "words that may point at options"}
 
