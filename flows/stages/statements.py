@@ -135,12 +135,12 @@ def _explain(_run: Run, folder: Path, problem: str) -> Iterator[str]:
         yield f"{'votes':<10} {said or '(none)'}, score {row['score']:g}"
 
 
-def _verdicts_of(_run: Run, folder: Path, problem: str) -> Iterator[str]:
-    for row in rows_of(folder, VERDICTS_TABLE, problem).iter_rows(named=True):
+def _found_in(run: Run, folder: Path, problem: str) -> Iterator[str]:
+    """Say what every rule finds where several do, or where none of them dropped the row; and its score, if kept."""
+    verdicts = rows_of(VERDICTS.folder_in(run), VERDICTS_TABLE, problem).unique(maintain_order=True)
+    is_dropped = rows_of(folder, "dropped", problem).height > 0
+    for row in verdicts.iter_rows(named=True) if verdicts.height > is_dropped else ():
         yield f"{'finds':<10} {row['rule']}: {row['evidence']} ({row['reason']}), score {row['score']:g}"
-
-
-def _score_of(_run: Run, folder: Path, problem: str) -> Iterator[str]:
     scores = read_table(folder, SCORES_TABLE, ["id", "score"])
     for score in scores.filter(pl.col("id") == problem)["score"] if scores.height else ():
         yield f"score {score:g}: the probability that it cannot be used as it stands"
@@ -153,7 +153,6 @@ VERDICTS = Stage(
     work=measure_statements,
     domains=MATH,
     kind=Kind.MEASURE,
-    explain=_verdicts_of,
     runs_anywhere=True,
 )
 
@@ -163,7 +162,7 @@ STATEMENTS = Stage(
     folder="stages/02-statements",
     work=filter_statements,
     domains=MATH,
-    explain=_score_of,
+    explain=_found_in,
 )
 
 DOUBTFUL = Stage(

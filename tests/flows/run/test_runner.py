@@ -132,7 +132,14 @@ def test_shards_come_in_order_and_only_where_they_stand_for_themselves() -> None
         assert current_runner(True) is elsewhere
         assert current_runner(False) is not elsewhere
     spread = {stage.name for pipeline in (CURATE_MATH, CURATE_CODE) for stage in pipeline.stages if stage.runs_anywhere}
-    assert spread == {"statements.verdicts", "programs", "references", "execution_matrix", "stage1.verdicts", "stage2.verdicts"}
+    assert spread == {
+        "statements.verdicts",
+        "programs",
+        "references",
+        "execution_matrix",
+        "stage1.verdicts",
+        "stage2.verdicts",
+    }
 
 
 @pytest.mark.slow
