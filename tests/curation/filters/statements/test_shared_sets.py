@@ -81,7 +81,7 @@ def test_the_card_says_what_the_labels_say_now() -> None:
     if not DATA.exists():
         pytest.skip(f"no labelled data at {DATA}")
     elsewhere = load_elsewhere(SHARED_DATA / "elsewhere")
-    if set(elsewhere["source"]) != set(ELSEWHERE):
+    if not set(ELSEWHERE) <= set(elsewhere["source"]):
         pytest.skip("not all sets of labelled_rows.ELSEWHERE are at hand")
     counts = rule_counts(labelled(pl.concat([load(SHARED_DATA), elsewhere])))
     assert counts == {"MEASURED": MEASURED, "BEHIND": BEHIND, "WRITTEN": WRITTEN}
