@@ -16,9 +16,9 @@ from curation.policies.checkpoints import write_weights
 from curation.storage.scratch import memory_folder
 from tests.benchmarks.gpu.models import batch, step_flops, token_answer, trainer_of
 from training.objectives.grpo import GrpoSettings
-from training.optimisation.balancing import collate_shares
+from training.optimisation.collating import pack_samples
 from training.optimisation.memory import GIB, ModelShape, estimate_memory
-from training.optimisation.packing import TrainingSample, plan_micro_batches
+from training.optimisation.packing import TrainingSample
 
 PEAKS = {"H200": 989.4, "H100": 989.4, "GH200": 989.4, "B200": 2250.0, "A100": 312.0, "L40S": 362.0, "A10": 125.0}
 """TFLOP/s of dense bf16 matrices, from NVIDIA's data sheets, by a part of the device's name; the first that fits."""
@@ -100,7 +100,7 @@ def _measured(shape: ModelShape, tokens: int, device: torch.device, peak: float)
 
 
 def _collated(trainer: Any, samples: Any) -> Any:
-    return collate_shares(samples, plan_micro_batches(samples, trainer.packing), 1, trainer.packing)
+    return pack_samples(samples, trainer.packing)
 
 
 def _ingest(samples: Sequence[TrainingSample]) -> dict[str, Any]:
