@@ -93,15 +93,16 @@ def _evened(pieces: Sequence[list[int]], lengths: Sequence[int], count: int) -> 
     """Return ``count`` micro-batches: pieces, longest first, each into the one with the fewest tokens."""
     loads = [(0, number) for number in range(count)]
     parts: list[list[int]] = [[] for _ in range(count)]
-    for piece in sorted(pieces, key=lambda piece: -_load(piece, lengths)):
-        load, number = heapq.heappop(loads)
-        parts[number] += piece
-        heapq.heappush(loads, (load + _load(piece, lengths), number))
+    sizes = [_load(piece, lengths) for piece in pieces]
+    for place in sorted(range(len(pieces)), key=lambda place: -sizes[place]):
+        load, number = loads[0]
+        parts[number] += pieces[place]
+        heapq.heapreplace(loads, (load + sizes[place], number))
     return parts
 
 
 def _load(part: Sequence[int], lengths: Sequence[int]) -> int:
-    return sum(lengths[index] for index in part)
+    return lengths[part[0]] if len(part) == 1 else sum([lengths[index] for index in part])
 
 
 def _tokens_waited_for(parts: Sequence[Sequence[int]], lengths: Sequence[int], ranks: int) -> int:
