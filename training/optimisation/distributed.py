@@ -13,7 +13,7 @@ from __future__ import annotations
 import atexit
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from datetime import timedelta
 from functools import cached_property
@@ -43,7 +43,7 @@ class RankRounds(Protocol):
 
     def __len__(self) -> int: ...
 
-    def made(self) -> AbstractContextManager[Iterator[Sequence[Any]]]:
+    def made(self) -> AbstractContextManager[Iterator[list[Any]]]:
         """Return the rounds' shares, which may be made while they are taken; nothing goes on behind the block."""
 
 
@@ -129,7 +129,7 @@ class DistributedContext:
             with self.watch.task(name):
                 tasks[name](None if count is None else self._scattered(name, count), value)
 
-    def _scattered(self, name: str, count: int, made: Iterator[Sequence[Any]] | None = None) -> Iterator[Any]:
+    def _scattered(self, name: str, count: int, made: Iterator[list[Any]] | None = None) -> Iterator[Any]:
         """Yield this rank's share of each round, which rank 0 has ``made``.
 
         Raises:
@@ -137,7 +137,7 @@ class DistributedContext:
         """
         for number in range(count):
             share: list[Any] = [None]
-            shares: Sequence[Any] | None = [_NOT_MADE] * self.world_size if made is not None else None
+            shares: list[Any] | None = [_NOT_MADE] * self.world_size if made is not None else None
             try:
                 shares = next(made) if made is not None else None
             finally:  # no rank waits for a share that never comes
