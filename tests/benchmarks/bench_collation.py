@@ -108,15 +108,16 @@ def one_rank(samples: Sequence[TrainingSample], busy_s: float) -> None:
     """Print what one rank waits, and what collating everything takes."""
     tokens = sum(sample.length for sample in samples)
     paper = PAPER / tokens
-    slept, grown = grown_mib(lambda: beside(samples, sleeps, busy_s))
-    count = len(slept.waited)
     begun = time.process_time()
+    slept, grown = grown_mib(lambda: beside(samples, sleeps, busy_s))
+    looking_ahead, begun = time.process_time() - begun, time.process_time()
     packed, whole = grown_mib(lambda: pack_samples(samples, PackingSettings(micro_batch_tokens=ROOM)))
     at_once = time.process_time() - begun
     del packed
     print(
-        f"{tokens:,} tokens, {len(samples)} samples, {count} micro-batches: collating takes {at_once:.3f} CPU s, "
-        f"{1e6 * at_once / tokens:.3f} us a token, {at_once * paper:.2f} s of {PAPER / 1e6:.0f} million"
+        f"{tokens:,} tokens, {len(samples)} samples, {len(slept.waited)} micro-batches: collated all at once in "
+        f"{at_once:.3f} CPU s, {1e6 * at_once / tokens:.3f} us a token, {at_once * paper:.2f} s of {PAPER / 1e6:.0f} "
+        f"million; looking ahead {looking_ahead:.3f} CPU s, {looking_ahead * paper:.2f} of {PAPER / 1e6:.0f} million"
     )
     print(f"memory: {whole:.0f} MiB where all are held, {grown:.0f} MiB looking ahead")
     print(f"sleeps {1000 * busy_s:.0f} ms a micro-batch: {slept}")
