@@ -1,0 +1,163 @@
+"""Are eight servers eight times one? Servers whose tokens take time but no CPU, asked as `replicas = 8` asks them.
+
+    .venv/bin/python -m tests.benchmarks.bench_routing [--counts 1 2 4 8] [--problems 32] [--in-flight 64] [--stopping]
+
+Each server is a process (`tests.benchmarks.stepping_server`) started, watched and asked by `ReplicatedEngine`, in the
+place of vLLM; the sampler asks for 16 attempts at `--problems` problems for each server, or with ``--stopping`` for as
+many as the default rule needs, with so many requests in flight for each server as a policy has (`in_flight`), has
+them judged and stores them. A step of a server takes longer the more it decodes, and a prompt that it has not had
+costs a prefill, so a server with too few requests loses tokens and one with too many loses time. Answers are the same
+whichever server gives them.
+
+Printed per count: tokens a second, times one; the mean share of in_flight that a server decoded at; requests at the
+server with fewest and with most; requests that found their prompt's cache (15 of 16 where all attempts at a problem go
+to one server); CPU seconds of the asking process, for 1,000 requests and as a share of a core.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace, TracebackType
+from typing import Any, Self
+from unittest.mock import patch
+from urllib.request import urlopen
+
+from curation.config import Band, EngineSettings
+from curation.difficulty.early_stopping import StoppingRule
+from curation.difficulty.open_problems import SamplingRequest
+from curation.difficulty.sampling import Sampler
+from curation.policies.vllm import replicas
+from curation.policies.vllm.replicas import ReplicatedEngine
+from curation.policies.vllm.startup import Launch
+from curation.records import AttemptKey, Completion, Domain, PromptRequest
+from curation.storage.attempts import AttemptStore
+from curation.verify.math_judge import MathJudge
+from tests.benchmarks.stepping_server import Counts
+from tests.curation.drawn import drawn_answer
+from tests.waiting import until
+
+STEP_MS, SEAT_MS, PREFILL_MS = 25.0, 0.1, 10.0
+ATTEMPTS, PROMPT = 16, 200
+
+
+class SteppingReplicas:
+    """`ReplicatedEngine` over such servers, as a policy: what they say is drawn here, by problem and index."""
+
+    key = AttemptKey("stepping@1", "p", "s")
+    about: Mapping[str, Any] = {}
+
+    def __init__(self, count: int, in_flight: int, mean: int) -> None:
+        self.in_flight = count * in_flight
+        self.engine = ReplicatedEngine(Launch("stepping", "stepping", in_flight), EngineSettings(), count, self.command)
+        self._in_flight, self._mean = in_flight, mean
+
+    def command(self, port: int) -> Sequence[str]:
+        """Return a server's command: seats as vLLM gets them from `ReplicatedEngine`."""
+        figures = (STEP_MS, SEAT_MS, PREFILL_MS, self._mean)
+        seats = -(-5 * self._in_flight // 4)
+        return [sys.executable, "-m", "tests.benchmarks.stepping_server", str(port), str(seats), *map(str, figures)]
+
+    async def __aenter__(self) -> Self:
+        await self.engine.__aenter__()
+        assert self.engine.servers is not None
+        servers = self.engine.servers.replicas
+        await until(lambda: all(server.healthy for server in servers))
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.engine.__aexit__(kind, error, trace)
+
+    async def answer(self, problem: PromptRequest, index: int) -> Completion | None:
+        """Return one attempt."""
+        number = int(problem.id, 16)
+        prompt = [number * PROMPT + place for place in range(PROMPT)]
+        sampling = self.engine.sampling(temperature=1.0, top_p=1.0, max_tokens=4096, seed=index, logprobs=False)
+        done = await self.engine.generate(prompt, sampling, f"{problem.id}-{index}")
+        answer = drawn_answer(f"p{number % 40}", number * ATTEMPTS + index)
+        return Completion(f"\\boxed{{{answer}}}", done.finish, len(done.token_ids))
+
+    def counts(self) -> list[Counts]:
+        """Return what each server has done."""
+        told = []
+        for server in self.engine.client.servers.all:
+            with urlopen(f"{server.url}/counts") as answer:
+                told.append(Counts(**json.loads(answer.read())))
+        return told
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One run: by the clock, the CPU of the asking process, what each server did."""
+
+    wall: float
+    cpu: float
+    servers: list[Counts]
+
+
+async def measure(count: int, chosen: argparse.Namespace) -> Seen:
+    """Return what sampling from so many servers was."""
+    rule = StoppingRule(Band(attempts=ATTEMPTS), early_stopping=chosen.stopping)
+    asked = (
+        SamplingRequest(PromptRequest(f"{number:020x}", "What?", Domain.MATH, "en"), "7")
+        for number in range(count * chosen.problems)
+    )
+    with tempfile.TemporaryDirectory() as folder, MathJudge(1) as judge:
+        store = AttemptStore(Path(folder), SteppingReplicas.key)
+        async with SteppingReplicas(count, chosen.in_flight, chosen.mean) as policy:
+            began, cpu = time.monotonic(), time.process_time()
+            async for _ in Sampler(policy, store, judge, rule, ahead=chosen.stopping).run(asked):
+                pass
+            seen = Seen(time.monotonic() - began, time.process_time() - cpu, policy.counts())
+        store.close()
+    return seen
+
+
+def main() -> None:
+    """Print the table."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--counts", type=int, nargs="+", default=[1, 2, 4, 8])
+    options.add_argument("--problems", type=int, default=32, help="for each server")
+    options.add_argument("--in-flight", type=int, default=64, help="requests for each server")
+    options.add_argument("--mean", type=int, default=200, help="tokens of an answer")
+    options.add_argument("--stopping", action="store_true", help="stop early")
+    chosen = options.parse_args()
+    config = SimpleNamespace(max_model_len=4096 + PROMPT, try_get_generation_config=dict)
+    base = 0.0
+    print("servers  tokens/s  times one  in flight  fewest, most requests  cached  CPU s / 1,000 requests  of a core")
+    with patch.object(replicas, "load_model_config", lambda *_: (config, None)):
+        for count in chosen.counts:
+            seen = asyncio.run(measure(count, chosen))
+            base = base or speed_of(seen) / count
+            print(line(count, seen, base, chosen.in_flight), flush=True)
+
+
+def speed_of(seen: Seen) -> float:
+    """Return tokens a second."""
+    return sum(one.tokens for one in seen.servers) / seen.wall
+
+
+def line(count: int, seen: Seen, base: float, in_flight: int) -> str:
+    """Return a line of the table; ``base`` is the tokens a second of one server."""
+    requests = [one.requests for one in seen.servers]
+    total = sum(requests)
+    full = sum(one.seats for one in seen.servers) / sum(one.steps for one in seen.servers) / in_flight
+    cached = sum(one.cached for one in seen.servers) / total
+    spread = f"{min(requests)}, {max(requests)}"
+    return (
+        f"{count:7} {speed_of(seen):9.0f} {speed_of(seen) / base:10.2f} {full:10.0%} {spread:>22}  {cached:6.1%} "
+        f"{1000 * seen.cpu / total:23.2f} {seen.cpu / seen.wall:10.2f}"
+    )
+
+
+if __name__ == "__main__":
+    main()
