@@ -19,6 +19,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import math
 import sys
 import tempfile
 import time
@@ -34,6 +35,7 @@ from curation.config import Band, EngineSettings
 from curation.difficulty.early_stopping import StoppingRule
 from curation.difficulty.open_problems import SamplingRequest
 from curation.difficulty.sampling import Sampler
+from curation.policies.servers import EVEN
 from curation.policies.vllm import replicas
 from curation.policies.vllm.replicas import ReplicatedEngine
 from curation.policies.vllm.startup import Launch
@@ -44,7 +46,6 @@ from tests.benchmarks.stepping_server import Counts
 from tests.curation.drawn import drawn_answer
 from tests.waiting import until
 
-STEP_MS, SEAT_MS, PREFILL_MS = 25.0, 0.1, 10.0
 ATTEMPTS, PROMPT = 16, 200
 
 
@@ -54,15 +55,17 @@ class SteppingReplicas:
     key = AttemptKey("stepping@1", "p", "s")
     about: Mapping[str, Any] = {}
 
-    def __init__(self, count: int, in_flight: int, mean: int) -> None:
-        self.in_flight = count * in_flight
-        self.engine = ReplicatedEngine(Launch("stepping", "stepping", in_flight), EngineSettings(), count, self.command)
-        self._in_flight, self._mean = in_flight, mean
+    def __init__(self, count: int, chosen: argparse.Namespace) -> None:
+        self.in_flight = count * chosen.in_flight
+        launch = Launch("stepping", "stepping", chosen.in_flight)
+        self.engine = ReplicatedEngine(launch, EngineSettings(), count, self.command)
+        self._chosen = chosen
 
     def command(self, port: int) -> Sequence[str]:
         """Return a server's command: seats as vLLM gets them from `ReplicatedEngine`."""
-        figures = (STEP_MS, SEAT_MS, PREFILL_MS, self._mean)
-        seats = -(-5 * self._in_flight // 4)
+        chosen = self._chosen
+        figures = (chosen.step_ms, chosen.seat_ms, chosen.prefill_ms, chosen.mean)
+        seats = math.ceil(EVEN * chosen.in_flight)
         return [sys.executable, "-m", "tests.benchmarks.stepping_server", str(port), str(seats), *map(str, figures)]
 
     async def __aenter__(self) -> Self:
@@ -113,7 +116,7 @@ async def measure(count: int, chosen: argparse.Namespace) -> Seen:
     )
     with tempfile.TemporaryDirectory() as folder, MathJudge(1) as judge:
         store = AttemptStore(Path(folder), SteppingReplicas.key)
-        async with SteppingReplicas(count, chosen.in_flight, chosen.mean) as policy:
+        async with SteppingReplicas(count, chosen) as policy:
             began, cpu = time.monotonic(), time.process_time()
             async for _ in Sampler(policy, store, judge, rule, ahead=chosen.stopping).run(asked):
                 pass
@@ -129,6 +132,9 @@ def main() -> None:
     options.add_argument("--problems", type=int, default=32, help="for each server")
     options.add_argument("--in-flight", type=int, default=64, help="requests for each server")
     options.add_argument("--mean", type=int, default=200, help="tokens of an answer")
+    options.add_argument("--step-ms", type=float, default=25.0, help="what a step takes")
+    options.add_argument("--seat-ms", type=float, default=0.1, help="… and each request in it")
+    options.add_argument("--prefill-ms", type=float, default=10.0, help="… and each prompt that is new to the server")
     options.add_argument("--stopping", action="store_true", help="stop early")
     chosen = options.parse_args()
     config = SimpleNamespace(max_model_len=4096 + PROMPT, try_get_generation_config=dict)

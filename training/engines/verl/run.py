@@ -37,13 +37,14 @@ from training.embedded_model.problems import Split
 from training.engines.claim import claim_folder
 from training.engines.mirroring import RunMirror
 from training.engines.placement import VerlPlacement, place_verl
-from training.engines.processes import EngineError, failure, run_processes
+from training.engines.processes import EngineError, failure, run_processes, said_since
 from training.engines.verl.configuration import VerlConfiguration, VerlFiles, compile_recipe, earlier_steps, steps_file
 from training.engines.verl.data import write_verl_set
 from training.engines.verl.differences import refuse_what_differs, replacements
 from training.engines.verl.environment import process_environment, require_interpreter
 from training.engines.verl.following import MetricsFollower
 from training.engines.verl.leftovers import await_leftovers
+from training.engines.verl.ray_access import refusal, token_variables
 from training.engines.verl.stages import VerlStage, last_step, present_stage
 from training.evaluation.metrics import read_metrics
 from training.evaluation.monitors import open_monitors
@@ -108,7 +109,7 @@ def _run_stage(
     mirror with each checkpoint.
 
     Raises:
-        EngineError: verl refuses the stage's configuration, or failed.
+        EngineError: verl refuses the stage's configuration, a Ray cluster this run's token, or verl failed.
     """
     job = write_job(recipe, stage, recipe_folder, out)
     if recipe.curriculum is not None and recipe.curriculum.stages:
@@ -120,8 +121,9 @@ def _run_stage(
     steps.unlink(missing_ok=True)
     shown = open_monitors(recipe.monitor, recipe.name, out, recipe.model_dump(mode="json"))
     follower = MetricsFollower(out, steps, recipe.steps, stage.begun_at, shown, earlier_steps(out))
-    environment = process_environment(job.environment)
+    environment = process_environment({**job.environment, **token_variables(recipe.verl.ray_address, os.environ)})
     log = out / "verl" / "log.txt"
+    begun = log.stat().st_size if log.exists() else 0
     command = [str(interpreter), "-m", INSIDE, str(out / "verl" / "job.json")]
     copied = last_step(out)
 
@@ -137,7 +139,9 @@ def _run_stage(
     finally:
         follower.close()
     if status:
-        raise failure(f"verl's run in {out}", status, log)
+        if refused := refusal(recipe.verl.ray_address, said_since(log, begun), log):
+            raise EngineError(refused)
+        raise failure(f"verl's run in {out}", status, log, begun)
 
 
 def prepare(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool = False) -> VerlConfiguration:
