@@ -9,7 +9,8 @@ them judged and stores them. A step of a server takes longer the more it decodes
 costs a prefill, so a server with too few requests loses tokens and one with too many loses time. Answers are the same
 whichever server gives them.
 
-Printed per count: tokens a second, times one; the mean share of in_flight that a server decoded at; requests at the
+Printed per count: tokens a second and times one, of the whole run and until its last problem was begun, after which
+servers run dry, as in every run; the mean share of in_flight that a server decoded at; requests at the
 server with fewest and with most; requests that found their prompt's cache (15 of 16 where all attempts at a problem go
 to one server); CPU seconds of the asking process, for 1,000 requests and as a share of a core.
 """
@@ -23,7 +24,7 @@ import math
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace, TracebackType
@@ -100,27 +101,45 @@ class SteppingReplicas:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """One run: by the clock, the CPU of the asking process, what each server did."""
+    """One run: seconds by the clock, CPU seconds of the asking process, what was done until the last problem was begun,
+    and what each server did.
+    """
 
     wall: float
     cpu: float
+    busy_s: float
+    busy_tokens: int
     servers: list[Counts]
+
+    @property
+    def speed(self) -> float:
+        """Return tokens a second."""
+        return sum(one.tokens for one in self.servers) / self.wall
+
+    @property
+    def busy_speed(self) -> float:
+        """Return tokens a second until the last problem was begun."""
+        return self.busy_tokens / self.busy_s
 
 
 async def measure(count: int, chosen: argparse.Namespace) -> Seen:
     """Return what sampling from so many servers was."""
     rule = StoppingRule(Band(attempts=ATTEMPTS), early_stopping=chosen.stopping)
-    asked = (
-        SamplingRequest(PromptRequest(f"{number:020x}", "What?", Domain.MATH, "en"), "7")
-        for number in range(count * chosen.problems)
-    )
     with tempfile.TemporaryDirectory() as folder, MathJudge(1) as judge:
         store = AttemptStore(Path(folder), SteppingReplicas.key)
         async with SteppingReplicas(count, chosen) as policy:
             began, cpu = time.monotonic(), time.process_time()
-            async for _ in Sampler(policy, store, judge, rule, ahead=chosen.stopping).run(asked):
+            busy: list[tuple[float, int]] = []
+
+            def asked() -> Iterator[SamplingRequest]:
+                for number in range(count * chosen.problems):
+                    yield SamplingRequest(PromptRequest(f"{number:020x}", "What?", Domain.MATH, "en"), "7")
+                if not busy:
+                    busy.append((time.monotonic() - began, sum(one.tokens for one in policy.counts())))
+
+            async for _ in Sampler(policy, store, judge, rule, ahead=chosen.stopping).run(asked()):
                 pass
-            seen = Seen(time.monotonic() - began, time.process_time() - cpu, policy.counts())
+            seen = Seen(time.monotonic() - began, time.process_time() - cpu, *busy[0], policy.counts())
         store.close()
     return seen
 
@@ -138,29 +157,28 @@ def main() -> None:
     options.add_argument("--stopping", action="store_true", help="stop early")
     chosen = options.parse_args()
     config = SimpleNamespace(max_model_len=4096 + PROMPT, try_get_generation_config=dict)
-    base = 0.0
-    print("servers  tokens/s  times one  in flight  fewest, most requests  cached  CPU s / 1,000 requests  of a core")
+    first: Seen | None = None
+    print(
+        "servers  tokens/s  times one   until the last is begun  in flight  fewest, most requests  cached  "
+        "CPU s / 1,000 requests  of a core"
+    )
     with patch.object(replicas, "load_model_config", lambda *_: (config, None)):
         for count in chosen.counts:
             seen = asyncio.run(measure(count, chosen))
-            base = base or speed_of(seen) / count
-            print(line(count, seen, base, chosen.in_flight), flush=True)
+            first = first or seen
+            print(line(count, seen, first, chosen), flush=True)
 
 
-def speed_of(seen: Seen) -> float:
-    """Return tokens a second."""
-    return sum(one.tokens for one in seen.servers) / seen.wall
-
-
-def line(count: int, seen: Seen, base: float, in_flight: int) -> str:
-    """Return a line of the table; ``base`` is the tokens a second of one server."""
-    requests = [one.requests for one in seen.servers]
+def line(count: int, seen: Seen, first: Seen, chosen: argparse.Namespace) -> str:
+    """Return a line of the table; ``first`` is the run with the first number of servers."""
+    one, requests = chosen.counts[0], [server.requests for server in seen.servers]
     total = sum(requests)
-    full = sum(one.seats for one in seen.servers) / sum(one.steps for one in seen.servers) / in_flight
-    cached = sum(one.cached for one in seen.servers) / total
+    full = sum(server.seats for server in seen.servers) / sum(server.steps for server in seen.servers)
+    cached = sum(server.cached for server in seen.servers) / total
     spread = f"{min(requests)}, {max(requests)}"
     return (
-        f"{count:7} {speed_of(seen):9.0f} {speed_of(seen) / base:10.2f} {full:10.0%} {spread:>22}  {cached:6.1%} "
+        f"{count:7} {seen.speed:9.0f} {one * seen.speed / first.speed:10.2f} {seen.busy_speed:14.0f} "
+        f"{one * seen.busy_speed / first.busy_speed:10.2f} {full / chosen.in_flight:10.0%} {spread:>22}  {cached:6.1%} "
         f"{1000 * seen.cpu / total:23.2f} {seen.cpu / seen.wall:10.2f}"
     )
 

@@ -6,8 +6,6 @@ verl's own trainer is started for real on the CPU, as in `tests.training.engines
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -23,6 +21,7 @@ from tests.benchmarks.bench_crash import write_recipe
 from tests.training.engines.verl.cpu_environment import ENVIRONMENT, OVERRIDES, make_environment
 from tests.waiting import wait_until
 from training.engines.verl.environment import missing
+from training.engines.verl.leftovers import processes_of
 from training.engines.verl.run import last_step
 from training.evaluation.metrics import read_metrics
 
@@ -72,14 +71,17 @@ def test_a_grader_by_verl_is_killed_and_resumed_and_its_set_trains_and_is_refres
 
     grader = run / "grader" / "training"
     command = [sys.executable, "-m", "flows.cli", "--quiet", "run", str(recipe), "--out", str(run)]
-    with (tmp_path / "killed.log").open("wb") as log:
-        started = subprocess.Popen(command, stdout=log, stderr=log)
-    wait_until(lambda: last_step(grader) >= 1, started)
-    os.kill(started.pid, signal.SIGKILL)
-    started.wait()
-    run_recipe(recipe, [], run)  # at once: the processes of the killed run are still ending
+    with (tmp_path / "killed.log").open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as started:
+        try:
+            wait_until(lambda: last_step(grader) >= 1, started)
+        finally:
+            started.kill()
+    assert processes_of(grader)  # they are still ending, and may write a checkpoint more
+    run_recipe(recipe, [], run)
 
-    assert [row["step"] for row in read_metrics(grader)] == list(range(1, STEPS + 1))
+    steps = [row["step"] for row in read_metrics(grader)]
+    assert set(range(1, STEPS + 1)) >= set(steps) >= {STEPS}
+    assert len(steps) >= STEPS - 1  # verl tells of a step after saving: that of the kill may be lost
     kept = [path.name for path in (grader / "verl" / "checkpoints").glob("global_step_*")]
     assert kept == [f"global_step_{STEPS}"]  # checkpoints.keep = 1, over the kill too
     attempts = pl.read_ndjson(grader / "attempts.jsonl")
