@@ -7,7 +7,7 @@ Invariants:
     as long as that server has less than `EVEN` times its part of what is outstanding, and at most half a part more than
     the emptiest; the first of a home, and what that does not hold for, go to the emptiest, which is the home from then
     on. Homes hashed to servers (consistent hashing with bounded loads, Mirrokni et al. 2018) are balanced by chance
-    alone: simulated with eight, the emptiest had .63 of its part, here .90, and a prompt lay on 1.7 servers, here 1.1;
+    alone: of eight servers one may have nothing, and more prompts lie on several (`tests.benchmarks.bench_routing`);
   - a server that broke a connection gets nothing more until it has answered a probe; probing starts at once and
     slows down from one second to thirty;
   - where no server lives, requests wait; after ``give_up_s`` they fail, with what was wrong with each server.
