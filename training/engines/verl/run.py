@@ -76,10 +76,7 @@ def train(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool =
     """
     refuse_what_differs(recipe)
     interpreter = require_interpreter(recipe.verl.python)
-    with (
-        lock_folder(out / "verl"),
-        RunMirror(recipe.storage.mirror, recipe.name, out, _say) as mirror,
-    ):
+    with RunMirror(recipe.storage.mirror, recipe.name, out, _say) as mirror, lock_folder(out / "verl"):
         await_leftovers(out, _say)
         return _train(recipe, recipe_folder, out, interpreter, mirror, resume=resume)
 
