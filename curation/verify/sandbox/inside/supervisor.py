@@ -15,8 +15,8 @@ a user id of its own and a /proc to watch them by; elsewhere the word is ignored
 
 Invariants: no input, output or expected output is ever in this process, only descriptors; every test starts from
 the same memory; /tmp is empty at the start of each test; after each test nothing of it runs. Foreign code never runs
-in this process itself. It ends when the judge's end of the socket is closed, or where /tmp cannot be emptied: what had
-run by then is reported first, and the slot is thrown away with all that lies in it.
+in this process itself. It ends when the judge's end of the socket is closed, or where /tmp cannot be emptied quickly:
+what had run by then is reported first, and the slot is thrown away with all that lies in it.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class Supervisor:
         watch.kill_rest(self.plan.apart)
         if not self.plan.apart:
             with contextlib.suppress(OSError):
-                folder.empty(self.folder)
+                folder.empty(self.folder, float("inf"))  # nobody waits
                 os.rmdir(self.folder)
         os._exit(77)
 

@@ -191,6 +191,16 @@ PYTHON_STYLES: dict[str, tuple[str, str]] = {
         "    print(sum(pool.map(lambda n: n * n, range(100))))",
         "",
     ),
+    "64 threads at once": (
+        "import threading\nbarrier = threading.Barrier(64)\nthreads = [threading.Thread(target=barrier.wait) for _ in range(64)]\n"
+        "for t in threads: t.start()\nfor t in threads: t.join()\nprint(barrier.broken)",
+        "",
+    ),
+    "a pool of as many threads as a large machine has": (
+        "import threading\nfrom concurrent.futures import ThreadPoolExecutor\nbarrier = threading.Barrier(36)\n"
+        "with ThreadPoolExecutor(36) as pool: print(sorted(pool.map(lambda n: barrier.wait(), range(36))))",
+        "",
+    ),
     "locks and conditions": (
         "import threading\nlock, seen = threading.Condition(), []\ndef put():\n    with lock:\n        seen.append(1)\n"
         "        lock.notify_all()\nthreading.Timer(0.01, put).start()\nwith lock:\n"
@@ -399,8 +409,8 @@ PYTHON_STYLES: dict[str, tuple[str, str]] = {
     ),
     "resource limits asked": ("import resource\nprint(resource.getrlimit(resource.RLIMIT_STACK)[0] != 0)", ""),
     "a raised stack limit": (
-        "import resource, sys\ntry: resource.setrlimit(resource.RLIMIT_STACK, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))\n"
-        "except ValueError: pass\nsys.setrecursionlimit(10**5)\ndef f(n): return n and f(n - 1)\nprint(f(20000))",
+        "import resource, sys\nresource.setrlimit(resource.RLIMIT_STACK, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))\n"
+        "sys.setrecursionlimit(10**5)\ndef f(n): return n and f(n - 1)\nprint(f(20000))",
         "",
     ),
     "the environment": ("import os\nprint(os.environ.get('HOME') is not None, os.environ.get('ONLINE_JUDGE'))", ""),
