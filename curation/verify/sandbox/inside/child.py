@@ -106,12 +106,21 @@ def warm() -> None:
             sys.stdin, sys.stdout, sys.stderr = _streams(source, target, target)
             space = {"__name__": "__main__", "__builtins__": builtins}
             exec(compile(WARMING, "warm.py", "exec"), space)
-            _let_go(space, sys.stdout)
+            _let_go(space)
     sys.stdin, sys.stdout, sys.stderr = streams
 
 
-def _flush(stream: Any) -> None:
-    if stream is not None and not getattr(stream, "closed", False):
+UNFLUSHED = 120
+"""What the interpreter exits with where what was printed cannot be written."""
+LONG = 1 << 63
+DEFINED = (type, types.ModuleType, types.FunctionType)
+_getattr, _isinstance, _type = getattr, isinstance, type
+"""A program may have taken them out of the built-in ones."""
+
+
+def _flush(name: str) -> None:
+    stream = _getattr(sys, name, None)
+    if stream is not None and not _getattr(stream, "closed", False):
         stream.flush()
 
 
@@ -120,7 +129,7 @@ def _finish(space: dict[str, Any], code: int) -> NoReturn:
 
     Each step may run foreign code, and the next follows whatever became of it.
     """
-    standard = sys.__stdout__
+    let_go = False
     try:
         try:
             if "threading" in sys.modules:
@@ -130,22 +139,30 @@ def _finish(space: dict[str, Any], code: int) -> NoReturn:
                 _run_exit_functions()
     finally:
         try:
-            _let_go(space, standard)
+            _let_go(space)
+            let_go = True
         finally:
-            _exit(code)
+            _exit(code if let_go else UNFLUSHED)
 
 
-def _let_go(space: dict[str, Any], standard: Any) -> None:
+def _let_go(space: dict[str, Any]) -> None:
+    """Flush, and empty a program's module, what may still use the rest of it first."""
     try:
         try:
-            _flush(sys.stdout)
+            _flush("stdout")
         finally:
+            finalised = [name for name, value in space.items() if _getattr(_type(value), "__del__", None)]
+            made = [name for name, value in space.items() if not _isinstance(value, DEFINED)]
+            for name in (*finalised, *made[::-1]):
+                space.pop(name, None)
+            if finalised:
+                gc.collect()
             space.clear()
     finally:
         try:
-            _flush(standard)
+            _flush("__stdout__")
         finally:
-            _flush(sys.stderr)
+            _flush("stderr")
 
 
 def _finish_badly(space: dict[str, Any]) -> NoReturn:
@@ -158,7 +175,8 @@ def _finish_badly(space: dict[str, Any]) -> NoReturn:
         if not isinstance(value, SystemExit):
             sys.excepthook(kind, value.with_traceback(trace), trace)
         elif value.code is None or isinstance(value.code, int):
-            code = (value.code or 0) & 0xFF
+            number = value.code or 0
+            code = number & 0xFF if -LONG <= number < LONG else 0xFF
         else:
             print(value.code, file=sys.stderr)
     finally:
