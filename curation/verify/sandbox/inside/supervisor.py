@@ -40,6 +40,7 @@ from .confinement import (
     DIED,
     FAILED_TO_START,
     GONE,
+    IGNORED,
     NUMBER,
     REPORT,
     THREAD_STACK,
@@ -353,6 +354,10 @@ def serve(plan: Plan, library: Library | None, ruleset: int, alone: bool) -> Non
     supervisor = Supervisor(plan, library, ruleset, alone)
     os.environ.clear()
     os.environ.update(supervisor.environment)
+    for number in signal.valid_signals() - {*IGNORED}:  # a judge in the background, or of nohup, ignores some
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if plan.kind != "compile":
         kernel.set_thread_stack(THREAD_STACK)
