@@ -201,7 +201,7 @@ def make_ready(program: Program, folder: str, calls: int) -> Callable[[GetReques
     parts = list(_parts(program))
     names = {name for part in parts for name in part.co_names}
     finalises = any(
-        part.co_name == "__del__" or part.co_flags & GENERATOR and part.co_name != "<genexpr>" for part in parts
+        part.co_name == "__del__" or (part.co_flags & GENERATOR and part.co_name != "<genexpr>") for part in parts
     )
     for name in names & WELCOME - sys.modules.keys():
         importlib.import_module(name)

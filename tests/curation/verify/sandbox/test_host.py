@@ -98,7 +98,8 @@ def test_nothing_stays_of_a_judge_that_is_killed(rung: str, tmp_path: Path) -> N
 @pytest.mark.parametrize("rung", RUNGS)
 def test_what_the_judge_ignores_and_blocks_is_not_handed_on(rung: str) -> None:
     """As where it runs in the background or by nohup: programs are to end by these signals all the same."""
-    code = "import signal\nfrom curation.verify.sandbox import Limits, Sandbox\nfrom curation.records import VerifierError\n"
+    code = "import signal\nfrom curation.verify.sandbox import Limits, Sandbox\n"
+    code += "from curation.records import VerifierError\n"
     code += "for number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1): signal.signal(number, signal.SIG_IGN)\n"
     code += "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])\n"
     code += f"try: box = Sandbox(workers=1, rung={rung!r})\nexcept VerifierError: raise SystemExit('refused')\n"
