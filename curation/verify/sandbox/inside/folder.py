@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import itertools
 import os
 import stat
@@ -12,6 +13,8 @@ DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 BLOCK, UNREADABLE = 4096, 1 << 60
 MOST_FILES = 20_000
 """What a file system of a slot's own has room for; beyond it a folder that is none counts as too full."""
+CROWDED = 1 << 20
+"""Bytes of a folder's own list of names: some 60,000 short ones, or 4,000 of the longest."""
 SWEEP_S = 0.5
 """Seconds that judging waits for a folder to be emptied; one that takes longer goes with its slot, as much later as it
 may take (a disk removes folders at 200 a second)."""
@@ -128,8 +131,13 @@ def used_bytes(folder: str, apart: bool) -> int:
 
 
 def _entries(folder: str, most: int) -> list[os.DirEntry[str]]:
-    """Return what lies in a folder, so many at most; nothing where the program has removed it meanwhile."""
+    """Return what lies in a folder, so many at most; nothing where the program has removed it meanwhile.
+
+    Raises OSError where its list of names alone is too long to be read while a program goes on adding to it.
+    """
     try:
+        if os.stat(folder, follow_symlinks=False).st_size > CROWDED:
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), folder)
         with os.scandir(folder) as opened:
             return list(itertools.islice(opened, most))
     except FileNotFoundError:

@@ -188,6 +188,16 @@ def test_a_crowd_of_files_is_too_much_before_it_is_counted(tmp_path: Path, monke
     assert folder.used_bytes(str(tmp_path), apart=False) == folder.UNREADABLE
 
 
+def test_a_long_list_of_names_is_too_much_before_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(5):
+        (tmp_path / f"{number}").touch()
+    size = tmp_path.stat().st_size
+    monkeypatch.setattr(folder, "CROWDED", size)
+    assert folder.used_bytes(str(tmp_path), apart=False) == 5 * folder.BLOCK
+    monkeypatch.setattr(folder, "CROWDED", size - 1)
+    assert folder.used_bytes(str(tmp_path), apart=False) == folder.UNREADABLE
+
+
 def test_the_parents_environment_is_not_seen(python: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GOLDILOCKS_SECRET", "hunter2")
     ran = python(f"{TRY}\nprint(dict(os.environ))\nprint(attempt(lambda: open('/proc/self/environ').read()))")
