@@ -1,7 +1,8 @@
 """What a model says of problems that are near a benchmark's row, but not near enough: whom to ask about, and the votes.
 
-A problem that overlaps with nothing is in doubt where its nearest row reaches ``overlap_votes.ask_from``; it is asked
-about with that row. A template, the same words with other figures, is another problem and asked about by nobody.
+A problem that overlaps with nothing is in doubt where its nearest rows reach ``overlap_votes.ask_from``; it is asked
+about with each of these, ``overlap_votes.nearest`` at most. A template, the same words with other figures, is another
+problem and asked about by nobody.
 
 Invariants: pure functions; another threshold, of scores or of votes, asks nobody about a pair again.
 """
@@ -23,27 +24,30 @@ VOTES = pl.Schema({"id": pl.String(), **PAIR, **BALLOT.schema})
 """One line a pair; ``problem`` is the request's id."""
 
 
-def doubtful_pairs(scores: pl.DataFrame, settings: OverlapSettings, ask_from: float) -> pl.DataFrame:
-    """Return the pairs to ask about (`PAIR`), one a problem: its nearest row, with what running both adds.
+def doubtful_pairs(scores: pl.DataFrame, settings: OverlapSettings, ask_from: float, nearest: int = 1) -> pl.DataFrame:
+    """Return the pairs to ask about (`PAIR`), by problem, then falling score with what running both adds.
 
     Args:
         scores: in the `overlap.SCORE` schema.
+        nearest: rows of benchmarks that a problem is asked about with, at most.
     """
     hits = classify_hits(scores, settings)
     keys = ["row", "benchmark", "benchmark_row"]
     left = scores.join(hits.filter(pl.col("kind") == OVERLAP).select("row"), on="row", how="anti")
     left = left.join(hits.select(keys), on=keys, how="anti")
     best = left.with_columns(score=with_trial_worth()).sort("row", -pl.col("score"), "benchmark", "benchmark_row")
-    return (
-        best.unique("row", keep="first", maintain_order=True).filter(pl.col("score") >= ask_from).select(PAIR.names())
-    )
+    pairs = best.unique(keys, keep="first", maintain_order=True).filter(pl.col("score") >= ask_from)
+    return pairs.filter(pl.int_range(pl.len()).over("row") < nearest).select(PAIR.names())
 
 
 def decide_pairs(votes: pl.DataFrame, threshold: float, least: int) -> pl.DataFrame:
-    """Return ``row`` and evidence of the problems that leave: enough readable votes, of which enough say the same."""
+    """Return ``row`` and evidence of the problems that leave: of the votes on a pair enough are readable, and enough of
+    these say the same. The evidence is the nearest such row's.
+    """
     decided = BALLOT.decide(votes.select(BALLOT.schema.names()), threshold, least)
     evidence = pl.format(
         "{} of {} votes say the same as row {} of {}, score {}",
         "same", "readable", "benchmark_row", "benchmark", pl.col("score").round(3),
     )  # fmt: skip
-    return votes.filter(~decided["keep"]).select("row", evidence=evidence)
+    same = votes.filter(~decided["keep"]).select("row", evidence=evidence)
+    return same.unique("row", keep="first", maintain_order=True)
