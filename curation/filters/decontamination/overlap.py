@@ -277,7 +277,7 @@ class BenchmarkIndex:
             has_text = batch.texts.is_not_null() & (batch.texts.str.strip_chars() != "")
             return has_text.arg_true().cast(pl.Int64).alias("row")
         least = min(self.settings.figures, FIGURES_FLOOR), min(self.settings.formulas, FORMULAS_FLOOR)
-        return alike.filter(_agrees(*least))["row"].unique().sort()
+        return alike.filter(agrees(*least))["row"].unique().sort()
 
     def _by_words(self, batch: _Batch) -> pl.DataFrame:
         if self._postings is None:
@@ -320,9 +320,9 @@ class BenchmarkIndex:
 def classify_hits(scores: pl.DataFrame, settings: OverlapSettings) -> pl.DataFrame:
     """Return what counts of measured scores, in the `HIT` schema: overlaps, and templates with other figures."""
     is_alike = with_trial_worth() >= pl.col("method").replace_strict(settings.thresholds, return_dtype=pl.Float64)
-    agrees = _agrees(settings.figures, settings.formulas)
-    is_template = ~agrees & (pl.col("wording") >= settings.template)
-    kind = pl.when(is_alike & agrees).then(pl.lit(OVERLAP)).when(is_template).then(pl.lit(TEMPLATE))
+    is_same = agrees(settings.figures, settings.formulas)
+    is_template = ~is_same & (pl.col("wording") >= settings.template)
+    kind = pl.when(is_alike & is_same).then(pl.lit(OVERLAP)).when(is_template).then(pl.lit(TEMPLATE))
     return scores.with_columns(kind=kind).filter(pl.col("kind").is_not_null()).match_to_schema(HIT)
 
 
@@ -344,7 +344,8 @@ def _lifted(mine: pl.DataFrame, benchmarks: pl.DataFrame) -> pl.DataFrame:
     return shared.drop_nulls("worth")
 
 
-def _agrees(figures: float, formulas: float) -> pl.Expr:
+def agrees(figures: float, formulas: float) -> pl.Expr:
+    """Return whether the figures of a pair agree so far, in running text and where there are formulas."""
     return pl.col("agreement") >= pl.when("formal").then(formulas).otherwise(figures)
 
 
