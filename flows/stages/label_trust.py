@@ -146,9 +146,7 @@ def weighing(
 
 
 @contextmanager
-def _opened_votes(
-    folders: Sequence[Path], others: pl.DataFrame | None
-) -> Iterator[tuple[VoteParts, list[str]]]:
+def _opened_votes(folders: Sequence[Path], others: pl.DataFrame | None) -> Iterator[tuple[VoteParts, list[str]]]:
     """Hold everyone's votes with their answers in files; with them come the policies of the last stage.
 
     Args:

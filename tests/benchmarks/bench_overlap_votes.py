@@ -162,7 +162,9 @@ def outcome(rows: RowSet, answers: Answers, ask_from: float, nearest: int) -> di
     overlaps = classify_hits(rows.scores, rows.settings).filter(pl.col("kind") == OVERLAP)
     pairs = doubtful_pairs(rows.scores, rows.settings, ask_from, nearest)
     requests = requests_of(rows, pairs)
-    votes = pairs.hstack(BALLOT.tally(pl.Series([request.id for request in requests], dtype=pl.String), answers.votes(requests)))
+    votes = pairs.hstack(
+        BALLOT.tally(pl.Series([request.id for request in requests], dtype=pl.String), answers.votes(requests))
+    )
     same = set(decide_pairs(votes, SETTINGS.threshold, 1)["row"])
     by_rules = set(overlaps["row"])
     if rows.own is not None:  # found is what is found with its own row
