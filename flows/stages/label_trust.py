@@ -8,7 +8,7 @@ plants, and notes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -23,6 +23,7 @@ from curation.difficulty.label_votes import label_votes, source_votes
 from curation.difficulty.vote_parts import VoteParts
 from curation.records import VERDICT, DropReason
 from curation.storage.scratch import ScratchFolder
+from curation.storage.sorted_parts import scan_table
 from curation.storage.stages import Shard, read_manifest, read_shard, read_table
 from flows.run.lookup import rows_of
 from flows.run.pipeline import read_result
@@ -213,16 +214,41 @@ def weighed_labels(run: Run, filters: Results, verifier: str, where: pl.Expr | N
         verifier: whose verdicts are read.
         where: the labels that are wanted; all where absent.
     """
-    root = Run(run.folder, run.recipe, run.recipe_folder)
-    last = label_trust_of(run.parts[-1])
-    if run.version_folder is None and last.enabled(run) and (stored := read_result(last, root, verifier)) is not None:
+    if (stored := _stored_labels(run, verifier)) is not None:
         return WeighedLabels(read_table(stored.folder, "labels", where=where), posterior_decides(stored), None)
-    others = other_references(filters.get(NEAR_DEDUP))
-    folder, kept = filters.problems.folder, [label_trust.LABEL_TRUST.to_frame()]
+    return _computed_labels(run, filters, verifier, lambda labels: labels if where is None else labels.filter(where))
+
+
+def wrong_labels(run: Run, filters: Results, verifier: str) -> tuple[pl.LazyFrame, bool]:
+    """Return ``problem`` and ``wrong_label`` of what `weighed_labels` says, read where it lies, and whether it decides.
+
+    Args:
+        filters, verifier: as there.
+    """
+    columns = ["problem", "wrong_label"]
+    if (stored := _stored_labels(run, verifier)) is not None:
+        return scan_table(stored.folder, "labels").select(columns), posterior_decides(stored)
+    weighed = _computed_labels(run, filters, verifier, lambda labels: labels.select(columns))
+    return weighed.labels.lazy(), weighed.decides
+
+
+def _stored_labels(run: Run, verifier: str) -> StageResult | None:
+    """Return the finished stage that has the labels of a run; None where there is none, as for a refreshed version."""
+    last = label_trust_of(run.parts[-1])
+    if run.version_folder is not None or not last.enabled(run):
+        return None
+    return read_result(last, Run(run.folder, run.recipe, run.recipe_folder), verifier)
+
+
+def _computed_labels(
+    run: Run, filters: Results, verifier: str, wanted: Callable[[pl.DataFrame], pl.DataFrame]
+) -> WeighedLabels:
+    """Return what is said of the references of a finished run, and of that what is ``wanted``."""
+    others, folder = other_references(filters.get(NEAR_DEDUP)), filters.problems.folder
     with weighing(run, _stored_verdicts(run, verifier), _accepted(run), others) as weighed:
-        for index in range(len(shard_counts(folder))):
-            labels = weighed.labels(read_shard(folder, "kept", index, ["id"])["id"])
-            kept.append(labels if where is None else labels.filter(where))
+        shards = range(len(shard_counts(folder)))
+        ids = (read_shard(folder, "kept", index, ["id"])["id"] for index in shards)
+        kept = [wanted(label_trust.LABEL_TRUST.to_frame()), *(wanted(weighed.labels(names)) for names in ids)]
         return WeighedLabels(pl.concat(kept), weighed.decides, weighed.check)
 
 
@@ -287,6 +313,21 @@ def deciding_labels(run: Run, results: Results, where: pl.Expr | None = None) ->
         return None
     weighed = weighed_labels(run, results, results.decisions[-1].folder.name, where)
     return weighed.labels if weighed.decides else None
+
+
+def deciding_probabilities(run: Run, results: Results) -> pl.LazyFrame | None:
+    """Return ``problem`` and ``wrong_label`` of what `deciding_labels` returns, read where it lies."""
+    if not run.recipe.weighs_labels:
+        return None
+    labels, decides = wrong_labels(run, results, results.decisions[-1].folder.name)
+    return labels if decides else None
+
+
+def probabilities_of(labels: pl.LazyFrame, problems: pl.Series) -> pl.Series:
+    """Return ``wrong_label`` of some problems, in the order of ``labels``."""
+    wanted = problems.alias("problem").to_frame().lazy()
+    joined = labels.join(wanted, on="problem", how="semi", maintain_order="left").select("wrong_label")
+    return joined.collect(engine="streaming")["wrong_label"]
 
 
 def posterior_decides(labels: StageResult) -> bool:

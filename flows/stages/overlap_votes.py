@@ -25,7 +25,7 @@ from flows.stages.asking import PolicySession
 from flows.stages.base import split_rows
 from flows.stages.decontamination import DECONTAMINATION, benchmarks_of, overlap_settings, scores_folder, source_of
 
-VERSION = "overlap-votes@1"
+VERSION = "overlap-votes@2"
 VOTES_TABLE = "votes"
 
 
@@ -108,8 +108,9 @@ def _check(run: Run) -> None:
 def _describe(run: Run) -> Iterator[str]:
     settings = run.recipe.overlap_votes
     name = policy_name(settings.policy)
-    yield f"{OVERLAP_VOTES.name}: {name}, {settings.votes} votes on a problem whose nearest row of a benchmark has " + (
-        f"a score of {settings.ask_from:g} or more"
+    yield (
+        f"{OVERLAP_VOTES.name}: {name}, {settings.votes} votes on a problem and each of its {settings.nearest} nearest "
+        + (f"rows of benchmarks with a score of {settings.ask_from:g} or more")
     )
 
 
