@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 
 from curation.languages.stripping import parts
 from curation.languages.vocabulary import language
@@ -39,7 +39,7 @@ class Said:
     factors: tuple[Fraction | None, ...]
 
 
-@cache
+@lru_cache(maxsize=256)
 def read(text: str, lang: str) -> Said:
     """Return what a text says, in a language."""
     plain = "".join(" " if is_formula else piece for piece, is_formula in parts(text)).lower().replace("’", "'")
@@ -81,7 +81,7 @@ def polarity(segment: Segment, source: str, target: str) -> list[Violation]:
     before, after = read(segment.before, source), read(segment.after, target)
     if before.denied > after.denied + max(0, after.negative - before.forms):
         return [Violation("polarity", f"a negation is lost: {sides(segment)}")]
-    if after.enough > before.enough:
+    if after.enough > before.enough and (before.denied > after.denied or before.negative or before.privative):
         return [Violation("polarity", f"what is not enough is: {sides(segment)}")]
     if before.privative > before.denied and not (after.denied or after.negative or after.privative):
         return [Violation("polarity", f"what ends or is lacking does not: {sides(segment)}")]

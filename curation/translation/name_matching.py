@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 from text_unidecode import unidecode
 
@@ -215,7 +215,7 @@ def _small_words(lang: str) -> frozenset[str]:
     return frozenset((*identification.small_words, *identification.tasks))
 
 
-@cache
+@lru_cache(maxsize=256)
 def _forms(translated: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_CAPITALISED.findall(translated)))
 

@@ -21,6 +21,8 @@ from curation.translation.numerals import in_compounds, in_digits, in_names, in_
 from curation.translation.violations import Violation
 
 _ONE, _HALF = Fraction(1), Fraction(1, 2)
+_QUARTER = Fraction(25)
+"""Cents of a coin that is called by its part of a dollar."""
 
 
 @cache
@@ -78,6 +80,8 @@ def replaced_words(original: str, translated: str, source: str, target: str) -> 
     ]
     known = {_ONE, *(ranks_before - ranks_after), *implied(before, source), *in_names(original, source)}
     known |= {*in_compounds(original, source)}
+    known |= {value / 100 for value in said if value > 1}  # ten percent are a tenth
+    known |= coins(before, source)
     new = [
         value
         for value in dict.fromkeys(words_after)
@@ -92,6 +96,11 @@ def replaced_words(original: str, translated: str, source: str, target: str) -> 
     return []
 
 
+def coins(text: str, lang: str) -> set[Fraction]:
+    """Return how many quarters a text counts, which are coins as well as parts: two quarters are two coins."""
+    return {4 * value for value in in_words(text, lang) if value < 1} if _QUARTER in implied(text, lang) else set()
+
+
 def new_parts(original: str, translated: str, source: str, target: str) -> list[Violation]:
     """Return a violation for a third, a quarter … that a translation says more often than its original does.
 
@@ -100,6 +109,7 @@ def new_parts(original: str, translated: str, source: str, target: str) -> list[
     before, after = plain_digits(original), plain_digits(translated)
     known = Counter([*_small_parts(before, source), *(1 / rank for rank in _ranks_in_digits(before, source))])
     known.update(value / 100 for value in (*digit_values(before, source), *implied(before, source)))
+    known.update(value / 100 for value in in_words(before, source) if value > 1)  # ten percent
     known.update(value for value, words in _listed(source, "like_parts") for _ in words.finditer(before.lower()))
     words = Counter(in_words(before, source))
     for rank, count in Counter(ordinals(before, source)).items():  # sixth-graders, whose sixth is no word for a part

@@ -55,6 +55,8 @@ class Meaning:
     together."""
     owner: tuple[str, ...]
     """Expressions of whose something is, ``{}`` for the name as it is written; none where an ending says it."""
+    owns_before_capitals: bool
+    """Whether nouns have capitals, so that a name in -s before one owns it, and before another word does not."""
     joins: str
     """Expression of a word between two names of which the same is said: and, or, with."""
     smaller: tuple[str, ...]
@@ -65,6 +67,8 @@ class Meaning:
     """Kind (if, after, before, when, from, than) → expression of a whole such clause, with which numbers move."""
     names: dict[str, tuple[str, ...]]
     """English name, in small letters → how it is written here, where its sound does not show it."""
+    rank: str
+    """What makes a number behind it a rank, where words run together; empty elsewhere."""
     measures: str
     """Characters between a number and what it counts; empty where words stand apart."""
     transcribing: str
