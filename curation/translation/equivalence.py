@@ -34,6 +34,7 @@ from curation.translation.names import (
     joined_names,
     owner_stays,
     places_of,
+    side_by_side,
 )
 from curation.translation.number_words import new_parts, replaced_words
 from curation.translation.numerals import in_digits, plain_digits
@@ -146,7 +147,7 @@ def entities(segment: Segment, names: list[Name], source: str, target: str) -> l
         return []
     if joined_names(segment, names, exchanged, source, target):
         return []
-    if compared_stays(segment, names, exchanged, source, target):
+    if compared_stays(segment, names, exchanged, source, target) or side_by_side(segment.before, exchanged):
         return []
     if _clause_moved(segment, names, source, target, names_changed=True):
         return []

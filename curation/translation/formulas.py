@@ -57,7 +57,7 @@ _VARIABLE = re.compile(r"(?<![\w'’.\\-])([B-HJ-Zb-df-hj-np-tv-xz])(?![\w'’.-
 _UNIT_LETTERS = re.compile(
     r"(?<=\d)\s?[A-Za-z]{1,4}/[A-Za-z]{1,4}\b|\b[A-Za-z]/[A-Za-z]{2,4}\b|\b[A-Za-z]{2,4}/[A-Za-z]\b"
     r"|(?<=\()[a-z]{1,4}/[a-z]{1,4}(?=\))|(?<=\d)\s?L(?!\w)|(?<=\d)\s[ghlms](?![\w'’])"
-    r"|\b(?:MPH|KPH|MPG)\b|(?<=degrees )[CF]\b|\b[Mm]&[Mm]"
+    r"|\b(?:MPH|KPH|MPG)\b|(?<=degrees )[CF]\b|\b[Mm]&[Mm]s?"
 )
 """A unit by another: 5 g/ml, kw/h."""
 _IN_CYRILLIC = dict(

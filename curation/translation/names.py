@@ -106,6 +106,12 @@ def stand_together(text: str, first: str, second: str, lang: str) -> bool:
     return bool(re.search(f"{first}(?:{joined}|{owned}){second}|{second}(?:{joined}|{owned}){first}", text))
 
 
+def side_by_side(text: str, pair: tuple[str, str]) -> bool:
+    """Return whether two names are one of two words, whose order is each language's: Nile Delta, Fan Club."""
+    one, other = map(re.escape, pair)
+    return re.search(rf"{one}(?:['’]s)?[ -]{other}|{other}(?:['’]s)?[ -]{one}", text) is not None
+
+
 def _together(text: str, first: str, second: str, lang: str) -> bool:
     """Return whether two names are joined, and neither says whose the other is."""
     return stand_together(text, first, second, lang) and not _explained(text, first, second)

@@ -109,14 +109,16 @@ def new_parts(original: str, translated: str, source: str, target: str) -> list[
     before, after = plain_digits(original), plain_digits(translated)
     known = Counter([*_small_parts(before, source), *(1 / rank for rank in _ranks_in_digits(before, source))])
     known.update(value / 100 for value in (*digit_values(before, source), *implied(before, source)))
-    known.update(value / 100 for value in in_words(before, source) if value > 1)  # ten percent
+    said = {*in_words(before, source), *digit_values(before, source)}
+    known.update(value / 100 for value in said if value > 1)  # ten percent
+    known.update(1 / value for value in said if value > 2)  # hour three is the third one
     known.update(value for value, words in _listed(source, "like_parts") for _ in words.finditer(before.lower()))
     words = Counter(in_words(before, source))
     for rank, count in Counter(ordinals(before, source)).items():  # sixth-graders, whose sixth is no word for a part
         known[1 / rank] += max(0, count - words[1 / rank])
-    said = Counter(_small_parts(after, target))
-    for value in said:
-        if said[value] > known[value]:
+    parts = Counter(_small_parts(after, target))
+    for value in parts:
+        if parts[value] > known[value]:
             return [Violation("numbers", f"{value} came in, which the original does not say so often")]
     return []
 

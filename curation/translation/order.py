@@ -23,6 +23,8 @@ from curation.translation.violations import Violation
 _Pair = tuple[TiedNumber, TiedNumber]
 _HALF = Fraction(1, 2)
 _DATED = "year of a date"
+_OF_THEM = "of them"
+"""The kind of a clause whose number is a part of the one before it: exchanged, the part would be the larger one."""
 _TURNED_ROLES = ("label", "than", "rate")
 """Roles that only one of two numbers has: house 12 has 1 for house 1 has 12."""
 
@@ -156,7 +158,8 @@ def _told_apart(mine: _Pair, others: _Pair) -> bool:
     """Return whether one of two numbers has kept what it stands with, and the other never stood with that.
 
     Then each is still what it was, in whatever order: 437 raisins in 5 boxes, in 5 boxes 437 raisins. Its unit alone
-    tells where only one language says its role. So does the clause that it moved with: what he has left, if 3 go.
+    tells where only one language says its role. So does the clause that it moved with: what he has left, if 3 go. The
+    smaller one may follow as a part of the larger: 75 kernels, of which 60 pop.
     """
     return any(
         (one[0].tie is not None and one[0].tie == one[1].tie and one[0].tie not in (other[0].tie, other[1].tie))
@@ -165,6 +168,7 @@ def _told_apart(mine: _Pair, others: _Pair) -> bool:
             and one[0].thing == one[1].thing
             and one[0].thing not in (other[0].thing, other[1].thing)
         )
+        or (_OF_THEM in one[1].clauses and min(one[1].values) < min(other[1].values))
         or bool((one[0].clauses & one[1].clauses) - other[0].clauses - other[1].clauses)
         for one, other in ((mine, others), (others, mine))
     )

@@ -165,7 +165,13 @@ def _unmatched(
     missing: list[NumeralToken] = []
     alike = Counter(token.text for token in before) & Counter(token.text for token in after)
     for token in sorted(
-        before, key=lambda candidate: (len(candidate.values), candidate.text not in alike, candidate.start)
+        before,
+        key=lambda candidate: (
+            candidate.text == "1",
+            len(candidate.values),
+            candidate.text not in alike,
+            candidate.start,
+        ),
     ):
         partner = next((candidate for candidate in free if candidate.text == token.text), None)
         partner = partner or next((candidate for candidate in free if candidate.values == token.values), None)

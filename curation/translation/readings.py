@@ -4,8 +4,8 @@
     cinq cents      five cents, where the original speaks of cents and of five, not of 500
     coupé en deux   in half, where the original says so
 
-Invariants: pure functions; a text in which nothing is doubtful comes back as it is. Nothing is read so that the original
-does not have: a translation that is wrong stays wrong.
+Invariants: pure functions; a text in which nothing is doubtful comes back as it is. Nothing is read so that the
+original does not have: a translation that is wrong stays wrong.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ _SIGNS: dict[str, tuple[str, tuple[str, ...]]] = {
     "percent": ("share", ("%", "％")),
     "km": ("length", ("kms?",)),
     "mile": ("length", ("mi", "mph")),
-    "foot": ("length", ("ft",)),
+    "foot": ("length", ("ft", r"(?<=\d)['’′](?=\s?\d)")),
     "inch": ("length", ('(?<=\\d)["”″]',)),
     "yard": ("length", ("yd",)),
     "cm": ("length", ("cms?",)),

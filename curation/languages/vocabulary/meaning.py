@@ -62,9 +62,10 @@ class Meaning:
     smaller: tuple[str, ...]
     """Words that another language says with less: half, a third, a discount."""
     not_names: tuple[str, ...]
-    """Capitalised words that name nobody, in small letters: days, months, nations."""
+    """Capitalised words that name nobody, in small letters: days, months, nations; where words run together, words
+    written with characters that names are transcribed with."""
     clauses: dict[str, str]
-    """Kind (if, after, before, when, from, than) → expression of a whole such clause, with which numbers move."""
+    """Kind (if, after, before, when, from, than, for, of them) → expression of a whole such clause, with which numbers move."""
     names: dict[str, tuple[str, ...]]
     """English name, in small letters → how it is written here, where its sound does not show it."""
     rank: str
