@@ -50,7 +50,7 @@ _CLOCK = re.compile(
     r"\d\s?[ap]\.?\s?m\b|\d:\d\d|o['’]clock|noon|midnight|\b(?:turn(?:s|ed)?|birthday|aged?)\b", re.IGNORECASE
 )
 _QUESTION = re.compile(r"[?？]")
-_SHORTEST = 0.5
+_SHORTEST = 0.35
 _LONGEST = 2.2
 
 

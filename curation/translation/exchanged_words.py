@@ -13,7 +13,15 @@ from collections import Counter
 from fractions import Fraction
 
 from curation.languages.vocabulary import language
-from curation.translation.number_words import coins, digit_values, firm_words, implied, ordinals, said_by_less
+from curation.translation.number_words import (
+    coins,
+    digit_values,
+    firm_words,
+    implied,
+    ordinals,
+    percentages,
+    said_by_less,
+)
 from curation.translation.numerals import in_compounds, in_names, in_words, plain_digits, word_tokens
 from curation.translation.quantities import months_named
 from curation.translation.sentences import Segment, sides
@@ -44,7 +52,7 @@ def exchanged_words(segment: Segment, source: str, target: str) -> list[Violatio
     known = {*ordinals(before, source), *in_compounds(segment.before, source), *implied(before, source)}
     known |= {*in_names(segment.before, source), *(said - {_ONE})}
     known |= {1 / value for value in lost if value and _is_by_less(segment, source, target, value)}
-    known |= {value / 100 for value in said if value > 1}  # ten percent are a tenth
+    known |= percentages(before, source)
     known |= coins(before, source)
     known |= {value + part for value in said for part in said if part < 1}  # a minute and a half
     known |= {Fraction(100)} if implied(before, source) else set()  # a coin of 25 cents, which are hundreds as well
@@ -57,7 +65,7 @@ def exchanged_words(segment: Segment, source: str, target: str) -> list[Violatio
         value = next((value for value in lost if value.denominator > 1 or other.denominator == 1), None)
         if value is not None:
             return [Violation("numbers", f"{value} is {other} in {sides(segment)}")]
-        is_known = months_named(before, source) or other in ordinals(after, target)
+        is_known = months_named(before, source) or words_after.count(other) <= ordinals(after, target).count(other)
         if 2 < other <= _MOST and not is_known and not _names_again(after, target, other):
             return [Violation("numbers", f"{other} came in: {sides(segment)}")]
     return []

@@ -29,7 +29,7 @@ def exchanged_names(segment: Segment, names: list[Name]) -> tuple[str, str] | No
     if lost and new:
         return lost[0], new[0]
     first, second = [name for name in before if name in after], [name for name in after if name in before]
-    if first != second and len(mentions) != len(others) and _is_within(mentions, others):
+    if first != second and first[0] == second[0] and len(mentions) < len(others) and _is_within(mentions, others):
         return None
     if first == second and len(mentions) <= _FEW and sorted(mentions) == sorted(others):
         first, second = mentions, others
@@ -37,10 +37,9 @@ def exchanged_names(segment: Segment, names: list[Name]) -> tuple[str, str] | No
 
 
 def _is_within(mentions: list[str], others: list[str]) -> bool:
-    """Return whether the side that mentions names more often has those of the other in the same order."""
-    fewer, more = sorted((mentions, others), key=len)
-    rest = iter(more)
-    return all(name in rest for name in fewer)
+    """Return whether others are these mentions in their order, with some put between: what was a pronoun."""
+    rest = iter(others)
+    return all(name in rest for name in mentions)
 
 
 def exchanged_compared(segment: Segment, names: list[Name], source: str, target: str) -> tuple[str, str] | None:

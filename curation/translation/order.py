@@ -25,7 +25,7 @@ _HALF = Fraction(1, 2)
 _DATED = "year of a date"
 _OF_THEM = "of them"
 """The kind of a clause whose number is a part of the one before it: exchanged, the part would be the larger one."""
-_TURNED_ROLES = ("label", "than", "rate")
+_TURNED_ROLES = ("label", "than")
 """Roles that only one of two numbers has: house 12 has 1 for house 1 has 12."""
 
 
@@ -180,8 +180,7 @@ def _ties_exchanged(mine: _Pair, others: _Pair) -> bool:
         return True
     for role in _TURNED_ROLES:
         roles = [number.role == role for number in (*mine, *others)]
-        is_clear = role != "rate" or all(number.unit is None for number in (*mine, *others))
-        if is_clear and roles in ([True, False, False, True], [False, True, True, False]):
+        if roles in ([True, False, False, True], [False, True, True, False]):
             return True
     conditions = ["if" in number.clauses for number in (*mine, *others)]
     if conditions in ([True, False, False, True], [False, True, True, False]):

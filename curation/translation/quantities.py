@@ -21,7 +21,7 @@ from fractions import Fraction
 from curation.languages.stripping import parts
 from curation.languages.vocabulary import language
 from curation.translation.comparisons import read
-from curation.translation.number_words import firm_words, implied, named_again, ordinals, pronouns
+from curation.translation.number_words import firm_words, implied, named_again, ordinals, percentages, pronouns
 from curation.translation.numeral_words import months_of
 from curation.translation.numerals import NumeralToken, in_compounds, in_digits, in_names, in_words, plain_digits
 from curation.translation.units import DIMENSIONS, is_named, units_with_numbers
@@ -116,11 +116,9 @@ def _as_parts(
     missing: list[NumeralToken], words: list[Fraction], text: str, lang: str, there: set[Fraction]
 ) -> tuple[list[NumeralToken], list[Fraction]]:
     """Return what is left of missing numbers when a percentage may be said as a part: 25 % as a quarter."""
-    if not is_named("percent", text, lang):
-        return missing, words
-    is_part = [any(value / 100 in there for value in token.values if 0 < value < 100) for token in missing]
-    kept = [token for token, part in zip(missing, is_part, strict=True) if not part]
-    return kept, [value for value in words if not (1 < value < 100 and value / 100 in there)]
+    parts_said = percentages(text, lang) & there
+    kept = [token for token in missing if not any(value / 100 in parts_said for value in token.values)]
+    return kept, [value for value in words if value / 100 not in parts_said]
 
 
 def _is_ordinal(value: Fraction, text: str, lang: str) -> bool:
