@@ -103,6 +103,20 @@ def test_names_put_in_of_two_words_and_in_s(target: str, original: str, true: st
         assert "entities" in broken(original, swapped, target)
 
 
+@pytest.mark.parametrize(
+    ("target", "translated", "lost"),
+    [
+        ("de", "Wie viel kann er ausgeben, ohne mehr auszugeben als er hat?",
+         "Wie viel kann er ausgeben, um mehr auszugeben als er hat?"),
+        ("zh", "他可以花多少钱，而不超过他的预算？", "他可以花多少钱，而超过他的预算？"),
+    ],
+)  # fmt: skip
+def test_a_limit_may_be_a_denied_more(target: str, translated: str, lost: str) -> None:
+    original = "How much can he spend without spending more than he has budgeted?"
+    assert not broken(original, translated, target) & {"polarity", "comparisons"}
+    assert broken(original, lost, target) & {"polarity", "comparisons"}
+
+
 def test_units_by_signs_and_letters_are_no_variables() -> None:
     assert [one.unit for one in units_mentioned("Steve is 5'6\" tall.", "en")] == ["foot", "inch"]
     assert [one.unit for one in units_mentioned("麦迪的4年级班级有5年历史。", "zh")] == ["year"]
