@@ -2,6 +2,7 @@
 
     sentences     no sentence is gone, and none came in
     quantities    each number has its unit, in its sentence, in the same order unless units tell it apart
+    distribution  what each of several has stays each one's
     polarity      a sentence that denies still denies, one that does not still does not
     comparisons   more is not less, at least not at most, older not younger
     entities      the names stand in the same order, each with its numbers
@@ -23,6 +24,7 @@ from curation.languages.vocabulary import language
 from curation.translation.clauses import clause_moved
 from curation.translation.comparisons import comparisons, polarity
 from curation.translation.directions import turned_numbers
+from curation.translation.distribution import distribution
 from curation.translation.exchanged_words import exchanged_words
 from curation.translation.formulas import formulas_of
 from curation.translation.name_matching import Name, names_of
@@ -67,6 +69,7 @@ def check_equivalence(original: str, translated: str, source: str, target: str) 
         *(violation for segment in whole for violation in turned_numbers(segment, source, target)),
         *(violation for segment in whole for violation in entities(segment, names, source, target)),
         *(violation for segment in whole for violation in exchanged_words(segment, source, target)),
+        *(violation for segment in whole for violation in distribution(segment, source, target)),
         *new_units(original, translated, source, target),
         *numbers_in_formulas(original, translated),
         *replaced_words(original, translated, source, target),

@@ -171,7 +171,9 @@ def _unmatched(
             candidate.start,
         ),
     ):
-        partner = next((candidate for candidate in free if candidate.text == token.text), None)
+        partner = next(
+            (candidate for candidate in free if (candidate.text, candidate.values) == (token.text, token.values)), None
+        )
         partner = partner or next((candidate for candidate in free if candidate.values == token.values), None)
         partner = partner or next((candidate for candidate in free if candidate.values & token.values), None)
         if partner is None:

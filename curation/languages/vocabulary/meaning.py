@@ -46,6 +46,10 @@ class Meaning:
     """Expressions of a factor that makes less: three times fewer, half as many."""
     each_of: str
     """What says that a number counts those of whom each is meant: before it where words stand apart, else behind it."""
+    each_behind: str
+    """Expression of each behind what it speaks of: $30 each; empty where none is looked for."""
+    distributive: tuple[str, ...]
+    """Words of which one shows that something is each one's; empty where a language need not say it."""
     every: str
     """Expression before a number of which each is meant: every 8 children."""
     than: str
@@ -65,7 +69,8 @@ class Meaning:
     """Capitalised words that name nobody, in small letters: days, months, nations; where words run together, words
     written with characters that names are transcribed with."""
     clauses: dict[str, str]
-    """Kind (if, after, before, when, from, than, for, of them) → expression of a whole such clause, with which numbers move."""
+    """Kind (if, after, before, when, from, than, for, of them) → expression of a whole such clause, with which
+    numbers move."""
     names: dict[str, tuple[str, ...]]
     """English name, in small letters → how it is written here, where its sound does not show it."""
     rank: str

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from curation.translation.distribution import distribution
 from curation.translation.equivalence import check_equivalence
 from curation.translation.formulas import variables
 from curation.translation.quantities import numbers
 from curation.translation.readings import as_the_original_reads
+from curation.translation.sentences import Segment
 from curation.translation.units import units_mentioned
 
 
@@ -123,3 +125,24 @@ def test_units_by_signs_and_letters_are_no_variables() -> None:
     assert variables("A square lake at 10 MPH.", "Ein quadratischer See mit 10 Meilen pro Stunde.") == []
     assert variables("What did City D receive?", "Сколько получил город Д?") == []
     assert variables("What did City D receive?", "Сколько получил город?") != []
+
+
+@pytest.mark.parametrize(
+    ("target", "true", "lost"),
+    [
+        ("de", "Er zahlte jeweils 30 $ für sechs Bücher.", "Er zahlte 30 $ für sechs Bücher."),
+        ("fr", "Il a payé six livres 30 $ chacun.", "Il a payé six livres 30 $."),
+        ("es", "Pagó 30 $ por cada uno de los seis libros.", "Pagó 30 $ de los seis libros."),
+        ("ru", "Он заплатил по 30 долларов шесть раз, и книг шесть.", "Он заплатил 30 долларов, и книг шесть."),
+    ],
+)
+def test_what_is_each_ones_stays_each_ones(target: str, true: str, lost: str) -> None:
+    segment = Segment("He paid $30 each for six books.", true)
+    assert distribution(segment, "en", target) == []
+    (violation,) = distribution(Segment(segment.before, lost), "en", target)
+    assert violation.invariant == "order"
+
+
+def test_each_is_looked_for_behind_a_number_alone_and_where_a_language_says_it() -> None:
+    assert distribution(Segment("Each of them has 3 dogs.", "Sie haben 3 Hunde."), "en", "de") == []
+    assert distribution(Segment("They cost $3 each.", "糖果3美元一颗。"), "en", "zh") == []
