@@ -161,6 +161,8 @@ def _told_apart(mine: _Pair, others: _Pair) -> bool:
     tells where only one language says its role. So does the clause that it moved with: what he has left, if 3 go. The
     smaller one may follow as a part of the larger: 75 kernels, of which 60 pop.
     """
+    if _OF_THEM in mine[1].clauses and min(mine[1].values) < min(others[1].values):
+        return True
     return any(
         (one[0].tie is not None and one[0].tie == one[1].tie and one[0].tie not in (other[0].tie, other[1].tie))
         or (
@@ -168,7 +170,6 @@ def _told_apart(mine: _Pair, others: _Pair) -> bool:
             and one[0].thing == one[1].thing
             and one[0].thing not in (other[0].thing, other[1].thing)
         )
-        or (_OF_THEM in one[1].clauses and min(one[1].values) < min(other[1].values))
         or bool((one[0].clauses & one[1].clauses) - other[0].clauses - other[1].clauses)
         for one, other in ((mine, others), (others, mine))
     )

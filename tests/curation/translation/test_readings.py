@@ -68,6 +68,10 @@ def test_what_is_not_doubtful_stays_as_it_is(original: str, translated: str, tar
         ("zh", "60 kernels pop and the bag has 75 kernels.", "袋子里有75颗爆米花，其中有60颗爆开。", ""),
         ("zh", "The bag has 75 kernels, of which 60 pop.", "袋子里有75颗爆米花，其中有60颗爆开。",
          "袋子里有60颗爆米花，其中有75颗爆开。"),
+        ("ru", "She built 3 tanks that hold 15 fish each.",
+         "Она построила 3 аквариума, каждый из которых вмещает 15 рыб.",
+         "Она построила 15 аквариумов, каждый из которых вмещает 3 рыбы."),
+        ("zh", "It is 70% blue and 20% red.", "其中70%是蓝色，20%是红色。", "其中20%是蓝色，70%是红色。"),
         # in so many years is after them
         ("zh", "If Ana will be 15 in 3 years, how old is Sarah?", "如果安娜3年后将满15岁，莎拉多大？", ""),
         # ten times is a factor though the word has a capital
