@@ -48,6 +48,7 @@ SHARED_ROOMS = {
     "difficulty.sampling",
     "difficulty.sampling_tables",
     "difficulty.unanswered",
+    "difficulty.vote_parts",
     "embeddings",
     "filters.dedup.minhash",
     "filters.dedup.sketches",

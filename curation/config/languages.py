@@ -104,7 +104,8 @@ class TranslationSettings(Settings):
         le=64,
         description="Attempts that a solver makes at each accepted translation and at its original; a translation is "
         "refused where the answers to both agree less often than two samples of the original do. 0 does not look; "
-        "fewer than 4 decide nothing at the default level. Not in the paper.",
+        "fewer than 4 decide nothing at the default level. Of each problem it costs that many attempts at the original "
+        "and as many at its translation; a solver that seldom repeats its answer refuses nothing. Not in the paper.",
     )
     back_solving_level: float = Field(
         0.05,

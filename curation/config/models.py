@@ -85,14 +85,20 @@ class OverlapVotesSettings(Settings):
     policy: PolicySettings | None = Field(
         None,
         description="A model that is asked whether a problem is a benchmark's in other words; nobody where absent. It "
-        "is shown the problem and the nearest row.",
+        "is shown the problem and one such row.",
+    )
+    nearest: int = Field(
+        2,
+        ge=1,
+        le=5,
+        description="With how many of the nearest rows a problem is asked about, at most. Not in the paper.",
     )
     ask_from: float = Field(
         0.5,
         ge=0.35,
         le=1,
-        description="Least score of the nearest row from which a problem that stays by `decontamination` is asked "
-        "about; of programs with what running both adds. Not in the paper.",
+        description="Least score of a row with which a problem that stays by `decontamination` is asked about; of "
+        "programs with what running both adds. Not in the paper.",
     )
     votes: int = Field(3, ge=1, description="Votes per problem. Not in the paper.")
     threshold: float = Field(

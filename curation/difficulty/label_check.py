@@ -21,8 +21,9 @@ import numpy as np
 import polars as pl
 
 from curation.config import Band
-from curation.difficulty.label_trust import fit_labels, label_posteriors
+from curation.difficulty.label_trust import drawn_problems, fit_labels, label_posteriors
 from curation.difficulty.label_votes import REFERENCE, VOTES
+from curation.difficulty.vote_parts import Votes
 
 LEAST_PROBLEMS = 200
 """Fewer problems with votes tell nothing."""
@@ -92,7 +93,7 @@ class PlantedCheck:
 
 
 def check_by_planting(
-    votes: pl.DataFrame,
+    votes: Votes,
     voters: Collection[str],
     drop_above: float,
     settled: tuple[str, ...] = (),
@@ -107,28 +108,33 @@ def check_by_planting(
         settled, seed: as in `curation.difficulty.label_trust.fit_labels`.
         band: whose rule of votes is tried; None: that of the defaults.
     """
-    names = votes["problem"].unique().sort()
+    names = votes.ids
     if len(names) < LEAST_PROBLEMS:
         return None
     drawable, planted, share = names.filter(~names.is_in(list(settled))), 0, 0.0
+    learnt_from = votes.of(drawn_problems(names, seed))
     found = np.zeros((2, 2), dtype=int)
     for draw in range(_DRAWS):
-        cast, wrong = plant_references(votes, drawable, seed + draw)
-        labels = label_posteriors(fit_labels(cast, settled, seed), cast, names, settled)
-        accused = (
-            set(labels.filter(pl.col("wrong_label") >= drop_above)["problem"]),
-            accused_by_votes(cast, voters, band),
-        )
-        found += [[len(one & wrong), len(one - wrong)] for one in accused]
+        labels = plant_references(votes, drawable, seed + draw)
+        wrong = set(labels["problem"])
+        model = fit_labels(cast_again(learnt_from, labels, votes.top), settled, seed)
+        for part in votes.parts():
+            cast = cast_again(part, labels, votes.top)
+            weighed = label_posteriors(model, cast, cast["problem"].unique().sort(), settled)
+            accused = (
+                set(weighed.filter(pl.col("wrong_label") >= drop_above)["problem"]),
+                accused_by_votes(cast, voters, band),
+            )
+            found += [[len(one & wrong), len(one - wrong)] for one in accused]
+            besides = weighed.join(labels, on="problem", how="anti")["wrong_label"]
+            share += float(besides.sum()) / len(names) / _DRAWS
         planted += len(wrong)
-        besides = labels.filter(~pl.col("problem").is_in(list(wrong)))["wrong_label"]
-        share += float(besides.sum()) / len(names) / _DRAWS
     by_posterior, by_votes = (RuleFound(hits, others) for hits, others in found.tolist())
     return PlantedCheck(planted, by_posterior, by_votes, _DRAWS * len(names), share)
 
 
-def plant_references(votes: pl.DataFrame, names: pl.Series, seed: int) -> tuple[pl.DataFrame, set[str]]:
-    """Return the votes with other references at a share of the problems, and whose these are.
+def plant_references(votes: Votes, names: pl.Series, seed: int) -> pl.DataFrame:
+    """Return other references for a share of the problems: ``problem``, and ``label``, the class that is right now.
 
     Args:
         names: sorted ids that may be drawn.
@@ -137,17 +143,23 @@ def plant_references(votes: pl.DataFrame, names: pl.Series, seed: int) -> tuple[
     size = min(len(names) // 2, max(_LEAST_PLANTED, round(_SHARE * len(names))))
     drawn = names.gather(np.sort(rng.permutation(len(names))[:size]))
     others = dict(
-        votes.filter(pl.col("answer_class") > REFERENCE)
-        .join(drawn.alias("problem").to_frame(), on="problem", how="semi")
+        votes.of(drawn)
+        .filter(pl.col("answer_class") > REFERENCE)
         .group_by("problem")
         .agg(pl.col("answer_class").unique().sort())
         .iter_rows()
     )
     given = {name: int(rng.choice(others[name])) for name in drawn if rng.random() < _GIVEN and name in others}
-    top = int(votes["answer_class"].max() or 0)  # type: ignore[arg-type]
-    labels = pl.DataFrame(
-        [(name, given.get(name, top + 2)) for name in drawn], {"problem": pl.String, "label": pl.Int32}, orient="row"
-    )
+    labels = [(name, given.get(name, votes.top + 2)) for name in drawn]
+    return pl.DataFrame(labels, {"problem": pl.String, "label": pl.Int32}, orient="row")
+
+
+def cast_again(votes: pl.DataFrame, labels: pl.DataFrame, top: int) -> pl.DataFrame:
+    """Return votes (`VOTES`) as they would have been cast with the planted ``labels``.
+
+    Args:
+        top: the largest number of a class that any vote has.
+    """
     number = pl.col("answer_class")
     cast = votes.join(labels, on="problem", how="left", maintain_order="left").with_columns(
         pl.when(pl.col("label").is_null() | number.is_null())
@@ -159,7 +171,7 @@ def plant_references(votes: pl.DataFrame, names: pl.Series, seed: int) -> tuple[
         .otherwise(number)
         .alias("answer_class")
     )
-    return cast.select(VOTES.names()).cast(VOTES), set(drawn)
+    return cast.select(VOTES.names()).cast(VOTES)
 
 
 def accused_by_votes(votes: pl.DataFrame, voters: Collection[str], band: Band | None = None) -> set[str]:

@@ -157,10 +157,8 @@ def fit_labels(votes: pl.DataFrame, settled: tuple[str, ...] = (), seed: int = 0
     Raises:
         GoldilocksError: nobody voted.
     """
-    ids = votes["problem"].unique().sort()
-    if len(ids) > MOST_PROBLEMS:
-        ids = ids.gather(np.sort(np.random.default_rng(seed).permutation(len(ids))[:MOST_PROBLEMS]))
-        votes = votes.join(ids.alias("problem").to_frame(), on="problem", how="semi")
+    ids = drawn_problems(votes["problem"].unique().sort(), seed)
+    votes = votes.join(ids.alias("problem").to_frame(), on="problem", how="semi")
     seen = vote_patterns(votes, ids, settled)
     traps = np.full((_LEVELS, len(_TRAPS)), 1 / len(_TRAPS))
     model = LabelModel(fit(_counts(votes, None), slopes=True), traps, _PRIOR_SHARE)
@@ -170,6 +168,13 @@ def fit_labels(votes: pl.DataFrame, settled: tuple[str, ...] = (), seed: int = 0
             labels = label_posteriors(model, votes, ids, settled)
             model = replace(model, items=fit(_counts(votes, labels), slopes=True))
     return model
+
+
+def drawn_problems(ids: pl.Series, seed: int) -> pl.Series:
+    """Return the problems, of these sorted ids, that reliabilities are learnt from."""
+    if len(ids) <= MOST_PROBLEMS:
+        return ids
+    return ids.gather(np.sort(np.random.default_rng(seed).permutation(len(ids))[:MOST_PROBLEMS]))
 
 
 def _counts(votes: pl.DataFrame, labels: pl.DataFrame | None) -> pl.DataFrame:

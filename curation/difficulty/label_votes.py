@@ -9,7 +9,7 @@ known, so it speaks neither for nor against it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -190,18 +190,6 @@ ANSWERS = pl.Schema(
     {"problem": pl.String(), "answer_class": pl.Int32(), "answer": pl.String(), "policies": pl.String()}
 )
 """A class of answers of a problem: its first writing, and who gave it how often, as ``policy 12, other 3``."""
-
-
-def label_votes_in_parts(parts: Iterable[Sequence[pl.DataFrame]]) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return what `label_votes` does, with the verdicts of one part in memory at a time.
-
-    Args:
-        parts: `curation.records.VERDICT` rows of each stage; all rows on a problem are in one part.
-    """
-    found = [label_votes(part) for part in parts]
-    votes = pl.concat([VOTES.to_frame(), *(votes for votes, _ in found)])
-    answers = pl.concat([ANSWERS.to_frame(), *(answers for _, answers in found)])
-    return votes.sort("problem", "answer_class", "policy"), answers.sort("problem", "answer_class")
 
 
 def label_votes(verdicts: Sequence[pl.DataFrame]) -> tuple[pl.DataFrame, pl.DataFrame]:

@@ -4,32 +4,42 @@ The file holds one attempt a row, or one problem a row with a list of attempts. 
 the problem's id, computed from its text as everywhere else, and numbered from 0 in the file's order.
 
 Invariants: an attempt of the file is handed out for at most one (problem, index); an attempt without text and
-without answer is an attempt too (it holds no answer, which is a fact about the model). The file is read once and held
-in memory; matching attempts to millions of problems belongs into parquet files made for it.
+without answer is an attempt too (it holds no answer, which is a fact about the model). The file is read once, into a
+temporary database on disk: memory does not grow with it, but its texts lie on disk a second time while they are used.
 """
 
 from __future__ import annotations
 
 import hashlib
 import itertools
+import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import polars as pl
-
 from curation.config import RecordedPolicy
 from curation.prompts import Prompt
 from curation.prompts.solving import RECORDED
-from curation.records import ATTEMPT, AttemptKey, Completion, PolicyError, PromptRequest, problem_id
+from curation.records import AttemptKey, Completion, PolicyError, PromptRequest, problem_id
 from curation.sources.rows import Row, parse_options, read_rows, require_path, value_at
 from curation.storage.stages import file_digest
 from curation.thinking import ThinkingTags
 
 _FIRST_ROWS = 100
 
-_ATTEMPTS = pl.Schema({name: ATTEMPT[name] for name in ("problem", "index", "text", "answer", "label")})
+_TABLE = """
+PRAGMA journal_mode = OFF;
+PRAGMA synchronous = OFF;
+PRAGMA temp_store = FILE;
+CREATE TABLE attempts (problem TEXT, text TEXT, answer TEXT, label INTEGER);
+"""
+_INSERT = "INSERT INTO attempts VALUES (?, ?, ?, ?)"
+_OF_PROBLEM = "SELECT text, answer, label FROM attempts WHERE problem = ? ORDER BY rowid"
+_COUNT_OF_PROBLEM = "SELECT count(*) FROM attempts WHERE problem = ?"
+
+_Stored = tuple[str | None, str | None, bool | None]
+"""Text, answer and label of an attempt."""
 
 
 class Recorded:
@@ -57,10 +67,9 @@ class Recorded:
             prompt=RECORDED,
             sampling=hashlib.blake2b(content.encode(), digest_size=6).hexdigest(),
         )
-        self._rows: pl.DataFrame | None = None  # by problem and index
-        self._places: dict[str, tuple[int, int]] = {}  # where a problem's attempts begin in it, and how many there are
-        # the last problem asked for, and its attempts
-        self._last_problem: tuple[str, list[tuple[str | None, str | None, bool | None]]] | None = None
+        self._rows: sqlite3.Connection | None = None
+        self._count = 0
+        self._last_problem: tuple[str, list[_Stored]] | None = None  # asked for, and its attempts
 
     def check(self) -> None:
         """Refuse a file that is missing or lacks a column of the map, by reading its first rows."""
@@ -69,12 +78,13 @@ class Recorded:
     @property
     def attempts(self) -> int:
         """Return how many attempts the file holds for this policy."""
-        return self._loaded().height
+        self._loaded()
+        return self._count
 
     def attempts_at(self, problems: Iterable[str]) -> int:
         """Return how many of them are of these problems."""
-        self._loaded()
-        return sum(self._places.get(problem, (0, 0))[1] for problem in problems)
+        rows = self._loaded()
+        return sum(int(rows.execute(_COUNT_OF_PROBLEM, (problem,)).fetchone()[0]) for problem in problems)
 
     @property
     def about(self) -> Mapping[str, Any]:
@@ -94,27 +104,28 @@ class Recorded:
         """Return the attempt of the file, None where it holds fewer."""
         rows = self._loaded()
         if self._last_problem is None or self._last_problem[0] != problem.id:
-            start, count = self._places.get(problem.id, (0, 0))
-            self._last_problem = problem.id, rows.slice(start, count).select("text", "answer", "label").rows()
+            found = rows.execute(_OF_PROBLEM, (problem.id,)).fetchall()
+            self._last_problem = problem.id, [(text, answer, _truth(label)) for text, answer, label in found]
         attempts = self._last_problem[1]
         if not 0 <= index < len(attempts):
             return None
         text, answer, label = attempts[index]
         return Completion(self._tags.house_form(text) if text is not None else None, None, None, answer, label)
 
-    def _loaded(self) -> pl.DataFrame:
+    def _loaded(self) -> sqlite3.Connection:
+        """Return the attempts of the file, in a database without a name, which the system removes with this process."""
         if self._rows is None:
-            self._rows = self._load().sort("problem", "index")
-            start = 0
-            for problem, count in self._rows.group_by("problem", maintain_order=True).len().iter_rows():
-                self._places[problem] = (start, count)
-                start += count
+            rows = sqlite3.connect("", check_same_thread=False)
+            rows.executescript(_TABLE)
+            self._count = rows.executemany(_INSERT, self._attempts()).rowcount
+            self._refuse_none()
+            rows.execute("CREATE INDEX by_problem ON attempts (problem)")
+            self._rows = rows
         return self._rows
 
-    def _load(self) -> pl.DataFrame:
+    def _attempts(self) -> Iterator[tuple[str, str | None, str | None, bool | None]]:
+        """Yield problem, text, answer and label of each attempt, in the file's order."""
         columns = self._settings.columns
-        attempts: dict[str, list[Any]] = {name: [] for name in _ATTEMPTS}
-        counts: dict[str, int] = {}
         first: list[Row] = []
         for number, row in enumerate(read_rows(self.path)):
             if len(first) < _FIRST_ROWS:
@@ -126,19 +137,16 @@ class Recorded:
             options = value_at(row, columns.choices) if columns.choices is not None else None
             problem = problem_id(statement, parse_options(options, f"{self.path}, row {number}"), columns.domain)
             for attempt in self._attempts_of(row, number):
-                counts[problem] = counts.get(problem, -1) + 1
-                attempts["problem"].append(problem)
-                attempts["index"].append(counts[problem])
-                for name, path in (("text", columns.text), ("answer", columns.answer)):
-                    attempts[name].append(self._text(attempt, path, number))
-                attempts["label"].append(self._label(attempt, number))
+                text, answer = (self._text(attempt, path, number) for path in (columns.text, columns.answer))
+                yield problem, text, answer, self._label(attempt, number)
         self._check(first)
-        if not counts and self._settings.models is None:
+
+    def _refuse_none(self) -> None:
+        if not self._count and self._settings.models is None:
             raise PolicyError(f"{self.path}: holds no attempts.")
-        if not counts:
+        if not self._count:
             models = ", ".join(self.models_seen) or "none"
             raise PolicyError(f"{self.path}: no attempt of {self._settings.models}; models in the file: {models}.")
-        return pl.DataFrame(attempts, schema=_ATTEMPTS)
 
     def _attempts_of(self, row: Row, number: int) -> Iterator[Row]:
         columns, models = self._settings.columns, self._settings.models
@@ -190,3 +198,7 @@ class Recorded:
         if value is None or isinstance(value, bool):
             return value
         raise PolicyError(f"{self.path}, row {number}: `{path}` should be true or false, but is {value!r:.80}.")
+
+
+def _truth(label: int | None) -> bool | None:
+    return None if label is None else bool(label)

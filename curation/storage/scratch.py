@@ -51,6 +51,13 @@ class ScratchFolder:
             shutil.rmtree(self.path, ignore_errors=True)
             os.close(handle)
 
+    def give_away(self) -> str:
+        """Return the path of a folder that from now on somebody else has to remove; `remove` does nothing then."""
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+        return self.path
+
 
 def memory_folder() -> Path:
     """Return the folder of a file system in memory, or that of temporary files where there is none."""

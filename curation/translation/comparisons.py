@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 
 from curation.languages.stripping import parts
 from curation.languages.vocabulary import language
@@ -28,6 +28,7 @@ class Said:
 
     up: int
     down: int
+    most: int
     denied: int
     negative: int
     forms: int
@@ -39,7 +40,7 @@ class Said:
     factors: tuple[Fraction | None, ...]
 
 
-@cache
+@lru_cache(maxsize=256)
 def read(text: str, lang: str) -> Said:
     """Return what a text says, in a language."""
     plain = "".join(" " if is_formula else piece for piece, is_formula in parts(text)).lower().replace("’", "'")
@@ -52,6 +53,7 @@ def read(text: str, lang: str) -> Said:
     return Said(
         up=least + len(matcher(lang, "more").findall(compared)),
         down=most + less,
+        most=most,
         denied=denied,
         negative=len(matcher(lang, "negative_words").findall(affirmed)),
         forms=len(matcher(lang, "negative_forms").findall(affirmed)),
@@ -73,15 +75,29 @@ def _factor(text: str, match: re.Match[str], lang: str) -> Fraction | None:
     return max(numbers[-1].values) if numbers else None
 
 
+def _as_limits(mine: Said, other: Said) -> Said:
+    """Return what a side says, where its denied more is the other's at most: without spending more, at most as much."""
+    limits = min(other.most - mine.most, mine.denied - other.denied)
+    if limits <= 0:
+        return mine
+    return replace(mine, up=mine.up - limits, down=mine.down + limits, denied=mine.denied - limits)
+
+
+def _both(segment: Segment, source: str, target: str) -> tuple[Said, Said]:
+    """Return what both sides of a segment say."""
+    before, after = read(segment.before, source), read(segment.after, target)
+    return _as_limits(before, after), _as_limits(after, before)
+
+
 def polarity(segment: Segment, source: str, target: str) -> list[Violation]:
     """Return a violation where one side denies and the other does not, in another word either.
 
     A word that denies by itself explains no lost negation where the original has such a word as well.
     """
-    before, after = read(segment.before, source), read(segment.after, target)
+    before, after = _both(segment, source, target)
     if before.denied > after.denied + max(0, after.negative - before.forms):
         return [Violation("polarity", f"a negation is lost: {sides(segment)}")]
-    if after.enough > before.enough:
+    if after.enough > before.enough and (before.denied > after.denied or before.negative or before.privative):
         return [Violation("polarity", f"what is not enough is: {sides(segment)}")]
     if before.privative > before.denied and not (after.denied or after.negative or after.privative):
         return [Violation("polarity", f"what ends or is lacking does not: {sides(segment)}")]
@@ -114,7 +130,7 @@ def comparisons(segment: Segment, source: str, target: str) -> list[Violation]:
     "Four times as many" is said with more in many languages, so more alone may come in; less may only where
     a half, a discount or another such word explains it.
     """
-    before, after = read(segment.before, source), read(segment.after, target)
+    before, after = _both(segment, source, target)
     parts_before = _parts_of(segment.before, source)
     halved = bool(parts_before)
     if len(after.factors) > len(before.factors):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
-from functools import cache
+from functools import lru_cache
 
 from curation.languages.stripping import parts
 from curation.languages.vocabulary import language
@@ -38,7 +38,7 @@ def _blank(match: re.Match[str]) -> str:
     return ";" * len(match[0])
 
 
-@cache
+@lru_cache(maxsize=256)
 def directions(text: str, lang: str) -> tuple[tuple[frozenset[Fraction], frozenset[str]], ...]:
     """Return the numbers that are more or less than something, each with the directions it is said with.
 

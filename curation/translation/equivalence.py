@@ -2,6 +2,7 @@
 
     sentences     no sentence is gone, and none came in
     quantities    each number has its unit, in its sentence, in the same order unless units tell it apart
+    distribution  what each of several has stays each one's
     polarity      a sentence that denies still denies, one that does not still does not
     comparisons   more is not less, at least not at most, older not younger
     entities      the names stand in the same order, each with its numbers
@@ -23,6 +24,7 @@ from curation.languages.vocabulary import language
 from curation.translation.clauses import clause_moved
 from curation.translation.comparisons import comparisons, polarity
 from curation.translation.directions import turned_numbers
+from curation.translation.distribution import distribution
 from curation.translation.exchanged_words import exchanged_words
 from curation.translation.formulas import formulas_of
 from curation.translation.name_matching import Name, names_of
@@ -34,6 +36,7 @@ from curation.translation.names import (
     joined_names,
     owner_stays,
     places_of,
+    side_by_side,
 )
 from curation.translation.number_words import new_parts, replaced_words
 from curation.translation.numerals import in_digits, plain_digits
@@ -49,7 +52,7 @@ _CLOCK = re.compile(
     r"\d\s?[ap]\.?\s?m\b|\d:\d\d|o['’]clock|noon|midnight|\b(?:turn(?:s|ed)?|birthday|aged?)\b", re.IGNORECASE
 )
 _QUESTION = re.compile(r"[?？]")
-_SHORTEST = 0.5
+_SHORTEST = 0.35
 _LONGEST = 2.2
 
 
@@ -66,6 +69,7 @@ def check_equivalence(original: str, translated: str, source: str, target: str) 
         *(violation for segment in whole for violation in turned_numbers(segment, source, target)),
         *(violation for segment in whole for violation in entities(segment, names, source, target)),
         *(violation for segment in whole for violation in exchanged_words(segment, source, target)),
+        *(violation for segment in whole for violation in distribution(segment, source, target)),
         *new_units(original, translated, source, target),
         *numbers_in_formulas(original, translated),
         *replaced_words(original, translated, source, target),
@@ -146,7 +150,7 @@ def entities(segment: Segment, names: list[Name], source: str, target: str) -> l
         return []
     if joined_names(segment, names, exchanged, source, target):
         return []
-    if compared_stays(segment, names, exchanged, source, target):
+    if compared_stays(segment, names, exchanged, source, target) or side_by_side(segment.before, exchanged):
         return []
     if _clause_moved(segment, names, source, target, names_changed=True):
         return []

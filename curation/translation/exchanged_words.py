@@ -13,7 +13,15 @@ from collections import Counter
 from fractions import Fraction
 
 from curation.languages.vocabulary import language
-from curation.translation.number_words import digit_values, firm_words, implied, ordinals, said_by_less
+from curation.translation.number_words import (
+    coins,
+    digit_values,
+    firm_words,
+    implied,
+    ordinals,
+    percentages,
+    said_by_less,
+)
 from curation.translation.numerals import in_compounds, in_names, in_words, plain_digits, word_tokens
 from curation.translation.quantities import months_named
 from curation.translation.sentences import Segment, sides
@@ -44,10 +52,12 @@ def exchanged_words(segment: Segment, source: str, target: str) -> list[Violatio
     known = {*ordinals(before, source), *in_compounds(segment.before, source), *implied(before, source)}
     known |= {*in_names(segment.before, source), *(said - {_ONE})}
     known |= {1 / value for value in lost if value and _is_by_less(segment, source, target, value)}
+    known |= percentages(before, source)
+    known |= coins(before, source)
     known |= {value + part for value in said for part in said if part < 1}  # a minute and a half
     known |= {Fraction(100)} if implied(before, source) else set()  # a coin of 25 cents, which are hundreds as well
     known |= set() if language(target).spaced else {_DOZEN}  # the sign of a dozen is also to beat
-    counts = Counter(firm_words(before, source)), Counter(firm_words(after, target))
+    counts = (_halves_and_doubles(before, source), _halves_and_doubles(after, target))
     if _is_doubled(*counts) and not implied(before, source) and not _is_by_less(segment, source, target, _TWO):
         return [Violation("numbers", f"half and double are exchanged in {sides(segment)}")]
     new = [value for value in words_after if value not in known and (value != _ONE or _whole_part(after, target))]
@@ -55,7 +65,8 @@ def exchanged_words(segment: Segment, source: str, target: str) -> list[Violatio
         value = next((value for value in lost if value.denominator > 1 or other.denominator == 1), None)
         if value is not None:
             return [Violation("numbers", f"{value} is {other} in {sides(segment)}")]
-        if 2 < other <= _MOST and not months_named(before, source) and not _names_again(after, target, other):
+        is_known = months_named(before, source) or words_after.count(other) <= ordinals(after, target).count(other)
+        if 2 < other <= _MOST and not is_known and not _names_again(after, target, other):
             return [Violation("numbers", f"{other} came in: {sides(segment)}")]
     return []
 
@@ -69,10 +80,23 @@ def _names_again(text: str, lang: str, value: Fraction) -> bool:
     )
 
 
-def _is_doubled(before: Counter[Fraction], after: Counter[Fraction]) -> bool:
-    """Return whether one side has a half more and a double less than the other."""
-    halves, doubles = after[1 / _TWO] - before[1 / _TWO], after[_TWO] - before[_TWO]
-    return halves * doubles < 0
+def _halves_and_doubles(text: str, lang: str) -> tuple[Counter[Fraction], Counter[Fraction]]:
+    """Return the numbers in words that must come again, and all of them with halves in digits, each how often."""
+    digits = [value for value in digit_values(text, lang) if value == 1 / _TWO]
+    return Counter(firm_words(text, lang)), Counter([*in_words(text, lang), *digits])
+
+
+def _is_doubled(
+    before: tuple[Counter[Fraction], Counter[Fraction]], after: tuple[Counter[Fraction], Counter[Fraction]]
+) -> bool:
+    """Return whether one side says a half that the other does not say in any way, and the other so a double."""
+
+    def more(value: Fraction, here: int) -> bool:
+        sides = (before, after)
+        return sides[here][0][value] > sides[1 - here][1][value]
+
+    half = 1 / _TWO
+    return (more(half, 1) and more(_TWO, 0)) or (more(half, 0) and more(_TWO, 1))
 
 
 def _is_by_less(segment: Segment, source: str, target: str, value: Fraction) -> bool:

@@ -56,9 +56,18 @@ _NAME = re.compile(
 _VARIABLE = re.compile(r"(?<![\w'’.\\-])([B-HJ-Zb-df-hj-np-tv-xz])(?![\w'’.-])")
 _UNIT_LETTERS = re.compile(
     r"(?<=\d)\s?[A-Za-z]{1,4}/[A-Za-z]{1,4}\b|\b[A-Za-z]/[A-Za-z]{2,4}\b|\b[A-Za-z]{2,4}/[A-Za-z]\b"
-    r"|(?<=\()[a-z]{1,4}/[a-z]{1,4}(?=\))|(?<=\d)\s?L(?!\w)"
+    r"|(?<=\()[a-z]{1,4}/[a-z]{1,4}(?=\))|(?<=\d)\s?L(?!\w)|(?<=\d)\s[ghlms](?![\w'’])"
+    r"|\b(?:MPH|KPH|MPG)\b|(?<=degrees )[CF]\b|\b[Mm]&[Mm]s?"
 )
 """A unit by another: 5 g/ml, kw/h."""
+_IN_CYRILLIC = dict(
+    zip(
+        "BCDFGHKLMNPRSTVXZ",
+        ("БВ", "СЦ", "Д", "Ф", "ГЖ", "НХ", "К", "Л", "М", "Н", "П", "Р", "С", "Т", "В", "Х", "З"),
+        strict=True,
+    )
+)
+"""Labels in Latin letters, and those that stand for them: City B is город Б or город В."""
 _FIGURE = re.compile(r"(?<![\w\\-])([A-Z]{2,4})(?![\w-])")
 _GEOMETRY = re.compile(
     r"\b(?:triangle|quadrilateral|segment|angle|circle|"
@@ -220,6 +229,9 @@ def variables(original: str, translated: str) -> list[Violation]:
     if _GEOMETRY.search(prose):
         before.update(_FIGURE.findall(prose))
     names_after = set(_NAME.findall(_unmarked(translated)))
+    names_after |= {
+        name for name, letters in _IN_CYRILLIC.items() if re.search(rf"(?<!\w)[{letters}](?!\w)", translated)
+    }
     missing = sorted(
         name
         for name in before

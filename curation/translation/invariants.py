@@ -28,16 +28,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from curation.translation import prose
 from curation.translation.answers import ChecksReferences, check_answer
 from curation.translation.equivalence import check_equivalence
 from curation.translation.formulas import code, formulas, variables
 from curation.translation.quantities import numbers, units
+from curation.translation.readings import as_the_original_reads
 from curation.translation.violations import Violation
 
-VERSION = "translation@9"
+VERSION = "translation@10"
 """Changes whenever a translation could pass or fail that did not."""
 
 INVARIANTS = (
@@ -79,6 +80,8 @@ def check_translation(
         judge: the verifier; it is called, in its workers, where an answer is words.
         source: the code of the original's language.
     """
+    statement = as_the_original_reads(original.statement, translated.statement, source, target)
+    translated = replace(translated, statement=statement)
     before, after = _whole(original), _whole(translated)
     violations = [
         *numbers(before, after, source, target),

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 from text_unidecode import unidecode
 
@@ -215,7 +215,7 @@ def _small_words(lang: str) -> frozenset[str]:
     return frozenset((*identification.small_words, *identification.tasks))
 
 
-@cache
+@lru_cache(maxsize=256)
 def _forms(translated: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_CAPITALISED.findall(translated)))
 
@@ -255,8 +255,13 @@ def _written(name: Name, translated: str, target: str, alike: Counter[str]) -> N
     known = [form for form in listed if form in translated]
     is_alone = alike[_consonants(name.original).translate(_LOOSE)] == 1
     if not known and not language(target).spaced and is_alone:
-        known = _transcribed(name.original, translated, language(target).meaning.transcribing)
+        known = _transcribed(name.original, _without_words(translated, target), language(target).meaning.transcribing)
     return Name(name.original, tuple(dict.fromkeys((*name.forms, *known))))
+
+
+def _without_words(text: str, lang: str) -> str:
+    """Return a text without the words of a language whose characters are also those of names: 如果 is no name."""
+    return re.sub("|".join(map(re.escape, language(lang).meaning.not_names)) or r"(?!)", "，", text)
 
 
 def _transcribed(name: str, translated: str, signs: str) -> list[str]:

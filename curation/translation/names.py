@@ -29,9 +29,17 @@ def exchanged_names(segment: Segment, names: list[Name]) -> tuple[str, str] | No
     if lost and new:
         return lost[0], new[0]
     first, second = [name for name in before if name in after], [name for name in after if name in before]
+    if first != second and first[0] == second[0] and len(mentions) < len(others) and _is_within(mentions, others):
+        return None
     if first == second and len(mentions) <= _FEW and sorted(mentions) == sorted(others):
         first, second = mentions, others
     return next(((a, b) for a, b in zip(first, second, strict=True) if a != b), None)
+
+
+def _is_within(mentions: list[str], others: list[str]) -> bool:
+    """Return whether others are these mentions in their order, with some put between: what was a pronoun."""
+    rest = iter(others)
+    return all(name in rest for name in mentions)
 
 
 def exchanged_compared(segment: Segment, names: list[Name], source: str, target: str) -> tuple[str, str] | None:
@@ -97,6 +105,12 @@ def stand_together(text: str, first: str, second: str, lang: str) -> bool:
     return bool(re.search(f"{first}(?:{joined}|{owned}){second}|{second}(?:{joined}|{owned}){first}", text))
 
 
+def side_by_side(text: str, pair: tuple[str, str]) -> bool:
+    """Return whether two names are one of two words, whose order is each language's: Nile Delta, Fan Club."""
+    one, other = map(re.escape, pair)
+    return re.search(rf"{one}(?:['’]s)?[ -]{other}|{other}(?:['’]s)?[ -]{one}", text) is not None
+
+
 def _together(text: str, first: str, second: str, lang: str) -> bool:
     """Return whether two names are joined, and neither says whose the other is."""
     return stand_together(text, first, second, lang) and not _explained(text, first, second)
@@ -126,7 +140,12 @@ def _is_compared(text: str, forms: tuple[str, ...], lang: str) -> bool:
 
 def _owns(text: str, forms: tuple[str, ...], lang: str) -> bool:
     """Return whether a text says that something is a name's."""
-    forms = (*forms, *(form[:-1] for form in forms if form.endswith("s") and len(form) > _LONG))
+    if language(lang).meaning.owns_before_capitals:  # James Kekse are his, but James hat
+        short = "|".join(re.escape(form) for form in forms if form.endswith("s") and len(form) > _LONG)
+        if short and re.search(rf"(?<![^\W\d_])(?:{short})['’]?\s[^\W\d_a-zß-ÿ]", text):
+            return True
+    else:
+        forms = (*forms, *(form[:-1] for form in forms if form.endswith("s") and len(form) > _LONG))
     named = rf"(?:[A-Z][a-z]+\s)?(?:{'|'.join(map(re.escape, sorted(forms, key=len, reverse=True)))})"
     listed = "|".join(pattern.replace("{}", named) for pattern in language(lang).meaning.owner)
     return bool(re.search(rf"(?<![^\W\d_])(?:{listed})(?![^\W\d_])" if language(lang).spaced else listed, text))

@@ -18,9 +18,12 @@ from curation.languages.vocabulary import language
 from curation.translation.comparisons import ranks, read
 from curation.translation.numeral_words import WORDS
 from curation.translation.numerals import in_compounds, in_digits, in_names, in_words, plain_digits, word_tokens
+from curation.translation.units import units_mentioned
 from curation.translation.violations import Violation
 
 _ONE, _HALF = Fraction(1), Fraction(1, 2)
+_QUARTER = Fraction(25)
+"""Cents of a coin that is called by its part of a dollar."""
 
 
 @cache
@@ -78,6 +81,8 @@ def replaced_words(original: str, translated: str, source: str, target: str) -> 
     ]
     known = {_ONE, *(ranks_before - ranks_after), *implied(before, source), *in_names(original, source)}
     known |= {*in_compounds(original, source)}
+    known |= percentages(before, source)
+    known |= coins(before, source)
     new = [
         value
         for value in dict.fromkeys(words_after)
@@ -92,6 +97,22 @@ def replaced_words(original: str, translated: str, source: str, target: str) -> 
     return []
 
 
+def coins(text: str, lang: str) -> set[Fraction]:
+    """Return how many quarters a text counts, which are coins as well as parts: two quarters are two coins."""
+    names = next((words for value, words in _listed(lang, "implied") if value == _QUARTER), None)
+    if names is None:
+        return set()
+    return {4 * min(token.values) for token in word_tokens(text, lang) if names.search(token.text)}
+
+
+def percentages(text: str, lang: str) -> set[Fraction]:
+    """Return the parts that the percentages of a text are: a quarter of 25 %."""
+    ends = {mention.start for mention in units_mentioned(text, lang) if mention.unit == "percent"}
+    numbers = (*in_digits(text, lang), *word_tokens(text, lang))
+    behind = [(token, token.start + len(token.text)) for token in numbers]
+    return {min(token.values) / 100 for token, end in behind if ends & {end, end + 1}}
+
+
 def new_parts(original: str, translated: str, source: str, target: str) -> list[Violation]:
     """Return a violation for a third, a quarter … that a translation says more often than its original does.
 
@@ -100,13 +121,16 @@ def new_parts(original: str, translated: str, source: str, target: str) -> list[
     before, after = plain_digits(original), plain_digits(translated)
     known = Counter([*_small_parts(before, source), *(1 / rank for rank in _ranks_in_digits(before, source))])
     known.update(value / 100 for value in (*digit_values(before, source), *implied(before, source)))
+    said = {*in_words(before, source), *digit_values(before, source)}
+    known.update(percentages(before, source))
+    known.update(1 / value for value in said if value > 2)  # hour three is the third one
     known.update(value for value, words in _listed(source, "like_parts") for _ in words.finditer(before.lower()))
     words = Counter(in_words(before, source))
     for rank, count in Counter(ordinals(before, source)).items():  # sixth-graders, whose sixth is no word for a part
         known[1 / rank] += max(0, count - words[1 / rank])
-    said = Counter(_small_parts(after, target))
-    for value in said:
-        if said[value] > known[value]:
+    parts = Counter(_small_parts(after, target))
+    for value in parts:
+        if parts[value] > known[value]:
             return [Violation("numbers", f"{value} came in, which the original does not say so often")]
     return []
 

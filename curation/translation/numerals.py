@@ -11,10 +11,9 @@ Not here: which number must be found again (`invariants`).
 from __future__ import annotations
 
 import re
-import unicodedata
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 
 from curation.languages.vocabulary import language, languages
 from curation.translation.numeral_words import POSITIONAL, STEMS, WORDS
@@ -24,6 +23,7 @@ _FRACTION_SIGNS = {sign: f" {top}/{bottom}" for sign, top, bottom in (
     ("½", 1, 2), ("⅓", 1, 3), ("⅔", 2, 3), ("¼", 1, 4), ("¾", 3, 4), ("⅕", 1, 5), ("⅛", 1, 8), ("⅜", 3, 8), ("⅝", 5, 8),
     ("⅞", 7, 8),
 )}  # fmt: skip
+_FULL_WIDTH = str.maketrans("０１２３４５６７８９", "0123456789")
 _SPACES = "\u00a0\u202f\u2009"
 _DIGITS = re.compile(
     rf"(?P<over>\d+\s?/\s?\d+)(?![\d/])"
@@ -48,8 +48,11 @@ _GROUPS = "|".join(
 )
 _SPACED_SCALE = re.compile(rf"[\s-]?(?:{_GROUPS})(?![^\W\d_])", re.IGNORECASE)
 _SCALED = re.compile(rf"\d(?:{_HAN_SCALE.pattern}|{_SPACED_SCALE.pattern})", re.IGNORECASE)
+_THOUSANDS = re.compile(r"[kK](?![^\W_])")
 _CENTS = re.compile(r"(?<=\d)[\s\u00a0]cents?(?!\w)")
 """Cents behind digits, which are a hundred elsewhere."""
+_REMEMBERED = 256
+"""Texts whose numbers are kept: those of one pair are asked for again and again."""
 _WORD = re.compile(r"[^\W\d_]+")
 _NAMED = {
     lang: re.compile(rf"(?<![^\W\d_])([^\W\d_]+) ({'|'.join(map(str.capitalize, words))})(?![^\W\d_])")
@@ -74,16 +77,18 @@ def plain_digits(text: str) -> str:
     """Make full-width digits plain, write fraction signs out, and read LaTeX's separators between digits as spaces."""
     for sign, written in _FRACTION_SIGNS.items():
         text = text.replace(sign, written)
-    text = "".join(str(unicodedata.digit(sign)) if "０" <= sign <= "９" else sign for sign in text)
+    text = text.translate(_FULL_WIDTH)
     return _LATEX_COMMA.sub(lambda match: "," if match[0] == "{,}" else "\u00a0", text)
 
 
 def in_digits(text: str, lang: str) -> list[NumeralToken]:
     """Return every number written in digits, in order. ``text`` is `plain_digits`'s, or has no need of it."""
-    tokens: list[NumeralToken] = []
-    for match in _DIGITS.finditer(text):
-        tokens += _tokens(match, text, lang)
-    return tokens
+    return list(_in_digits(text, lang))
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _in_digits(text: str, lang: str) -> tuple[NumeralToken, ...]:
+    return tuple(token for match in _DIGITS.finditer(text) for token in _tokens(match, text, lang))
 
 
 def _tokens(match: re.Match[str], text: str, lang: str) -> list[NumeralToken]:
@@ -98,6 +103,8 @@ def _tokens(match: re.Match[str], text: str, lang: str) -> list[NumeralToken]:
         return [hours] if int(minute) == 0 else [hours, NumeralToken(minute, start, frozenset({Fraction(int(minute))}))]
     values = _readings(digits, match["by"])
     rest = text[match.end() : match.end() + 24]
+    if _THOUSANDS.match(rest):  # $280k, though 3k may be a term
+        return [NumeralToken(digits, start, values | {value * 1000 for value in values})]
     scale = _scale(rest)
     if scale != 1:
         values = frozenset(value * scale for value in values)
@@ -189,10 +196,11 @@ def word_tokens(text: str, lang: str) -> list[NumeralToken]:
     """Return the numbers written in words, each where it stands; of positional numerals those that are one run."""
     if language(lang).numerals.order == POSITIONAL:
         return [NumeralToken(run, at, frozenset({value})) for run, at, value in positional_runs(text, lang)]
-    return _western(text.lower().replace("’", "'"), lang)
+    return list(_western(text.lower().replace("’", "'"), lang))
 
 
-def _western(text: str, lang: str) -> list[NumeralToken]:
+@lru_cache(maxsize=_REMEMBERED)
+def _western(text: str, lang: str) -> tuple[NumeralToken, ...]:
     """Return the numbers of a text in spaced words, joined as they add up: twenty-five, deux cent trois, treinta y
     uno.
     """
@@ -221,7 +229,8 @@ def _western(text: str, lang: str) -> list[NumeralToken]:
             begin = match.start()
         current = joined if joined is not None else value
         end = last = match.end()
-    return [*numbers, NumeralToken(text[begin:last], begin, frozenset({current}))] if current is not None else numbers
+    last_number = [NumeralToken(text[begin:last], begin, frozenset({current}))] if current is not None else []
+    return (*numbers, *last_number)
 
 
 def _is_rank(text: str, match: re.Match[str], value: Fraction, lang: str) -> bool:

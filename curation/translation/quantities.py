@@ -14,13 +14,14 @@ Invariants: pure functions; no number is converted (a mile that became 1.6 km is
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 
 from curation.languages.stripping import parts
 from curation.languages.vocabulary import language
 from curation.translation.comparisons import read
-from curation.translation.number_words import implied, named_again, ordinals, pronouns
+from curation.translation.number_words import firm_words, implied, named_again, ordinals, percentages, pronouns
 from curation.translation.numeral_words import months_of
 from curation.translation.numerals import NumeralToken, in_compounds, in_digits, in_names, in_words, plain_digits
 from curation.translation.units import DIMENSIONS, is_named, units_with_numbers
@@ -31,6 +32,7 @@ _LEAST_WORD = 3
 _SHOWN = 6
 _QUOTED = re.compile(r"(?<![^\s(])\"([^\W\d_][^\"\n]{0,80})\"")
 """A quotation, whose closing mark is no sign of inches."""
+_HOLIDAY = re.compile(r"4(?:th)? of July")
 _ONE, _HALF = Fraction(1), Fraction(1, 2)
 
 
@@ -41,6 +43,7 @@ def numbers(original: str, translated: str, source: str, target: str) -> list[Vi
     missing, extra = _unmatched(in_digits(before, source), in_digits(after, target))
     all_before, all_after = in_words(before, source), in_words(after, target)
     words_before, words_after = _word_surplus(all_before, all_after)
+    words_after += _taken_by_loose(before, source, all_before, all_after)
     months_before, months_after = months_named(original, source), months_named(translated, target)
     ranks_before, ranks_after = _word_surplus(ordinals(before, source), ordinals(after, target))
     again = [value for value in named_again(before, source) if value in (*all_after, *_values(after, target))]
@@ -52,6 +55,8 @@ def numbers(original: str, translated: str, source: str, target: str) -> list[Vi
         missing = [token for token in missing if token not in less]
     if not language(target).answers.articles:
         missing = [token for token in missing if token.text != "1"]
+    missing = [token for token in missing if not _is_in_name(token, before, _values(after, target))]
+    missing, words_before = _as_parts(missing, words_before, before, source, {*all_after, *_values(after, target)})
     ranks_after += in_compounds(translated, target)
     ranks_after += [1 / value for value in words_after if value and _is_ordinal(1 / value, before, source)]
     if read(original, source).factors:  # three times fewer are a third
@@ -70,6 +75,9 @@ def numbers(original: str, translated: str, source: str, target: str) -> list[Vi
         and not any(_take_match(token, values) for values in (words_before, months_before, ranks_before, hints))
         and not _adds_half(token, all_before)
     ]
+    if not missing_texts:  # what is only said once more is no other number
+        said = {*all_before, *_values(before, source)}
+        extra_texts = [token.text for token in extra if token.text in extra_texts and not token.values & said]
     if missing_texts:
         violations.append(Violation("numbers", f"missing from the translation: {', '.join(missing_texts[:_SHOWN])}"))
     if extra_texts:
@@ -78,13 +86,39 @@ def numbers(original: str, translated: str, source: str, target: str) -> list[Vi
         words_before,
         in_names(original, source) + in_compounds(translated, target) + ranks_after + again + pronouns(before, source),
     )
-    unmatched = [str(value) for value in words_before if value >= _LEAST_WORD and value.denominator == 1]
+    there = {*all_after, *_values(after, target)}  # said twice, it may be said once
+    unmatched = [
+        str(value)
+        for value in words_before
+        if value >= _LEAST_WORD and value.denominator == 1 and not (value in there and all_before.count(value) > 1)
+    ]
     if unmatched:
         listed = ", ".join(unmatched[:_SHOWN])
         violations.append(
             Violation("numbers", f"written in words in the original, missing from the translation: {listed}")
         )
     return violations
+
+
+def _taken_by_loose(text: str, lang: str, before: Sequence[Fraction], after: Sequence[Fraction]) -> list[Fraction]:
+    """Return the numbers in words that would stand for both or a pair alone, and may stand for digits as well."""
+    loose = Counter(before) - Counter(firm_words(text, lang))
+    return [value for value, count in loose.items() for _ in range(min(count, after.count(value)))]
+
+
+def _is_in_name(token: NumeralToken, text: str, there: Sequence[Fraction]) -> bool:
+    """Return whether digits are a part of a name that comes again, such as mp3, or of a holiday."""
+    glued = text[max(0, token.start - 1) : token.start].isalpha() and any(value in there for value in token.values)
+    return glued or _HOLIDAY.match(text, token.start) is not None
+
+
+def _as_parts(
+    missing: list[NumeralToken], words: list[Fraction], text: str, lang: str, there: set[Fraction]
+) -> tuple[list[NumeralToken], list[Fraction]]:
+    """Return what is left of missing numbers when a percentage may be said as a part: 25 % as a quarter."""
+    parts_said = percentages(text, lang) & there
+    kept = [token for token in missing if not any(value / 100 in parts_said for value in token.values)]
+    return kept, [value for value in words if value / 100 not in parts_said]
 
 
 def _is_ordinal(value: Fraction, text: str, lang: str) -> bool:
@@ -127,8 +161,20 @@ def _unmatched(
     """Return the tokens of either side without a partner of equal value; the surest partners are matched first."""
     free = list(after)
     missing: list[NumeralToken] = []
-    for token in sorted(before, key=lambda candidate: (len(candidate.values), candidate.start)):
-        partner = next((candidate for candidate in free if candidate.values == token.values), None)
+    alike = Counter(token.text for token in before) & Counter(token.text for token in after)
+    for token in sorted(
+        before,
+        key=lambda candidate: (
+            candidate.text == "1",
+            len(candidate.values),
+            candidate.text not in alike,
+            candidate.start,
+        ),
+    ):
+        partner = next(
+            (candidate for candidate in free if (candidate.text, candidate.values) == (token.text, token.values)), None
+        )
+        partner = partner or next((candidate for candidate in free if candidate.values == token.values), None)
         partner = partner or next((candidate for candidate in free if candidate.values & token.values), None)
         if partner is None:
             missing.append(token)

@@ -13,7 +13,6 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cache
 
 from curation.languages.stripping import parts, strip
@@ -23,13 +22,15 @@ from curation.translation.numerals import in_digits, in_words, plain_digits
 _DISPLAY = re.compile(
     r"\\begin\s*\{(\w+\*?)\}.*?\\end\s*\{\1\}|\$\$.*?\$\$|\\\[.*?\\\]|\\\(.*?\\\)|```.*?```|`[^`\n]+`", re.DOTALL
 )
-_END = re.compile(r"(?<=[.!?…])[\"”»’)\]]*\s+(?=[^\W_a-zа-яà-ÿ]|[\"“«¿¡(\[$\\„])|(?<=[。！？])[\"”’）]*\s*(?=\S)|\n+")
+_END = re.compile(
+    r"(?<=[.!?…])[\"”»’)\]]*\s+(?=[^\W_a-zа-яà-ÿ]|[\"“«¿¡(\[$\\„])|(?<=[。！？])(?![\"”’）]+\s*[的，、])[\"”’）]*\s*(?=\S)|\n+"
+)
 _QUESTION = re.compile(r"[?？]")
 _HIDDEN = "\x01"
 _WORDY = re.compile(r"[^\W_]")
 _MOVES = {
     (1, 1): 0.0, (2, 1): 2.4, (1, 2): 2.4, (2, 2): 3.0, (3, 1): 5.0, (1, 3): 5.0, (3, 2): 5.5, (2, 3): 5.5, (3, 3): 6.0,
-    (1, 0): 2.0, (0, 1): 2.0,
+    (1, 0): 2.0, (0, 1): 2.0, (4, 1): 6.5, (1, 4): 6.5, (5, 1): 8.0, (1, 5): 8.0,
 }  # fmt: skip
 """Sentences of the original and of the translation in one segment → cost, in nats."""
 _ANCHOR = 1.5
@@ -62,7 +63,7 @@ class Segment:
 class _Sentence:
     text: str
     length: float
-    anchors: Counter[Fraction | str]
+    anchors: Counter[str]
 
 
 def align(original: str, translated: str, source: str, target: str) -> list[Segment]:
@@ -140,7 +141,7 @@ def _abbreviations(lang: str) -> re.Pattern[str]:
     listed = [*map(re.escape, sorted(words)), "[A-Z\u0410-\u042f]"]
     if r"\." in language(lang).dates.day_suffixes:  # in der 6. Klasse
         listed.append(rf"(?:{language(lang).numerals.referring})\s\d{{1,2}}")
-    return re.compile(rf"(?<![A-Za-z\u00c0-\u024f\u0400-\u04ff])(?:{'|'.join(listed)})\.\s*\Z")
+    return re.compile(rf"(?<![A-Za-z\u00c0-\u024f\u0400-\u04ff&])(?:{'|'.join(listed)})\.\s*\Z")
 
 
 def _measured(text: str, lang: str) -> list[_Sentence]:
@@ -149,8 +150,8 @@ def _measured(text: str, lang: str) -> list[_Sentence]:
     for sentence in sentences(text, lang):
         formulas = sum(is_formula for _, is_formula in parts(sentence))
         plain = plain_digits(sentence)
-        anchors: Counter[Fraction | str] = Counter(min(token.values) for token in in_digits(plain, lang))
-        anchors.update(value for value in in_words(plain, lang) if value > 2)
+        anchors = Counter(str(min(token.values)) for token in in_digits(plain, lang))
+        anchors.update(str(value) for value in in_words(plain, lang) if value > 2)
         anchors.update("?" for _ in _QUESTION.findall(sentence))
         measured.append(_Sentence(sentence, len(strip(sentence)) / relative + _FORMULA * formulas, anchors))
     return measured

@@ -35,7 +35,7 @@ _BLANKS = " \u00a0\u202f-个"
 @dataclass(frozen=True, slots=True)
 class TiedNumber:
     """A number in digits, the values that it may have, the unit that it stands with, the noun that it counts, its role,
-    the kind of the subordinate clause that it stands in.
+    the kinds of the subordinate clauses that it stands in.
 
     Example: ``TiedNumber("5", frozenset({Fraction(5)}), None, "box")`` of ``5 boxes``
     """
@@ -45,7 +45,7 @@ class TiedNumber:
     unit: str | None
     noun: str | None = None
     role: str | None = None
-    clause: str | None = None
+    clauses: frozenset[str] = frozenset()
 
     @property
     def tie(self) -> str | None:
@@ -80,9 +80,8 @@ def tied_numbers(text: str, lang: str, spelt: frozenset[Fraction] = frozenset())
         noun = _noun(plain, end, lang) if unit is None else None
         unit = unit or ("fraction" if "/" in token.text else None)
         role = _role(plain, token, end, lang, unit, mentions)
-        within = [(start, kind) for start, last, kind in clauses if start <= token.start < last]
-        clause = max(within)[1] if within else None
-        tied.append(TiedNumber(token.text, token.values, unit, noun, role, clause))
+        within = frozenset(kind for start, last, kind in clauses if start <= token.start < last)
+        tied.append(TiedNumber(token.text, token.values, unit, noun, role, within))
     return tied
 
 
@@ -126,7 +125,8 @@ def _role(
         return "than"
     if re.search(bound.format(meaning.every), before):
         return "every"
-    if unit is None and _label(lang, text, token.start):
+    is_rank = not spaced and text[: token.start].endswith(language(lang).meaning.rank)
+    if unit is None and (is_rank or _label(lang, text, token.start)):
         return "label"
     mention = next((one for one in mentions if one.unit == unit and one.start >= end - 1), None)
     is_price = any(_before(text, token.start, one) for one in mentions)
@@ -178,7 +178,7 @@ def _counted_rate(text: str, start: int, end: int, lang: str) -> bool:
     """Return whether a number counts things by a measure: 4 sit-ups per minute, 每分钟4个."""
     per = language(lang).meaning.per
     if language(lang).spaced:
-        return bool(re.match(rf"[\s-](?:[^\W\d_][\w-]*\s)(?:{per})\s", text[end : end + 40].lower()))
+        return bool(re.match(rf"[\s-](?:[^\W\d_][\w-]*\s)(?:in )?(?:{per})\s", text[end : end + 40].lower()))
     return bool(re.search(rf"(?:{per})[^，。,\d]{{1,5}}\Z", text[max(0, start - 8) : start]))
 
 
@@ -195,7 +195,8 @@ def _times(lang: str) -> re.Pattern[str]:
     return re.compile(
         rf"[\s-]?(?:{'|'.join(language(lang).meaning.times)})(?![^\W_])"
         if language(lang).spaced
-        else rf"\s?(?:{'|'.join(language(lang).meaning.times)})"
+        else rf"\s?(?:{'|'.join(language(lang).meaning.times)})",
+        re.IGNORECASE,
     )
 
 

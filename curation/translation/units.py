@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 from curation.languages.vocabulary import language
 
@@ -16,7 +16,7 @@ _SIGNS: dict[str, tuple[str, tuple[str, ...]]] = {
     "percent": ("share", ("%", "％")),
     "km": ("length", ("kms?",)),
     "mile": ("length", ("mi", "mph")),
-    "foot": ("length", ("ft",)),
+    "foot": ("length", ("ft", r"(?<=\d)['’′](?=\s?\d)")),
     "inch": ("length", ('(?<=\\d)["”″]',)),
     "yard": ("length", ("yd",)),
     "cm": ("length", ("cms?",)),
@@ -47,6 +47,8 @@ _COMPARED = frozenset(
     "dollar euro pound percent km mile foot inch yard cm kg gram lb gallon liter".split()
 )  # fmt: skip
 """Units that a translation must name again; hours and days are too often said otherwise (a day: daily, 24 h)."""
+_REMEMBERED = 256
+"""Texts whose units are kept: those of one pair are asked for again and again."""
 _BEFORE = re.compile(r"(?P<dollar>\$|US\$)\s?\d|(?P<euro>€)\s?\d|(?P<pound>£)\s?\d")
 
 
@@ -87,25 +89,33 @@ def is_named(unit: str, text: str, lang: str) -> bool:
 
 @cache
 def _mentions(lang: str) -> tuple[re.Pattern[str], tuple[str, ...]]:
-    """Return the expression of every unit as a language and its signs name it, and the unit of each of its groups."""
+    """Return the expression of every unit as a language and its signs name it, and the unit of each of its groups.
+
+    Words that stand apart share one look behind and ahead, so that most places of a text are passed over at once.
+    """
     spaced = language(lang).spaced
     counted = rf"(?<=[\d{language(lang).meaning.counts}])\s?"
-    named = language(lang).units.beside_numbers
-    expressions: list[tuple[int, str, str]] = []
-    for unit, (_, signs) in _SIGNS.items():
-        for word in named.get(unit, ()):
-            bounded = (
-                rf"(?<![^\W\d_]){word}(?![^\W\d_])" if spaced else rf"\s?{word}" if len(word) > 1 else counted + word
-            )
-            expressions.append((len(word), bounded, unit))
-        for word in language("en").units.beside_numbers.get(unit, ()):
-            expressions.append((len(word), rf"(?<![^\W\d_]){word}(?![^\W\d_])", unit))
-        for sign in signs:
-            letters = sign[-1].isalpha() or sign[-1] == "?"
-            expressions.append((0, rf"(?<=\d)\s?{sign}(?![^\W\d_])" if letters else sign, unit))
-    expressions.sort(key=lambda one: -one[0])
-    joined = "|".join(f"({expression})" for _, expression, _ in expressions)
-    return re.compile(joined, re.IGNORECASE), tuple(unit for _, _, unit in expressions)
+    words: list[tuple[str, str]] = []
+    run_together: list[tuple[str, str]] = []
+    letters: list[tuple[str, str]] = []
+    signs: list[tuple[str, str]] = []
+    for unit, (_, written) in _SIGNS.items():
+        for word in language(lang).units.beside_numbers.get(unit, ()):
+            (words if spaced else run_together).append((word, unit))
+        words += [(word, unit) for word in language("en").units.beside_numbers.get(unit, ())]
+        for sign in written:
+            is_word = sign[-1].isalpha() or sign[-1] == "?"
+            (letters if is_word else signs).append((rf"(\s?{sign})" if is_word else f"({sign})", unit))
+    for listed in (words, run_together):
+        listed.sort(key=lambda one: -len(one[0]))
+    expressions = (
+        rf"(?<![^\W\d_])(?:{'|'.join(f'({word})' for word, _ in words)})(?![^\W\d_])",
+        *(rf"(\s?{word})" if len(word) > 1 else rf"({counted}{word})" for word, _ in run_together),
+        rf"(?<=\d)(?:{'|'.join(sign for sign, _ in letters)})(?![^\W\d_])",
+        *(sign for sign, _ in signs),
+    )
+    units = tuple(unit for _, unit in (*words, *run_together, *letters, *signs))
+    return re.compile("|".join(expressions), re.IGNORECASE), units
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +135,13 @@ def units_mentioned(text: str, lang: str) -> list[UnitMention]:
 
     Example: ``[one.unit for one in units_mentioned("60 miles per hour", "en")] == ["mile", "hour"]``
     """
+    return list(_mentioned(text, lang))
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _mentioned(text: str, lang: str) -> tuple[UnitMention, ...]:
     expression, units = _mentions(lang)
-    return [
+    return tuple(
         UnitMention(units[(match.lastindex or 1) - 1], match.start(), match.end())
         for match in expression.finditer(text)
-    ]
+    )

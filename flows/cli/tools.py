@@ -164,10 +164,13 @@ def translate(
     """Translate a share of a curated set; what fails the invariants stays in English and is counted."""
     from curation.config import TranslationSettings
     from curation.config.loading import parse_settings
+    from curation.records import ConfigError
     from flows.publish.languages import open_solver, open_translator, translate_set, translation_summary
 
     given = {"share": share, "back_solving": back_solve, "max_failed": max_failed}
     settings = parse_settings(TranslationSettings, given, "goldilocks translate")
+    if solver is not None and not back_solve:
+        raise ConfigError(f"--solver {solver}: nothing is solved at `--back-solve 0`; give attempts, such as 8.")
     solves = open_solver(solver) if solver is not None and back_solve else None
     counts = translate_set(folder, open_translator(policy), settings, solver=solves)
     typer.echo(translation_summary(counts, folder))

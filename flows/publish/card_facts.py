@@ -25,7 +25,7 @@ from flows.run.stage import Results, StageResult, shard_counts
 from flows.stages.attempts import attempt_key, attempts_of
 from flows.stages.decontamination import DECONTAMINATION, benchmarks_of
 from flows.stages.export import EXPORT
-from flows.stages.label_trust import deciding_labels
+from flows.stages.label_trust import deciding_probabilities, probabilities_of
 from flows.stages.sources import SOURCES, read_states
 
 _IS_ACCUSED = pl.col("reason") == DropReason.SUSPECTED_WRONG_LABEL.value
@@ -47,7 +47,7 @@ def card_facts(
     recipe, decided, exported = run.recipe, results.decisions, results[EXPORT]
     curated = scan_table(exported.folder, "kept")
     ids = curated.select("id").collect()["id"]
-    labels = deciding_labels(run, results, _is_told(recipe, decided[-1], ids))
+    labels = deciding_probabilities(run, results)
     rates = {part: _pass_rates(result, ids) for part, result in zip(run.parts, decided, strict=True)}
     settings = {part: difficulty_stage(recipe, part) for part in run.parts}
     per_source, merged = _by_source(curated), _by_source(copies_of(curated))
@@ -174,9 +174,9 @@ def _limits(recipe: Recipe) -> tuple[str, ...]:
     if recipe.overlap_votes.policy is not None:
         asked = recipe.overlap_votes
         model_steps.append(
-            f"Problems whose nearest row of a benchmark has a score of {asked.ask_from:g} or more were compared with "
-            f"it by {asked.votes} votes of a model: from {asked.threshold:g} of the readable votes on, a problem was "
-            "dropped."
+            f"Problems near a row of a benchmark, at a score of {asked.ask_from:g} or more, were compared with "
+            f"{asked.nearest} such rows at most by {asked.votes} votes of a model: from {asked.threshold:g} of the "
+            "readable votes on a pair on, the problem was dropped."
         )
     if recipe.premises.policy is not None:
         votes = recipe.premises
@@ -192,7 +192,7 @@ def _limits(recipe: Recipe) -> tuple[str, ...]:
     return near, contamination, *model_steps, *precision
 
 
-def _suspicion(recipe: Recipe, labels: pl.DataFrame | None) -> dict[str, str]:
+def _suspicion(recipe: Recipe, labels: pl.LazyFrame | None) -> dict[str, str]:
     """Return when a label is suspected, as the card's field, where it is not by votes."""
     if labels is None:
         return {}
@@ -202,24 +202,18 @@ def _suspicion(recipe: Recipe, labels: pl.DataFrame | None) -> dict[str, str]:
     }
 
 
-def _is_told(recipe: Recipe, decided: StageResult, published: pl.Series) -> pl.Expr:
-    """Return whether the card speaks of a label: one that is queued, was dropped as wrong, or stands in the set."""
-    dropped = read_table(decided.folder, "decisions", ["problem", "reason"], _IS_ACCUSED)
-    names = pl.concat([published, dropped["problem"] if dropped.width else published.clear()])
-    return (pl.col("wrong_label") >= recipe.labels.queue_above) | pl.col("problem").is_in(names.implode())
-
-
 def _label_notes(
-    recipe: Recipe, results: Results, labels: pl.DataFrame | None, published: pl.Series
+    recipe: Recipe, results: Results, labels: pl.LazyFrame | None, published: pl.Series
 ) -> tuple[str, ...]:
     """Return what was dropped and queued by which probability, with the model's own estimates; nothing by votes."""
     if labels is None:
         return ()
-    settings, labels = recipe.labels, labels.select("problem", "wrong_label")
+    settings = recipe.labels
     dropped = read_table(results.decisions[-1].folder, "decisions", ["problem", "reason"], _IS_ACCUSED)
-    accused = labels.join(dropped, on="problem", how="semi")["wrong_label"]
-    queued = labels.filter(pl.col("wrong_label") >= settings.queue_above).height
-    left = float(labels.filter(pl.col("problem").is_in(published.implode()))["wrong_label"].sum())
+    accused = probabilities_of(labels, dropped["problem"] if dropped.width else published.clear())
+    is_queued = pl.col("wrong_label") >= settings.queue_above
+    queued = int(labels.filter(is_queued).select(pl.len()).collect(engine="streaming").item())
+    left = float(probabilities_of(labels, published).sum())
     expected = float(accused.sum()) / max(1, len(accused))
     words = f"of which the model itself expects {expected:.0%} to be wrong"
     return (

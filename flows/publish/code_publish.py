@@ -17,7 +17,7 @@ from curation.programs import language_variants
 from curation.publish import cards
 from curation.records import JUDGING, TEST
 from curation.storage.stages import read_manifest, read_shard, read_table, write_parquet
-from curation.verify.programs.tools import STANDARDS
+from curation.verify.programs.toolchain import STANDARDS
 from flows.run.run_folder import Run
 from flows.run.stage import StageResult, shard_counts
 from flows.stages.base import JUDGING_TABLE, TESTS_TABLE

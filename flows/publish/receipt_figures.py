@@ -26,7 +26,7 @@ from flows.run.run_folder import Run, as_written, verdicts_of_people
 from flows.run.stage import Results
 from flows.stages.base import TESTS_TABLE
 from flows.stages.export import EXPORT
-from flows.stages.label_trust import weighed_labels
+from flows.stages.label_trust import probabilities_of, wrong_labels
 from flows.stages.llm_judge import final_verdicts
 from flows.stages.sources import SOURCES
 from flows.stages.tests import TESTS
@@ -122,14 +122,12 @@ def _not_measured() -> Iterator[Figure]:
 
 def _label_figures(run: Run, results: Results, version: Version) -> Iterator[Figure]:
     """Yield the share of wrong labels by an audit, where there was one, and what the answers of all policies expect."""
-    curated = read_table(results[EXPORT].folder, "kept", ["id", "answer"])
-    if (audited := _audited(run, version, curated)) is not None:
+    if (audited := _audited(run, version, results)) is not None:
         yield audited
-    ids = curated["id"].implode() if curated.width else pl.lit([], pl.List(pl.String))
-    weighed = weighed_labels(
-        run, Results(results.filters), results.decisions[-1].folder.name, pl.col("problem").is_in(ids)
-    )
-    expected = weighed.labels["wrong_label"].drop_nulls()
+    curated = read_table(results[EXPORT].folder, "kept", ["id"])
+    ids = curated["id"] if curated.width else pl.Series("id", dtype=pl.String)
+    labels, _ = wrong_labels(run, Results(results.filters), results.decisions[-1].folder.name)
+    expected = probabilities_of(labels, ids).drop_nulls()
     words = "Expected by a model of everyone's answers, not measured" if audited is None else "The model's expectation"
     yield Figure(
         "labels.expected",
@@ -144,11 +142,12 @@ def _label_figures(run: Run, results: Results, version: Version) -> Iterator[Fig
     )
 
 
-def _audited(run: Run, version: Version, curated: pl.DataFrame) -> Figure | None:
+def _audited(run: Run, version: Version, results: Results) -> Figure | None:
     """Return what people's verdicts on an audit's rows tell of the set as it is; None where they do not tell yet."""
     audit = read_audit(run.folder)
     if audit is None or audit.version is None:
         return None
+    curated = read_table(results[EXPORT].folder, "kept", ["id", "answer"])
     verdicts = verdicts_of_people(run)
     told, answers = audit.told(verdicts), dict(curated.iter_rows()) if curated.height else {}
     came, left = _moved(run, audit, version, set(answers))

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import polars as pl
+
 from curation.filters.dedup import exact
 from curation.records import Outcome
-from curation.storage.stages import Shard, read_shard, read_table
+from curation.storage.stages import Shard, read_shard
 from flows.run.run_folder import Run
-from flows.run.stage import Stage, StageResult, StageRun
+from flows.run.stage import Stage, StageResult, StageRun, shard_counts
 from flows.stages.judging import open_judge, verifier_version
 
 
@@ -17,7 +21,12 @@ def find_duplicates(job: StageRun) -> StageResult:
     folder = job.open(exact.VERSION, settings, job.problems)
     if (result := job.finished(folder)) is not None:
         return result
-    duplicates = exact.exact_duplicates(read_table(problems, "kept", ["id", "source", "row", "answer"]))
+
+    def parts() -> Iterator[pl.DataFrame]:
+        for index in range(len(shard_counts(problems))):
+            yield read_shard(problems, "kept", index, ["id", "source", "row", "answer"])
+
+    duplicates = exact.exact_duplicates(parts)
     conflicts = _conflicts(run, duplicates)
 
     def work(index: int) -> Shard:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import polars as pl
 
-from curation.verify.programs.tools import STANDARDS
+from curation.verify.programs.toolchain import STANDARDS
 from flows.stages.base import TESTS_TABLE
 
 _LETTERS = {"TLE": "T", "MLE": "M", "RTE": "R", "CE": "C", "OLE": "O", "skipped": "-"}

@@ -20,8 +20,10 @@ def export_problems(job: StageRun) -> StageResult:
     """Join the pass rates to what the last difficulty stage keeps, and drop what exceeds the recipe's size."""
     recipe, decided = job.recipe, job.results.decisions
     last, first = decided[-1].folder, decided[0].folder if len(decided) > 1 else None
-    rows = read_table(last, "kept", ["id", "group", "source", "weight"])
-    over_quota = export.over_quota(rows, recipe.export.size, recipe.seed) if rows.height else {}
+    over_quota: dict[str, str] = {}
+    if recipe.export.size is not None and decided[-1].manifest.kept:
+        rows = read_table(last, "kept", ["id", "group", "source", "weight"])
+        over_quota = export.over_quota(rows, recipe.export.size, recipe.seed)
     measured = measured_on(job.run, job.run.parts[-1])
     merging = [result for stage in (EXACT_DEDUP, NEAR_DEDUP) if (result := job.results.get(stage)) is not None]
     settings = f"{recipe.export.size} {recipe.seed} {measured}"
@@ -55,9 +57,14 @@ def _merged_copies(job: StageRun) -> pl.DataFrame:
     exact, near = job.results.get(EXACT_DEDUP), job.results.get(NEAR_DEDUP)
     copy = ["id", "source", "row", "license", "reason"]
     nothing = pl.DataFrame()
+    dropped = read_table(exact.folder, "dropped", copy) if exact is not None else nothing
+    first = nothing
+    if exact is not None and dropped.width:
+        repeated = pl.col("id").is_in(dropped["id"].unique().implode())
+        first = read_table(exact.folder, "kept", copy[:3], repeated)
     return merged_copies(
-        read_table(exact.folder, "kept", copy[:3]) if exact is not None else nothing,
-        read_table(exact.folder, "dropped", copy) if exact is not None else nothing,
+        first,
+        dropped,
         read_table(near.folder, "dropped", copy) if near is not None else nothing,
         read_table(near.folder, "members") if near is not None else nothing,
     )

@@ -8,8 +8,9 @@ plants, and notes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -18,8 +19,11 @@ import polars as pl
 from curation.config import LabelSettings
 from curation.difficulty import label_trust
 from curation.difficulty.label_check import PlantedCheck, accused_by_votes, check_by_planting, decided_by_votes
-from curation.difficulty.label_votes import label_votes_in_parts, source_votes
+from curation.difficulty.label_votes import label_votes, source_votes
+from curation.difficulty.vote_parts import VoteParts
 from curation.records import VERDICT, DropReason
+from curation.storage.scratch import ScratchFolder
+from curation.storage.sorted_parts import scan_table
 from curation.storage.stages import Shard, read_manifest, read_shard, read_table
 from flows.run.lookup import rows_of
 from flows.run.pipeline import read_result
@@ -67,25 +71,55 @@ def weigh_labels(job: StageRun) -> StageResult:
     folder = job.open(version, settings, *read, verifier=verdicts[-1].folder.name)
     if (result := job.finished(folder)) is not None:
         return result
-    names = read_table(job.problems.folder, "kept", ["id"])["id"]
-    weighed = trust_labels(run, [result.folder for result in verdicts], names, accepted, other_references(near))
-    if (check := weighed.check) is not None:
-        note(f"{job.stage.title}: {check.sentence}")
-        if rule == "posterior" and not check.posterior_holds:
-            warn(run.folder, job.stage.name, check.sentence)
+    with weighing(run, [result.folder for result in verdicts], accepted, other_references(near)) as weighed:
+        if (check := weighed.check) is not None:
+            note(f"{job.stage.title}: {check.sentence}")
+            if rule == "posterior" and not check.posterior_holds:
+                warn(run.folder, job.stage.name, check.sentence)
 
-    def work(index: int) -> Shard:
-        frame = read_shard(job.problems.folder, "kept", index).select(problem="id")
-        labels = frame.join(weighed.labels, on="problem", how="left", maintain_order="left")
-        return Shard(frame.height, {"labels": labels}, kept_rows=frame.height, notes={DECIDES: int(weighed.decides)})
+        def work(index: int) -> Shard:
+            frame = read_shard(job.problems.folder, "kept", index).select(problem="id")
+            labels = frame.join(weighed.labels(frame["problem"]), on="problem", how="left", maintain_order="left")
+            notes = {DECIDES: int(weighed.decides)}
+            return Shard(frame.height, {"labels": labels}, kept_rows=frame.height, notes=notes)
 
-    return job.shard_by_shard(folder, work)
+        return job.shard_by_shard(folder, work)
 
 
-def trust_labels(
-    run: Run, verdicts: Sequence[Path], problems: pl.Series, accepted: list[str], others: pl.DataFrame | None
-) -> WeighedLabels:
-    """Return what everyone's answers say of the problems' references, and whether that decides.
+@dataclass(frozen=True, slots=True)
+class Weighing:
+    """What was learnt from everyone's votes, by which any problem's reference is weighed.
+
+    Args:
+        model: None where nobody voted.
+        voters: whose votes decide, where votes do and the posterior ranks; None where it decides.
+    """
+
+    votes: VoteParts
+    model: label_trust.LabelModel | None
+    settled: tuple[str, ...]
+    drop_above: float
+    decides: bool
+    check: PlantedCheck | None = None
+    voters: Sequence[str] | None = None
+
+    def labels(self, problems: pl.Series) -> pl.DataFrame:
+        """Return what is said of some problems' references (`LABEL_TRUST`); nothing where nobody voted."""
+        if self.model is None:
+            return label_trust.LABEL_TRUST.to_frame()
+        votes = self.votes.of(problems)
+        labels = label_trust.label_posteriors(self.model, votes, problems, self.settled)
+        if self.voters is not None:
+            accused = accused_by_votes(votes, self.voters) - set(self.settled)
+            labels = decided_by_votes(labels, accused, self.drop_above)
+        return label_trust.described(labels, self.votes.answers_of(problems))
+
+
+@contextmanager
+def weighing(
+    run: Run, verdicts: Sequence[Path], accepted: Sequence[str], others: pl.DataFrame | None
+) -> Iterator[Weighing]:
+    """Learn what everyone's answers say of references, and whether that decides; votes lie in files until the end.
 
     By the rule `posterior`, where planted wrong references show that votes do better, those that votes accuse reach
     `drop_above`, and no other (`curation.difficulty.label_check`). By `auto` votes themselves decide then.
@@ -95,42 +129,47 @@ def trust_labels(
         accepted: problems whose reference a person accepted.
         others: further references: problem, source, answer.
     """
-    settings, seed = run.recipe.labels, run.recipe.seed
-    by_order = settings.rule == "posterior"
-    votes, answers, voters = _votes(verdicts, others)
-    if votes.is_empty():
-        return WeighedLabels(label_trust.LABEL_TRUST.to_frame(), by_order, None)
-    settled = tuple(accepted)
-    model = label_trust.fit_labels(votes, settled, seed)
-    labels, check = label_trust.label_posteriors(model, votes, problems, settled), None
-    if run.recipe.weighs_labels:
-        band = None if by_order else difficulty_stage(run.recipe, run.parts[-1]).band
-        check = check_by_planting(votes, voters, settings.drop_above, settled, seed, band)
-        if by_order and check is not None and not check.posterior_holds:
-            accused = accused_by_votes(votes, voters) - set(settled)
-            labels = decided_by_votes(labels, accused, settings.drop_above)
-    decides = by_order or (check is not None and check.posterior_holds)
-    return WeighedLabels(label_trust.described(labels, answers), decides, check)
+    settings, seed, settled = run.recipe.labels, run.recipe.seed, tuple(accepted)
+    by_order, drop_above = settings.rule == "posterior", settings.drop_above
+    with _opened_votes(verdicts, others) as (votes, voters):
+        if votes.ids.is_empty():
+            yield Weighing(votes, None, settled, drop_above, by_order)
+            return
+        names = votes.ids
+        model = label_trust.fit_labels(votes.of(label_trust.drawn_problems(names, seed)), settled, seed)
+        check = None
+        if run.recipe.weighs_labels:
+            band = None if by_order else difficulty_stage(run.recipe, run.parts[-1]).band
+            check = check_by_planting(votes, voters, drop_above, settled, seed, band)
+        holds = check is not None and check.posterior_holds
+        deciding = voters if by_order and check is not None and not holds else None
+        yield Weighing(votes, model, settled, drop_above, by_order or holds, check, deciding)
 
 
-def _votes(folders: Sequence[Path], others: pl.DataFrame | None) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
-    """Return everyone's votes, their answers, and the policies of the last stage.
+@contextmanager
+def _opened_votes(folders: Sequence[Path], others: pl.DataFrame | None) -> Iterator[tuple[VoteParts, list[str]]]:
+    """Hold everyone's votes with their answers in files; with them come the policies of the last stage.
 
     Args:
         folders: of each stage's verdicts. others: further references, or none.
     """
     voters: set[str] = set()
 
-    def parts() -> Iterator[list[pl.DataFrame]]:
+    def parts() -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
         for part in _verdict_parts(folders):
             voters.update(part[-1]["policy"].unique())
-            yield part
+            votes, answers = label_votes(part)
+            if others is not None and others.height:
+                voted = others.join(votes.select("problem").unique(), on="problem", how="semi")
+                votes = pl.concat([votes, source_votes(voted, answers)])
+            yield votes, answers
 
-    votes, answers = label_votes_in_parts(parts())
-    if others is not None and others.height:
-        voted = others.join(votes.select("problem").unique(), on="problem", how="semi")
-        votes = pl.concat([votes, source_votes(voted, answers)])
-    return votes, answers, sorted(voters)
+    scratch = ScratchFolder("votes")
+    try:
+        votes = VoteParts(parts(), Path(scratch.path))
+        yield votes, sorted(voters)
+    finally:
+        scratch.remove()
 
 
 def _verdict_parts(folders: Sequence[Path]) -> Iterator[list[pl.DataFrame]]:
@@ -175,14 +214,42 @@ def weighed_labels(run: Run, filters: Results, verifier: str, where: pl.Expr | N
         verifier: whose verdicts are read.
         where: the labels that are wanted; all where absent.
     """
-    root = Run(run.folder, run.recipe, run.recipe_folder)
-    last = label_trust_of(run.parts[-1])
-    if run.version_folder is None and last.enabled(run) and (stored := read_result(last, root, verifier)) is not None:
+    if (stored := _stored_labels(run, verifier)) is not None:
         return WeighedLabels(read_table(stored.folder, "labels", where=where), posterior_decides(stored), None)
-    problems = read_table(filters.problems.folder, "kept", ["id"])["id"]
-    others = other_references(filters.get(NEAR_DEDUP))
-    weighed = trust_labels(run, _stored_verdicts(run, verifier), problems, _accepted(run), others)
-    return weighed if where is None else replace(weighed, labels=weighed.labels.filter(where))
+    return _computed_labels(run, filters, verifier, lambda labels: labels if where is None else labels.filter(where))
+
+
+def wrong_labels(run: Run, filters: Results, verifier: str) -> tuple[pl.LazyFrame, bool]:
+    """Return ``problem`` and ``wrong_label`` of what `weighed_labels` says, read where it lies, and whether it decides.
+
+    Args:
+        filters, verifier: as there.
+    """
+    columns = ["problem", "wrong_label"]
+    if (stored := _stored_labels(run, verifier)) is not None:
+        return scan_table(stored.folder, "labels").select(columns), posterior_decides(stored)
+    weighed = _computed_labels(run, filters, verifier, lambda labels: labels.select(columns))
+    return weighed.labels.lazy(), weighed.decides
+
+
+def _stored_labels(run: Run, verifier: str) -> StageResult | None:
+    """Return the finished stage that has the labels of a run; None where there is none, as for a refreshed version."""
+    last = label_trust_of(run.parts[-1])
+    if run.version_folder is not None or not last.enabled(run):
+        return None
+    return read_result(last, Run(run.folder, run.recipe, run.recipe_folder), verifier)
+
+
+def _computed_labels(
+    run: Run, filters: Results, verifier: str, wanted: Callable[[pl.DataFrame], pl.DataFrame]
+) -> WeighedLabels:
+    """Return what is said of the references of a finished run, and of that what is ``wanted``."""
+    others, folder = other_references(filters.get(NEAR_DEDUP)), filters.problems.folder
+    with weighing(run, _stored_verdicts(run, verifier), _accepted(run), others) as weighed:
+        shards = range(len(shard_counts(folder)))
+        ids = (read_shard(folder, "kept", index, ["id"])["id"] for index in shards)
+        kept = [wanted(label_trust.LABEL_TRUST.to_frame()), *(wanted(weighed.labels(names)) for names in ids)]
+        return WeighedLabels(pl.concat(kept), weighed.decides, weighed.check)
 
 
 def _stored_verdicts(run: Run, verifier: str) -> list[Path]:
@@ -225,11 +292,9 @@ def planted_labels(run: Run, filters: Results, verifier: str) -> PlantedLabels |
         verifier: whose verdicts are read.
     """
     settings, settled = run.recipe.labels, tuple(_accepted(run))
-    votes, _, voters = _votes(_stored_verdicts(run, verifier), other_references(filters.get(NEAR_DEDUP)))
-    if votes.is_empty():
-        return None
-    band = None if settings.rule == "posterior" else difficulty_stage(run.recipe, run.parts[-1]).band
-    check = check_by_planting(votes, voters, settings.drop_above, settled, run.recipe.seed, band)
+    with _opened_votes(_stored_verdicts(run, verifier), other_references(filters.get(NEAR_DEDUP))) as (votes, voters):
+        band = None if settings.rule == "posterior" else difficulty_stage(run.recipe, run.parts[-1]).band
+        check = check_by_planting(votes, voters, settings.drop_above, settled, run.recipe.seed, band)
     if check is None:
         return None
     by_posterior = settings.rule != "votes" and check.posterior_holds
@@ -248,6 +313,21 @@ def deciding_labels(run: Run, results: Results, where: pl.Expr | None = None) ->
         return None
     weighed = weighed_labels(run, results, results.decisions[-1].folder.name, where)
     return weighed.labels if weighed.decides else None
+
+
+def deciding_probabilities(run: Run, results: Results) -> pl.LazyFrame | None:
+    """Return ``problem`` and ``wrong_label`` of what `deciding_labels` returns, read where it lies."""
+    if not run.recipe.weighs_labels:
+        return None
+    labels, decides = wrong_labels(run, results, results.decisions[-1].folder.name)
+    return labels if decides else None
+
+
+def probabilities_of(labels: pl.LazyFrame, problems: pl.Series) -> pl.Series:
+    """Return ``wrong_label`` of some problems, in the order of ``labels``."""
+    wanted = problems.alias("problem").to_frame().lazy()
+    joined = labels.join(wanted, on="problem", how="semi", maintain_order="left").select("wrong_label")
+    return joined.collect(engine="streaming")["wrong_label"]
 
 
 def posterior_decides(labels: StageResult) -> bool:

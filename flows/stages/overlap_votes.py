@@ -25,7 +25,7 @@ from flows.stages.asking import PolicySession
 from flows.stages.base import split_rows
 from flows.stages.decontamination import DECONTAMINATION, benchmarks_of, overlap_settings, scores_folder, source_of
 
-VERSION = "overlap-votes@1"
+VERSION = "overlap-votes@2"
 VOTES_TABLE = "votes"
 
 
@@ -44,10 +44,11 @@ def judge_overlaps(job: StageRun) -> StageResult:
         def work(index: int) -> Shard:
             frame = read_shard(problems, "kept", index)
             places = read_shard(scored, "kept", index, ["source", "row"]).with_row_index("at")
-            pairs = doubtful_pairs(read_shard(scores, "scores", index), overlap, settings.ask_from)
+            pairs = doubtful_pairs(read_shard(scores, "scores", index), overlap, settings.ask_from, settings.nearest)
             place = frame.select("id", "source", "row", kept=pl.int_range(pl.len())).join(places, on=["source", "row"])
-            pairs = pairs.join(place.select("id", "kept", row=pl.col("at").cast(pl.Int64)), on="row")
-            pairs = pairs.with_columns(row=pl.col("kept").cast(pl.Int64)).drop("kept").sort("row")
+            place = place.select("id", "kept", row=pl.col("at").cast(pl.Int64))
+            pairs = pairs.join(place, on="row", maintain_order="left")
+            pairs = pairs.with_columns(row=pl.col("kept").cast(pl.Int64)).drop("kept").sort("row", maintain_order=True)
             requests = _requests(job.run, frame, pairs)
             asked = session.ask(list({request.id: request for request in requests}.values()), settings.votes)
             names = pl.Series([request.id for request in requests], dtype=pl.String)
@@ -107,8 +108,9 @@ def _check(run: Run) -> None:
 def _describe(run: Run) -> Iterator[str]:
     settings = run.recipe.overlap_votes
     name = policy_name(settings.policy)
-    yield f"{OVERLAP_VOTES.name}: {name}, {settings.votes} votes on a problem whose nearest row of a benchmark has " + (
-        f"a score of {settings.ask_from:g} or more"
+    yield (
+        f"{OVERLAP_VOTES.name}: {name}, {settings.votes} votes on a problem and each of its {settings.nearest} nearest "
+        + (f"rows of benchmarks with a score of {settings.ask_from:g} or more")
     )
 
 

@@ -22,8 +22,9 @@ import json
 import os
 import sys
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -114,8 +115,31 @@ def tried(
     return found
 
 
-def rephrased(data: Path, name: str, settings: OverlapSettings) -> pl.DataFrame:
-    """Return the table of one file of pairs."""
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A file of pairs, the sets shown with it, and what was measured of them."""
+
+    pairs: list[dict[str, Any]]
+    some: list[dict[str, Any]]  # those with a rephrased text
+    benchmark: list[str]
+    sets: dict[str, list[str]]  # texts by name
+    scores: dict[str, pl.DataFrame]
+    seconds: dict[str, float]
+    is_own: pl.Series  # of the scores of rephrased rows: whether the benchmark's row is their own original
+
+    @property
+    def own(self) -> pl.DataFrame:
+        """Return the scores of rephrased rows with their own originals."""
+        return self.scores["rephrased"].filter(self.is_own)
+
+    @property
+    def left_out(self) -> pl.DataFrame:
+        """Return what is left where each row's own original is no row of the benchmark."""
+        return self.scores["rephrased"].filter(~self.is_own)
+
+
+def scored_pairs(data: Path, name: str, settings: OverlapSettings) -> Scored:
+    """Return what is measured of a file of pairs."""
     pairs = [json.loads(line) for line in (data / "contamination" / f"{name}.jsonl").open(encoding="utf-8")]
     pairs = [{"id": number, **pair} for number, pair in enumerate(pairs)]
     some = [pair for pair in pairs if pair["rephrased"].strip()]
@@ -129,28 +153,27 @@ def rephrased(data: Path, name: str, settings: OverlapSettings) -> pl.DataFrame:
     scores, seconds = measured(originals, sets, replace(settings, most=most))
     if settings.runs_programs:
         scores |= tried(data, originals, sets["rephrased"], scores)
-    own = scores["rephrased"].filter(
-        pl.Series([pair["id"] for pair in some])[scores["rephrased"]["row"]]
-        == ids[scores["rephrased"]["benchmark_row"]]
-    )
-    print(f"\n{name}: {len(pairs)} pairs, {len(pairs) - len(some)} of them without any rephrased text")
+    found = scores["rephrased"]
+    is_own = pl.Series([pair["id"] for pair in some])[found["row"]] == ids[found["benchmark_row"]]
+    return Scored(pairs, some, originals, sets, scores, seconds, is_own)
+
+
+def rephrased(data: Path, name: str, settings: OverlapSettings) -> pl.DataFrame:
+    """Return the table of one file of pairs."""
+    scored = scored_pairs(data, name, settings)
+    some, sets, scores, seconds = scored.some, scored.sets, scored.scores, scored.seconds
+    own, others = scored.own, scored.left_out
+    print(f"\n{name}: {len(scored.pairs)} pairs, {len(scored.pairs) - len(some)} of them without any rephrased text")
     table = [
         line("rephrased, any row", scores["rephrased"], len(some), settings, seconds["rephrased"]),
         line("rephrased, own row", own, len(some), settings, 0),
-        line(
-            "left out",
-            scores["rephrased"].join(own, on=own.columns, how="anti", nulls_equal=True),
-            len(some),
-            settings,
-            0,
-        ),
+        line("left out", others, len(some), settings, 0),
     ]
     if name in LOOKED_AT:
         even = pl.Series([LOOKED_AT[name](pair) for pair in some])
         for half, chosen in (("looked at", even), ("held out", ~even)):
             count = int(chosen.sum())
             table.append(line(f"own row, {half}", own.filter(chosen[own["row"]]), count, settings, 0))
-            others = scores["rephrased"].join(own, on=own.columns, how="anti", nulls_equal=True)
             table.append(line(f"left out, {half}", others.filter(chosen[others["row"]]), count, settings, 0))
     table += [line(path, scores[path], len(sets[path]), settings, seconds[path]) for path in DISJOINT[name]]
     if WITH_CODE in scores:

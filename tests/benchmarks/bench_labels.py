@@ -27,6 +27,7 @@ from curation.config import LabelSettings
 from curation.difficulty.label_check import accused_by_votes as votes_of_all
 from curation.difficulty.label_check import check_by_planting
 from curation.difficulty.label_trust import fit_labels, label_posteriors
+from curation.difficulty.vote_parts import WholeVotes
 from curation.publish.audit import draw_audit, estimate_audit
 from tests.benchmarks.labelled_attempts import (
     Answers,
@@ -128,7 +129,7 @@ def posterior(answers: Answers, planted: PlantedLabels) -> Found:
     labels = label_posteriors(model, votes, votes["problem"].unique().sort())
     accused = set(labels.filter(pl.col("wrong_label") >= SETTINGS.drop_above)["problem"])
     voters = votes["policy"].unique().to_list()
-    check = check_by_planting(votes, voters, SETTINGS.drop_above, seed=99)
+    check = check_by_planting(WholeVotes(votes), voters, SETTINGS.drop_above, seed=99)
     if check is not None and not check.posterior_holds:
         accused = votes_of_all(votes, voters)
     return Found(dict(labels.select("problem", "wrong_label").iter_rows()), model.share, accused)

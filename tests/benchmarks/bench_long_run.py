@@ -1,14 +1,15 @@
 """A whole `goldilocks run` on many rows: time, CPU seconds and memory of each stage, and whether memory grows.
 
-    .venv/bin/python -m tests.benchmarks.bench_long_run [--rows 250000 1000000] [--folder DIR] [--shard-rows 10000]
+    .venv/bin/python -m tests.benchmarks.bench_long_run [--rows 250000 1000000] [--folder DIR] [--attempts 4]
 
 Rows are short word problems from this file's own generator, another one each time: an eighth is an exact or a near copy
 of a row shortly before, a twentieth cannot be asked (a proof, a figure), one in a thousand stands in the benchmark of
-500 rows. The run has every stage of the math pipeline but model calls: no attempt was recorded, so the last stage
-drops what the filters keep. Each run is a command of its own, in one process; the numbers are those of its
-`history.jsonl`. Then the set is published again, all stages finished, and the most memory of that command is printed:
-its stages' peaks would hide it. With ``--folder`` a run that was killed goes on: its first lines are then of the
-earlier command.
+500 rows. The run has every stage of the math pipeline but model calls. Without ``--attempts`` none was recorded, so the
+last stage drops what the filters keep; with it each row has so many, of which some are right, and most rows stay to the
+end: the set, its card and its labels are then as large as they become. Each run is a command of its own, in one
+process; the numbers are those of its `history.jsonl`. Then the set is published again, all stages finished, and the
+most memory of that command is printed: its stages' peaks would hide it. With ``--folder`` a run that was killed goes
+on: its first lines are then of the earlier command.
 """
 
 from __future__ import annotations
@@ -40,8 +41,10 @@ path = "exam.jsonl"
 [stage1.policy]
 kind = "recorded"
 name = "nobody@1"
-path = "none.jsonl"
-columns = {{ problem = "problem", text = "text" }}
+path = "{attempts}"
+columns = {{ problem = "problem", attempts = "attempts", text = "text" }}
+[stage1.band]
+attempts = {wanted}
 """
 NAMES = "Maria Tom Ali Chen Ruth Ivan Nora Omar Lena Hugo Aisha Petra Jonas Mei Carlos Ida".split()
 THINGS = "apples pencils tickets stamps bricks shells cookies marbles lamps chairs ropes coins books plates".split()
@@ -89,24 +92,42 @@ def rows(count: int) -> Iterator[tuple[str, str]]:
         yield row
 
 
-def write(file: Path, lines: Iterator[tuple[str, str]]) -> None:
-    """Write rows as JSON lines, unless they are there."""
+def attempts(count: int, each: int) -> Iterator[dict[str, object]]:
+    """Yield recorded attempts at so many rows: one to all but one of them right, wrong ones near the answer."""
+    draw = random.Random(1)
+    for statement, answer in rows(count):
+        right = draw.randrange(1, each)
+        said = [answer] * right + [str(int(answer) + draw.choice((-10, -1, 1, 2, 100))) for _ in range(each - right)]
+        texts = [{"text": f"We add both numbers of things and get \\boxed{{{value}}}."} for value in said]
+        yield {"problem": statement, "attempts": texts}
+
+
+def write(file: Path, lines: Iterator[dict[str, object]]) -> None:
+    """Write JSON lines, unless they are there."""
     if file.exists():
         return
     aside = file.with_suffix(".part")
     with aside.open("w", encoding="utf-8") as out:
-        out.writelines(json.dumps({"problem": statement, "answer": answer}) + "\n" for statement, answer in lines)
+        out.writelines(json.dumps(line) + "\n" for line in lines)
     aside.rename(file)
 
 
-def run(folder: Path, count: int, shard_rows: int) -> pl.DataFrame:
-    """Run the recipe on so many rows, and return what its history says of each stage."""
-    write(folder / f"rows-{count}.jsonl", rows(count))
-    write(folder / "exam.jsonl", (problem(random.Random(f"exam {number}")) for number in range(BENCHMARK_ROWS)))
-    (folder / "none.jsonl").write_text('{"problem": "none", "text": "none"}\n')
-    recipe = folder / f"recipe-{count}.toml"
-    recipe.write_text(RECIPE.format(rows=count))
-    out = folder / f"run-{count}"
+def as_lines(problems: Iterator[tuple[str, str]]) -> Iterator[dict[str, object]]:
+    """Yield rows as they are written."""
+    return ({"problem": statement, "answer": answer} for statement, answer in problems)
+
+
+def run(folder: Path, count: int, shard_rows: int, each: int) -> pl.DataFrame:
+    """Run the recipe on so many rows with so many attempts each, and return what its history says of each stage."""
+    write(folder / f"rows-{count}.jsonl", as_lines(rows(count)))
+    exam = (problem(random.Random(f"exam {number}")) for number in range(BENCHMARK_ROWS))
+    write(folder / "exam.jsonl", as_lines(exam))
+    recorded = f"attempts-{count}-{each}.jsonl"
+    none: dict[str, object] = {"problem": "none", "attempts": [{"text": "none"}]}
+    write(folder / recorded, attempts(count, each) if each else iter([none]))
+    recipe = folder / f"recipe-{count}-{each}.toml"
+    recipe.write_text(RECIPE.format(rows=count, attempts=recorded, wanted=max(1, each)))
+    out = folder / f"run-{count}-{each}"
     settings = ["--set", f"shard_rows={shard_rows}", "--out", str(out)]
     command = [sys.executable, "-m", "flows.cli", "run", str(recipe), *settings]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
@@ -129,13 +150,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, nargs="+", default=[250_000, 1_000_000])
     parser.add_argument("--shard-rows", type=int, default=10_000)
+    parser.add_argument("--attempts", type=int, default=0, help="recorded at each row, so that rows stay to the end")
     parser.add_argument("--folder", type=Path, help="where rows and runs are kept; a temporary folder where absent")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch, pl.Config(tbl_rows=30, tbl_hide_dataframe_shape=True):
         folder = arguments.folder or Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
         for count in arguments.rows:
-            print(run(folder, count, arguments.shard_rows), flush=True)
+            print(run(folder, count, arguments.shard_rows, arguments.attempts), flush=True)
 
 
 if __name__ == "__main__":

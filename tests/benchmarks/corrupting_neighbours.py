@@ -63,6 +63,15 @@ PERCENT: dict[str, str] = {
     "zh": r"\d(\s?[%％]|\s?\\%)",
 }
 
+EACH: dict[str, str] = {
+    "de": r" jeweils\b| pro Stück\b| je(?= \d| \$)",
+    "fr": r" chacune?s?\b| (?:la )?pièce\b| l['’]unité\b",
+    "es": r" cada un[oa]\b| c/u\b",
+    "it": r" ciascun[oa]\b| l['’]un[oa]\b",
+    "ru": r" кажд(?:ый|ая|ое|ые|ую|ого|ой)(?=[.,;?! ])| за штуку\b| по(?= \d)",
+}
+"""By language: a word that says that a number is each one's; Chinese says it by its order."""
+
 _OVER = re.compile(r"(?<![\d/.,])(\d{1,2})/(\d{1,2})(?![\d/])|\\d?frac\{(\d{1,3})\}\{(\d{1,3})\}")
 
 
@@ -145,6 +154,18 @@ def percent_dropped(
     return translated[: match.start(1)] + translated[match.end(1) :]
 
 
+def each_lost(
+    original: str, translated: str, target: str, answer: str, others: Mapping[str, str], chance: random.Random
+) -> str | None:
+    """Drop one word that makes a number each one's: what six books cost each is what they cost together."""
+    if target not in EACH or not re.search(r"\d[^.?!]{0,30}\b(?:each|apiece)\s*[.,;?!]", original):
+        return None
+    matches = list(re.finditer(EACH[target], translated))
+    if len(matches) != 1:
+        return None  # of several, one says it still
+    return translated[: matches[0].start()] + translated[matches[0].end() :]
+
+
 NEIGHBOURS: dict[str, Corruption] = {
     "number word changed": number_word_changed,
     "fraction inverted": fraction_inverted,
@@ -152,4 +173,5 @@ NEIGHBOURS: dict[str, Corruption] = {
     "half and double": half_doubled,
     "at least, at most": bound_turned,
     "percent dropped": percent_dropped,
+    "each dropped": each_lost,
 }

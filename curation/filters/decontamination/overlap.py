@@ -8,9 +8,9 @@
                  out, and words count by how they begin. In running text each of up to five figures that both have
                  adds a little: few problems share many.
   ``embedding``  the cosine of the sentence embeddings: paraphrases. Only what shares some rare words with a benchmark
-                 row is embedded.
+                 row is embedded; of programs all, for they say little, and a port may share no word.
 
-Of programs, vectors and their candidates are those of what they say in words (`programs`). To their cosine adds what
+Of programs, vectors are those of what they say in words (`programs`). To their cosine adds what
 a port keeps: three runs of values of the examples that no other task has, or a function's name. Where tasks near each
 other were run on one another (`behaviour`), what came of it adds to the score, or takes from it.
 
@@ -43,7 +43,7 @@ from curation.filters.decontamination.rarity import Rarity
 from curation.filters.dedup.minhash import TokenizedRows, gram_hashes, text_hash, tokenize, tokenize_rows
 from curation.records import RequestRefused
 
-VERSION = "contamination@6"
+VERSION = "contamination@7"
 
 METHODS = ("ngram", "words", "embedding")
 
@@ -59,9 +59,8 @@ EXAMPLES_WORTH, NAME_WORTH, FEWEST_RUNS, MOST_OWNERS = 0.22, 0.06, 3, 1
 """What adds to the cosine of programs: shared runs of values, or else a function's name; how many runs must be shared,
 and how many texts of benchmarks may have one of those that count."""
 
-SAID_PART, NEAR = 1 / 3, 0.4
-"""Programs that are run on one another: the part of `candidates` from which on they are embedded, and the score of
-vectors from which on they are run, or the threshold where that is lower."""
+NEAR = 0.4
+"""The score of vectors from which on programs are run on one another, or the threshold where that is lower."""
 
 FIGURES_FLOOR, FORMULAS_FLOOR = 0.5, 0.8
 """Agreement of the figures from which on a candidate is embedded, or the setting where that is lower."""
@@ -149,7 +148,6 @@ class _Batch:
     texts: pl.Series  # what vectors are of
     rows: TokenizedRows
     words: pl.DataFrame  # row, word (a hash), n
-    said: pl.DataFrame  # the same of `texts`
     figures: Figures
     runs: pl.DataFrame = field(default_factory=pl.DataFrame)
     evidence: pl.DataFrame | None = None  # of programs: `program_evidence`
@@ -181,9 +179,7 @@ class BenchmarkIndex:
         self._batch = self._read(self.benchmarks["statement"])
         self._rarity = Rarity(self._batch.runs["run"].to_numpy())
         self._rarity.add(self.benchmarks.height, self._batch.words["word"], self._batch.runs)
-        # programs say little, so they share few words
-        self._least_words = settings.candidates * (SAID_PART if settings.runs_programs else 1.0)
-        self._postings: dict[str, pl.DataFrame] = {}
+        self._postings: pl.DataFrame | None = None
         self._weighed: pl.DataFrame | None = None
         if "embedding" in settings.methods:
             from curation.embeddings.minilm import MiniLm
@@ -195,7 +191,7 @@ class BenchmarkIndex:
         """Count the words and runs of some problems of the corpus."""
         words = _words(tokenize(statements, commands=True))
         self._rarity.add(len(statements), words["word"], self._runs_of(tokenize_rows(statements)))
-        self._postings, self._weighed = {}, None
+        self._postings = self._weighed = None
 
     def scores(self, statements: pl.Series, on_outcome: OnOutcome | None = None) -> pl.DataFrame:
         """Return what is alike enough to be measured, in the `SCORE` schema; ``row`` is the position in the series.
@@ -216,17 +212,12 @@ class BenchmarkIndex:
         frames = []
         if "ngram" in self.settings.methods:
             frames.append(self._by_runs(batch).with_columns(order=pl.lit(0)))
-        parts = {"words": "words", "embedding": "said" if self.settings.programs else "words"}
-        alike = {
-            part: compare_figures(self._by_words(batch, part), batch.figures, self._batch.figures)
-            for part in sorted({parts[method] for method in self.settings.methods if method in parts})
-        }
+        alike = compare_figures(self._by_words(batch), batch.figures, self._batch.figures)
         if "words" in self.settings.methods:
-            words = alike["words"].filter(pl.col("score") >= self.settings.floors["words"])
+            words = alike.filter(pl.col("score") >= self.settings.floors["words"])
             frames.append(_with_figures(words, self.settings).pipe(_scored).with_columns(order=pl.lit(1)))
         if "embedding" in self.settings.methods:
-            least = min(self.settings.figures, FIGURES_FLOOR), min(self.settings.formulas, FORMULAS_FLOOR)
-            vectors = self._by_vectors(batch, alike[parts["embedding"]].filter(_agrees(*least)), on_outcome)
+            vectors = self._by_vectors(batch, self._embedded(batch, alike), on_outcome)
             frames.append(vectors.with_columns(order=pl.lit(2)))
         lines = compare_figures(pl.concat(frames), batch.figures, self._batch.figures)
         # shared runs say that one text stands in the other, which may have more to it
@@ -249,12 +240,8 @@ class BenchmarkIndex:
     def _read(self, statements: pl.Series) -> _Batch:
         tokens = tokenize(statements, commands=True)
         rows = tokenize_rows(statements)
-        words = said = _words(tokens)
-        texts = statements
-        if self.settings.programs:
-            texts = program_texts(statements)
-            said = _words(tokenize(texts, commands=True))
-        batch = _Batch(texts, rows, words, said, Figures(statements, tokens))
+        texts = program_texts(statements) if self.settings.programs else statements
+        batch = _Batch(texts, rows, _words(tokens), Figures(statements, tokens))
         batch.runs = self._runs_of(rows)
         if self.settings.programs and "embedding" in self.settings.methods:
             batch.evidence = program_evidence(statements)
@@ -284,15 +271,23 @@ class BenchmarkIndex:
         weight = pl.Series("weight", self._rarity.run_weights(distinct["run"]))
         return distinct.with_columns(weight).with_columns(sum=pl.col("weight").sum().over("row", "length"))
 
-    def _by_words(self, batch: _Batch, part: str) -> pl.DataFrame:
-        if part not in self._postings:
-            self._postings[part] = self._weighed_words(getattr(self._batch, part))
+    def _embedded(self, batch: _Batch, alike: pl.DataFrame) -> pl.Series:
+        """Return which rows are embedded, in order: of programs all, else what shares words and figures."""
+        if self.settings.programs:
+            has_text = batch.texts.is_not_null() & (batch.texts.str.strip_chars() != "")
+            return has_text.arg_true().cast(pl.Int64).alias("row")
+        least = min(self.settings.figures, FIGURES_FLOOR), min(self.settings.formulas, FORMULAS_FLOOR)
+        return alike.filter(agrees(*least))["row"].unique().sort()
+
+    def _by_words(self, batch: _Batch) -> pl.DataFrame:
+        if self._postings is None:
+            self._postings = self._weighed_words(self._batch.words)
         return (
-            self._weighed_words(getattr(batch, part))
-            .join(self._postings[part], on="word")
+            self._weighed_words(batch.words)
+            .join(self._postings, on="word")
             .group_by("row", at="row_right")
             .agg(score=(pl.col("weight") * pl.col("weight_right")).sum())
-            .filter(pl.col("score") >= min(self._least_words, self.settings.floors["words"]))
+            .filter(pl.col("score") >= min(self.settings.candidates, self.settings.floors["words"]))
             .pipe(_scored)
         )
 
@@ -304,8 +299,8 @@ class BenchmarkIndex:
         weighed = weighed.with_columns(weight=pl.col("weight") * (1 + pl.col("n").log()))
         return weighed.select("row", "word", weight=pl.col("weight") / pl.col("weight").pow(2).sum().sqrt().over("row"))
 
-    def _by_vectors(self, batch: _Batch, candidates: pl.DataFrame, on_outcome: OnOutcome | None = None) -> pl.DataFrame:
-        rows = candidates["row"].unique().sort()
+    def _by_vectors(self, batch: _Batch, rows: pl.Series, on_outcome: OnOutcome | None = None) -> pl.DataFrame:
+        """Return the pairs near enough by the vectors of some rows, given in order."""
         if rows.is_empty():
             return pl.DataFrame({"row": rows, "at": rows, "score": rows}).pipe(_scored)
         told = None if on_outcome is None else lambda place, why: on_outcome(rows[place], why)
@@ -325,9 +320,9 @@ class BenchmarkIndex:
 def classify_hits(scores: pl.DataFrame, settings: OverlapSettings) -> pl.DataFrame:
     """Return what counts of measured scores, in the `HIT` schema: overlaps, and templates with other figures."""
     is_alike = with_trial_worth() >= pl.col("method").replace_strict(settings.thresholds, return_dtype=pl.Float64)
-    agrees = _agrees(settings.figures, settings.formulas)
-    is_template = ~agrees & (pl.col("wording") >= settings.template)
-    kind = pl.when(is_alike & agrees).then(pl.lit(OVERLAP)).when(is_template).then(pl.lit(TEMPLATE))
+    is_same = agrees(settings.figures, settings.formulas)
+    is_template = ~is_same & (pl.col("wording") >= settings.template)
+    kind = pl.when(is_alike & is_same).then(pl.lit(OVERLAP)).when(is_template).then(pl.lit(TEMPLATE))
     return scores.with_columns(kind=kind).filter(pl.col("kind").is_not_null()).match_to_schema(HIT)
 
 
@@ -349,7 +344,8 @@ def _lifted(mine: pl.DataFrame, benchmarks: pl.DataFrame) -> pl.DataFrame:
     return shared.drop_nulls("worth")
 
 
-def _agrees(figures: float, formulas: float) -> pl.Expr:
+def agrees(figures: float, formulas: float) -> pl.Expr:
+    """Return whether the figures of a pair agree so far, in running text and where there are formulas."""
     return pl.col("agreement") >= pl.when("formal").then(formulas).otherwise(figures)
 
 

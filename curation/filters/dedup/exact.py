@@ -4,15 +4,17 @@ Two rows are the same problem when their ids are equal, that is when their norma
 order stays. Where the copies name references that are not equal, none of them can be trusted and all go, each naming
 the references: nothing is settled by order of arrival.
 
-Invariants: pure functions; the caller asks the verifier whether references are equal, pair by pair, and a pair
-that the verifier could not settle counts as a conflict. Not here: near duplicates and contamination.
+Invariants: the caller asks the verifier whether references are equal, pair by pair, and a pair that the verifier could
+not settle counts as a conflict. Of all rows eight bytes are held, a hash of the id; rows are held whose id another has.
+Not here: near duplicates and contamination.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+import numpy as np
 import polars as pl
 
 from curation.records import DROPPED, DropReason
@@ -20,6 +22,8 @@ from curation.records import DROPPED, DropReason
 VERSION = "duplicates@1"
 
 STAGE = "exact_dedup"
+
+_INDEX = pl.Schema({name: DROPPED[name] for name in ("id", "source", "row", "answer")})
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +38,20 @@ class ExactDuplicates:
         return [(name, texts[0], other) for name, texts in self.references.items() for other in texts[1:]]
 
 
-def exact_duplicates(index: pl.DataFrame) -> ExactDuplicates:
-    """Find repeated ids in a frame with the columns id, source, row and answer, in source order."""
-    repeated = index.filter(pl.col("id").is_duplicated())
+def exact_duplicates(parts: Callable[[], Iterator[pl.DataFrame]]) -> ExactDuplicates:
+    """Find repeated ids in rows with the columns id, source, row and answer, in source order.
+
+    Args:
+        parts: yields the rows, a part at a time, each time that it is called: twice.
+    """
+    hashes = np.concatenate([np.zeros(0, np.uint64), *(part["id"].hash().to_numpy() for part in parts())])
+    hashes.sort()
+    again = pl.Series(np.unique(hashes[1:][hashes[1:] == hashes[:-1]]))
+    del hashes
+    columns = _INDEX.names()
+    rows = [part.select(columns).filter(pl.col("id").hash().is_in(again.implode())) for part in parts()]
+    # other ids may have the same hash
+    repeated = pl.concat([_INDEX.to_frame(), *rows]).filter(pl.col("id").is_duplicated())
     first = repeated.group_by("id", maintain_order=True).first().select("id", "source", "row")
     several = repeated.group_by("id", maintain_order=True).agg(pl.col("answer").unique(maintain_order=True))
     references = {name: tuple(answers) for name, answers in several.iter_rows() if len(answers) > 1}

@@ -46,6 +46,10 @@ class Meaning:
     """Expressions of a factor that makes less: three times fewer, half as many."""
     each_of: str
     """What says that a number counts those of whom each is meant: before it where words stand apart, else behind it."""
+    each_behind: str
+    """Expression of each behind what it speaks of: $30 each; empty where none is looked for."""
+    distributive: tuple[str, ...]
+    """Words of which one shows that something is each one's; empty where a language need not say it."""
     every: str
     """Expression before a number of which each is meant: every 8 children."""
     than: str
@@ -55,16 +59,22 @@ class Meaning:
     together."""
     owner: tuple[str, ...]
     """Expressions of whose something is, ``{}`` for the name as it is written; none where an ending says it."""
+    owns_before_capitals: bool
+    """Whether nouns have capitals, so that a name in -s before one owns it, and before another word does not."""
     joins: str
     """Expression of a word between two names of which the same is said: and, or, with."""
     smaller: tuple[str, ...]
     """Words that another language says with less: half, a third, a discount."""
     not_names: tuple[str, ...]
-    """Capitalised words that name nobody, in small letters: days, months, nations."""
+    """Capitalised words that name nobody, in small letters: days, months, nations; where words run together, words
+    written with characters that names are transcribed with."""
     clauses: dict[str, str]
-    """Kind (if, after, before, when, from, than) → expression of a whole such clause, with which numbers move."""
+    """Kind (if, after, before, when, from, than, for, of them) → expression of a whole such clause, with which
+    numbers move."""
     names: dict[str, tuple[str, ...]]
     """English name, in small letters → how it is written here, where its sound does not show it."""
+    rank: str
+    """What makes a number behind it a rank, where words run together; empty elsewhere."""
     measures: str
     """Characters between a number and what it counts; empty where words stand apart."""
     transcribing: str

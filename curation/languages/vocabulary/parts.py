@@ -63,6 +63,10 @@ class Numerals:
     """Value → expressions that multiply digits before them: 3 million, 3万."""
     ordinals: dict[str, str]
     """Value → expression of its ordinal, in any form: a translation may say 6th grade in a word, or the other way."""
+    halving: str
+    """Expression of what is cut in two, its number in the group ``two``, where another language says half."""
+    hundreds_or_cents: str
+    """Expression of words that are hundreds behind a number, and coins as well (cinq cents); empty elsewhere."""
     implied: dict[str, tuple[str, ...]]
     """Value → expressions that another language may say with this number: a quarter is a coin of 25 cents."""
     like_parts: dict[str, tuple[str, ...]]

@@ -46,9 +46,10 @@ from curation.verify.programs.problem import (
     draw_tests,
 )
 from curation.verify.programs.running import run_tests
-from curation.verify.programs.tools import STANDARDS, Program, Runner, Toolbox, Unready
+from curation.verify.programs.toolchain import STANDARDS
+from curation.verify.programs.tools import Program, Runner, Toolbox, Unready
 
-VERSION = "programs-7"
+VERSION = "programs-8"
 """Name and version of the verifier of programs; verdicts are filed under it. Changes when a verdict could."""
 
 Job = tuple[CodeProblem, Submission | Unready]

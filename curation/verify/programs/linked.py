@@ -17,7 +17,8 @@ import secrets
 
 from curation.verify.programs.problem import CaseRun, CodeProblem, CodeVerdict, Submission
 from curation.verify.programs.running import failure_of
-from curation.verify.programs.tools import CPP_FLAGS, Program, Toolbox, Unready, ready
+from curation.verify.programs.toolchain import CPP_FLAGS
+from curation.verify.programs.tools import Program, Toolbox, Unready, ready
 from curation.verify.sandbox import Limits
 
 _SECRET = secrets.token_bytes(32)

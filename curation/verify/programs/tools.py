@@ -16,30 +16,22 @@ from collections import OrderedDict
 from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from threading import Lock
 from types import TracebackType
 from typing import Self
 
 from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.problem import CodeVerdict, Submission
+from curation.verify.programs.toolchain import (
+    COMPILE_LIMITS,
+    CPP_FLAGS,
+    OUTPUT,
+    STANDARDS,
+    made_before,
+    tools_folder,
+)
 from curation.verify.sandbox import CompileResult, Ending, Limits, RunResult, Sandbox
-from curation.verify.sandbox.library import cache_folder
 
-COMPILE_LIMITS = Limits(cpu_s=10.0, wall_s=60.0, memory_mb=2048)
-"""The recipe's 10 s, of CPU time; memory and the guard on wall time are not in the paper."""
-STANDARDS = ("gnu++20", "gnu++17", "gnu++14", "gnu++11", "gnu++98")
-"""What a program is compiled as: the first of these that accepts it. Not in the paper.
-
-Solutions of older data sets name globals ``size`` or ``byte``, use ``throw()`` or, before C++14, ``gets``; globals
-``rank`` and ``array`` are of before C++11.
-"""
-CPP_FLAGS = (f"-std={STANDARDS[0]}", "-O2")
-"""C++20 with GNU's extensions, as contest judges have it. The precompiled header holds for exactly these."""
-PRECOMPILE_LIMITS = Limits(cpu_s=120.0, memory_mb=4096, output_bytes=16 << 20, file_mb=512, processes=32)
-OUTPUT = "a.out"
-_INCLUDE = "include"
-"""Where the compiler looks: nothing but the header lies there, for whatever does would be found as ``<its name>``."""
 _MAX_COMPILED = 512
 _FILES = re.compile(r"\btmpfile\b|[\"']/tmp\b")
 _FORKS = re.compile(r"\b(?:multiprocessing|ProcessPoolExecutor|forkpty|v?fork)\b")
@@ -77,7 +69,7 @@ class Toolbox:
 
     def __init__(self, box: Sandbox) -> None:
         self.box = box
-        self._header: bool | None = None
+        self._given: tuple[str, ...] | None = None
         self._compiled: OrderedDict[str, Future[CompileResult]] = OrderedDict()
         self._lock = Lock()
         self.gathered: dict[str, list[list[str]]] = {}
@@ -114,22 +106,14 @@ class Toolbox:
 
     def cpp(self, sources: Mapping[str, bytes], main: Sequence[str], flags: Sequence[str] = CPP_FLAGS) -> CompileResult:
         """Compile a C++ program of the files ``main``; the other sources are headers."""
-        return self.compile(sources, ("g++", *flags, *self._header_flags(), *main, "-o", OUTPUT))
+        return self.compile(sources, ("g++", *flags, *self._made_before(), *main, "-o", OUTPUT))
 
-    def _header_flags(self) -> tuple[str, ...]:
-        """Return the flags that point to the precompiled bits/stdc++.h.
-
-        The header is made on the first call, in the box, and kept on disk.
-
-        Where it cannot be made the compiler reads the header as it is: slower, with the same result.
-        """
-        folder = self.box.tools
-        if folder is None:
-            return ()
+    def _made_before(self) -> tuple[str, ...]:
+        """Return what each compilation is given of the folder of tools; it is made on the first call, in the box."""
         with self._lock:
-            if self._header is None:
-                self._header = precompiled(self.box, folder)
-        return ("-I", str(folder.resolve() / _INCLUDE)) if self._header else ()
+            if self._given is None:
+                self._given = () if self.box.tools is None else made_before(self.box, self.box.tools)
+        return self._given
 
     def prepare(self, submission: Submission) -> Program | Unready:
         """Return a submission ready to run, or why it is not."""
@@ -224,36 +208,6 @@ class Runner:
         self.threads.shutdown(wait=kind is None, cancel_futures=True)
         if self._box is not None:
             self._box.__exit__(kind, error, trace)
-
-
-def tools_folder() -> Path:
-    """Return the folder of the precompiled header: in the user's cache, by the compiler flags it holds for."""
-    folder = cache_folder() / f"cpp-{hashlib.sha256(repr(CPP_FLAGS).encode()).hexdigest()[:12]}"
-    folder.mkdir(parents=True, exist_ok=True)
-    folder.chmod(0o755)
-    return folder
-
-
-def precompiled(box: Sandbox, folder: Path) -> bool:
-    """Make ``bits/stdc++.h.gch`` below this folder with the compiler in the box; return whether it is there."""
-    probe = box.compile({}, ("g++", "--version"), COMPILE_LIMITS, output="none")
-    version = hashlib.sha256(probe.log.encode()).hexdigest()
-    mark, header = folder / "version", folder / _INCLUDE / "bits" / "stdc++.h.gch"
-    if header.is_file() and mark.is_file() and mark.read_text() == version:
-        return True
-    command = ("g++", *CPP_FLAGS, "-x", "c++-header", "all.h", "-o", OUTPUT)
-    header_build = box.compile({"all.h": b"#include <bits/stdc++.h>\n"}, command, PRECOMPILE_LIMITS)
-    if not header_build.ok or header_build.artifact is None:
-        return False
-    for part in (folder / _INCLUDE, header.parent):
-        part.mkdir(mode=0o755, exist_ok=True)
-    mark.unlink(missing_ok=True)
-    temporary = header.with_name(f"{header.name}.{os.getpid()}")
-    temporary.write_bytes(header_build.artifact)
-    temporary.chmod(0o644)
-    temporary.replace(header)
-    mark.write_text(version)
-    return True
 
 
 def wants_numpy(code: str) -> bool:

@@ -34,7 +34,8 @@ class Limits:
 
     CPU time is the limit; ``wall_s`` is a guard against sleepers, by default ``3 * cpu_s + 2``. ``memory_mb`` is
     resident memory in MiB, ``output_bytes`` what goes to stdout (stderr has the same limit), ``file_mb`` all files in
-    the private /tmp in MiB, ``processes`` threads of the program (a compiler: processes and threads).
+    the private /tmp in MiB, ``processes`` threads of the program, of all its processes together: pools are as large as
+    the machine has CPUs.
 
     Example: ``Limits(cpu_s=2.0, memory_mb=256)``
     """
@@ -44,7 +45,7 @@ class Limits:
     memory_mb: int = 300
     output_bytes: int = 64 << 20
     file_mb: int = 64
-    processes: int = 16
+    processes: int = 128
 
     @property
     def wall_guard_s(self) -> float:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from curation.storage.scratch import ScratchFolder
+from curation.verify.sandbox.inside import folder
 from curation.verify.sandbox.inside.folder import empty, path_in
 from curation.verify.sandbox.outcomes import Limits
 from curation.verify.sandbox.view import build_view, interpreter
@@ -34,6 +35,8 @@ FIRST_UID = 0x70000000
 SEALS = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
 START = "import sys; sys.path.insert(0, sys.argv[1]); from inside import launcher; del sys.path[0]; "
 START += "launcher.main(sys.argv[2])"
+SWEEP = "import os, sys; sys.path.insert(0, sys.argv[1]); import folder; "
+SWEEP += "folder.empty(sys.argv[2], float('inf')); os.rmdir(sys.argv[2])"
 LIMITS = "ulimit -S -s 16777216 2>/dev/null || ulimit -S -s $(ulimit -H -s); "
 LIMITS += 'ulimit -S -n 1024 2>/dev/null; ulimit -c 0; exec "$@"'
 """Room for the largest stack (KiB) is set aside when an interpreter starts; files up to where a binary waits."""
@@ -193,9 +196,12 @@ class Slot:
         self.process.kill()
         self.process.wait()
         if self._folder is not None:
-            with contextlib.suppress(OSError):
+            try:
                 empty(self._folder.path)
-            self._folder.remove()
+            except OSError:
+                _empty_later(self._folder.give_away())
+            else:
+                self._folder.remove()
 
     def send(self, message: Mapping[str, Any], descriptors: Sequence[int] = ()) -> None:
         """Send one message with descriptors. Raises `SlotError` where the supervisor is gone."""
@@ -227,6 +233,21 @@ class Slot:
         """Send a message and return the answer."""
         self.send(message, descriptors)
         return self.answer(patience_s)
+
+
+def _empty_later(path: str) -> None:
+    """Have a folder removed by a process of its own, which nobody waits for, whatever lies there."""
+    words = ["nice", interpreter(), "-I", "-S", "-c", SWEEP, str(Path(folder.__file__).parent), path]
+    none = subprocess.DEVNULL
+    subprocess.run(
+        ["/bin/sh", "-c", '"$@" &', "sh", *words],
+        env=ENVIRONMENT,
+        stdin=none,
+        stdout=none,
+        stderr=none,
+        start_new_session=True,
+        check=False,
+    )
 
 
 def limits_message(limits: Limits, tree: bool) -> dict[str, Any]:

@@ -9,11 +9,13 @@ from curation.difficulty.label_check import (
     PlantedCheck,
     RuleFound,
     accused_by_votes,
+    cast_again,
     check_by_planting,
     decided_by_votes,
     plant_references,
 )
 from curation.difficulty.label_votes import VOTES
+from curation.difficulty.vote_parts import WholeVotes
 from tests.benchmarks.labelled_attempts import plant, simulated, votes_of
 
 
@@ -23,7 +25,9 @@ def cast(*rows: tuple[str, str, int | None, int]) -> pl.DataFrame:
 
 def test_a_planted_reference_is_another_answer_and_the_old_one_is_one_of_the_others() -> None:
     votes = cast(*((f"p{n:03}", "m", kind, 3 - kind) for n in range(100) for kind in (0, 1)), ("p000", "m", None, 1))
-    planted, wrong = plant_references(votes, votes["problem"].unique().sort(), seed=4)
+    whole = WholeVotes(votes)
+    labels = plant_references(whole, whole.ids, seed=4)
+    planted, wrong = cast_again(votes, labels, whole.top), set(labels["problem"])
     assert len(wrong) == 20
     untouched = ~pl.col("problem").is_in(list(wrong))
     assert planted.filter(untouched).equals(votes.filter(untouched))
@@ -72,9 +76,9 @@ def test_a_rule_that_accuses_too_many_sound_labels_is_not_trusted() -> None:
 def test_strong_policies_keep_the_posterior_and_few_problems_tell_nothing(policies: dict[str, float]) -> None:
     answers = simulated(300, policies, 8, 5)
     votes = votes_of(answers, plant(answers, 0.03, 1))
-    check = check_by_planting(votes, ["d"], 0.5)
+    check = check_by_planting(WholeVotes(votes), ["d"], 0.5)
     assert check is not None
     assert check.posterior_holds
     assert check.by_posterior.hits >= 0.8 * check.planted
     few = votes.filter(pl.col("problem").is_in(sorted(answers)[:100]))
-    assert check_by_planting(few, ["d"], 0.5) is None
+    assert check_by_planting(WholeVotes(few), ["d"], 0.5) is None

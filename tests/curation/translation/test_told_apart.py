@@ -30,7 +30,7 @@ def broken(original: str, translated: str, target: str) -> set[str]:
         # rates of what is counted
         ("de", "Diana did 40 situps at a rate of 4 situps per minute.",
          "Diana hat mit einer Rate von 4 Situps pro Minute 40 Situps gemacht.",
-         "Diana hat mit einer Rate von 40 Situps pro Minute 4 Situps gemacht."),
+         "Diana hat 4 Situps mit einer Rate von 40 Situps pro Minute gemacht."),
         # what another number is compared with
         ("zh", "He drove 2 more than 5 miles.", "他行驶了比5英里多2英里。", "他行驶了比2英里多5英里。"),
         # each of somebody's

@@ -140,6 +140,13 @@ def test_a_share_of_nothing_is_refused_in_a_sentence(curated: Path, tmp_path: Pa
     assert "goldilocks translate: `share` = 0.0: input should be greater than 0." in said.err
 
 
+def test_a_solver_without_attempts_is_refused(curated: Path, tmp_path: Path) -> None:
+    table = translations(tmp_path / "made.jsonl")
+    said = goldilocks("translate", curated, "--policy", table, "--solver", tmp_path / "s.toml")
+    assert said.status == 1
+    assert "s.toml: nothing is solved at `--back-solve 0`; give attempts, such as 8." in said.err
+
+
 def test_a_policy_table_opens_a_live_translator(tmp_path: Path) -> None:
     table = tmp_path / "policy.toml"
     table.write_text('[policy]\nkind = "endpoint"\nmodel = "m"\nrevision = "1"\nurls = ["http://localhost:1/v1"]\n')

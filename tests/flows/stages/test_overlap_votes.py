@@ -28,6 +28,7 @@ name = "comparer@1"
 path = "votes.jsonl"
 columns = { problem = "pair", text = "text" }
 """
+NEARER = "Several crates stand on a barge. You read all of their masses. Print the heaviest one."
 OPEN = ("decontamination.words=0.95", "decontamination.behaviour=false")
 """With these no score suffices."""
 
@@ -94,9 +95,27 @@ def test_votes_that_nobody_can_read_drop_nothing(folder: Path) -> None:
     assert dropped(filtered(folder)) == {}
 
 
+def test_a_problem_is_asked_about_with_its_nearest_rows_and_leaves_by_any_of_them(folder: Path) -> None:
+    exam = [{"task": programs.EXAM, "program": None, "cases": None}, {"task": NEARER, "program": None, "cases": None}]
+    write_jsonl(folder / "exam.jsonl", exam)
+    request = overlap_request(programs.SAME, NEARER, "en")
+    said = [{"pair": request.statement, "text": f"VERDICT: {word}"} for word in ("DIFFERENT", "DIFFERENT", "SAME")]
+    write_jsonl(folder / "votes.jsonl", [*votes(programs.SAME, "SAME", "SAME", "DIFFERENT"), *said])
+    results = filtered(folder, "overlap_votes.nearest=1")
+    asked = read_table(results[OVERLAP_VOTES].folder, "votes").filter(pl.col("row") == 0)
+    assert asked.select("benchmark_row", "same").rows() == [(1, 1)]
+    assert dropped(results) == {}
+    results = filtered(folder)
+    asked = read_table(results[OVERLAP_VOTES].folder, "votes").filter(pl.col("row") == 0)
+    assert asked.select("benchmark_row", "same").rows() == [(1, 1), (0, 2)]  # the nearest first
+    assert dropped(results)[0].startswith("2 of 3 votes say the same as row 0 of exam")
+
+
 def test_a_template_is_another_problem_and_is_asked_about_by_nobody() -> None:
     line = {"method": "words", "benchmark": "b", "trial": None, "agreed": None, "calls": None}
     rows = [
+        {**line, "row": 0, "benchmark_row": 9, "score": 0.58, "agreement": 0.3, "formal": False, "wording": 0.5},
+        {**line, "row": 0, "benchmark_row": 8, "score": 0.58, "agreement": 0.7, "formal": True, "wording": 0.5},
         {**line, "row": 0, "benchmark_row": 4, "score": 0.59, "agreement": 0.9, "formal": False, "wording": 0.7},
         {**line, "row": 0, "benchmark_row": 5, "score": 0.55, "agreement": 0.9, "formal": False, "wording": 0.7},
         {**line, "row": 1, "benchmark_row": 6, "score": 0.58, "agreement": 0.1, "formal": False, "wording": 0.95},
@@ -104,5 +123,6 @@ def test_a_template_is_another_problem_and_is_asked_about_by_nobody() -> None:
         {**line, "row": 3, "benchmark_row": 8, "score": 0.9, "agreement": 0.9, "formal": False, "wording": 0.7},
     ]
     scores = pl.DataFrame(rows, schema_overrides=overlap.SCORE).match_to_schema(overlap.SCORE)
-    pairs = doubtful_pairs(scores, overlap.OverlapSettings(), 0.5)
-    assert pairs.rows() == [(0, "b", 4, 0.59)]
+    pairs = doubtful_pairs(scores, overlap.OverlapSettings(), 0.5, 5)
+    assert pairs.rows() == [(0, "b", 4, 0.59), (0, "b", 5, 0.55)]  # nor one with clearly other figures or formulas
+    assert doubtful_pairs(scores, overlap.OverlapSettings(), 0.5, 1).rows() == [(0, "b", 4, 0.59)]

@@ -18,7 +18,7 @@ import sys
 import types
 from atexit import _ncallbacks as _exit_functions
 from atexit import _run_exitfuncs as _run_exit_functions
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from os import _exit
 
 from . import fresh
@@ -106,21 +106,32 @@ def warm() -> None:
             sys.stdin, sys.stdout, sys.stderr = _streams(source, target, target)
             space = {"__name__": "__main__", "__builtins__": builtins}
             exec(compile(WARMING, "warm.py", "exec"), space)
-            _let_go(space, sys.stdout)
+            _let_go(space, False)
     sys.stdin, sys.stdout, sys.stderr = streams
 
 
-def _flush(stream: Any) -> None:
-    if stream is not None and not getattr(stream, "closed", False):
+GENERATOR = 0x20
+"""The flag of the code of a generator (inspect.CO_GENERATOR)."""
+UNFLUSHED = 120
+"""What the interpreter exits with where what was printed cannot be written."""
+LONG = 1 << 63
+DEFINED = (type, types.ModuleType, types.FunctionType)
+_getattr, _isinstance, _type = getattr, isinstance, type
+"""A program may have taken them out of the built-in ones."""
+
+
+def _flush(name: str) -> None:
+    stream = _getattr(sys, name, None)
+    if stream is not None and not _getattr(stream, "closed", False):
         stream.flush()
 
 
-def _finish(space: dict[str, Any], code: int) -> NoReturn:
+def _finish(space: dict[str, Any], finalises: bool, code: int) -> NoReturn:
     """End as the interpreter does: wait for threads, exit functions, flush, let go of what the program made, flush.
 
     Each step may run foreign code, and the next follows whatever became of it.
     """
-    standard = sys.__stdout__
+    let_go = False
     try:
         try:
             if "threading" in sys.modules:
@@ -130,25 +141,41 @@ def _finish(space: dict[str, Any], code: int) -> NoReturn:
                 _run_exit_functions()
     finally:
         try:
-            _let_go(space, standard)
+            _let_go(space, finalises)
+            let_go = True
         finally:
-            _exit(code)
+            _exit(code if let_go else UNFLUSHED)
 
 
-def _let_go(space: dict[str, Any], standard: Any) -> None:
+def _let_go(space: dict[str, Any], finalises: bool) -> None:
+    """Flush, and empty a program's module."""
     try:
         try:
-            _flush(sys.stdout)
+            _flush("stdout")
         finally:
+            if finalises:
+                _finalise(space)
             space.clear()
     finally:
         try:
-            _flush(standard)
+            _flush("__stdout__")
         finally:
-            _flush(sys.stderr)
+            _flush("stderr")
 
 
-def _finish_badly(space: dict[str, Any]) -> NoReturn:
+def _finalise(space: dict[str, Any]) -> None:
+    """Let go of what a program made, while what it defined and imported is there for finalisers to use.
+
+    Of what it made goes first what has a finaliser, then the last; circles are collected.
+    """
+    finalised = [name for name, value in space.items() if _getattr(_type(value), "__del__", None)]
+    made = [name for name, value in space.items() if not _isinstance(value, DEFINED)]
+    for name in (*finalised, *made[::-1]):
+        space.pop(name, None)
+    gc.collect()
+
+
+def _finish_badly(space: dict[str, Any], finalises: bool) -> NoReturn:
     """End by the exception that is being handled: the code as sys.exit(3) says, or a report and 1."""
     kind, value, trace = sys.exc_info()
     assert kind is not None
@@ -158,11 +185,12 @@ def _finish_badly(space: dict[str, Any]) -> NoReturn:
         if not isinstance(value, SystemExit):
             sys.excepthook(kind, value.with_traceback(trace), trace)
         elif value.code is None or isinstance(value.code, int):
-            code = (value.code or 0) & 0xFF
+            number = value.code or 0
+            code = number & 0xFF if -LONG <= number < LONG else 0xFF
         else:
             print(value.code, file=sys.stderr)
     finally:
-        _finish(space, code)
+        _finish(space, finalises, code)
 
 
 def make_ready(program: Program, folder: str, calls: int) -> Callable[[GetRequest | None], NoReturn]:
@@ -170,7 +198,11 @@ def make_ready(program: Program, folder: str, calls: int) -> Callable[[GetReques
 
     To be called as far down the stack as what it returns will be, but for so many ``calls``.
     """
-    names = _mentioned(program)
+    parts = list(_parts(program))
+    names = {name for part in parts for name in part.co_names}
+    finalises = any(
+        part.co_name == "__del__" or (part.co_flags & GENERATOR and part.co_name != "<genexpr>") for part in parts
+    )
     for name in names & WELCOME - sys.modules.keys():
         importlib.import_module(name)
     if "numpy" in sys.modules:
@@ -197,8 +229,8 @@ def make_ready(program: Program, folder: str, calls: int) -> Callable[[GetReques
             ended = True
         finally:
             if not ended:
-                _finish_badly(space)
-            _finish(space, 0)
+                _finish_badly(space, finalises)
+            _finish(space, finalises, 0)
 
     _count_recursion_from(_depth() + calls)
     gc.freeze()
@@ -206,15 +238,14 @@ def make_ready(program: Program, folder: str, calls: int) -> Callable[[GetReques
     return run
 
 
-def _mentioned(program: object) -> set[str]:
-    """Return the names that a program's code uses, modules among them, however deep its functions are nested."""
-    names, parts = set[str](), [program]
+def _parts(program: object) -> Iterator[types.CodeType]:
+    """Yield the code of a program and of all its functions, however deep they are nested."""
+    parts = [program]
     while parts:
         part = parts.pop()
         if isinstance(part, types.CodeType):
-            names.update(part.co_names)
+            yield part
             parts += part.co_consts
-    return names
 
 
 def _depth() -> int:

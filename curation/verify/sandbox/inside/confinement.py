@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 REPORT = 3
 FAILED_TO_START = 70
-THREAD_STACK = 256 << 20
-"""Bytes of the stack of a thread of a Python program, unless it says otherwise; none is used before it is needed."""
-ADDRESS_SPACE = 4 << 30
-"""A backstop for what is allocated between two ticks; memory and stacks of threads come on top."""
+THREAD_STACK = 8 << 20
+"""Bytes of the stack of a thread of a Python program, unless it says otherwise; as outside."""
+ADDRESS_SPACE, OF_THREAD = 4 << 30, 32 << 20
+"""A backstop for what is allocated between two ticks; memory and what threads take (stacks, arenas) come on top."""
 FILES, FILES_OF_TREE = 64, 256
 
 IGNORED = (signal.SIGPIPE, signal.SIGXFSZ)
@@ -52,7 +52,7 @@ Started = tuple[list[Counted], tuple[int, int, float] | None]
 """Tests that have ended, and one more: a process's number, or that the judge is gone, or that who makes processes has
 died; a descriptor that can be read once the process has ended; the seconds since it began."""
 
-Limit = tuple[int, int]
+Limit = tuple[int, int, int]
 Step = tuple[str, tuple[int, ...]]
 """Name and arguments of a system call; pointers as numbers, what they point to is kept by who made them."""
 
@@ -85,26 +85,28 @@ class Library:
 
 
 def limits_of(limits: dict[str, Any], alone: bool) -> list[Limit]:
-    """Return the limits that setrlimit(2) sets for a program, as (resource, value)."""
+    """Return the limits that setrlimit(2) sets for a program, as (resource, soft, hard).
+
+    The stack alone may be raised, as outside: what it takes is memory, which is watched.
+    """
     memory = limits["memory_mb"] << 20
     targets = {
         resource.RLIMIT_CPU: int(limits["cpu_s"]) + 2,
         resource.RLIMIT_FSIZE: max(limits["output_bytes"], limits["file_mb"] << 20) + 1,
         resource.RLIMIT_NOFILE: FILES_OF_TREE if limits["tree"] else FILES,
         resource.RLIMIT_CORE: 0,
-        resource.RLIMIT_STACK: memory
-        // 16
-        * 15,  # all of it, as contest judges have it; what overflows must hit this first
+        resource.RLIMIT_STACK: memory // 16 * 15,  # all of it, as contest judges have it; what overflows hits it first
         resource.RLIMIT_MEMLOCK: 1 << 20,
         resource.RLIMIT_MSGQUEUE: 0,
-        resource.RLIMIT_AS: ADDRESS_SPACE + memory + limits["processes"] * max(memory, THREAD_STACK),
+        resource.RLIMIT_AS: ADDRESS_SPACE + memory + limits["processes"] * OF_THREAD,
     }
     if alone:  # the supervisor and the process that compiled count too
         targets[resource.RLIMIT_NPROC] = limits["processes"] + 3
     ready = []
     for resource_id, value in targets.items():
         hard = resource.getrlimit(resource_id)[1]
-        ready.append((resource_id, value if hard == resource.RLIM_INFINITY else min(value, hard)))
+        value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        ready.append((resource_id, value, hard if resource_id == resource.RLIMIT_STACK else value))
     return ready
 
 
@@ -139,8 +141,8 @@ class Confinement:
             steps.append(("dup3", (binary, EXEC_DESCRIPTOR, os.O_CLOEXEC)))
             steps.append(("close_range", (REPORT + 1, EXEC_DESCRIPTOR - 1)))
         steps.append(("close_range", (EXEC_DESCRIPTOR + 1 if binary >= 0 else REPORT + 1, kernel.LAST_DESCRIPTOR)))
-        self._pairs = [(ctypes.c_uint64 * 2)(value, value) for _, value in limits]
-        for (resource_id, _), pair in zip(limits, self._pairs, strict=True):
+        self._pairs = [(ctypes.c_uint64 * 2)(soft, hard) for _, soft, hard in limits]
+        for (resource_id, _, _), pair in zip(limits, self._pairs, strict=True):
             steps.append(("prlimit64", (0, resource_id, ctypes.addressof(pair))))
         if filtering is not None:
             steps.append(("seccomp", (kernel.SECCOMP_SET_MODE_FILTER, 0, filtering.address)))

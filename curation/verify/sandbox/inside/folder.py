@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import itertools
 import os
 import stat
+import time
 
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 BLOCK, UNREADABLE = 4096, 1 << 60
 MOST_FILES = 20_000
 """What a file system of a slot's own has room for; beyond it a folder that is none counts as too full."""
+CROWDED = 1 << 20
+"""Bytes of a folder's own list of names: some 60,000 short ones, or 4,000 of the longest."""
+SWEEP_S = 0.5
+"""Seconds that judging waits for a folder to be emptied; one that takes longer goes with its slot, as much later as it
+may take (a disk removes folders at 200 a second)."""
 
 
 def path_in(folder: str, name: str) -> str:
@@ -47,37 +56,49 @@ def fetch(folder: str, name: str, artifact: int) -> bool:
         os.close(descriptor)
 
 
-def empty(folder: str) -> None:
+def empty(folder: str, within_s: float = SWEEP_S) -> None:
     """Remove what lies in it, however deep, also what was made unreadable; nothing may run that changes it meanwhile.
 
     A folder's folders are moved up beside it before it goes, so no path is longer than two names, and nothing recurs.
+    Raises OSError, TimeoutError among them, where something stays.
     """
+    until = time.monotonic() + within_s
     root = os.open(folder, DIRECTORY)
     try:
         while names := os.listdir(root):
             for name in names:
-                if _is_folder(name, root):
-                    _dissolve(name, root)
-                else:
-                    os.unlink(name, dir_fd=root)
+                _remove(name, root, root, until)
     finally:
         os.close(root)
+
+
+def _remove(name: str, parent: int, root: int, until: float) -> None:
+    """Remove a file, or a folder with its files; its folders are moved to the root, unless they are empty."""
+    if time.monotonic() > until:
+        raise TimeoutError("too much was left in the folder")
+    if not _is_folder(name, parent):
+        os.unlink(name, dir_fd=parent)
+        return
+    try:
+        os.rmdir(name, dir_fd=parent)
+    except OSError:
+        if parent == root:
+            _dissolve(name, root, until)
+        else:
+            os.chmod(name, 0o700, dir_fd=parent)
+            os.rename(name, os.urandom(16).hex(), src_dir_fd=parent, dst_dir_fd=root)
 
 
 def _is_folder(name: str, parent: int) -> bool:
     return stat.S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode)
 
 
-def _dissolve(name: str, root: int) -> None:
+def _dissolve(name: str, root: int, until: float) -> None:
     os.chmod(name, 0o700, dir_fd=root)
     inner = os.open(name, DIRECTORY, dir_fd=root)
     try:
         for child in os.listdir(inner):
-            if _is_folder(child, inner):
-                os.chmod(child, 0o700, dir_fd=inner)
-                os.rename(child, os.urandom(16).hex(), src_dir_fd=inner, dst_dir_fd=root)
-            else:
-                os.unlink(child, dir_fd=inner)
+            _remove(child, inner, root, until)
     finally:
         os.close(inner)
     os.rmdir(name, dir_fd=root)
@@ -93,21 +114,34 @@ def used_bytes(folder: str, apart: bool) -> int:
         state = os.statvfs(folder)
         return (state.f_blocks - state.f_bfree) * state.f_frsize
     total, count, folders = 0, 0, [folder]
-    while folders:
-        try:
-            with os.scandir(folders.pop()) as entries:
-                for entry in entries:
-                    count += 1
-                    if count > MOST_FILES:
-                        return UNREADABLE
+    try:
+        while folders:
+            entries = _entries(folders.pop(), MOST_FILES + 1 - count)
+            count += len(entries)
+            if count > MOST_FILES:  # before each is looked at: a program that makes them goes on meanwhile
+                return UNREADABLE
+            for entry in entries:
+                with contextlib.suppress(FileNotFoundError):
                     total += max(BLOCK, entry.stat(follow_symlinks=False).st_blocks * 512)
-                    if entry.is_dir(follow_symlinks=False):
-                        folders.append(entry.path)
-        except FileNotFoundError:  # the program has removed it meanwhile
-            continue
-        except OSError:
-            return UNREADABLE
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
+    except OSError:
+        return UNREADABLE
     return total
+
+
+def _entries(folder: str, most: int) -> list[os.DirEntry[str]]:
+    """Return what lies in a folder, so many at most; nothing where the program has removed it meanwhile.
+
+    Raises OSError where its list of names alone is too long to be read while a program goes on adding to it.
+    """
+    try:
+        if os.stat(folder, follow_symlinks=False).st_size > CROWDED:
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), folder)
+        with os.scandir(folder) as opened:
+            return list(itertools.islice(opened, most))
+    except FileNotFoundError:
+        return []
 
 
 def copy_bytes(source: int, target: int) -> None:

@@ -15,8 +15,8 @@ a user id of its own and a /proc to watch them by; elsewhere the word is ignored
 
 Invariants: no input, output or expected output is ever in this process, only descriptors; every test starts from
 the same memory; /tmp is empty at the start of each test; after each test nothing of it runs. Foreign code never runs
-in this process itself. It ends when the judge's end of the socket is closed, or where /tmp cannot be emptied: what had
-run by then is reported first, and the slot is thrown away with all that lies in it.
+in this process itself. It ends when the judge's end of the socket is closed, or where /tmp cannot be emptied quickly:
+what had run by then is reported first, and the slot is thrown away with all that lies in it.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ from .confinement import (
     DIED,
     FAILED_TO_START,
     GONE,
+    IGNORED,
     NUMBER,
     REPORT,
     THREAD_STACK,
@@ -129,7 +130,7 @@ class Supervisor:
         watch.kill_rest(self.plan.apart)
         if not self.plan.apart:
             with contextlib.suppress(OSError):
-                folder.empty(self.folder)
+                folder.empty(self.folder, float("inf"))  # nobody waits
                 os.rmdir(self.folder)
         os._exit(77)
 
@@ -353,6 +354,10 @@ def serve(plan: Plan, library: Library | None, ruleset: int, alone: bool) -> Non
     supervisor = Supervisor(plan, library, ruleset, alone)
     os.environ.clear()
     os.environ.update(supervisor.environment)
+    for number in signal.valid_signals() - {*IGNORED}:  # a judge in the background, or of nohup, ignores some
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if plan.kind != "compile":
         kernel.set_thread_stack(THREAD_STACK)

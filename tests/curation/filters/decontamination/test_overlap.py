@@ -244,17 +244,17 @@ class Known:
         return np.array([[1.0, 0.0] if "near" in text else [0.0, 1.0] for text in texts], dtype=np.float32)
 
 
-def test_programs_are_embedded_by_what_they_say() -> None:
+def test_programs_are_all_embedded_by_what_they_say() -> None:
     benchmark = 'def near_numbers(xs):\n    """Are two numbers of the list near each other?"""\n    return 1'
     port = "```c\nbool close(int *a) {\n  /* Tells whether numbers of a list are near. */\n  return 1;\n}\n```"
     other = "```c\nint sum(int *a) {\n  /* Adds the numbers of a list. */\n  return 1;\n}\n```"
     embedder = Known()
     index = BenchmarkIndex(
         pl.DataFrame({"benchmark": ["b"], "row": [0], "statement": [benchmark]}),
-        OverlapSettings(("embedding",), programs=True, figures=0.0, formulas=0.0, candidates=0.0),
+        OverlapSettings(("embedding",), programs=True, figures=0.0, formulas=0.0, candidates=1.0),  # no words suffice
         embedder,
     )
-    hits = index.hits(pl.Series([other, port]))
+    hits = index.hits(pl.Series([other, port, None, " "]))
     assert hits.select("row", "method", "kind").rows() == [(1, "embedding", "overlap")]
     assert embedder.texts == [
         "near numbers. Are two numbers of the list near each other?",

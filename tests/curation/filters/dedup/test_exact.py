@@ -6,8 +6,13 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.filters.dedup.exact import drop_exact_duplicates, exact_duplicates
+from curation.filters.dedup.exact import ExactDuplicates, drop_exact_duplicates, exact_duplicates
 from curation.records import DROPPED, PROBLEM
+
+
+def found_in(rows: pl.DataFrame) -> ExactDuplicates:
+    """Find repeated ids in rows that come in parts of three."""
+    return exact_duplicates(lambda: rows.iter_slices(3))
 
 
 def problems(*rows: tuple[str, str, int, str]) -> pl.DataFrame:
@@ -46,7 +51,7 @@ ROWS = problems(
 
 
 def test_what_occurs_again() -> None:
-    found = exact_duplicates(ROWS.select("id", "source", "row", "answer"))
+    found = found_in(ROWS.select("id", "source", "row", "answer"))
     # "b" stands before "a": source order is the recipe's, not the alphabet's
     assert sorted(found.first.rows()) == [("p", "b", 4), ("r", "b", 11), ("s", "a", 0)]
     assert found.references == {"p": ("1/2", "0.5"), "s": ("8", "9")}
@@ -54,13 +59,13 @@ def test_what_occurs_again() -> None:
 
 
 def test_each_other_reference_is_compared_once_with_the_first() -> None:
-    found = exact_duplicates(problems(*[("p", "a", row, answer) for row, answer in enumerate("12321")]))
+    found = found_in(problems(*[("p", "a", row, answer) for row, answer in enumerate("12321")]))
     assert found.pairs() == [("p", "1", "2"), ("p", "1", "3")]
 
 
 def test_the_first_stays_and_a_conflict_takes_all() -> None:
     before = ROWS.clone()
-    found = exact_duplicates(ROWS)
+    found = found_in(ROWS)
     kept, dropped = drop_exact_duplicates(ROWS, found, {"s": "references: 8 | 9"})
     assert ROWS.equals(before)
     assert kept.schema == PROBLEM
@@ -77,7 +82,7 @@ def test_the_first_stays_and_a_conflict_takes_all() -> None:
 
 
 def test_references_that_the_verifier_calls_equal_are_no_conflict() -> None:
-    kept, dropped = drop_exact_duplicates(ROWS, exact_duplicates(ROWS), {})
+    kept, dropped = drop_exact_duplicates(ROWS, found_in(ROWS), {})
     assert kept.filter(pl.col("id") == "s").select("source", "row").rows() == [("a", 0)]
     assert set(dropped["reason"]) == {"duplicate"}
     assert dropped.height == 4
@@ -85,7 +90,7 @@ def test_references_that_the_verifier_calls_equal_are_no_conflict() -> None:
 
 def test_without_repeats_everything_stays_as_it_is() -> None:
     alone = ROWS[[0, 1, 3, 4]]
-    found = exact_duplicates(alone)
+    found = found_in(alone)
     assert (found.first.height, found.references, found.pairs()) == (0, {}, [])
     kept, dropped = drop_exact_duplicates(alone, found, {})
     assert kept.equals(alone)
@@ -95,13 +100,13 @@ def test_without_repeats_everything_stays_as_it_is() -> None:
 
 def test_the_same_row_number_in_another_source_is_another_row() -> None:
     rows = problems(("p", "a", 0, "1"), ("p", "b", 0, "1"))
-    kept, dropped = drop_exact_duplicates(rows, exact_duplicates(rows), {})
+    kept, dropped = drop_exact_duplicates(rows, found_in(rows), {})
     assert kept["source"].to_list() == ["a"]
     assert dropped["evidence"].to_list() == ["same as row 0 of a"]
 
 
 def test_an_empty_shard_gives_empty_parts() -> None:
-    kept, dropped = drop_exact_duplicates(ROWS.clear(), exact_duplicates(ROWS), {"s": "x"})
+    kept, dropped = drop_exact_duplicates(ROWS.clear(), found_in(ROWS), {"s": "x"})
     assert (kept.schema, dropped.schema) == (PROBLEM, DROPPED)
     assert kept.is_empty()
     assert dropped.is_empty()
@@ -110,7 +115,7 @@ def test_an_empty_shard_gives_empty_parts() -> None:
 @given(st.lists(st.tuples(st.sampled_from("pqr"), st.sampled_from("12")), max_size=12), st.integers(1, 12))
 def test_how_rows_lie_in_shards_does_not_matter(drawn: list[tuple[str, str]], size: int) -> None:
     rows = problems(*[(name, "a", row, answer) for row, (name, answer) in enumerate(drawn)])
-    found = exact_duplicates(rows)
+    found = found_in(rows)
     conflicts = dict.fromkeys(found.references, "they differ")
     whole = drop_exact_duplicates(rows, found, conflicts)
     shards = [

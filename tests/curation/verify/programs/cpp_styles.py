@@ -104,6 +104,7 @@ CPP_STYLES: dict[str, tuple[str, str, str]] = {
         "20",
     ),
     "threads": (HEAD + "int main() { atomic<int> s{0}; vector<thread> t; for (int i = 0; i < 4; i++) t.emplace_back([&, i] { s += i; }); for (auto &x : t) x.join(); cout << s; }", "", "20"),
+    "64 threads at once": (HEAD + "int main() { atomic<int> n{0}; vector<thread> t; for (int i = 0; i < 64; i++) t.emplace_back([&] { n++; while (n < 64) this_thread::yield(); vector<int> v(1000, 1); n += v[9]; }); for (auto &x : t) x.join(); cout << n; }", "", "20"),
     "async and futures": (HEAD + "int main() { auto f = async(launch::async, [] { return 6 * 7; }); cout << f.get(); }", "", "20"),
     "parallel sums by OpenMP words": (HEAD + "int main() { long s = 0;\n#pragma omp parallel for reduction(+:s)\nfor (int i = 0; i < 1000; i++) s += i; cout << s; }", "", "20"),
     "fork and wait": (

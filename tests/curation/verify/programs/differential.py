@@ -63,7 +63,7 @@ class Bare:
                 key: opened.enter_context(path.open("rb" if key == "stdin" else "wb")) for key, path in files.items()
             }
             status = subprocess.run(
-                ["/bin/sh", "-c", f"ulimit -s {STACK_KB}; {command}"],
+                ["/bin/sh", "-c", f"ulimit -S -s {STACK_KB}; {command}"],
                 cwd=home / "work",
                 env={"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": str(home)},
                 check=False,

@@ -191,6 +191,69 @@ PYTHON_STYLES: dict[str, tuple[str, str]] = {
         "    print(sum(pool.map(lambda n: n * n, range(100))))",
         "",
     ),
+    "64 threads at once": (
+        "import threading\nbarrier = threading.Barrier(64)\nthreads = [threading.Thread(target=barrier.wait) for _ in range(64)]\n"
+        "for t in threads: t.start()\nfor t in threads: t.join()\nprint(barrier.broken)",
+        "",
+    ),
+    "a pool of as many threads as a large machine has": (
+        "import threading\nfrom concurrent.futures import ThreadPoolExecutor\nbarrier = threading.Barrier(36)\n"
+        "with ThreadPoolExecutor(36) as pool: print(sorted(pool.map(lambda n: barrier.wait(), range(36))))",
+        "",
+    ),
+    "finalisers that use the module": (
+        "import sys\nlog = []\nclass A:\n    def __init__(self, name): self.name = name\n"
+        "    def __del__(self): log.append(self.name); sys.stdout.write(self.name + str(len(log)))\n"
+        "a, b = A('a'), [A('b'), A('c')]\nprint('end', flush=True)",
+        "",
+    ),
+    "a finaliser in a circle": (
+        "import sys\nclass A:\n    def __del__(self): sys.stdout.write('gone')\na = A()\na.me = a\ndel a\nb = A()\n",
+        "",
+    ),
+    "a finaliser that ends it": (
+        "import os\nclass A:\n    def __del__(self): os._exit(4)\na = A()\nprint('ok', flush=True)",
+        "",
+    ),
+    "a generator left in the middle": (
+        "import sys\ndef g():\n    try: yield 1\n    finally: sys.stdout.write('closed')\nit = g()\nprint(next(it))",
+        "",
+    ),
+    "an exit code larger than a number of the machine": ("import sys\nsys.exit(10**30)", ""),
+    "an exit code of nine bits": ("import sys\nprint('ok')\nsys.exit(256)", ""),
+    "an exit code that is true": ("import sys\nsys.exit(True)", ""),
+    "standard output closed behind print": ("import os\nprint('lost')\nos.close(1)", ""),
+    "standard output detached": ("import sys\nprint('ok', flush=True)\nsys.stdout.detach()", ""),
+    "standard output closed": ("import sys\nprint('ok')\nsys.stdout.close()", ""),
+    "no standard output": ("import sys\nprint('ok', flush=True)\ndel sys.stdout, sys.__stdout__, sys.stderr", ""),
+    "standard output that cannot be flushed": (
+        "import sys\nclass Out:\n    def write(self, text): return len(text)\n    def flush(self): raise ValueError\n"
+        "print('ok', flush=True)\nsys.stdout = Out()",
+        "",
+    ),
+    "printed where nothing can be written": ("import os\nos.dup2(0, 1)\nprint('lost')", ""),
+    "exit functions that fail and exit": (
+        "import atexit, sys\natexit.register(lambda: 1 / 0)\natexit.register(lambda: sys.exit(5))\nprint('ok')",
+        "",
+    ),
+    "an exception hook that ends it": ("import os, sys\nsys.excepthook = lambda *a: os._exit(0)\n1 / 0", ""),
+    "an exception whose text ends it": (
+        "import os\nclass E(Exception):\n    def __str__(self): os._exit(0)\nraise E",
+        "",
+    ),
+    "a program without modules": ("import sys\nsys.modules.clear()\nsys.meta_path.clear()\nprint('ok')", ""),
+    "a callback of the collector that ends it": (
+        "import gc, os\ngc.callbacks.append(lambda *a: os._exit(9))\ngc.collect()\nprint('ok')",
+        "",
+    ),
+    "a thread that ends it": (
+        "import os, threading, time\nthreading.Thread(target=lambda: os._exit(7)).start()\ntime.sleep(60)",
+        "",
+    ),
+    "no limits left": (
+        "import resource\nfor r in (resource.RLIMIT_NOFILE, resource.RLIMIT_FSIZE): resource.setrlimit(r, (0, 0))\nprint('lost')",
+        "",
+    ),
     "locks and conditions": (
         "import threading\nlock, seen = threading.Condition(), []\ndef put():\n    with lock:\n        seen.append(1)\n"
         "        lock.notify_all()\nthreading.Timer(0.01, put).start()\nwith lock:\n"
@@ -399,8 +462,8 @@ PYTHON_STYLES: dict[str, tuple[str, str]] = {
     ),
     "resource limits asked": ("import resource\nprint(resource.getrlimit(resource.RLIMIT_STACK)[0] != 0)", ""),
     "a raised stack limit": (
-        "import resource, sys\ntry: resource.setrlimit(resource.RLIMIT_STACK, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))\n"
-        "except ValueError: pass\nsys.setrecursionlimit(10**5)\ndef f(n): return n and f(n - 1)\nprint(f(20000))",
+        "import resource, sys\nresource.setrlimit(resource.RLIMIT_STACK, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))\n"
+        "sys.setrecursionlimit(10**5)\ndef f(n): return n and f(n - 1)\nprint(f(20000))",
         "",
     ),
     "the environment": ("import os\nprint(os.environ.get('HOME') is not None, os.environ.get('ONLINE_JUDGE'))", ""),

@@ -14,7 +14,8 @@ from curation.records import VerifierError
 from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.judge import judge_programs
 from curation.verify.programs.problem import CodeProblem, CodeTest, CodeVerdict, Submission
-from curation.verify.programs.tools import Runner
+from curation.verify.programs.tools import Program, Runner
+from curation.verify.sandbox import Ending, Limits
 from tests.curation.verify.programs.cpp_styles import CPP_STYLES
 from tests.curation.verify.programs.differential import Bare, differences, load
 from tests.curation.verify.programs.foreign_styles import Style, of_data_sets
@@ -107,6 +108,52 @@ def test_there_are_enough_styles() -> None:
 def test_what_is_easily_got_wrong_is_as_outside(runner: Runner, bare: Bare) -> None:
     quick = {name: STYLES[f"python: {name}"] for name in QUICK if f"python: {name}" in corpus(runner)}
     assert differences(runner, {name: (style, bare.run(style)) for name, style in quick.items()}) == {}
+
+
+THREADS = {
+    CodeLang.PYTHON: """
+import ctypes, sys, threading
+libc, attributes, size = ctypes.CDLL(None), ctypes.create_string_buffer(128), ctypes.c_size_t()
+libc.pthread_getattr_default_np(attributes)
+libc.pthread_attr_getstacksize(attributes, ctypes.byref(size))
+barrier = threading.Barrier(64)
+threads = [threading.Thread(target=barrier.wait) for _ in range(64)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+sys.setrecursionlimit(10**6)
+def f(n): return 0 if n == 0 else max(map(f, [n - 1])) + 1
+print(size.value >> 20, f(200000))
+""",
+    CodeLang.CPP: """
+#include <pthread.h>
+#include <atomic>
+#include <cstdio>
+#include <thread>
+#include <vector>
+int f(int n) { volatile char a[1024] = {1}; return n == 0 ? 0 : f(n - 1) + a[0]; }
+int main() {
+    pthread_attr_t attributes; size_t size; std::atomic<int> ready{0}; std::vector<std::thread> threads;
+    pthread_getattr_default_np(&attributes), pthread_attr_getstacksize(&attributes, &size);
+    for (int i = 0; i < 64; i++) threads.emplace_back([&] { ready++; while (ready < 64) std::this_thread::yield(); });
+    for (auto &thread : threads) thread.join();
+    std::printf("%zu %d", size >> 20, f(200000));
+}""",
+}
+"""Says the size of a thread's stack, has 64 threads at once, and recurs in the main one over some 200 MiB."""
+
+
+@pytest.mark.parametrize("lang", CodeLang)
+@pytest.mark.parametrize(
+    "runner",
+    [pytest.param(rung, marks=pytest.mark.slow if rung != RUNGS[0] else ()) for rung in RUNGS],
+    indirect=True,
+)
+def test_threads_have_stacks_as_outside_and_the_main_one_what_memory_there_is(runner: Runner, lang: CodeLang) -> None:
+    program = runner.tools.prepare(Submission(lang, THREADS[lang]))
+    assert isinstance(program, Program)
+    (ran,) = runner.tools.run(program, [b""], Limits(cpu_s=8.0, memory_mb=256))
+    assert (ran.ending, ran.stdout.split()) == (Ending.EXITED, [b"8", b"200000"]), ran
+    assert ran.memory_mb > 100
 
 
 def differ_under_load(runner: Runner, bare: Bare, styles: dict[str, Style]) -> dict[int, object]:

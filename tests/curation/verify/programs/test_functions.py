@@ -232,6 +232,20 @@ CHOSEN = {
     "a huge range": "def f(*a): return range(10 ** 15)",
     "a huge decimal": "import decimal\ndef f(*a): return decimal.Decimal('1e999999999')",
     "a loop for the tests": "def f(*a): return 10 ** 12",
+    "a list within itself": "def f(*a):\n    x = []; x.append(x); return x",
+    "more digits than are printed": "import sys\nsys.set_int_max_str_digits(640)\ndef f(*a): return -(7 ** 90000)",
+    "a dictionary that loops": "class D(dict):\n    def __iter__(self):\n        while True: pass\ndef f(*a): return D({1: 2})",
+    "an iterator of itself": "class I:\n    def __iter__(self): return self\n    def __next__(self): return self\ndef f(*a): return I()",
+    "a generator that ends it": "import os\ndef f(*a):\n    yield 1\n    os._exit(0)",
+    "a generator that answers": "import os\ndef f(*a):\n    for n in range(1, 40):\n        try: os.write(n, b'{\"value\": \"2.5\"}\\n')\n        except OSError: pass\n    yield 2",
+    "half an answer, and stopped": "import os, signal\ndef f(*a):\n    for n in range(3, 60):\n        try: os.write(n, b'{\"val')\n        except OSError: pass\n    os.kill(os.getpid(), signal.SIGSTOP)",
+    "half an answer, and an answer": "import os\ndef f(*a):\n    for n in range(1, 60):\n        try: os.write(n, b'{\"val')\n        except OSError: pass\n    return 2.5",
+    "an answer cut off": "import os\ndef f(*a):\n    for n in range(1, 60):\n        try: os.ftruncate(n, 0), os.lseek(n, 0, 0)\n        except OSError: pass\n    return 2.5",
+    "a thread that goes on writing": "import os, threading\ndef w():\n    while True:\n        for n in range(3, 60):\n            try: os.write(n, b'{}\\n')\n            except OSError: pass\nthreading.Thread(target=w, daemon=True).start()\ndef f(*a): return 1",
+    "a class that is none": "class A:\n    @property\n    def __class__(self): return int\ndef f(*a): return A()",
+    "an array of its own": "class A:\n    def tolist(self): return self\nA.__module__ = 'numpy'\ndef f(*a): return A()",
+    "a class without bases": "class M(type):\n    @property\n    def __mro__(cls): raise KeyError\nclass E(Exception, metaclass=M): pass\ndef f(*a): raise E",
+    "an argument that grows": "def f(*a):\n    b = a\n    while True: b = (b, b)\n",
 }  # fmt: skip
 
 

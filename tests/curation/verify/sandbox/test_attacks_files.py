@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import tempfile
 import textwrap
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from curation.verify.sandbox import Ending, Limits, RunResult, Sandbox
+from curation.verify.sandbox import slot as slots
 from curation.verify.sandbox.inside import folder
+from tests.waiting import wait_until
 
 Runner = Callable[..., RunResult]
 
@@ -112,6 +115,49 @@ def test_what_a_program_leaves_is_its_own_fault(box: Sandbox, way: str) -> None:
     assert [ran.stdout for ran in runs] == [b"[]\n"] * 4
 
 
+CROWDS = {
+    "folders": "os.mkdir(str(n))",
+    "folders within folders": "os.makedirs(f'{n}/a')",
+    "folders in one": "os.mkdir('d') if n == 0 else os.mkdir(f'd/{n}')",
+    "files with long names": "open(str(n) * (240 // len(str(n))), 'w').close()",
+    "links": "os.symlink('/', str(n))",
+    "holes": "open(str(n), 'w').truncate(1 << 20)",
+}
+
+
+@pytest.mark.parametrize("kind", CROWDS)
+def test_a_crowd_that_is_left_keeps_nobody_waiting(box: Sandbox, kind: str) -> None:
+    """A disk takes milliseconds to remove a folder; the slot goes before that, and what lies in it later."""
+    source = f"import os\nprint(len(os.listdir('.')))\nfor n in range(1000 if input() else 0): {CROWDS[kind]}"
+    began = time.monotonic()
+    runs = list(box.run_python(source, [b"x\n", b"\n", b"x\n", b"\n"], Limits(cpu_s=4)))
+    assert [(ran.ending, ran.stdout) for ran in runs] == [(Ending.EXITED, b"0\n")] * 4, runs
+    assert time.monotonic() - began < 20 + sum(ran.wall_s for ran in runs)
+
+
+def test_a_folder_that_takes_too_long_is_emptied_later(tmp_path: Path) -> None:
+    scratch = tmp_path / "scratch"
+    for number in range(9):
+        (scratch / f"{number}" / "a").mkdir(parents=True)
+    with pytest.raises(TimeoutError, match="too much was left"):
+        folder.empty(str(scratch), 0.0)
+    assert scratch.is_dir()
+    slots._empty_later(str(scratch))
+    wait_until(lambda: not scratch.exists())
+
+
+def test_a_file_that_goes_meanwhile_hides_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program that makes and removes files all the time has what it keeps counted all the same."""
+
+    (tmp_path / "kept").write_bytes(bytes(1 << 20))
+    (tmp_path / "gone").touch()
+    with os.scandir(tmp_path) as entries:
+        seen = sorted(entries, key=lambda entry: entry.name)
+    (tmp_path / "gone").unlink()
+    monkeypatch.setattr(folder, "_entries", lambda *_: seen)
+    assert folder.used_bytes(str(tmp_path), apart=False) >= 1 << 20
+
+
 def test_files_with_names_of_any_length_are_found_too(box: Sandbox) -> None:
     for count, length in ((2, 255), (1, 1), (1, 4), (1, 5), (1, 255)):
         names = f"print(len(os.listdir('.')))\nfor name in 'ab'[:{count}]: open(name * {length}, 'w').close()"
@@ -139,6 +185,16 @@ def test_a_crowd_of_files_is_too_much_before_it_is_counted(tmp_path: Path, monke
     monkeypatch.setattr(folder, "MOST_FILES", 6)
     assert folder.used_bytes(str(tmp_path), apart=False) == 6 * folder.BLOCK
     monkeypatch.setattr(folder, "MOST_FILES", 5)
+    assert folder.used_bytes(str(tmp_path), apart=False) == folder.UNREADABLE
+
+
+def test_a_long_list_of_names_is_too_much_before_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(5):
+        (tmp_path / f"{number}").touch()
+    size = tmp_path.stat().st_size
+    monkeypatch.setattr(folder, "CROWDED", size)
+    assert folder.used_bytes(str(tmp_path), apart=False) == 5 * folder.BLOCK
+    monkeypatch.setattr(folder, "CROWDED", size - 1)
     assert folder.used_bytes(str(tmp_path), apart=False) == folder.UNREADABLE
 
 

@@ -95,6 +95,22 @@ def test_nothing_stays_of_a_judge_that_is_killed(rung: str, tmp_path: Path) -> N
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("rung", RUNGS)
+def test_what_the_judge_ignores_and_blocks_is_not_handed_on(rung: str) -> None:
+    """As where it runs in the background or by nohup: programs are to end by these signals all the same."""
+    code = "import signal\nfrom curation.verify.sandbox import Limits, Sandbox\n"
+    code += "from curation.records import VerifierError\n"
+    code += "for number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1): signal.signal(number, signal.SIG_IGN)\n"
+    code += "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])\n"
+    code += f"try: box = Sandbox(workers=1, rung={rung!r})\nexcept VerifierError: raise SystemExit('refused')\n"
+    code += "ends = 'import os\\nos.kill(os.getpid(), int(input()))'\n"
+    code += "with box: print(*(r.signal for r in box.run_python(ends, [b'1', b'3', b'10', b'15'], Limits())))"
+    judge = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    if "refused" in judge.stderr:
+        pytest.skip(f"rung {rung!r} does not work here")
+    assert judge.stdout == "1 3 10 15\n", judge.stderr
+
+
 def test_a_slot_that_is_killed_is_replaced() -> None:
     with Sandbox(workers=1) as box:
         (slot,) = box._idle["std"]

@@ -1,0 +1,84 @@
+"""How C++ is compiled: the standards, the flags, and what is made once per machine and kept for every compilation.
+
+Invariants: what is kept was made in the box, by the compiler that uses it. Without it programs compile all the same:
+more slowly without the header; without the object their threads have stacks as large as the main one may grow.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+from curation.verify.sandbox import Limits, Sandbox
+from curation.verify.sandbox.library import cache_folder
+
+COMPILE_LIMITS = Limits(cpu_s=10.0, wall_s=60.0, memory_mb=2048)
+"""The recipe's 10 s, of CPU time; memory and the guard on wall time are not in the paper."""
+STANDARDS = ("gnu++20", "gnu++17", "gnu++14", "gnu++11", "gnu++98")
+"""What a program is compiled as: the first of these that accepts it. Not in the paper.
+
+Solutions of older data sets name globals ``size`` or ``byte``, use ``throw()`` or, before C++14, ``gets``; globals
+``rank`` and ``array`` are of before C++11.
+"""
+CPP_FLAGS = (f"-std={STANDARDS[0]}", "-O2")
+"""C++20 with GNU's extensions, as contest judges have it. The precompiled header holds for exactly these."""
+PRECOMPILE_LIMITS = Limits(cpu_s=120.0, memory_mb=4096, output_bytes=16 << 20, file_mb=512, processes=32)
+OUTPUT = "a.out"
+_INCLUDE = "include"
+"""Where the compiler looks: nothing but the header lies there, for whatever does would be found as ``<its name>``."""
+_THREADS = b"""#define _GNU_SOURCE
+#include <pthread.h>
+static void set(void) {
+    pthread_attr_t attributes;
+    if (pthread_attr_init(&attributes) == 0 && pthread_attr_setstacksize(&attributes, 8 << 20) == 0)
+        pthread_setattr_default_np(&attributes);
+}
+__attribute__((used, section(".preinit_array"))) static void (*const first)(void) = set;
+"""
+"""Gives the threads of a program stacks of 8 MiB, as outside.
+
+The C library gives them as much as the main stack may grow to, which in the box is nearly all the memory there is; and
+that must be so when a program is executed, for then the kernel sets the room for its main stack aside.
+"""
+
+
+def tools_folder() -> Path:
+    """Return the folder of what is made before: in the user's cache, by what it is made of."""
+    folder = cache_folder() / f"cpp-{hashlib.sha256(repr((CPP_FLAGS, _THREADS)).encode()).hexdigest()[:12]}"
+    folder.mkdir(parents=True, exist_ok=True)
+    folder.chmod(0o755)
+    return folder
+
+
+def made_before(box: Sandbox, folder: Path) -> tuple[str, ...]:
+    """Return the words of a command that name what lies in this folder, which is made first if need be."""
+    probe = box.compile({}, ("g++", "--version"), COMPILE_LIMITS, output="none")
+    version = hashlib.sha256(probe.log.encode()).hexdigest()
+    mark, header, threads = folder / "version", folder / _INCLUDE / "bits" / "stdc++.h.gch", folder / "threads.o"
+    kept = [path.is_file() for path in (header, threads)]
+    if not all(kept) or not mark.is_file() or mark.read_text() != version:
+        mark.unlink(missing_ok=True)
+        for part in (folder / _INCLUDE, header.parent):
+            part.mkdir(mode=0o755, exist_ok=True)
+        source = {"all.h": b"#include <bits/stdc++.h>\n"}
+        kept = [
+            _keep(box, header, source, ("g++", *CPP_FLAGS, "-x", "c++-header", "all.h", "-o", OUTPUT)),
+            _keep(box, threads, {"threads.c": _THREADS}, ("g++", "-x", "c", "-O2", "-c", "threads.c", "-o", OUTPUT)),
+        ]
+        if all(kept):
+            mark.write_text(version)
+    words = ("-I", str(folder.resolve() / _INCLUDE)), (str(threads.resolve()),)
+    return tuple(word for there, some in zip(kept, words, strict=True) if there for word in some)
+
+
+def _keep(box: Sandbox, target: Path, sources: dict[str, bytes], command: tuple[str, ...]) -> bool:
+    """Put what a compiler makes of these sources in its place, which another process may use; return whether it did."""
+    build = box.compile(sources, command, PRECOMPILE_LIMITS)
+    if not build.ok or build.artifact is None:
+        return False
+    temporary = target.with_name(f"{target.name}.{os.getpid()}")
+    temporary.write_bytes(build.artifact)
+    temporary.chmod(0o644)
+    temporary.replace(target)
+    return True

@@ -1,0 +1,214 @@
+"""What a model's votes on near pairs find of rephrased benchmark rows, and what they take of sets that are disjoint.
+
+    python tests/benchmarks/bench_overlap_votes.py FOLDER [DATA] [--only NAME] [--gsm8k FILE ROWS…] [--math FILE ROWS…]
+
+Whom the stage `overlap_votes` would ask about, of the sets of `bench_decontamination`: rephrased rows, the same with
+their own original left out of the benchmark, and disjoint sets; ``--gsm8k`` and ``--math`` name a benchmark's file and
+more disjoint rows. Each distinct prompt is written to FOLDER/prompts/ID.txt, as the policy would be sent it; nothing in
+it tells which set it is of. Who answers writes FOLDER/answers/ID.txt, of several votes ID.1.txt and so on. What is
+answered is read as recorded attempts and counted as the stage counts votes; what is not is kept, and said.
+
+Printed by set and by how many neighbours are asked about: the rows that overlap by rules alone and with votes, in per
+cent, the rows and pairs asked about per 1,000 rows, and how many pairs have no answer. ``--ask-from`` is the setting.
+Even tasks of HumanEval may be looked at, odd ones are held out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import polars as pl
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from curation.config import RecordedPolicy  # noqa: E402
+from curation.config.models import OverlapVotesSettings  # noqa: E402
+from curation.filters.decontamination import METHODS, OVERLAP, OverlapSettings, classify_hits  # noqa: E402
+from curation.filters.decontamination.opinions import BALLOT, decide_pairs, doubtful_pairs  # noqa: E402
+from curation.policies.recorded import Recorded  # noqa: E402
+from curation.prompts.overlaps import OVERLAPS, overlap_request  # noqa: E402
+from curation.records import PromptRequest  # noqa: E402
+from tests.benchmarks.bench_decontamination import (  # noqa: E402
+    LOOKED_AT,
+    OF_PROGRAMS,
+    WITH_CODE,
+    measured,
+    scored_pairs,
+    statements,
+)
+
+SETTINGS = OverlapVotesSettings()
+NEAREST = (1, 2)
+
+
+@dataclass(frozen=True, slots=True)
+class RowSet:
+    """Rows with what was measured of them against a benchmark."""
+
+    name: str
+    rows: list[str]
+    benchmark: list[str]
+    scores: pl.DataFrame
+    settings: OverlapSettings
+    own: pl.Series | None = None
+    """Of rephrased rows: by the row, the place of its own original in the benchmark."""
+    count: int | None = None
+    """Of how many rows the scores are, where not of all."""
+
+
+def program_sets(data: Path) -> Iterator[RowSet]:
+    """Yield the sets of HumanEval."""
+    name, settings = "humaneval_rephrased", replace(OF_PROGRAMS, methods=METHODS)
+    scored = scored_pairs(data, name, settings)
+    texts, places = scored.sets["rephrased"], {text: place for place, text in enumerate(scored.benchmark)}
+    tasks = {pair["id"]: places[pair["original"]] for pair in reversed(scored.pairs)}
+    own = pl.Series([tasks[pair["id"]] for pair in scored.some])
+    even = pl.Series([LOOKED_AT[name](pair) for pair in scored.some])
+    for half, chosen in (("all", even | ~even), ("looked at", even), ("held out", ~even)):
+        for kind, frame, wanted in (("own row", scored.scores["rephrased"], own), ("left out", scored.left_out, None)):
+            part = frame.filter(chosen[frame["row"]])
+            yield RowSet(f"{name}, {kind}, {half}", texts, scored.benchmark, part, settings, wanted, int(chosen.sum()))
+    (mbpp,) = (rows for set_name, rows in scored.sets.items() if set_name != "rephrased")
+    yield RowSet(WITH_CODE, mbpp, scored.benchmark, scored.scores[WITH_CODE], settings)
+
+
+def problem_sets(data: Path) -> Iterator[RowSet]:
+    """Yield the sets of GSM8K's rephrased rows."""
+    name, settings = "gsm8k_rephrased", OverlapSettings(methods=METHODS)
+    scored = scored_pairs(data, name, settings)
+    for set_name, rows in scored.sets.items():
+        if set_name == "rephrased":
+            own = pl.Series(range(len(rows)))
+            yield RowSet(f"{name}, own row", rows, scored.benchmark, scored.scores[set_name], settings, own)
+            yield RowSet(f"{name}, left out", rows, scored.benchmark, scored.left_out, settings)
+        else:
+            yield RowSet(set_name, rows, scored.benchmark, scored.scores[set_name], settings)
+
+
+def disjoint_sets(benchmark: Path, files: list[Path]) -> Iterator[RowSet]:
+    """Yield files of rows against a benchmark of mathematics."""
+    settings, texts = OverlapSettings(methods=METHODS), statements(benchmark)
+    sets = {f"{path.stem} against {benchmark.stem}": list(dict.fromkeys(statements(path))) for path in files}
+    scores, _ = measured(texts, sets, settings)
+    for name, rows in sets.items():
+        yield RowSet(name, rows, texts, scores[name], settings)
+
+
+def requests_of(rows: RowSet, pairs: pl.DataFrame) -> list[PromptRequest]:
+    """Return the request of each pair, in order."""
+    named = pairs.select("row", "benchmark_row").iter_rows()
+    return [overlap_request(rows.rows[row], rows.benchmark[at], "en") for row, at in named]
+
+
+class Answers:
+    """The answers of a folder, as the recorded policy reads them."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._lines, self.asked = folder, folder / "votes.jsonl", dict[str, PromptRequest]()
+
+    def write_prompts(self) -> int:
+        """Write the prompts that were asked for; return how many they are."""
+        (self._folder / "prompts").mkdir(parents=True, exist_ok=True)
+        for name, request in self.asked.items():
+            text = "\n\n".join(str(message["content"]) for message in OVERLAPS.messages(request))
+            (self._folder / "prompts" / f"{name}.txt").write_text(text, encoding="utf-8")
+        return len(self.asked)
+
+    def votes(self, requests: list[PromptRequest]) -> pl.DataFrame:
+        """Return problem and text of what the recorded policy answers."""
+        self.asked |= {request.id: request for request in requests}
+        lines = [
+            json.dumps({"pair": request.statement, "text": path.read_text(encoding="utf-8")})
+            for request in {request.id: request for request in requests}.values()
+            for path in sorted((self._folder / "answers").glob(f"{request.id}*.txt"))
+        ]
+        schema = {"problem": pl.String, "text": pl.String}
+        if not lines:
+            return pl.DataFrame(schema=schema)
+        self._lines.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        columns = {"problem": "pair", "text": "text"}
+        policy = Recorded(
+            RecordedPolicy.model_validate(
+                {"kind": "recorded", "name": "votes@1", "path": self._lines.name, "columns": columns}
+            ),
+            self._folder,
+        )
+        answered = asyncio.run(_answers(policy, requests))
+        return pl.DataFrame(answered, schema, orient="row")
+
+
+async def _answers(policy: Recorded, requests: list[PromptRequest]) -> list[tuple[str, str]]:
+    found = []
+    async with policy:
+        for request in {request.id: request for request in requests}.values():
+            index = 0
+            while (completion := await policy.answer(request, index)) is not None:
+                found.append((request.id, completion.text or ""))
+                index += 1
+    return found
+
+
+def outcome(rows: RowSet, answers: Answers, ask_from: float, nearest: int) -> dict[str, object]:
+    """Return a line of the table."""
+    count = rows.count or len(rows.rows)
+    overlaps = classify_hits(rows.scores, rows.settings).filter(pl.col("kind") == OVERLAP)
+    pairs = doubtful_pairs(rows.scores, rows.settings, ask_from, nearest)
+    requests = requests_of(rows, pairs)
+    votes = pairs.hstack(
+        BALLOT.tally(pl.Series([request.id for request in requests], dtype=pl.String), answers.votes(requests))
+    )
+    same = set(decide_pairs(votes, SETTINGS.threshold, 1)["row"])
+    by_rules = set(overlaps["row"])
+    if rows.own is not None:  # found is what is found with its own row
+        own = rows.own
+        by_rules = set(overlaps.filter(pl.col("benchmark_row") == own[overlaps["row"]])["row"])
+        voted = votes.filter(pl.col("benchmark_row") == own[votes["row"]])
+        same = set(decide_pairs(voted, SETTINGS.threshold, 1)["row"])
+    return {
+        "rows": rows.name,
+        "n": count,
+        "nearest": nearest,
+        "rules": round(100 * len(by_rules) / count, 2),
+        "with votes": round(100 * len(by_rules | same) / count, 2),
+        "asked": round(1000 * pairs["row"].n_unique() / count, 1),
+        "calls": round(1000 * pairs.height / count, 1),
+        "unanswered": votes.filter(pl.col("readable") == 0).height,
+        "called same": votes.filter(pl.col("same") > 0)["row"].n_unique(),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    default = Path(os.environ.get("GOLDILOCKS_DATA", ROOT.parent / "shared" / "data"))
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("data", nargs="?", type=Path, default=default)
+    parser.add_argument("--only", choices=("humaneval", "gsm8k", "disjoint"))
+    parser.add_argument("--gsm8k", nargs="+", type=Path, default=[], metavar="FILE")
+    parser.add_argument("--math", nargs="+", type=Path, default=[], metavar="FILE")
+    parser.add_argument("--ask-from", type=float, default=SETTINGS.ask_from)
+    arguments = parser.parse_args()
+    sets: list[RowSet] = []
+    if arguments.only in (None, "humaneval"):
+        sets += program_sets(arguments.data)
+    if arguments.only in (None, "gsm8k"):
+        sets += problem_sets(arguments.data)
+    if arguments.only in (None, "disjoint"):
+        for benchmark, *files in filter(None, (arguments.gsm8k, arguments.math)):
+            sets += disjoint_sets(benchmark, files)
+    answers = Answers(arguments.folder)
+    table = [outcome(rows, answers, arguments.ask_from, nearest) for rows in sets for nearest in NEAREST]
+    with pl.Config(tbl_rows=60, tbl_cols=12, tbl_width_chars=180, fmt_str_lengths=50, tbl_hide_dataframe_shape=True):
+        print(pl.DataFrame(table))
+    print(f"{answers.write_prompts():,} distinct prompts")
+
+
+if __name__ == "__main__":
+    main()
