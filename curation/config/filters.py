@@ -18,7 +18,7 @@ ResponseFormat = Annotated[str, AfterValidator(checked_format)]
 class StatementSettings(Settings):
     """The format filter: which rules run, and on what."""
 
-    undigested: ClassVar[frozenset[str]] = frozenset({"unusable_from", "suspected_from"})
+    undigested: ClassVar[frozenset[str]] = frozenset({"drop_from", "unusable_from", "suspected_from"})
 
     disabled: tuple[str, ...] = Field(
         (), description="Names of rules that do not run: those of `statements.RULES`, and `choices` for the rewriting."
@@ -34,6 +34,14 @@ class StatementSettings(Settings):
     )
     clean: bool = Field(
         True, description="Remove LaTeX and HTML debris from statement and answer before any rule looks at them."
+    )
+    drop_from: float = Field(
+        0.9,
+        gt=0,
+        le=1,
+        description="Least score of a rule, from which it drops a row alone: how likely its drops are right, by the "
+        "labelled rows that the card names, (right + ½) / (rows + 1). What a rule below it finds is a suspicion, see "
+        "`suspected_from`. Applied last: another value reads no text again. Not in the paper.",
     )
     unusable_from: float = Field(
         0.85,

@@ -21,7 +21,7 @@ from flows.stages.references import REFERENCES
 from flows.stages.review import REVIEW
 from flows.stages.rewriting import REWRITING
 from flows.stages.sources import SOURCES
-from flows.stages.statements import DOUBTFUL, STATEMENTS, USABILITY
+from flows.stages.statements import DOUBTFUL, STATEMENTS, USABILITY, VERDICTS
 
 CURATE_MATH = Pipeline(
     "curate-math",
@@ -29,6 +29,7 @@ CURATE_MATH = Pipeline(
     (
         SOURCES,
         REWRITING,
+        VERDICTS,
         STATEMENTS,
         DOUBTFUL,
         USABILITY,

@@ -11,7 +11,6 @@ import polars as pl
 
 from curation.config import Recipe, Source
 from curation.filters.decontamination import OVERLAP
-from curation.filters.statements.precision import precision_sentences
 from curation.publish import cards, review
 from curation.publish.merged_copies import copies_of
 from curation.publish.versions import MOVED
@@ -19,6 +18,7 @@ from curation.records import DropReason
 from curation.storage.sorted_parts import in_order, scan_table
 from curation.storage.stages import read_shard, read_table
 from flows.publish import code_publish
+from flows.publish.filter_precision import precision_sentences
 from flows.publish.versions import Version
 from flows.run.run_folder import Run, difficulty_stage
 from flows.run.stage import Results, StageResult, shard_counts
@@ -184,7 +184,11 @@ def _limits(recipe: Recipe) -> tuple[str, ...]:
             f"Premises were judged by {votes.votes} votes of a model: from {votes.threshold:g} of the readable votes "
             "on, a problem was dropped."
         )
-    precision = precision_sentences(recipe.statements.disabled) if recipe.flow != "curate-code" else ()
+    precision = (
+        precision_sentences(recipe.statements.disabled, recipe.statements.drop_from)
+        if recipe.flow != "curate-code"
+        else ()
+    )
     return near, contamination, *model_steps, *precision
 
 

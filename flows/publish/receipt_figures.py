@@ -14,7 +14,7 @@ from importlib.metadata import version as package_version
 
 import polars as pl
 
-from curation.filters.statements.precision import MEASURED, SCORED
+from curation.filters.statements.precision import BEHIND, MEASURED, SCORED, WRITTEN
 from curation.planting import VERSION as PLANTING
 from curation.publish.audit import estimate_audit
 from curation.publish.receipts import Figure, Needs, power_of_tests, share_figure
@@ -204,8 +204,12 @@ def precision_figures() -> Iterator[Figure]:
         f"labelled rows of Goldilocks {package_version('goldilocks-rl')} that a rule drops, and those of them that "
         "cannot be used as they stand; of the project's sets, not of this one"
     )
-    for rule, (fired, right) in MEASURED.items():
-        yield share_figure(f"precision.{rule}", rule.replace("_", " "), right, fired, how, Needs.PACKAGE)
+    behind = f"{how}; rows that another rule drops before it are among them"
+    own = f"{how}; rows written to try the rule, which flatter it, for want of others"
+    for table, source in ((MEASURED, how), (BEHIND, behind), (WRITTEN, own)):
+        for rule, counts in table.items():
+            fired, right = counts[:2]
+            yield share_figure(f"precision.{rule}", rule.replace("_", " "), right, fired, source, Needs.PACKAGE)
     for what, (fired, right) in SCORED.items():
         yield share_figure(f"precision.classifier, {what}", f"classifier, by {what}", right, fired, how, Needs.PACKAGE)
 

@@ -1,7 +1,8 @@
 """The format filter of math: what cannot be asked with one answer leaves, multiple choice becomes an open question.
 
-The rules with the scores of what they keep; where the recipe has a model for it, its votes on the rows that are in
-doubt; and the threshold on scores and votes in a stage of its own, so that another threshold reads no text again.
+What rules and the classifier find, with the scores of both; the threshold on what rules are worth; where the recipe
+has a model for it, its votes on the rows that are in doubt; and the thresholds on the classifier's scores and on votes.
+Each threshold is a stage of its own, so that another one reads no text again.
 """
 
 from __future__ import annotations
@@ -22,8 +23,11 @@ from flows.run.run_folder import Run
 from flows.run.stage import MATH, Kind, Stage, StageResult, StageRun, refusal_retries
 from flows.stages.asking import PolicySession
 
+REWRITTEN_TABLE = "rewritten"
+VERDICTS_TABLE = "verdicts"
 SCORES_TABLE = "scores"
 VOTES_TABLE = "votes"
+RULED_VERSION = "ruled@1"
 USABILITY_VERSION = "usability@1"
 DOUBTFUL_VERSION = "doubtful@1"
 GROUP_ROWS = 40_000
@@ -31,31 +35,39 @@ GROUP_ROWS = 40_000
 2,000 rows."""
 
 
-def filter_statements(job: StageRun) -> StageResult:
-    """Keep what can be asked, drop the rest with its reason."""
+def measure_statements(job: StageRun) -> StageResult:
+    """Keep what every rule and the classifier find in each row; none is dropped here."""
     settings, problems = job.recipe.statements, job.problems.folder
 
     def work(indices: Sequence[int]) -> list[Shard]:
         frames = [read_shard(problems, "kept", index) for index in indices]
-        return _shards(statements.score_statements(pl.concat(frames), settings), [frame.height for frame in frames])
+        return _shards(statements.measure(pl.concat(frames), settings), [frame.height for frame in frames])
 
     return job.by_groups(job.open(statements.VERSION, settings.digest(), job.problems), work, GROUP_ROWS)
 
 
-def _shards(parts: statements.FilterResult, heights: Sequence[int]) -> list[Shard]:
-    """Return what became of several shards' rows, shard by shard."""
-    shards = []
-    start = kept = dropped = 0
+def _shards(measured: statements.Measured, heights: Sequence[int]) -> list[Shard]:
+    """Return what was found in several shards' rows, shard by shard."""
+    shards, start = [], 0
     for height in heights:
-        keeps = int(parts.is_kept.slice(start, height).sum())
-        tables = {
-            "kept": parts.kept.slice(kept, keeps),
-            "dropped": parts.dropped.slice(dropped, height - keeps),
-            SCORES_TABLE: parts.scores.slice(kept, keeps),
-        }
-        shards.append(Shard(height, tables))
-        start, kept, dropped = start + height, kept + keeps, dropped + height - keeps
+        part = measured.part(start, height)
+        tables = {REWRITTEN_TABLE: part.rewritten, VERDICTS_TABLE: part.verdicts, SCORES_TABLE: part.scores}
+        shards.append(Shard(height, tables, kept_rows=height))
+        start += height
     return shards
+
+
+def filter_statements(job: StageRun) -> StageResult:
+    """Drop what a rule finds from the recipe's threshold on, keep the rest with its scores; nothing is judged again."""
+    settings, problems, measured = job.recipe.statements, job.problems.folder, job.results[VERDICTS]
+
+    def work(index: int) -> Shard:
+        frame = read_shard(problems, "kept", index)
+        tables = (read_shard(measured.folder, name, index) for name in (REWRITTEN_TABLE, VERDICTS_TABLE, SCORES_TABLE))
+        parts = statements.drop_ruled(frame, statements.Measured(*tables), settings)
+        return Shard(frame.height, {"kept": parts.kept, "dropped": parts.dropped, SCORES_TABLE: parts.scores})
+
+    return job.shard_by_shard(job.open(RULED_VERSION, f"{settings.drop_from:g}", job.problems, measured), work)
 
 
 def drop_unusable(job: StageRun) -> StageResult:
@@ -123,11 +135,26 @@ def _explain(_run: Run, folder: Path, problem: str) -> Iterator[str]:
         yield f"{'votes':<10} {said or '(none)'}, score {row['score']:g}"
 
 
-def _score_of(_run: Run, folder: Path, problem: str) -> Iterator[str]:
+def _found_in(run: Run, folder: Path, problem: str) -> Iterator[str]:
+    """Say what every rule finds where several do, or where none of them dropped the row; and its score, if kept."""
+    verdicts = rows_of(VERDICTS.folder_in(run), VERDICTS_TABLE, problem).unique(maintain_order=True)
+    is_dropped = rows_of(folder, "dropped", problem).height > 0
+    for row in verdicts.iter_rows(named=True) if verdicts.height > is_dropped else ():
+        yield f"{'finds':<10} {row['rule']}: {row['evidence']} ({row['reason']}), score {row['score']:g}"
     scores = read_table(folder, SCORES_TABLE, ["id", "score"])
     for score in scores.filter(pl.col("id") == problem)["score"] if scores.height else ():
         yield f"score {score:g}: the probability that it cannot be used as it stands"
 
+
+VERDICTS = Stage(
+    name="statements.verdicts",
+    title="Format verdicts",
+    folder="stages/02-statements-verdicts",
+    work=measure_statements,
+    domains=MATH,
+    kind=Kind.MEASURE,
+    runs_anywhere=True,
+)
 
 STATEMENTS = Stage(
     name="statements",
@@ -135,8 +162,7 @@ STATEMENTS = Stage(
     folder="stages/02-statements",
     work=filter_statements,
     domains=MATH,
-    explain=_score_of,
-    runs_anywhere=True,
+    explain=_found_in,
 )
 
 DOUBTFUL = Stage(

@@ -28,20 +28,31 @@ import polars as pl
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
+from curation.config import StatementSettings  # noqa: E402
 from curation.filters.multiple_choice import OpenQuestion, Refusal, open_one  # noqa: E402
 from curation.filters.statements import (  # noqa: E402
+    RULES,
     apply_rules,
     classify,
     cleaning,
     completeness,
     external_references,
     filter_statements,
+    measure,
     question_type,
     words,
 )
+from curation.filters.statements.precision import LEAST_ROWS  # noqa: E402
+from curation.filters.statements.scoring import FEATURE_RULES  # noqa: E402
 from curation.records import PROBLEM, DropReason  # noqa: E402
-from tests.benchmarks.labelled_rows import ELSEWHERE, KEEP, LABELS, load_elsewhere, row_hash  # noqa: E402
-from tests.curation.filters.statements import test_neighbours, test_wordings  # noqa: E402
+from tests.benchmarks.labelled_rows import (  # noqa: E402
+    ELSEWHERE,
+    KEEP,
+    LABELS,
+    load_elsewhere,
+    row_hash,
+    written_rows,
+)
 
 OPEN_SETS = ("gsm8k", "svamp", "mgsm", "imo_answerbench", "olymmath", "polymath")
 CHOICE_SETS = ("aqua_rat", "tal_scq5k")
@@ -135,15 +146,13 @@ def per_rule(lines: pl.DataFrame) -> pl.DataFrame:
 BY_SCORE = " by score"
 """Behind the name of a rule whose finding alone dropped nothing."""
 _RULE = (
-    pl.when((pl.col("score") < 1) & pl.col("reason").is_not_null())
-    .then(pl.col("rule") + BY_SCORE)
-    .otherwise("rule")
-    .alias("rule")
-)
+    pl.when(pl.col("reason").is_not_null() & ~pl.col("alone")).then(pl.col("rule") + BY_SCORE).otherwise("rule")
+).alias("rule")
 
 
 def labelled(problems: pl.DataFrame) -> pl.DataFrame:
-    """Return rule, reason, label and ``how`` of every row that the project labelled, and of those written for tests.
+    """Return rule, reason, ``fires`` (all trusted rules that find something), label and ``how`` of every row that the
+    project labelled, and of those written for tests.
 
     Raises:
         SystemExit: a label is of a row that is not in the data.
@@ -163,23 +172,27 @@ def labelled(problems: pl.DataFrame) -> pl.DataFrame:
         raise SystemExit(
             f"{changed.height} rows are not those that were labelled, as {changed['id'].head(3).to_list()}"
         )
-    written = [
-        *((str(reason), *row) for reason, rows_of in test_wordings.FIRES.items() for row in rows_of),
-        *((KEEP, *row) for rows_of in test_wordings.HARMLESS.values() for row in rows_of),
-        *((reason, "en", *row) for reason, rows_of in test_neighbours.GONE.items() for row in rows_of),
-        *((KEEP, "en", *row) for rows_of in test_neighbours.KEPT.values() for row in rows_of),
-    ]
-    own = pl.DataFrame(written, schema=["label", "lang", "statement", "answer"], orient="row")
+    own = written_rows()
     return pl.concat(
         [
-            classify(rows.drop("label", "how", "hash", "stands_for"))
-            .select(_RULE, "reason")
-            .hstack(rows.select("label", "how", "id", "stands_for")),
-            classify(own)
-            .select(_RULE, "reason")
-            .hstack(own.select("label", how=pl.lit("written"), id="statement", stands_for=pl.lit(None, pl.Float64))),
+            judged(rows).hstack(rows.select("label", "how", "id", "stands_for")),
+            judged(own).hstack(
+                own.select("label", how=pl.lit("written"), id="statement", stands_for=pl.lit(None, pl.Float64))
+            ),
         ]
     )
+
+
+def judged(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return rule and reason of each row; every rule that is none of the classifier's drops alone, whatever its figure
+    is now, since this is what it is measured by.
+    """
+    settings = StatementSettings(drop_from=1e-9)
+    absent = [pl.lit(None, kind).alias(name) for name, kind in PROBLEM.items() if name not in rows.columns]
+    problems = rows.with_columns(absent).select(PROBLEM.names())
+    fires = measure(problems, settings).verdicts.group_by("at").agg(fires=pl.col("rule").unique())
+    lines = classify(problems, settings).with_row_index("at").join(fires, on="at", how="left", maintain_order="left")
+    return lines.with_columns(alone=pl.col("fires").is_not_null()).select(_RULE, "reason", "fires")
 
 
 def interval(share: pl.Expr, n: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
@@ -196,6 +209,35 @@ def label_table(lines: pl.DataFrame) -> pl.DataFrame:
     low, high = interval(pl.col("right") / pl.col("fired"), pl.col("fired"))
     share = pl.col("right") / pl.col("fired")
     return counted.with_columns(precision=share.round(4), low=low, high=high).sort("how", "rule")
+
+
+def rule_counts(lines: pl.DataFrame) -> dict[str, dict[str, tuple[int, ...]]]:
+    """Return what `precision.py` holds: by table and rule, rows and those dropped rightly.
+
+    ``MEASURED`` is of rows that others wrote and that the rule drops first; with fewer than `LEAST_ROWS` of them,
+    ``BEHIND`` is of all those in which it finds something, and with fewer of these, too, ``WRITTEN`` is of written rows
+    and those, whose number stands last.
+    """
+    is_right = (pl.col("label") != KEEP).cast(pl.Int64)
+    first = lines.filter(pl.col("fires").is_not_null()).with_columns(at=pl.col("rule"))
+    every = lines.explode("fires").filter(pl.col("fires").is_not_null()).with_columns(at=pl.col("fires"))
+    tables: dict[str, dict[str, tuple[int, ...]]] = {"MEASURED": {}, "BEHIND": {}, "WRITTEN": {}}
+    for rule in sorted({rule.name for rule in RULES} - set(FEATURE_RULES) | {"choices"}):
+        of_first, of_every, of_own = (
+            rows.filter(pl.col("at") == rule).select(is_right).to_series().to_list()
+            for rows in (
+                first.filter(pl.col("how") != "written"),
+                every.filter(pl.col("how") != "written"),
+                every.filter(pl.col("how") == "written"),
+            )
+        )
+        if len(of_first) >= LEAST_ROWS:
+            tables["MEASURED"][rule] = len(of_first), sum(of_first)
+        elif len(of_every) >= LEAST_ROWS:
+            tables["BEHIND"][rule] = len(of_every), sum(of_every)
+        elif of_every or of_own:
+            tables["WRITTEN"][rule] = len(of_own) + len(of_every), sum(of_own) + sum(of_every), len(of_every)
+    return tables
 
 
 def recall_table(lines: pl.DataFrame) -> pl.DataFrame:
@@ -344,6 +386,8 @@ def main() -> None:
     with pl.Config(tbl_rows=90, tbl_cols=12, tbl_hide_dataframe_shape=True, tbl_hide_column_data_types=True):
         lines = labelled(pl.concat([problems, load_elsewhere(arguments.elsewhere or arguments.data / "elsewhere")]))
         print(label_table(lines), recall_table(lines), sep="\n")
+        for table, counts in rule_counts(lines).items():
+            print(table, "=", counts)
         if arguments.labels:
             return
         quality(problems)

@@ -16,6 +16,21 @@ The sets below may not be copied here. Their files are looked for in a folder un
     gaokao_*_I, _II   OpenLMLab/GAOKAO-Bench, Data/…/2010-2022_Math_I_MCQs.json and the like
     agieval_*         ruixiangcui/AGIEval, data/v1/sat-math.jsonl, gaokao-mathcloze.jsonl
     math_bare         the rows of math_train with a figure, without its code: by math_train's numbers
+    ape_*             Chenny0808/ape210k, data/valid.ape.json
+    hmwp, m23_*, mawps, dolphin_*, draw_*, alg514_*
+                      LYH-YF/MWPToolkit, dataset/…; draw_* are its draw_*.orig.jsonl
+    asdiv             chaochun/nlu-asdiv-dataset, dataset/ASDiv.xml
+    mathqa, mmlu_stem, hungarian
+                      ZubinGou/math-evaluation-harness, data/…/test.jsonl
+    carp_en, college_math, gaokao2023en, cn_middle_school
+                      QwenLM/Qwen2.5-Math, evaluation/data/…/test.jsonl
+    cmath_ds          deepseek-ai/DeepSeek-Math, evaluation/datasets/cmath/test.jsonl
+    limo_*            GAIR-NLP/LIMO, eval/data/…/test.jsonl
+    theoremqa         TIGER-AI-Lab/TheoremQA, theoremqa_test.json
+    tabmwp_*          lupantech/PromptPG, data/tabmwp/problems_test1k.json: questions without their tables
+    mathv             mathllm/MATH-V, data/test.jsonl: questions without their pictures
+    scibench_*        mandyyyyii/scibench, dataset/original/….json
+    stackmath         yifanzhang-pro/StackMathQA, the files of data/stackmathqa100k under 4 MiB, one behind another
 """
 
 from __future__ import annotations
@@ -25,15 +40,20 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import polars as pl
 
 from curation.filters.statements import figures
-from curation.records import PROBLEM
+from curation.records import PROBLEM, DropReason
+from curation.sources.rows import parse_options
+from tests.curation.filters.statements import test_neighbours, test_rare_rules, test_wordings
 
 LABELS = Path(__file__).with_name("filter_labels.tsv")
 KEEP = "keep"
 
+PARTS = ("test", "train", "valid")
+SCIENCES = ("atkins", "chemmc", "class", "fund", "matter", "quan", "thermo")
 ELSEWHERE: Mapping[str, str] = {
     "putnam": "putnam.json",
     "olympiad_bench": "test_math_olympiad_bench.json",
@@ -48,8 +68,35 @@ ELSEWHERE: Mapping[str, str] = {
     },
     "agieval_sat": "agieval_sat-math.jsonl",
     "agieval_cloze": "agieval_gaokao-mathcloze.jsonl",
+    **{name: f"{name}.json" for name in ("ape_test", "ape_valid", "hmwp", "m23_test", "m23_valid", "mawps")},
+    **{f"{name}_{part}": f"{name}_{part}.json" for name in ("dolphin", "draw", "alg514") for part in PARTS},
+    "asdiv": "asdiv.xml",
+    **{name: f"{name}.jsonl" for name in ("mathqa", "mmlu_stem", "hungarian", "carp_en", "college_math")},
+    **{name: f"{name}.jsonl" for name in ("gaokao2023en", "cn_middle_school", "cmath_ds", "limo_kaoyan", "limo_gpqa")},
+    "theoremqa": "theoremqa.json",
+    "tabmwp_dev": "tabmwp_dev.json",
+    "tabmwp_test": "tabmwp_test.json",
+    "mathv": "mathv.jsonl",
+    **{f"scibench_{name}": f"scibench_{name}.json" for name in ("calculus", "diff", "stat", *SCIENCES)},
+    "stackmath": "stackmath.jsonl",
 }
-_LANGUAGES = {"gaokao": "zh", "agieval_cloze": "zh"}
+_LANGUAGES = dict.fromkeys(("gaokao_", "agieval_cloze", "ape_", "hmwp", "m23_", "cn_", "cmath", "limo_kao"), "zh")
+_STATEMENTS = ("problem", "informal_statement", "question", "original_text", "text", "content", "Question",
+               "problem_text", "Q")  # fmt: skip
+_ANSWERS = ("answer", "informal_solution", "ans", "Answer", "golden", "answer_number", "A")
+
+
+def written_rows() -> pl.DataFrame:
+    """Return the rows written to try the rules: label, lang, statement and answer."""
+    rows = [
+        *((str(reason), *row) for reason, gone in test_wordings.FIRES.items() for row in gone),
+        *((KEEP, *row) for kept in test_wordings.HARMLESS.values() for row in kept),
+        *((reason, "en", *row) for reason, gone in test_neighbours.GONE.items() for row in gone),
+        *((KEEP, "en", *row) for kept in test_neighbours.KEPT.values() for row in kept),
+        *((str(DropReason.UNUSABLE), *row) for gone in test_rare_rules.RARE.values() for row in gone),
+        *((KEEP, *row) for row in test_rare_rules.ALIKE),
+    ]
+    return pl.DataFrame(rows, schema=["label", "lang", "statement", "answer"], orient="row")
 
 
 def row_hash(statement: str | None, answer: str | None) -> str:
@@ -84,25 +131,41 @@ def _without_figures(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _contents(path: Path) -> list[dict[str, Any]]:
     text = path.read_text(encoding="utf-8")
-    if path.suffix == ".jsonl":
+    if path.suffix == ".xml":
+        items = ElementTree.fromstring(text).iter("Problem")
+        parts = [{part.tag: part.text or "" for part in item} for item in items]
+        return [{"problem": f"{item['Body']} {item['Question']}", "answer": item["Answer"]} for item in parts]
+    if text.startswith("{") and not text.startswith("{\n"):
         return [json.loads(line) for line in text.split("\n") if line.strip()]
     content = json.loads(text)
-    rows: list[dict[str, Any]] = content["example"] if isinstance(content, dict) else content
+    rows: list[dict[str, Any]] = content
+    if isinstance(content, dict):
+        rows = content["example"] if "example" in content else list(content.values())
     return rows
 
 
 def _row(name: str, number: int, content: Mapping[str, Any]) -> dict[str, Any]:
     """Return one row in the `PROBLEM` schema; where the answer is a list, its items, of minerva the last of them."""
-    statement = content.get("problem") or content.get("informal_statement") or content.get("question")
-    answer = content.get("answer", content.get("informal_solution", content.get("label")))
+    content = content.get("original", content) if name.startswith("draw") else content
+    if name.startswith("draw"):
+        content = {"problem": content["sQuestion"], "answer": content["lSolutions"]}
+    statement = next((content[key] for key in _STATEMENTS if content.get(key)), None)
+    answer = next((content[key] for key in _ANSWERS if key in content), None)
     answer = content["label"] if answer is None and content.get("label") else answer
     if isinstance(answer, list):
         answer = str(answer[-1]) if name == "minerva" else ", ".join(map(str, answer))
+    choices = content.get("options") or content.get("choices")
+    if name == "mathqa":
+        answer = content["correct"]
+    if isinstance(choices, str):
+        choices = parse_options(choices, name)
+    if isinstance(answer, int) and choices and name == "mmlu_stem":
+        answer = "ABCD"[answer]
     return dict.fromkeys(PROBLEM.names()) | {
         "id": f"{name}/{number}",
         "statement": statement,
         "answer": None if answer in (None, "None.") else str(answer).strip(),
-        "choices": content.get("options"),
+        "choices": choices,
         "lang": next((lang for start, lang in _LANGUAGES.items() if name.startswith(start)), "en"),
         "source": name,
         "row": number,

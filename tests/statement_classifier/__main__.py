@@ -27,12 +27,11 @@ from numpy.typing import NDArray
 
 from curation.config import StatementSettings
 from curation.filters.statements import scoring
-from curation.filters.statements.filtering import suspicious_rows
-from curation.filters.statements.scoring import FEATURE_RULES, GRAM_BUCKETS, NAMES, Floats, probabilities
+from curation.filters.statements.measuring import suspicious_rows
+from curation.filters.statements.scoring import GRAM_BUCKETS, HITS, NAMES, Floats, probabilities
 from curation.records import PROBLEM
 from tests.benchmarks.bench_filters import ROOT, load
-from tests.benchmarks.labelled_rows import KEEP, LABELS, load_elsewhere
-from tests.curation.filters.statements import test_neighbours, test_wordings
+from tests.benchmarks.labelled_rows import KEEP, LABELS, load_elsewhere, written_rows
 
 STEPS, RATE = 250, 0.1
 RIDGE_NAMED, RIDGE_RULES, RIDGE_GRAMS = 3.0, 0.3, 6.0
@@ -45,7 +44,11 @@ FAMILIES = (
     (r"gaokao.*|agieval_cloze", "gaokao"),
     (r"gsm8k|mgsm|polymath|mip_missing_premise", "gsm8k"),
     (r"umwp|svamp", "svamp"),
-    (r"math_train|aime|amc", "math"),
+    (r"math_train|aime|amc|mathv", "math"),
+    (r"ape_.*|m23_.*|hmwp|cmath_ds", "chinese schools"),
+    (r"dolphin_.*|draw_.*|alg514_.*|mawps|asdiv", "word problems of the web"),
+    (r"scibench_.*", "scibench"),
+    (r"tabmwp_.*", "tabmwp"),
 )
 """Sets that share problems are left out together."""
 BARE = "math_bare"
@@ -68,7 +71,7 @@ def labelled_rows(data: Path, elsewhere: Path) -> Rows:
     labels = pl.read_csv(LABELS, separator="\t", schema_overrides={"weight": pl.Float64})
     read = labels.filter(pl.col("how") == "read").select("id", "label", stands_for="weight")
     problems = pl.concat([load(data), load_elsewhere(elsewhere)]).join(read, on="id", maintain_order="left").sort("id")
-    written = written_rows().with_columns(stands_for=pl.lit(WRITTEN_WEIGHT))
+    written = written_problems().with_columns(stands_for=pl.lit(WRITTEN_WEIGHT))
     problems = pl.concat([problems.select(written.columns), written])
     rows = suspicious_rows(problems.select(PROBLEM.names()), StatementSettings())
     picked = problems[rows["_at"].to_list()]
@@ -81,14 +84,9 @@ def labelled_rows(data: Path, elsewhere: Path) -> Rows:
     )
 
 
-def written_rows() -> pl.DataFrame:
+def written_problems() -> pl.DataFrame:
     """Return the rows that were written to try the rules, with what each should be, in the `PROBLEM` schema."""
-    dropped = [row for rows in test_wordings.FIRES.values() for row in rows]
-    kept = [row for rows in test_wordings.HARMLESS.values() for row in rows]
-    dropped += [("en", *row) for rows in test_neighbours.GONE.values() for row in rows]
-    kept += [("en", *row) for rows in test_neighbours.KEPT.values() for row in rows]
-    labelled = [("unusable", *row) for row in dropped] + [(KEEP, *row) for row in kept]
-    frame = pl.DataFrame(labelled, schema=["label", "lang", "statement", "answer"], orient="row")
+    frame = written_rows()
     absent = [pl.lit(None, kind).alias(name) for name, kind in PROBLEM.items() if name not in frame.columns]
     return frame.with_columns(absent).with_columns(source=pl.lit("written")).select(*PROBLEM.names(), "label")
 
@@ -105,7 +103,7 @@ def train(rows: Rows, chosen: NDArray[np.bool_]) -> scoring.Classifier:
     place, bucket, value = place[of_chosen], bucket[of_chosen], value[of_chosen]
     weight = np.where(chosen, np.sqrt(np.minimum(rows.weight, MOST_WEIGHT)), 0.0)
     parts: list[Floats] = [np.zeros(len(NAMES)), np.array([-3.0]), np.zeros(GRAM_BUCKETS)]
-    ridge = np.where([name in FEATURE_RULES for name in NAMES], RIDGE_RULES, RIDGE_NAMED)
+    ridge = np.where([name in HITS for name in NAMES], RIDGE_RULES, RIDGE_NAMED)
     means = [np.zeros_like(part) for part in parts]
     squares = [np.zeros_like(part) for part in parts]
     for step in range(1, STEPS + 1):
@@ -167,7 +165,7 @@ def report(rows: Rows, probability: Floats) -> None:
         print(f"  from {threshold:g}: {int(drop.sum()):4} dropped, precision {right / max(1, drop.sum()):.2f}, recall "
               f"{right / unusable.sum():.2f}; of the usable rows {lost:.2%} are lost (weighted)")  # fmt: skip
     settings = StatementSettings()
-    by_rule = rows.named[real][:, -len(FEATURE_RULES) :].any(axis=1)
+    by_rule = rows.named[real][:, -len(HITS) :].any(axis=1)
     default = probability >= np.where(by_rule, settings.suspected_from, settings.unusable_from)
     for name, at in (("a rule found something", by_rule), ("no rule did", ~by_rule)):
         drop = default & at
@@ -214,7 +212,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="write the weights into the package")
     arguments = parser.parse_args()
     rows = labelled_rows(arguments.data, arguments.elsewhere)
-    print({name: int(rows.named[:, NAMES.index(name)].sum()) for name in FEATURE_RULES})
+    print({name: int(rows.named[:, NAMES.index(name)].sum()) for name in HITS})
     report(rows, left_out(rows))
     if arguments.write:
         write(train(rows, np.ones(len(rows.unusable), bool)), Path(scoring.__file__).parent)

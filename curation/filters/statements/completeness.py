@@ -5,6 +5,7 @@ The companion of `words`, with the same conventions: Rust syntax, all languages 
 
 from __future__ import annotations
 
+from curation.filters.statements import figures
 from curation.filters.statements.words import cheap, either
 from curation.languages.vocabulary import Language, every, one_of
 
@@ -13,9 +14,12 @@ from curation.languages.vocabulary import Language, every, one_of
 # Whatever asks: a question mark, a blank, a task verb, an equals sign at the end.
 TASK = either(
     r"[?？]|____|_{2,}|\\_|\\boxed|\\underline|\\square|□|（\s*）|\(\s*\)|[=＝:：]\s*(?:\$*|\\[)\]])\s*[.。．]?\s*$"
-    r"|\\q?quad[\s$]*\\?[)）]|[(（][\s$]*[)）]",
+    r"|\\q?quad[\s$]*\\?[)）]|[(（][\s$]*[)）]|\[\s*\]|\\q?quad[\s$]*[.。．]?\s*$",
     *every(lambda lang: lang.statements.task),
 )
+
+# A figure's place, behind which a question may end: "The area is <image1>".
+FIGURES = rf"{figures.FIGURE}|<image\s?[0-9]*>"
 
 # Literals that ask beyond doubt; only what has none of them is looked at more closely.
 TASK_NEEDLES = ("?", "？", "____", *every(lambda lang: lang.statements.task_needles))
@@ -48,8 +52,9 @@ TASK_WITH_OPTIONS = either(
 )
 # A formula and nothing else: "280/4+360．", "4x-x-12=51"
 BARE_FORMULA = r"^(?:\\[a-zA-Z]+|[a-z]|[^\p{L}])*\d(?:\\[a-zA-Z]+|[a-z]|[^\p{L}])*$"
-# A sum that is short because it is one: "26-18=".
-SHORT_SUM = r"^[\s$]*\d+(?:\s?(?:[+\-−×÷*/]|\\(?:times|div|cdot))\s?\d+)+\s*[=＝][\s$_?？.。．]*$"
+# A sum that is short because it is one: "26-18=", "48*201．", "√(21)^2".
+_SUM = r"(?:[^\p{L}\\]|\\(?:times|div|cdot|sqrt))*"
+SHORT_SUM = rf"^{_SUM}\d[\s)\]}}]*(?:[+\-−×÷*/^]|\\(?:times|div|cdot))[\s(\[{{]*\d{_SUM}$"
 OPERATOR = r"[+\-−×÷*/=^]|\\(?:times|cdot|div|frac|dfrac|sqrt|pm)"
 # A formula that is never closed, at the end: a brace, \( … , a dollar before LaTeX.
 OPEN_FORMULA = cheap(r"(?:^|[^\\])\{(?:[^{}$?？。]|\{[^{}]*\})*$|(?:^|[^\\])\\\((?:[^\\]|\\[^)])*$")
@@ -80,24 +85,27 @@ SERIES_HARMLESS = either(*every(_laws))
 
 # --- debris ----------------------------------------------------------------------------------------------------------
 
-# UTF-8 read as Latin-1 or Windows-1252, in Cyrillic, Latin and Chinese; replaced and control characters.
+# UTF-8 read as Latin-1 or Windows-1252, in Cyrillic, Latin and Chinese; control characters.
 _LATE = "\u0080-\u00bf‚ƒ„…†‡ˆ‰Š‹Œ“”•–—˜™š›œžŸŽ’‘€"
 DEBRIS = cheap(
-    r".{0,20}(?:\x{FFFD}|[\x00-\x08\x0B\x0E-\x1F\x7F]|锟斤拷|烫烫烫|ï¿½|Ã["
+    r".{0,20}(?:[\x00-\x08\x0B\x0E-\x1F\x7F]|锟斤拷|烫烫烫|ï¿½|Ã["
     + _LATE
     + r"]|â€|Â[°·±×²³]|(?:[ÐÑ]["
     + _LATE
     + r"]\s?){3}"
     r"|(?:[ä-é][" + _LATE + r"]{2}){2}"
-    r"|&nbsp|</?(?:div|span|script|nav|form|iframe|style|input|button)\b|<a\s+(?:href|class)|<!DOCTYPE|<\?xml"
+    r"|&nbsp|</(?:div|span|script|nav|form|iframe|style|button)>|<a\s+(?:href|class)|<!DOCTYPE|<\?xml"
+    r"|<(?:div|span|script|nav|form|iframe|style|input|button)\s+[a-z-]+\s*=|<(?:script|style|iframe)>"
     r"|^%PDF-|\bendobj\b|\bendstream\b|/FlateDecode|\bundefined\s+undefined\b|\[object\s+Object\]).{0,20}"
 )
 DEBRIS_NEEDLES = [
-    "\ufffd", "锟斤拷", "烫烫烫", "ï¿½", "Ã", "â€", "Â", "Ð", "Ñ", "ä", "å", "æ", "ç", "è", "é", "&nbsp", "div", "span",
+    "锟斤拷", "烫烫烫", "ï¿½", "Ã", "â€", "Â", "Ð", "Ñ", "ä", "å", "æ", "ç", "è", "é", "&nbsp", "div", "span",
     "<script", "</", "<nav", "<form", "<iframe", "<style", "<input", "<button", "<a ", "<!doctype", "<?xml", "%PDF",
     "endobj", "endstream", "FlateDecode", "undefined undefined", "[object ",
     *map(chr, (*range(9), 11, *range(14, 32), 127)),
 ]  # fmt: skip
+# A character that was lost; what it was can often be told.
+LOST = r".{0,20}\x{FFFD}.{0,20}"
 # Program text where nothing is asked about it.
 CODE = cheap(
     r"\bfunction\s+\w+\s*\([^)]*\)\s*\{|\bdocument\.\w+|\bconsole\.log\(|\bpublic\s+(?:static\s+)?(?:void|class)\b|#include\s*<"

@@ -57,6 +57,7 @@ TABLE_HERE = cheap(
     rf"{figures.FIGURE}|"
     + r"\\begin\{(?:tabular|array|matrix|[bpv]matrix)|&[^&\n]*&|\|[^|\n]*\|[^|\n]*\||<t[dr]\b|\t|\\hline"
     r"|(?:\n[^\n]*[0-9][^\n]*){3}|[:：]\s*\n\s*\S"
+    r"|(?:[:：][^:：;；\n]{0,20}[0-9][\s\S]{0,120}?){3}"  # cells between colons: "1 to 50: 13 a ticket; 51 to 100: 11"
     r"|(?i:\b(?:periodic|multiplication|times)\s+tables?\b)"
 )
 

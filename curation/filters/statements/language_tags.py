@@ -14,7 +14,7 @@ import polars as pl
 from curation.languages.identification import identify_many
 from curation.languages.vocabulary import language, languages
 
-LEAST_LETTERS = 20
+LEAST_LETTERS = 30
 LEAST_SURE = 0.8
 
 TAGS = tuple(lang.code for lang in languages())

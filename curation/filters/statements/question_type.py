@@ -53,7 +53,7 @@ MARKED_ANSWERS = either(
     r"^[\s$*\\({\[（【:：.]{0,6}a\s*[).:]\s*\S[\s\S]*[\s,;.]\(?\s*b\s*[).:]\s*\S",
     r"^[\s$*:：.]{0,4}[（(]\s*(?:[1１]|Ⅰ|i|一)\s*[)）]\s*\S[\s\S]*[（(]\s*(?:[2２]|Ⅱ|ii|二)\s*[)）]\s*\S",
     r"①\s*\S[\s\S]*②\s*\S|^\s*\(?i\)\s*\S[\s\S]*\(?ii\)\s*\S",
-    r"^\s*1\s*[).、．]\s*\S[\s\S]*[\s,;；]2\s*[).、．]\s*\S",
+    r"^\s*1\s*(?:[)、．]\s*\S|\.(?:\s+\S|[^\s0-9]))[\s\S]*[\s,;；]2\s*(?:[)、．]\s*\S|\.(?:\s+\S|[^\s0-9]))",
 )
 
 # What separates answers, and statements that ask for more than one of them.
@@ -82,9 +82,10 @@ NO_ANSWER = (
     r"(?i)^[\s$.*(\[]*(?:n/?a|none|null|nan|nil|tbd|todo|unknown|undefined answer|-+|\?+"
     rf"|{one_of(lambda lang: lang.statements.no_answer)})[\s$.。)\]]*$"
 )
+# "≈ 24.33": often a value that everybody comes to.
+ROUNDED = r"^[\s$]*(?:\\approx|≈|~\s*[0-9]|\\sim\b)"
 HEDGED = either(
-    rf"^[\s$]*(?:\\approx|≈|~\s*[0-9]|\\sim\b)"
-    rf"|^[\s$]*(?:{one_of(lambda lang: lang.statements.hedges)})\s*[\d$\\−-]",
+    rf"^[\s$]*(?:{one_of(lambda lang: lang.statements.hedges)})\s*[\d$\\−-]",
     rf"\d\s*(?:{one_of(lambda lang: lang.statements.hedges_behind)})\s*\S{{0,10}}$",
     *every(lambda lang: lang.statements.hedged),
 )

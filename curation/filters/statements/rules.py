@@ -23,7 +23,6 @@ from curation.filters.statements import (
     completeness,
     external_references,
     figure_rules,
-    figures,
     language_tags,
     question_type,
     words,
@@ -71,7 +70,7 @@ _UNBALANCED = (_OPENED != _CLOSED) | (
 _SIGNS = STATEMENT.str.replace_all(completeness.BLANKS, "")
 _MEANT = _SIGNS.str.replace_all(completeness.SIGNS, "").str.len_chars()
 _ASKS_NOTHING = (
-    STATEMENT.str.replace_all(figures.FIGURE, " ", literal=True).str.contains(completeness.TASK)
+    STATEMENT.str.replace_all(completeness.FIGURES, " ").str.contains(completeness.TASK)
     | STATEMENT.str.contains(completeness.TASK_WITH_OPTIONS)
     | (STATEMENT.str.contains(completeness.BARE_FORMULA) & STATEMENT.str.contains(completeness.OPERATOR))
 ).not_()
@@ -110,6 +109,12 @@ _FIXED: tuple[StatementRule, ...] = (
         DropReason.DEBRIS,
         contains_any(STATEMENT, completeness.DEBRIS_NEEDLES),
         matched_text(STATEMENT, completeness.DEBRIS),
+    ),
+    StatementRule(
+        "lost_characters",
+        DropReason.DEBRIS,
+        STATEMENT.str.contains("\ufffd", literal=True),
+        matched_text(STATEMENT, completeness.LOST),
     ),
     StatementRule(
         "only_signs",
@@ -232,6 +237,14 @@ _FIXED: tuple[StatementRule, ...] = (
         ANSWER.is_not_null(),
         either_text(
             STATEMENT.str.contains(question_type.ASKS_ROUNDED).not_(), matched_text(ANSWER, question_type.HEDGED)
+        ),
+    ),
+    StatementRule(
+        "rounded_answer",
+        DropReason.HEDGED_ANSWER,
+        ANSWER.is_not_null(),
+        either_text(
+            STATEMENT.str.contains(question_type.ASKS_ROUNDED).not_(), matched_text(ANSWER, question_type.ROUNDED)
         ),
     ),
     StatementRule(

@@ -1,6 +1,6 @@
 """How likely it is that a row cannot be used as it stands: a small classifier over rules that err too often.
 
-    score(rows) -> probabilities       rows: `statement`, `answer`, and a column for each of `FEATURE_RULES`
+    score(rows) -> probabilities       rows: `statement`, `answer`, and a column for each of `HITS`
 
 It is a logistic regression over named features (features.py), the hits of those rules, and hashed n-grams of statement
 and answer (ngrams.py), trained on the project's labels by `python -m tests.statement_classifier`, which prints how well
@@ -25,14 +25,18 @@ from numpy.typing import NDArray
 from curation.filters.statements.features import FEATURES, FIGURE_FEATURES, prepared
 from curation.filters.statements.ngrams import BUCKETS, hashed
 
-FEATURE_RULES = ("choices", "missing_figure", "no_task")
+FEATURE_RULES = (
+    "choices", "missing_figure", "no_task", "lost_characters", "refers_elsewhere", "rounded_answer", "either_number",
+    "series_guess", "cut_off", "open_formula", "open_environment",
+)  # fmt: skip
 """Rules whose precision on labelled rows is below what drops a row alone: what they find is a feature here. Of
 `choices`, words in the question that only make it doubtful that it stands alone.
 """
-OF_OPENED = ("no_task",)
-"""Those that err where options were taken away, and with them the place for the letter: elsewhere they drop a row."""
+OPENED = "no_task_opened"
+"""What `no_task` finds in rows whose options were taken away, and with them the place for the letter."""
+HITS = (*FEATURE_RULES, OPENED)
 
-NAMES = (*FEATURES, *FIGURE_FEATURES, *FEATURE_RULES)
+NAMES = (*FEATURES, *FIGURE_FEATURES, *HITS)
 """The columns of `named_features`, in order."""
 GRAM_BUCKETS = 4 * BUCKETS
 """N-grams of the statement, then those of the answer; the last tokens of each apart."""
@@ -70,7 +74,7 @@ def named_features(rows: pl.DataFrame) -> Floats:
         [
             texts.select(_columns(FEATURES)).cast(pl.Float64).to_numpy(),
             _figure_features(texts),
-            rows.select(FEATURE_RULES).cast(pl.Float64).to_numpy(),
+            rows.select(HITS).cast(pl.Float64).to_numpy(),
         ]
     )
 

@@ -36,6 +36,7 @@ _NAME = re.compile(
     r"|\b(?:[Tt]ri)?[Aa]ngles?\s+\$?([A-Z]{3})\b|\[([A-Z]{3,6})\]|\$\s*m?\s*\\angle\s*\{?([A-Z])\b"
 )
 _UNKNOWN = re.compile(r"\b(?:value|measure)\s+of\s+(?:angle\s+)?\$\s*((?-i:[a-z]))\s*\$", re.IGNORECASE)
+_WORD = re.compile(r"(?<![0-9])(?<![0-9]\s)\\?[A-Za-z]{3,}|[A-Za-z]{4,}")
 _PUT_IN_PLACE = re.compile(
     r"\b(?:at|points?|vert(?:ex|ices)|through|medians?|altitudes?|(?:bi|tri)sectors?|represented\s+by|diameters?"
     r"|segments?\s+of\s+length|chords?|heights?|squares|rectangles|cubes|the\s+same)\b[^$]{0,24}\$[^$]*\$"
@@ -77,9 +78,11 @@ def undefined_name(statement: str) -> str | None:
 
 
 def _without(statement: str, match: re.Match[str]) -> str:
-    """Return the rest of a statement, commands and words aside, so that letters beside one another are apart."""
+    """Return the rest of a statement, commands and words aside, so that letters beside one another are apart; three
+    letters behind a number are factors, as in 3kxy.
+    """
     rest = f"{statement[: match.start()]} {statement[match.end() :]}"
-    return re.sub(r"(?<=[A-Za-z])(?=[A-Za-z])", " ", re.sub(r"\\?[A-Za-z]{3,}", " ", rest))
+    return re.sub(r"(?<=[A-Za-z])(?=[A-Za-z])", " ", _WORD.sub(" ", rest))
 
 
 def _letters(text: str) -> set[str]:

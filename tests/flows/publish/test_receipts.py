@@ -169,7 +169,7 @@ def test_planted_defects_are_measured_once_and_stay(tiny_copy: Tiny) -> None:
     assert receipt.figure("planted.defects") is None
     copies = receipt.figure("planted.refers_elsewhere")
     assert copies is not None
-    assert (copies.value, copies.n, dict(copies.counts)) == (1.0, 1, {"statements: refers_elsewhere": 1, "stayed": 0})
+    assert (copies.value, copies.n, dict(copies.counts)) == (1.0, 1, {"usability: refers_elsewhere": 1, "stayed": 0})
     few = receipt.figure("planted.wrong_reference")
     assert few is not None
     assert (few.value, few.n) == (None, 0)

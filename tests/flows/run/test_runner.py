@@ -25,7 +25,7 @@ from flows.stages.execution_matrix import EXECUTION_MATRIX
 from flows.stages.programs import PROGRAMS
 from flows.stages.references import REFERENCES
 from flows.stages.sources import SOURCES
-from flows.stages.statements import STATEMENTS
+from flows.stages.statements import STATEMENTS, VERDICTS
 from tests.demo_data.code.faults import row_of
 from tests.demo_data.code.tasks import TASKS
 from tests.flows.conftest import write_jsonl
@@ -57,7 +57,7 @@ def filtered(inputs: Path, out: Path, runner: str) -> dict[str, bytes]:
         write_jsonl(inputs / "sums.jsonl", rows)
     run = new_run(recipe, [f"runner={runner}"], out)
     with spreading(run.recipe):
-        run_pipeline(run, (SOURCES, STATEMENTS, REFERENCES))
+        run_pipeline(run, (SOURCES, VERDICTS, STATEMENTS, REFERENCES))
     stages = out / "stages"
     return {str(file.relative_to(stages)): file.read_bytes() for file in stages.rglob("*") if file.is_file()}
 
@@ -132,7 +132,14 @@ def test_shards_come_in_order_and_only_where_they_stand_for_themselves() -> None
         assert current_runner(True) is elsewhere
         assert current_runner(False) is not elsewhere
     spread = {stage.name for pipeline in (CURATE_MATH, CURATE_CODE) for stage in pipeline.stages if stage.runs_anywhere}
-    assert spread == {"statements", "programs", "references", "execution_matrix", "stage1.verdicts", "stage2.verdicts"}
+    assert spread == {
+        "statements.verdicts",
+        "programs",
+        "references",
+        "execution_matrix",
+        "stage1.verdicts",
+        "stage2.verdicts",
+    }
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from flows.run.pipeline import run_pipeline
 from flows.run.run_folder import new_run
 from flows.run.stage import Results
 from flows.stages.sources import SOURCES
-from flows.stages.statements import DOUBTFUL, STATEMENTS, USABILITY, VOTES_TABLE
+from flows.stages.statements import DOUBTFUL, STATEMENTS, USABILITY, VERDICTS, VOTES_TABLE
 from tests.flows.conftest import write_jsonl
 from tests.flows.run.test_runner import RECIPE
 
@@ -52,7 +52,7 @@ def folder(tmp_path: Path) -> Path:
 
 def stages(folder: Path, *settings: str) -> Results:
     run = new_run(folder / "r.toml", list(settings), folder / "run")
-    return run_pipeline(run, (SOURCES, STATEMENTS, DOUBTFUL, USABILITY))
+    return run_pipeline(run, (SOURCES, VERDICTS, STATEMENTS, DOUBTFUL, USABILITY))
 
 
 def dropped(results: Results) -> dict[str, str]:

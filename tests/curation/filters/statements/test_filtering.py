@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from curation.filters.statements import RULES, VERSION, StatementSettings, classify, filter_statements
 from curation.filters.statements.cleaning import clean_text
+from curation.filters.statements.precision import rule_score
 from curation.records import DROPPED, PROBLEM, DropReason
 
 
@@ -34,7 +35,7 @@ def test_kept_and_dropped_in_their_schemas_and_in_order() -> None:
     assert out.dropped["id"].to_list() == ["1", "3"]
     assert out.dropped["reason"].to_list() == [DropReason.PROOF, DropReason.CHOICES_NEEDED]
     assert out.dropped["stage"].unique().to_list() == ["statements"]
-    assert out.dropped["evidence"].to_list() == ["proof: Prove that", "choices: Which of"]
+    assert out.dropped["evidence"].to_list() == ["proof: Prove that, score 0.9991", "choices: Which of, score 0.9753"]
 
 
 def test_originals_are_kept_only_where_something_was_rewritten() -> None:
@@ -162,7 +163,7 @@ def test_classify_gives_one_line_per_row_in_order() -> None:
     )
     lines = classify(rows)
     assert lines.columns == ["id", "keep", "reason", "evidence", "statement", "answer", "rule", "score"]
-    assert lines["score"][0] == 1  # a trusted rule's
+    assert lines["score"][0] == rule_score("proof")
     assert 0 < lines["score"][1] < 0.5
     assert lines.drop("score").rows() == [
         ("7", False, "proof", "Prove that", "Prove that $2$ is prime.", None, "proof"),

@@ -11,7 +11,7 @@ import pytest
 from curation.config import StatementSettings
 from curation.filters.statements import classify, drop_unusable, filter_statements, score_statements
 from curation.filters.statements.ngrams import BUCKETS, HEAD, TAIL, hashed
-from curation.filters.statements.scoring import FEATURE_RULES, GRAM_BUCKETS, NAMES, classifier
+from curation.filters.statements.scoring import FEATURE_RULES, GRAM_BUCKETS, HITS, NAMES, classifier
 from curation.records import DropReason
 from tests.curation.filters.statements.test_filtering import problems
 
@@ -53,7 +53,7 @@ def test_the_weights_are_for_these_features() -> None:
     assert weights.named.shape == (len(NAMES),)
     assert weights.grams.shape == (GRAM_BUCKETS,)
     assert np.isfinite(weights.grams).all()
-    assert NAMES[-len(FEATURE_RULES) :] == FEATURE_RULES
+    assert NAMES[-len(HITS) :] == HITS
 
 
 def test_a_score_depends_on_its_row_alone() -> None:

@@ -5,18 +5,21 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
+from curation.config import StatementSettings
 from curation.filters.statements import classify
 from curation.filters.statements.cleaning import clean_text, has_debris
 from curation.filters.statements.words import either
 from curation.records import PROBLEM, DropReason
 
 Row = tuple[str, str, str]
+SUSPICIOUS = StatementSettings(suspected_from=1e-6)
+"""What any rule finds is dropped."""
 
 
-def reasons(rows: list[Row]) -> list[str | None]:
+def reasons(rows: list[Row], settings: StatementSettings | None = None) -> list[str | None]:
     """The reason for which each row of (language, statement, answer) is dropped, null where it is kept."""
     frame = pl.DataFrame(rows, schema=dict.fromkeys(("lang", "statement", "answer"), pl.String), orient="row")
-    return classify(frame)["reason"].to_list()
+    return classify(frame, settings)["reason"].to_list()
 
 
 GIVEN_AWAY: list[Row] = [
@@ -224,25 +227,26 @@ def test_a_short_question_in_chinese_is_a_statement() -> None:
     assert reasons([("zh", "77 是质数吗？", "否"), ("zh", "3+5=多少？", "8")]) == [DropReason.YES_NO, None]
 
 
-def test_a_hedge_by_sign_is_a_hedge() -> None:
+def test_a_hedge_by_sign_is_suspected() -> None:
     question = "What is the square root of 200?"
     answers = ["$\\approx 14.1$", "≈ 14.1", "$10\\sqrt{2}$"]
-    assert reasons([("en", question, answer) for answer in answers]) == [DropReason.HEDGED_ANSWER] * 2 + [None]
+    rows = [("en", question, answer) for answer in answers]
+    assert reasons(rows, SUSPICIOUS) == [DropReason.HEDGED_ANSWER] * 2 + [None]
 
 
-def test_what_comes_next_is_guesswork_unless_the_law_is_stated() -> None:
+def test_what_comes_next_is_suspected_unless_the_law_is_stated() -> None:
     rows = [
         ("en", "What is the next number in the sequence 3, 5, 9, 17?", "33"),
         ("fr", "Quel est le nombre suivant de la suite 2, 5, 11, 23 ?", "47"),
         ("de", "Setze die Zahlenfolge fort: 1, 3, 7, 15, ____", "31"),
         ("ru", "Найдите следующее число последовательности 2, 5, 11, 23.", "47"),
     ]
-    assert reasons(rows) == [DropReason.GUESSWORK] * 4
+    assert reasons(rows, SUSPICIOUS) == [DropReason.GUESSWORK] * 4
     law = [
         ("en", "Find the next term of the geometric sequence 3, 6, 12.", "24"),
         ("zh", "等差数列 2，5，8 的下一个数是多少？", "11"),
     ]
-    assert reasons(law) == [None, None]
+    assert reasons(law, SUSPICIOUS) == [None, None]
 
 
 CLUTTER = {
