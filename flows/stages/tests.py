@@ -23,7 +23,7 @@ from curation.verify.programs.tools import Runner
 from flows.run.run_folder import Run
 from flows.run.stage import CODE, Stage, StageResult, StageRun
 from flows.stages.base import JUDGING_TABLE, TESTS_TABLE
-from flows.stages.code_generation import EXAMPLES, GeneratedTests, generate_tests, vouching_of
+from flows.stages.code_generation import EXAMPLE_ORIGINS, GeneratedTests, generate_tests, vouching_of
 from flows.stages.execution_matrix import EXECUTION_MATRIX
 from flows.stages.execution_matrix_table import execution_matrix_lines
 from flows.stages.generators import GENERATORS, RESPONSES_TABLE
@@ -168,7 +168,7 @@ def known_inputs(unit: Unit, vouching: Vouching, decisions: pl.DataFrame) -> pl.
     corrected = set(decisions.filter(pl.col("decision") == "correct")["test"])
     agreeing = sorted(decisions.filter(pl.col("why") == "agrees")["test"])
     texts = dict(unit.tests.select("index", "input").iter_rows())
-    examples = set(unit.tests.filter(pl.col("origin").is_in(EXAMPLES))["index"])
+    examples = set(unit.tests.filter(pl.col("origin").is_in(EXAMPLE_ORIGINS))["index"])
     asked = [texts[test] for test in agreeing]
     odd = {agreeing[place]: _FORMLESS for place in test_generation.inputs_of_another_form(asked)}
     breaking = test_generation.inputs_breaking_the_statement(asked, unit.row["statement"])

@@ -19,6 +19,10 @@ the fold.
 Packages are split by a hash of their names: those that the generators' authors may look at, and those that are only
 scored on. Both are printed. Where nothing is made, the reason is.
 
+A model may help, as `code.test_generation.policy` lets it: ``--write-prompts DIR`` writes down what the stage would ask
+about each package (the statement and its samples) and runs nothing; ``--answers DIR`` takes what somebody answered to
+it through the recorded policy. All behind it is the product's.
+
 What was counted of a package is written beside its runs as soon as it ends (``--out``): a measurement that was stopped
 goes on behind it, as long as the code that makes tests and the settings are the same.
 """
@@ -57,6 +61,7 @@ from flows.run.run_folder import Run
 from flows.stages.code_generation import GeneratedTests, generate_tests, vouching_of
 from flows.stages.units import Unit
 from tests.benchmarks.planting import packages_in
+from tests.benchmarks.prompted_answers import answers_to, request_of, write_prompt
 from tests.benchmarks.submission_runs import Memory, keep_compiled
 
 PARTS = ("looked_at", "held_out")
@@ -83,6 +88,8 @@ class Scored:
     seconds: float = 0.0
     reasons: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    answers: int = 0
+    vouched: dict[str, int] = field(default_factory=dict)
 
 
 def chosen(package: Package, right: int, wrong: int, seed: int) -> list[PackagedSubmission]:
@@ -171,7 +178,7 @@ def unit_of(package: Package, subs: Sequence[PackagedSubmission], limit: float, 
     if not validators:
         judging["validator"] = judging["validator_lang"] = None
     solutions = pl.DataFrame(rows, schema=tables.solutions.schema, orient="row")
-    row = {"id": package.name, "statement": package.statement}
+    row = {"id": package.name, "statement": package.statement, "lang": "en"}
     return Unit(row, tables.tests.filter(pl.col("origin") == "sample"), 0, solutions, judging)
 
 
@@ -214,14 +221,19 @@ def score(
     if not judges:
         return None
     unit = unit_of(package, subs, known["limit"], validators=validators)
+    responses: list[str] = []
+    if args.answers is not None:
+        asked_of = request_of(run, unit)
+        responses = answers_to(asked_of, args.answers, out, run.recipe.code.test_generation.responses)
     everybody = unit.candidates(run)
     memory = Memory(out / f"{package.name}.{programs}.runs.pkl", everybody)
-    scored = Scored(package.name)
+    scored = Scored(package.name, answers=len(responses))
     inputs: set[str] = set()
     parts = _parts(everybody, args.folds)
     for held in parts:
         others = [candidate for candidate in everybody if candidate.index not in held]
-        generated, problem = _fold(run, runner, unit, memory, others, known["limit"])
+        generated, problem, said = _fold(run, runner, unit, memory, others, known["limit"], responses)
+        scored.vouched[said] = scored.vouched.get(said, 0) + 1
         scored.reasons[generated.reason] = scored.reasons.get(generated.reason, 0) + 1
         inputs |= {text for _, _, text, _, _ in generated.tests}
         scored.made += len(generated.tests)
@@ -251,9 +263,15 @@ def _parts(everybody: Sequence[Candidate], folds: int) -> list[frozenset[int]]:
 
 
 def _fold(
-    run: Run, runner: Runner, unit: Unit, memory: Memory, candidates: Sequence[Candidate], limit: float
-) -> tuple[GeneratedTests, CodeProblem]:
-    """Return the tests that the stage makes with these candidates, and the problem under its limit."""
+    run: Run,
+    runner: Runner,
+    unit: Unit,
+    memory: Memory,
+    candidates: Sequence[Candidate],
+    limit: float,
+    responses: Sequence[str],
+) -> tuple[GeneratedTests, CodeProblem, str]:
+    """Return the tests that the stage makes with these candidates, the problem under its limit, and who vouches."""
     settings = run.recipe.code
     indices = [candidate.index for candidate in candidates]
     seen = Unit(unit.row, unit.tests, 0, unit.solutions.filter(pl.col("index").is_in(indices)), unit.judging)
@@ -265,9 +283,11 @@ def _fold(
     ids = unit.tests.select("problem", pl.col("index").alias("test"))
     decisions = tests_agreement.decide_tests(matrix.runs, settings.agreement, ids)
     tests = execution_matrix.corrected(unit.tests, decisions, matrix.outputs)
-    vouching = vouching_of(run, seen, runner, ())
-    generated = generate_tests(run, seen, runner, matrix.runs, decisions, tests, limit, (), vouching, memory.execute)
-    return generated, problem
+    vouching = vouching_of(run, seen, runner, responses)
+    generated = generate_tests(
+        run, seen, runner, matrix.runs, decisions, tests, limit, responses, vouching, memory.execute
+    )
+    return generated, problem, "; ".join([vouching.by or "nobody", *vouching.aside])
 
 
 def _score_one(
@@ -371,6 +391,8 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--validators", choices=[*KNOWLEDGE, "both"], default="hidden", help="the package's, of which "
                         "the stage knows or not; both: one after the other, on the same runs")  # fmt: skip
+    parser.add_argument("--write-prompts", type=Path, help="write what the stage would ask into this folder, no more")
+    parser.add_argument("--answers", type=Path, help="answers to such prompts, files of the same names")
     parser.add_argument("--set", action="append", default=[], help="a setting, as in code.test_generation.rounds=4")
     args = parser.parse_args()
     out = (args.out or Path(tempfile.mkdtemp(prefix="goldilocks-made-tests-"))).absolute()
@@ -378,7 +400,7 @@ def main() -> None:
     run = measured_run(["code.execution_matrix.give_up=1", *args.set], args.seed)
     ways = KNOWLEDGE if args.validators == "both" else (args.validators,)
     all_scored: dict[str, list[Scored]] = {way: [] for way in ways}
-    digest = code_digest([args.set, args.seed, args.folds, args.right, args.wrong, args.most_s])
+    digest = code_digest([args.set, args.seed, args.folds, args.right, args.wrong, args.most_s, args.answers])
     begin = time.monotonic()
     with Runner(args.workers) as runner:
         keep_compiled(runner, out / "compiled")
@@ -389,6 +411,11 @@ def main() -> None:
                 print(f"{package.name} and those behind it: not begun within {args.minutes} minutes", flush=True)
                 break
             subs = chosen(package, args.right, args.wrong, args.seed)
+            if args.write_prompts is not None:
+                unit = unit_of(package, subs, args.most_s, validators=False)
+                file = write_prompt(args.write_prompts, request_of(run, unit))
+                print(f"{package.name} ({part_of(package.name).replace('_', ' ')}): {file}", flush=True)
+                continue
             for way in ways:
                 file = out / f"{package.name}.{way}.{digest}.scored.json"
                 measure = partial(score, run, runner, package, subs, out, args, validators=way == "given")
@@ -411,6 +438,8 @@ def _print(scored: Scored, way: str) -> None:
     name = f"{scored.name} ({part_of(scored.name).replace('_', ' ')}, validators {way})"
     print(f"{name}: valid {scored.valid}/{scored.made} ({share:.0%}), TPR {scored.right_passed}/{scored.right}, "
           f"TNR {caught}/{len(scored.wrong)} {dict(counts)}, {scored.seconds:.0f} s", flush=True)  # fmt: skip
+    if scored.answers:
+        print(f"    {scored.answers} answer; vouched for by {scored.vouched}", flush=True)
     for why, folds in scored.reasons.items():
         if why:
             print(f"    {folds} of {sum(scored.reasons.values())} folds: {why}", flush=True)
