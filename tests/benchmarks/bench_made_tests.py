@@ -229,7 +229,7 @@ def score(
     memory = Memory(out / f"{package.name}.{programs}.runs.pkl", everybody)
     scored = Scored(package.name, answers=len(responses))
     inputs: set[str] = set()
-    parts = _parts(everybody, args.folds)
+    parts = _parts(everybody, args.folds, args.hold_right)
     for held in parts:
         others = [candidate for candidate in everybody if candidate.index not in held]
         generated, problem, said = _fold(run, runner, unit, memory, others, known["limit"], responses)
@@ -252,9 +252,11 @@ def score(
     return scored
 
 
-def _parts(everybody: Sequence[Candidate], folds: int) -> list[frozenset[int]]:
-    """Return what each fold holds out: one right submission, or a part of the wrong ones, ``folds`` parts in all."""
-    right = [frozenset({candidate.index}) for candidate in everybody if candidate.right]
+def _parts(everybody: Sequence[Candidate], folds: int, most_right: int | None) -> list[frozenset[int]]:
+    """Return what each fold holds out: one right submission, at most so many of them, or a part of the wrong ones,
+    ``folds`` parts in all.
+    """
+    right = [frozenset({candidate.index}) for candidate in everybody if candidate.right][:most_right]
     wrong = [candidate.index for candidate in everybody if not candidate.right]
     parts: list[set[int]] = [set() for _ in range(folds or len(wrong))]
     for number, index in enumerate(wrong):
@@ -386,6 +388,7 @@ def main() -> None:
     parser.add_argument("--folds", type=int, default=0, help="parts of the wrong ones; 0: each by itself")
     parser.add_argument("--right", type=int, default=4, help="accepted submissions of a package at most")
     parser.add_argument("--wrong", type=int, default=6, help="wrong submissions of a package at most")
+    parser.add_argument("--hold-right", type=int, help="right ones held out, one by one, at most; all without it")
     parser.add_argument("--most-s", type=float, default=2.0, help="packages with a longer time limit are left out")
     parser.add_argument("--minutes", type=float, default=0, help="begin no package later; 0: no end")
     parser.add_argument("--workers", type=int, default=1)
@@ -400,7 +403,9 @@ def main() -> None:
     run = measured_run(["code.execution_matrix.give_up=1", *args.set], args.seed)
     ways = KNOWLEDGE if args.validators == "both" else (args.validators,)
     all_scored: dict[str, list[Scored]] = {way: [] for way in ways}
-    digest = code_digest([args.set, args.seed, args.folds, args.right, args.wrong, args.most_s, args.answers])
+    digest = code_digest(
+        [args.set, args.seed, args.folds, args.right, args.wrong, args.most_s, args.answers, args.hold_right]
+    )
     begin = time.monotonic()
     with Runner(args.workers) as runner:
         keep_compiled(runner, out / "compiled")
