@@ -39,6 +39,8 @@ _LARGE_REFUSED = 3
 """Large inputs that a validator may refuse before no more are made: each takes a second."""
 EXAMPLE_ORIGINS = ("sample", "public")
 """Origins of tests whose inputs stand in the statement."""
+MODEL_ORIGIN = "model"
+"""Origin of tests whose inputs a model's programs printed."""
 
 Execute = Callable[..., execution_matrix.ExecutionMatrix]
 """`execution_matrix.run_execution_matrix`, or what stands in for it."""
@@ -110,7 +112,7 @@ class _Maker:
     def batch(self) -> list[NewInput]:
         """Return new inputs with their origins and shapes, those refused left out."""
         settings, generated = self.run.recipe.code.test_generation, self.generated
-        batch = [NewInput(text, "model", DESIGNED) for text in self.written.designed[: settings.designed]]
+        batch = [NewInput(text, MODEL_ORIGIN, DESIGNED) for text in self.written.designed[: settings.designed]]
         del self.written.designed[: settings.designed]
         seed = f"{self.run.recipe.seed} {self.unit.name} {generated.rounds}"
         careful = not self.vouching.by or generated.rounds % 2 == 1
@@ -160,7 +162,7 @@ class _Maker:
         found = [NewInput(one.text, "mutation", LEAST) for one in least]
         return [
             *found,
-            *(NewInput(one.text, "model" if one.shape == WRITTEN else "mutation", one.shape) for one in swept),
+            *(NewInput(one.text, MODEL_ORIGIN if one.shape == WRITTEN else "mutation", one.shape) for one in swept),
         ]
 
     def _large(self) -> int:
