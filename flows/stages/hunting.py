@@ -169,6 +169,8 @@ class Hunt:
         """
         if not made:
             return []
+        if self.written and self.mutants is None:
+            self.mutants = self.find_mutants()
         answers = self.answers([one.text for one in made])
         outputs = {at: output for at, (output, _) in enumerate(answers) if output is not None}
         telling = self._telling(made, outputs, caught)[: -(-count // 2)]
