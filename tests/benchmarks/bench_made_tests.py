@@ -69,6 +69,8 @@ KNOWLEDGE = ("hidden", "given")
 LEFT_OUT = "too slow, too few right programs, no wrong one, or no validator"
 MOST_KB = 256
 """Larger secret tests are left out of the truth."""
+_OTHERS = 3
+"""Right submissions that vote where one is held out together with the wrong ones."""
 SECRET = 20
 """Secret tests that are the truth, drawn by chance where there are more."""
 
@@ -229,7 +231,7 @@ def score(
     memory = Memory(out / f"{package.name}.{programs}.runs.pkl", everybody)
     scored = Scored(package.name, answers=len(responses))
     inputs: set[str] = set()
-    parts = _parts(everybody, args.folds, args.hold_right)
+    parts = _parts(everybody, args)
     for held in parts:
         others = [candidate for candidate in everybody if candidate.index not in held]
         generated, problem, said = _fold(run, runner, unit, memory, others, known["limit"], responses)
@@ -252,16 +254,18 @@ def score(
     return scored
 
 
-def _parts(everybody: Sequence[Candidate], folds: int, most_right: int | None) -> list[frozenset[int]]:
-    """Return what each fold holds out: one right submission, at most so many of them, or a part of the wrong ones,
-    ``folds`` parts in all.
+def _parts(everybody: Sequence[Candidate], args: argparse.Namespace) -> list[frozenset[int]]:
+    """Return what each fold holds out: one right submission, at most so many of them, or a part of the wrong ones;
+    ``together``: all wrong ones and, where three others vote, a right one.
     """
-    right = [frozenset({candidate.index}) for candidate in everybody if candidate.right][:most_right]
+    right = [candidate.index for candidate in everybody if candidate.right]
     wrong = [candidate.index for candidate in everybody if not candidate.right]
-    parts: list[set[int]] = [set() for _ in range(folds or len(wrong))]
+    if args.together:
+        return [frozenset([*wrong, *right[: 1 if len(right) >= _OTHERS + 1 else 0]])]
+    parts: list[set[int]] = [set() for _ in range(args.folds or len(wrong))]
     for number, index in enumerate(wrong):
         parts[number % len(parts)].add(index)
-    return [*right, *(frozenset(part) for part in parts if part)]
+    return [*(frozenset({one}) for one in right[: args.hold_right]), *(frozenset(part) for part in parts if part)]
 
 
 def _fold(
@@ -389,6 +393,7 @@ def main() -> None:
     parser.add_argument("--right", type=int, default=4, help="accepted submissions of a package at most")
     parser.add_argument("--wrong", type=int, default=6, help="wrong submissions of a package at most")
     parser.add_argument("--hold-right", type=int, help="right ones held out, one by one, at most; all without it")
+    parser.add_argument("--together", action="store_true", help="one fold: all wrong ones and one right one held out")
     parser.add_argument("--most-s", type=float, default=2.0, help="packages with a longer time limit are left out")
     parser.add_argument("--minutes", type=float, default=0, help="begin no package later; 0: no end")
     parser.add_argument("--workers", type=int, default=1)
