@@ -52,6 +52,9 @@ _FRUITLESS = 3
 """Sweeps in which a program answers everything right before it is swept no more: it may only be slow."""
 _SWEEP_S = 2.0
 """CPU seconds of one sweep, for the scout and for all that are swept: slow programs see fewer inputs."""
+_EXCEEDED = [CodeVerdict.TLE.value, CodeVerdict.MLE.value, CodeVerdict.OLE.value]
+_SLOW = 2
+"""Batches in which a mutant runs out of its limits before it hunts no more: that costs time and tells nothing."""
 _ANSWERED_OTHERWISE = frozenset({CodeVerdict.WA, CodeVerdict.RTE})
 
 
@@ -62,7 +65,8 @@ class Hunt:
     ``voters`` are the solutions whose mutants hunt, in turn; ``scout`` answers many inputs, and is one in Python that
     tells which of its blocks it entered, if any; ``wrong`` are known to be wrong; ``written`` are programs in Python
     that a model wrote to be wrong. Mutants are made when the first sound tests want them; ``killed`` counts the tests
-    that fail each, ``idle`` the sweeps in which a program failed on nothing, ``pace`` the scout's CPU seconds an input.
+    that fail each, ``idle`` the sweeps in which a program failed on nothing, ``slow`` the batches in which one ran out
+    of its limits, ``pace`` the scout's CPU seconds an input.
     """
 
     run: Run
@@ -78,6 +82,7 @@ class Hunt:
     classes: test_generation.OutputClasses = field(default_factory=test_generation.OutputClasses)
     killed: Counter[int] = field(default_factory=Counter)
     idle: Counter[int] = field(default_factory=Counter)
+    slow: Counter[int] = field(default_factory=Counter)
     drawn: set[str] = field(default_factory=set)
     renewals: int = 0
     pace: float = 0.0
@@ -147,7 +152,10 @@ class Hunt:
             self.mutants = self.find_mutants()
         alive = [one for one in self.mutants or () if self.killed[one.index] < test_generation.TIMES]
         if tests and alive:
-            runs = self.runs(alive, tests).filter(~pl.col("expected") & pl.col("ended").is_in(["ok", "RTE"]))
+            all_runs = self.runs(alive, tests)
+            self.slow.update(all_runs.filter(pl.col("ended").is_in(_EXCEEDED))["solution"].unique())
+            self.mutants = [one for one in self.mutants or () if self.slow[one.index] < _SLOW]
+            runs = all_runs.filter(~pl.col("expected") & pl.col("ended").is_in(["ok", "RTE"]))
             for mutant, test in runs.select("solution", "test").iter_rows():
                 fails[test].add(mutant)
         return [frozenset(mutants) for mutants in fails]
