@@ -108,3 +108,13 @@ def test_designed_inputs_are_kept_each_as_a_kind_of_its_own(runner: Runner) -> N
         for at in (4, 5)
     }
     assert hunt.kinds(tests) == {4: ("designed 4",), 5: ("designed 5",)}
+
+
+def test_a_hunted_program_that_is_too_slow_is_left_out_after_two_batches(runner: Runner) -> None:
+    unit, run = problem_of("", 3, "mutants=0", limit=0.2)
+    slow = f"{WRONG}while a == ['2', '2']: pass\n"
+    voters = [one for one in unit.candidates(run) if one.right]
+    hunt = begin_hunt(run, unit, runner, 0.2, voters, unit.tests, written=[slow, WRONG])
+    for left in (2, 1):
+        assert hunt.failing([("2\n2 2\n", "4\n")]) == [frozenset()]
+        assert len(hunt.mutants or ()) == left
