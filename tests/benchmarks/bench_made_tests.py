@@ -62,7 +62,7 @@ from flows.stages.code_generation import GeneratedTests, generate_tests, vouchin
 from flows.stages.units import Unit
 from tests.benchmarks.planting import packages_in
 from tests.benchmarks.prompted_answers import answers_to, request_of, write_prompt
-from tests.benchmarks.submission_runs import Memory, keep_compiled
+from tests.benchmarks.submission_runs import Memory, keep_compiled, tree_cpu_s
 
 PARTS = ("looked_at", "held_out")
 KNOWLEDGE = ("hidden", "given")
@@ -91,6 +91,7 @@ class Scored:
     reasons: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     answers: int = 0
+    cpu_s: float = 0.0
     vouched: dict[str, int] = field(default_factory=dict)
 
 
@@ -207,7 +208,7 @@ def score(
     validators: bool,
 ) -> Scored | None:
     """Make tests of one package for each fold, and count; None where it cannot be measured."""
-    begin = time.monotonic()
+    begin, begin_cpu_s = time.monotonic(), tree_cpu_s()
     if sum(sub.accepted for sub in subs) < 2 or all(sub.accepted for sub in subs):
         return None
     if package.has_time_limit and package.problem.cpu_s > args.most_s:
@@ -250,7 +251,7 @@ def score(
     bad = [text for text in sorted(inputs) if not verdicts[text.encode()].valid]
     scored.valid, scored.made = len(inputs) - len(bad), len(inputs)
     scored.notes += [f"{text[:60]!r}: {verdicts[text.encode()].words[:140]!r}" for text in bad[:3]]
-    scored.seconds = time.monotonic() - begin
+    scored.seconds, scored.cpu_s = time.monotonic() - begin, tree_cpu_s() - begin_cpu_s
     return scored
 
 
@@ -447,7 +448,7 @@ def _print(scored: Scored, way: str) -> None:
     share = scored.valid / max(1, scored.made)
     name = f"{scored.name} ({part_of(scored.name).replace('_', ' ')}, validators {way})"
     print(f"{name}: valid {scored.valid}/{scored.made} ({share:.0%}), TPR {scored.right_passed}/{scored.right}, "
-          f"TNR {caught}/{len(scored.wrong)} {dict(counts)}, {scored.seconds:.0f} s", flush=True)  # fmt: skip
+          f"TNR {caught}/{len(scored.wrong)} {dict(counts)}, {scored.seconds:.0f} s, CPU {scored.cpu_s:.1f} s", flush=True)  # fmt: skip
     if scored.answers:
         print(f"    {scored.answers} answer; vouched for by {scored.vouched}", flush=True)
     for why, folds in scored.reasons.items():
