@@ -448,7 +448,8 @@ def _print(scored: Scored, way: str) -> None:
     share = scored.valid / max(1, scored.made)
     name = f"{scored.name} ({part_of(scored.name).replace('_', ' ')}, validators {way})"
     print(f"{name}: valid {scored.valid}/{scored.made} ({share:.0%}), TPR {scored.right_passed}/{scored.right}, "
-          f"TNR {caught}/{len(scored.wrong)} {dict(counts)}, {scored.seconds:.0f} s, CPU {scored.cpu_s:.1f} s", flush=True)  # fmt: skip
+          f"TNR {caught}/{len(scored.wrong)} {dict(counts)}, {scored.seconds:.0f} s, CPU {scored.cpu_s:.1f} s",
+          flush=True)  # fmt: skip
     if scored.answers:
         print(f"    {scored.answers} answer; vouched for by {scored.vouched}", flush=True)
     for why, folds in scored.reasons.items():
