@@ -239,12 +239,15 @@ def _parts(everybody: Sequence[Candidate], args: argparse.Namespace) -> list[fro
     """
     right = [candidate.index for candidate in everybody if candidate.right]
     wrong = [candidate.index for candidate in everybody if not candidate.right]
-    if args.together:
+    if args.held == "together":
         return [frozenset([*wrong, *right[: 1 if len(right) >= _OTHERS + 1 else 0]])]
+    singles = [frozenset({one}) for one in right[: args.hold_right]]
+    if args.held == "right":
+        return singles
     parts: list[set[int]] = [set() for _ in range(args.folds or len(wrong))]
     for number, index in enumerate(wrong):
         parts[number % len(parts)].add(index)
-    return [*(frozenset({one}) for one in right[: args.hold_right]), *(frozenset(part) for part in parts if part)]
+    return [*singles, *(frozenset(part) for part in parts if part)]
 
 
 def _fold(
@@ -340,7 +343,9 @@ def main() -> None:
     parser.add_argument("--right", type=int, default=4, help="accepted submissions of a package at most")
     parser.add_argument("--wrong", type=int, default=6, help="wrong submissions of a package at most")
     parser.add_argument("--hold-right", type=int, help="right ones held out, one by one, at most; all without it")
-    parser.add_argument("--together", action="store_true", help="one fold: all wrong ones and one right one held out")
+    parser.add_argument("--held", choices=["each", "right", "together"], default="each", help="what folds hold out: "
+                        "each right one and parts of the wrong ones; right ones alone; in one fold all wrong ones and "
+                        "one right one")  # fmt: skip
     parser.add_argument("--most-s", type=float, default=2.0, help="packages with a longer time limit are left out")
     parser.add_argument("--minutes", type=float, default=0, help="begin no package later; 0: no end")
     parser.add_argument("--workers", type=int, default=1)
