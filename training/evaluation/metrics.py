@@ -38,7 +38,7 @@ STEP_METRICS = (
     *(f"policy/{name}" for name in ("kl_generator", "log_ratio_max", "mismatch_share", "impossible_tokens")),
     *(f"speed/{name}" for name in ("step_s", "train_s", "update_s", "trained_tokens_s", "sampled_tokens_s")),
     *(f"speed/{name}" for name in ("generator_idle_share", "generator_held_share", "trainer_idle_share")),
-    *(f"speed/{name}" for name in ("padding_share", "shared_share")),
+    *(f"speed/{name}" for name in ("padding_share", "shared_share", "collation_wait_s")),
     *(f"queue/{name}" for name in ("running", "judging", "waiting", "ready", "admitted", "trained", "dropped")),
 )
 """What every step's row has; an objective's own statistics stand beside them, below ``policy/``, and the distance of

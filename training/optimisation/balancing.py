@@ -9,31 +9,21 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import replace
 
 from training.config import PackingSettings
-from training.optimisation.packing import MicroBatch, TrainingSample, collate
+from training.optimisation.packing import TrainingSample
 
 ROUNDS_EVENED = 6
 """How many of the last rounds are tried to be evened out, besides all of them."""
 
 
-def collate_shares(
+def deal_samples(
     samples: Sequence[TrainingSample], micro_batches: Sequence[Sequence[int]], ranks: int, settings: PackingSettings
-) -> list[list[MicroBatch]]:
-    """Return each rank's micro-batches (`distribute_micro_batches`); an empty one has a sample that does not count."""
+) -> list[list[list[int]]]:
+    """Return the indices of the samples in each rank's micro-batches (`distribute_micro_batches`)."""
     lengths = [sample.length for sample in samples]
-    first = min(samples, key=lambda sample: sample.length)
-    idle = replace(first, advantage=0.0, token_weight=0.0, mask=[False] * len(first.response_ids))
     prompts = [tuple(sample.prompt_ids) for sample in samples] if settings.shared and ranks > 1 else None
-    shares = distribute_micro_batches(micro_batches, lengths, ranks, settings.micro_batch_tokens, prompts)
-    return [
-        [
-            collate([samples[index] for index in indices] or [idle], tuple(indices), shared=settings.shared)
-            for indices in share
-        ]
-        for share in shares
-    ]
+    return distribute_micro_batches(micro_batches, lengths, ranks, settings.micro_batch_tokens, prompts)
 
 
 def distribute_micro_batches(
@@ -103,15 +93,16 @@ def _evened(pieces: Sequence[list[int]], lengths: Sequence[int], count: int) -> 
     """Return ``count`` micro-batches: pieces, longest first, each into the one with the fewest tokens."""
     loads = [(0, number) for number in range(count)]
     parts: list[list[int]] = [[] for _ in range(count)]
-    for piece in sorted(pieces, key=lambda piece: -_load(piece, lengths)):
-        load, number = heapq.heappop(loads)
-        parts[number] += piece
-        heapq.heappush(loads, (load + _load(piece, lengths), number))
+    sizes = [_load(piece, lengths) for piece in pieces]
+    for place in sorted(range(len(pieces)), key=lambda place: -sizes[place]):
+        load, number = loads[0]
+        parts[number] += pieces[place]
+        heapq.heapreplace(loads, (load + sizes[place], number))
     return parts
 
 
 def _load(part: Sequence[int], lengths: Sequence[int]) -> int:
-    return sum(lengths[index] for index in part)
+    return lengths[part[0]] if len(part) == 1 else sum([lengths[index] for index in part])
 
 
 def _tokens_waited_for(parts: Sequence[Sequence[int]], lengths: Sequence[int], ranks: int) -> int:

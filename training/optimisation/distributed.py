@@ -13,27 +13,42 @@ from __future__ import annotations
 import atexit
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from datetime import timedelta
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from curation.records import ConfigError
+from curation.records import ConfigError, GoldilocksError
 from training.config import ComputeSettings
 from training.optimisation.hang_watch import HangWatch
 
 RankTask = Callable[[Any, Any], Any]
-"""What all processes do at once: takes this rank's share, and the value that all get."""
+"""What all processes do at once: takes an iterator over this rank's shares, and the value that all get."""
 
 _STOP = "stop"
+_NOT_MADE = "not made"
 
 PROCESS_GROUP_TIMEOUT = timedelta(days=7)
 """How long the others wait for rank 0, which may have to wait for a slow batch. Within a task it is `HangWatch` that
 ends a wait."""
+
+
+class RankRounds(Protocol):
+    """What rank 0 has for all ranks, in rounds: in each, a share for each rank."""
+
+    def __len__(self) -> int: ...
+
+    def made(self) -> AbstractContextManager[Iterator[list[Any]]]:
+        """Return the rounds' shares, which may be made while they are taken; nothing goes on behind the block."""
+
+
+class ShareNotMade(GoldilocksError):
+    """Rank 0 failed to make the shares of a round, and says why itself."""
 
 
 class DistributedContext:
@@ -89,40 +104,52 @@ class DistributedContext:
         """Return whether this is rank 0."""
         return self.rank == 0
 
-    def run_on_all_ranks(
-        self, name: str, tasks: Mapping[str, RankTask], shares: Sequence[Any] | None, value: Any
-    ) -> Any:
-        """Have all processes do ``tasks[name]``, each with its share of ``shares``; return rank 0's result.
+    def run_on_all_ranks(self, name: str, tasks: Mapping[str, RankTask], rounds: RankRounds | None, value: Any) -> Any:
+        """Have all processes do ``tasks[name]``, each with its shares of ``rounds``; return rank 0's result.
 
-        Only rank 0 calls it, while the others are in `follow`.
+        A share reaches its rank when the task takes it: all ranks take their first, then their second, and so on. Only
+        rank 0 calls this, while the others are in `follow`.
         """
-        if self.world_size == 1:
-            return tasks[name](shares[0] if shares is not None else None, value)
-        dist.broadcast_object_list([(name, shares is not None, value)], src=0)
-        share: list[Any] = [None]
-        if shares is not None:
-            dist.scatter_object_list(share, list(shares), src=0)
-        with self.watch.task(name):
-            return tasks[name](share[0], value)
+        with rounds.made() if rounds is not None else nullcontext() as made:
+            if self.world_size == 1:
+                return tasks[name](None if made is None else (shares[0] for shares in made), value)
+            count = None if rounds is None else len(rounds)
+            dist.broadcast_object_list([(name, count, value)], src=0)
+            with self.watch.task(name):
+                return tasks[name](None if count is None else self._scattered(name, count, made), value)
 
     def follow(self, tasks: Mapping[str, RankTask]) -> None:
         """Do what rank 0 announces until it is done; for the other ranks."""
         while True:
             message: list[Any] = [None]
             dist.broadcast_object_list(message, src=0)
-            name, scattered, value = message[0]
+            name, count, value = message[0]
             if name == _STOP:
                 return
-            share: list[Any] = [None]
-            if scattered:
-                dist.scatter_object_list(share, None, src=0)
             with self.watch.task(name):
-                tasks[name](share[0], value)
+                tasks[name](None if count is None else self._scattered(name, count), value)
+
+    def _scattered(self, name: str, count: int, made: Iterator[list[Any]] | None = None) -> Iterator[Any]:
+        """Yield this rank's share of each round, which rank 0 has ``made``.
+
+        Raises:
+            ShareNotMade: on the other ranks, where rank 0 failed to.
+        """
+        for number in range(count):
+            share: list[Any] = [None]
+            shares: list[Any] | None = [_NOT_MADE] * self.world_size if made is not None else None
+            try:
+                shares = next(made) if made is not None else None
+            finally:  # no rank waits for a share that never comes
+                dist.scatter_object_list(share, shares, src=0)
+            if share[0] == _NOT_MADE:
+                raise ShareNotMade(f"rank 0 failed to make part {number} of task `{name}`; its own error says why")
+            yield share[0]
 
     def close(self) -> None:
         """Leave the process group; rank 0 first lets the others go."""
         if self.world_size > 1 and self.is_rank_zero:
-            dist.broadcast_object_list([(_STOP, False, None)], src=0)
+            dist.broadcast_object_list([(_STOP, None, None)], src=0)
         if self._owner:
             dist.destroy_process_group()
             self._owner = False

@@ -11,8 +11,9 @@ Invariants: a sequence is never split; every sample is in exactly one micro-batc
 one after another, positions start at 0 in each, and `MicroBatch.cu_seqlens` tells the attention where they end. There
 are no padding tokens: "padding" is the room that stays empty, which a trainer with fixed shapes would fill.
 
-Not here: which rank gets which (`training.optimisation.balancing`), the attention that keeps sequences apart
-(`training.optimisation.attention`), the forward pass (`training.optimisation.logprobs`).
+Not here: how samples become a micro-batch's tensors (`training.optimisation.collating`), which rank gets which
+(`training.optimisation.balancing`), the attention that keeps sequences apart (`training.optimisation.attention`), the
+forward pass (`training.optimisation.logprobs`).
 """
 
 from __future__ import annotations
@@ -21,16 +22,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from curation.records import GoldilocksError
 from training.config import PackingSettings
 from training.rollouts.impossible import impossible_positions
-
-IntArray = NDArray[np.int64]
 
 
 class PackingError(GoldilocksError):
@@ -141,25 +138,14 @@ class MicroBatch:
         return len(self.input_ids)
 
     def to(self, device: torch.device | str) -> MicroBatch:
-        """Return this micro-batch on another device."""
+        """Return this micro-batch on another device; a GPU copies it from pinned memory, and nobody waits for that."""
+        pinned = torch.device(device).type == "cuda" and self.input_ids.device.type == "cpu"
         moved: dict[str, Any] = {
-            field.name: value.to(device, non_blocking=True)
+            field.name: (value.pin_memory() if pinned else value).to(device, non_blocking=True)
             for field in fields(self)
             if isinstance(value := getattr(self, field.name), Tensor)
         }
         return replace(self, **moved)
-
-
-def pack_samples(samples: Sequence[TrainingSample], settings: PackingSettings) -> list[MicroBatch]:
-    """Return micro-batches that hold every sample once.
-
-    Raises:
-        PackingError: a sample is longer than a micro-batch, and ``settings.oversized`` is ``error``.
-    """
-    return [
-        collate([samples[index] for index in indices], tuple(indices), shared=settings.shared)
-        for indices in plan_micro_batches(samples, settings)
-    ]
 
 
 def plan_micro_batches(samples: Sequence[TrainingSample], settings: PackingSettings) -> list[list[int]]:
@@ -249,138 +235,6 @@ def padding_share(micro_batches: Sequence[Sequence[int]], lengths: Sequence[int]
     used = sum(lengths)
     whole = sum(max(room, sum(lengths[index] for index in micro_batch)) for micro_batch in micro_batches)
     return 1 - used / whole if whole else 0.0
-
-
-def collate(samples: Sequence[TrainingSample], sample_indices: tuple[int, ...], *, shared: bool = True) -> MicroBatch:
-    """Return one micro-batch of these samples, in this order; ``sample_indices`` goes into it as it is.
-
-    ``shared``: samples with the same prompt share one copy of it.
-    """
-    whole = _collate_whole(samples, sample_indices)
-    if not shared:
-        return whole
-    unrolled, packed = [], []  # (first, count) of tokens side by side
-    first: dict[tuple[int, ...], int] = {}  # of each prompt, where its tokens are read
-    num_read = num_unrolled = 0
-    for sample in samples:
-        prompt, response = len(sample.prompt_ids), len(sample.response_ids)
-        begin = first.setdefault(tuple(sample.prompt_ids), num_read)
-        anew = prompt if begin == num_read else 0
-        unrolled += [(begin, prompt), (num_read + anew, response)]
-        packed.append((num_unrolled + prompt - anew, anew + response))
-        num_read, num_unrolled = num_read + anew + response, num_unrolled + prompt + response
-    if num_read == num_unrolled:
-        return whole
-    places, rows = (
-        concatenated_ranges(*torch.tensor(packed).unbind(1)),
-        concatenated_ranges(*torch.tensor(unrolled).unbind(1)),
-    )
-    return replace(
-        whole,
-        input_ids=whole.input_ids[places],
-        position_ids=whole.position_ids[places],
-        unrolled=rows,
-        packed=places,
-        logit_positions=rows[whole.logit_positions],
-    )
-
-
-def _collate_whole(samples: Sequence[TrainingSample], sample_indices: tuple[int, ...]) -> MicroBatch:
-    """Return a micro-batch in which whole sequences lie one after another, no prompt shared."""
-    prompts, responses = ([_ids(part) for part in parts] for parts in zip(*map(_parts, samples), strict=True))
-    prompt_lengths, response_lengths = (torch.tensor([len(part) for part in parts]) for parts in (prompts, responses))
-    lengths = prompt_lengths + response_lengths
-    starts = torch.cat([torch.zeros(1, dtype=torch.int64), lengths.cumsum(0)])
-    return MicroBatch(
-        input_ids=_joined([part for both in zip(prompts, responses, strict=True) for part in both]),
-        position_ids=concatenated_ranges(torch.zeros_like(lengths), lengths),
-        cu_seqlens=starts.int(),
-        unrolled=None,
-        packed=None,
-        logit_positions=concatenated_ranges(starts[:-1] + prompt_lengths - 1, response_lengths),
-        targets=_joined(responses),
-        sequence_index=torch.repeat_interleave(torch.arange(len(samples)), response_lengths),
-        generator_logprobs=_joined([_values(_padded(sample)) for sample in samples]),
-        mask=_joined(
-            [
-                np.ones(len(part), np.bool_) if sample.mask is None else np.asarray(sample.mask, np.bool_)
-                for sample, part in zip(samples, responses, strict=True)
-            ]
-        ),
-        advantages=torch.tensor([sample.advantage for sample in samples], dtype=torch.float32),
-        weights=torch.tensor([sample.token_weight for sample in samples], dtype=torch.float32),
-        old_logprobs=_old_logprobs(samples),
-        on_policy=_on_policy(samples, response_lengths),
-        drawn=_drawn(samples),
-        answer=_answer(samples),
-        answer_weights=torch.tensor([sample.answer_weight for sample in samples], dtype=torch.float32),
-        rewards=torch.tensor([sample.reward for sample in samples], dtype=torch.float32),
-        sample_indices=sample_indices,
-        max_seqlen=max(sample.length for sample in samples),
-    )
-
-
-def _parts(sample: TrainingSample) -> tuple[Sequence[int], Sequence[int]]:
-    return sample.prompt_ids, sample.response_ids
-
-
-def _ids(tokens: Sequence[int]) -> IntArray:
-    """Return tokens as an array; that takes a third of the time that a tensor made of them does."""
-    return np.asarray(tokens, np.int64)
-
-
-def _values(logprobs: Sequence[float]) -> NDArray[np.float32]:
-    with np.errstate(over="ignore"):  # impossible ones, which are masked
-        return np.asarray(logprobs, np.float32)
-
-
-def _joined(parts: Sequence[NDArray[Any]]) -> Tensor:
-    return torch.from_numpy(np.concatenate(parts))
-
-
-def _old_logprobs(samples: Sequence[TrainingSample]) -> Tensor | None:
-    parts = [sample.old_logprobs for sample in samples if sample.old_logprobs is not None]
-    _require_all_or_none(len(parts), len(samples), "old_logprobs")
-    return _joined([_values(part) for part in parts]) if parts else None
-
-
-def _on_policy(samples: Sequence[TrainingSample], lengths: Tensor) -> Tensor | None:
-    marks = [sample.on_policy for sample in samples if sample.on_policy is not None]
-    _require_all_or_none(len(marks), len(samples), "on_policy")
-    return torch.tensor(marks).repeat_interleave(lengths) if marks else None
-
-
-def _padded(sample: TrainingSample) -> Sequence[float]:
-    """Return a log-probability for each response token, 0 where nobody knows one."""
-    if sample.generator_logprobs is None:
-        return [0.0] * len(sample.response_ids)
-    if not sample.answer_tokens:
-        return sample.generator_logprobs
-    return [*sample.generator_logprobs, *[0.0] * sample.answer_tokens]
-
-
-def _drawn(samples: Sequence[TrainingSample]) -> Tensor | None:
-    if all(sample.generator_logprobs is not None and not sample.answer_tokens for sample in samples):
-        return None
-    marks: list[bool] = []
-    for sample in samples:
-        drawn = len(sample.response_ids) - sample.answer_tokens
-        marks += [sample.generator_logprobs is not None] * drawn + [False] * sample.answer_tokens
-    return torch.tensor(marks)
-
-
-def _answer(samples: Sequence[TrainingSample]) -> Tensor | None:
-    if not any(sample.answer_tokens for sample in samples):
-        return None
-    marks: list[bool] = []
-    for sample in samples:
-        marks += [False] * (len(sample.response_ids) - sample.answer_tokens) + [True] * sample.answer_tokens
-    return torch.tensor(marks)
-
-
-def _require_all_or_none(count: int, samples: int, name: str) -> None:
-    if count not in (0, samples):
-        raise PackingError(f"{count} of {samples} samples of a micro-batch have `{name}`; give it to all or to none")
 
 
 def concatenated_ranges(starts: Tensor, counts: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ was, and weights that FSDP gathered for a forward pass are given up after it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -16,10 +16,10 @@ from torch.distributed.fsdp import FSDPModule
 from torch.distributed.tensor import DTensor
 
 from training.config import PackingSettings
-from training.optimisation.balancing import collate_shares
 from training.optimisation.distributed import DistributedContext, RankTask
 from training.optimisation.logprobs import PackedPolicy
-from training.optimisation.packing import MicroBatch, TrainingSample, plan_micro_batches
+from training.optimisation.look_ahead import Arrivals, Collation, Share
+from training.optimisation.packing import TrainingSample
 
 _FLIPPED = 53
 """`PolicyScorer.flip_weights`: one column in so many. A prime: it falls differently in tensors of the usual sizes."""
@@ -40,6 +40,7 @@ class PolicyScorer:
     ) -> None:
         self.packing, self.temperature = packing, temperature
         self._policy, self._ranks = policy, ranks
+        self.waited_s = 0.0  # for micro-batches, of all calls so far
         self.tasks: Mapping[str, RankTask] = {"logprobs": self._logprobs, "flip_weights": self._flip_weights}
 
     def logprobs(
@@ -60,10 +61,9 @@ class PolicyScorer:
         settings = (packing or self.packing).model_copy(
             update={"oversized": "alone", **({"single": True} if plain else {})}
         )
-        bins = plan_micro_batches(samples, settings)
-        shares = collate_shares(samples, bins, self._ranks.world_size, settings)
+        collation = Collation(samples, settings, self._ranks.world_size)
         value = (self.temperature if temperature is None else temperature, plain)
-        logprobs: dict[int, Tensor] = self._ranks.run_on_all_ranks("logprobs", self.tasks, shares, value)
+        logprobs: dict[int, Tensor] = self._ranks.run_on_all_ranks("logprobs", self.tasks, collation, value)
         return [logprobs[index] for index in range(len(samples))]
 
     def flip_weights(self) -> None:
@@ -74,17 +74,18 @@ class PolicyScorer:
         self._ranks.run_on_all_ranks("flip_weights", self.tasks, None, None)
 
     @torch.no_grad()
-    def _logprobs(self, parts: list[MicroBatch], value: tuple[float, bool]) -> dict[int, Tensor]:
+    def _logprobs(self, shares: Iterator[Share], value: tuple[float, bool]) -> dict[int, Tensor]:
         """Return the log-probabilities of each sample's response, of all ranks, on rank 0."""
         temperature, plain = value
         before, self._policy.temperature = self._policy.temperature, temperature
         logprobs: dict[int, Tensor] = {}
         try:
-            for part in parts:
-                values = self._policy(part.to(self._ranks.device), plain=plain).logprobs.cpu()
+            for part in (parts := Arrivals(shares, self._ranks.device)):
+                values = self._policy(part, plain=plain).logprobs.cpu()
                 for place, index in enumerate(part.sample_indices):
                     logprobs[index] = values[part.sequence_index == place]
                 self._ranks.watch.moved_on()
+            self.waited_s += parts.waited_s
         finally:
             self._policy.temperature = before
             if isinstance(self._policy, FSDPModule):  # it keeps what it gathered for a backward pass, which never comes

@@ -13,8 +13,7 @@ checkpoints' files.
 from __future__ import annotations
 
 import time
-import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -36,9 +35,10 @@ from training.objectives.step_statistics import (
     measured_over_ranks,
     policy_statistics,
 )
-from training.optimisation.balancing import collate_shares, waiting_share
+from training.optimisation.balancing import waiting_share
 from training.optimisation.distributed import DistributedContext, RankTask
 from training.optimisation.logprobs import PackedPolicy
+from training.optimisation.look_ahead import Arrivals, Collation, Share
 from training.optimisation.lora import Adapters, is_adapter
 from training.optimisation.model import checkpoint_layers, load_model
 from training.optimisation.nonfinite import nonfinite_gradient
@@ -47,7 +47,6 @@ from training.optimisation.packing import (
     TrainingSample,
     model_tokens,
     padding_share,
-    plan_micro_batches,
 )
 from training.optimisation.recurrent_layers import packing_for
 from training.optimisation.reference import ReferencePolicy
@@ -55,7 +54,7 @@ from training.optimisation.scoring import PolicyScorer
 from training.optimisation.second_pass import far_share, reweighed, scored_groups
 from training.optimisation.sharding import shard
 from training.optimisation.text_part import active_parameters
-from training.optimisation.whole_state import adapter_state, plain_state
+from training.optimisation.whole_state import adapter_state, ignore_saving_alone, plain_state
 from training.recipe import TrainRecipe
 
 if TYPE_CHECKING:
@@ -70,7 +69,8 @@ class TrainingError(GoldilocksError):
 class StepResult:
     """One optimiser step in numbers. ``padding_share`` is a share of the room. ``shared_prompt_share`` is that of the
     prompt and response tokens which the model did not read again, since they are of a prompt that it has read.
-    ``rank_waiting_share`` is `waiting_share`'s.
+    ``rank_waiting_share`` is `waiting_share`'s. ``collation_wait_s`` is how long rank 0 waited for micro-batches to be
+    collated and to arrive, in this step and in what was scored for it.
 
     ``statistics`` are the policy's (`policy_statistics`) and the objective's own, over all ranks. ``estimates`` are a
     second pass's of each group's value.
@@ -87,6 +87,7 @@ class StepResult:
     seconds: float
     shared_prompt_share: float = 0.0
     rank_waiting_share: float = 0.0
+    collation_wait_s: float = 0.0
     estimates: Mapping[int, float] = field(default_factory=dict)
 
 
@@ -107,6 +108,7 @@ class Trainer:
     ) -> None:
         self.ranks, self._recipe = ranks, recipe
         self.steps_taken = 0  # optimiser steps
+        self._waited_s = 0.0  # for micro-batches, since the last step
         self.reference: ReferencePolicy | None = None  # set where the objective needs one
         self._saving: Future[Any] = Future()  # of the checkpoint that is being written, or the last one
         self._saving.set_result(None)
@@ -159,12 +161,11 @@ class Trainer:
         packing = self.packing
         samples, estimates = self._with_second_pass(samples, settings)
         lengths = [sample.length for sample in samples]
-        bins = plan_micro_batches(samples, packing)
-        shares = collate_shares(samples, bins, self.ranks.world_size, packing)
-        indices = [[part.sample_indices for part in share] for share in shares]
-        dealt = [part for share in indices for part in share]
+        collation = Collation(samples, packing, self.ranks.world_size)
+        dealt = [part for share in collation.shares for part in share]
         read = sum(model_tokens(samples, part, shared=packing.shared) for part in dealt)
-        loss, norm, statistics = self.ranks.run_on_all_ranks("step", self._work, shares, (settings, self.steps_taken))
+        value = (settings, self.steps_taken)
+        loss, norm, statistics = self.ranks.run_on_all_ranks("step", self._work, collation, value)
         if self._recipe.stored is not None and self._recipe.stored.max_distance is not None:
             statistics = {**statistics, "stored_far": far_share(samples)}
         return StepResult(
@@ -178,13 +179,16 @@ class Trainer:
             sum(len(sample.response_ids) if sample.mask is None else sum(sample.mask) for sample in samples),
             time.perf_counter() - begun,
             1 - read / sum(lengths),
-            waiting_share(indices, lengths),
+            waiting_share(collation.shares, lengths),
+            self._waited_since_last_step(),
             estimates,
         )
 
     def with_old_logprobs(self, samples: Sequence[TrainingSample]) -> list[TrainingSample]:
         """Return the samples with the log-probabilities of their tokens under the present weights."""
+        before = self.scorer.waited_s
         scored = self.scorer.logprobs(samples)
+        self._waited_s += self.scorer.waited_s - before
         return [replace(sample, old_logprobs=values.tolist()) for sample, values in zip(samples, scored, strict=True)]
 
     def _with_second_pass(
@@ -197,8 +201,8 @@ class Trainer:
         needs, second_pass = objective.needs(settings), objective.second_pass
         if second_pass is None or not (needs.second_pass or any(one.max_distance is not None for one in samples)):
             return samples, {}
-        shares = collate_shares(samples, plan_micro_batches(samples, self.packing), self.ranks.world_size, self.packing)
-        sums: dict[int, float] = self.ranks.run_on_all_ranks("sequence_sums", self._work, shares, needs.scores_answers)
+        collation = Collation(samples, self.packing, self.ranks.world_size)
+        sums = self.ranks.run_on_all_ranks("sequence_sums", self._work, collation, needs.scores_answers)
         made = second_pass(scored_groups(samples, sums), settings)
         return reweighed(samples, sums, made), made.estimates
 
@@ -254,8 +258,12 @@ class Trainer:
         """Load what `save` wrote after ``steps_taken`` optimiser steps, with the same or another number of ranks."""
         self.ranks.run_on_all_ranks("load", self._work, None, (str(folder), steps_taken))
 
+    def _waited_since_last_step(self) -> float:
+        waited, self._waited_s = self._waited_s, 0.0
+        return waited
+
     def _step(
-        self, parts: list[MicroBatch], value: tuple[ObjectiveSettings, int]
+        self, shares: Iterator[Share], value: tuple[ObjectiveSettings, int]
     ) -> tuple[float, float, dict[str, Measure]]:
         objective, self.steps_taken = value
         rate = self._recipe.optim.learning_rate_at(self.steps_taken)
@@ -264,13 +272,14 @@ class Trainer:
         self.optimiser.zero_grad(set_to_none=True)
         loss = torch.zeros((), device=self.ranks.device)
         statistics: dict[str, Statistic] | None = None
-        for part in parts:
-            part_loss, part_statistics = self._scored(part.to(self.ranks.device), objective)
+        for part in (parts := Arrivals(shares, self.ranks.device)):
+            part_loss, part_statistics = self._scored(part, objective)
             torch.autograd.backward(part_loss * self.ranks.world_size)  # sharding averages over ranks
             loss += part_loss.detach()
             self.ranks.watch.moved_on()
             statistics = part_statistics if statistics is None else added(statistics, part_statistics)
         assert statistics is not None
+        self._waited_s += parts.waited_s
         norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self._recipe.optim.max_grad_norm)
         norm = norm.full_tensor() if hasattr(norm, "full_tensor") else norm
         total, measured = float(self.ranks.all_reduce(loss)), measured_over_ranks(statistics, self.ranks)
@@ -283,14 +292,14 @@ class Trainer:
         return total, float(norm), measured
 
     @torch.no_grad()
-    def _sequence_sums(self, parts: list[MicroBatch], of_answers: bool) -> dict[int, float]:
+    def _sequence_sums(self, shares: Iterator[Share], of_answers: bool) -> dict[int, float]:
         """Return, on rank 0, a sum for each sample of all ranks: of its log-ratio to the reference over its counted
         tokens, or of the log-probabilities of its reference text.
         """
         if self.reference is None and not of_answers:
             raise ValueError("the objective's second pass needs a reference policy, and the trainer has none")
         sums: dict[int, float] = {}
-        for part in (part.to(self.ranks.device) for part in parts):
+        for part in (parts := Arrivals(shares, self.ranks.device)):
             logprobs: Tensor = self.policy(part).logprobs
             if of_answers:
                 counts = part.mask & part.answer if part.answer is not None else torch.zeros_like(part.mask)
@@ -302,6 +311,7 @@ class Trainer:
             own = zeros.index_add(0, part.sequence_index, excess).tolist()
             sums |= dict(zip(part.sample_indices, own, strict=True))
             self.ranks.watch.moved_on()
+        self._waited_s += parts.waited_s
         if isinstance(self.policy, FSDPModule):  # it keeps what it gathered for a backward pass, which never comes
             self.policy.reshard()
         return {index: value for share in self.ranks.gather(sums) for index, value in share.items()}
@@ -341,7 +351,7 @@ class Trainer:
 
         wait([self._saving])
         state = self._saved_state()
-        _ignore_saving_alone()
+        ignore_saving_alone()
         begun = async_save(
             state, checkpoint_id=folder, no_dist=not self.ranks.sharded, process_group=self.ranks.background_group
         )
@@ -354,7 +364,7 @@ class Trainer:
 
         folder, self.steps_taken = value
         state = self._saved_state()
-        _ignore_saving_alone()
+        ignore_saving_alone()
         load(state, checkpoint_id=folder, no_dist=not self.ranks.sharded)
         set_state_dict(
             self.policy,
@@ -386,8 +396,3 @@ class Trainer:
         if self.reference is None or self.reference.ema is None:
             return {}
         return {"reference": self.reference.policy.state_dict()}
-
-
-def _ignore_saving_alone() -> None:
-    """Silence torch's warning that a process alone saves and loads alone, on all threads, since one of them writes."""
-    warnings.filterwarnings("ignore", message="torch.distributed is disabled")

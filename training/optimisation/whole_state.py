@@ -5,6 +5,7 @@ Invariant: all ranks gather the same tensors in the same order.
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING
 
 import torch
@@ -57,3 +58,8 @@ def _whole(value: Tensor) -> Tensor:
     """Return the tensor that this one is a shard of; all ranks take part."""
     full: Tensor = value.full_tensor() if isinstance(value, DTensor) else value
     return full
+
+
+def ignore_saving_alone() -> None:
+    """Silence torch's warning that a process alone saves and loads alone, on all threads, since one of them writes."""
+    warnings.filterwarnings("ignore", message="torch.distributed is disabled")

@@ -13,9 +13,9 @@ from torch import Tensor
 from tests.benchmarks.gpu.models import PROMPT, SMALL, TOY, batch, random_model, recipe_of, trainer_of
 from training.objectives.grpo import GrpoSettings
 from training.optimisation.attention import PackedLayout, packed_attention
+from training.optimisation.collating import collate, pack_samples
 from training.optimisation.distributed import DistributedContext
 from training.optimisation.logprobs import PackedPolicy
-from training.optimisation.packing import collate, pack_samples
 from training.optimisation.trainer import Trainer
 
 CPU = torch.device("cpu")

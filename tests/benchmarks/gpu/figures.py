@@ -16,9 +16,9 @@ from curation.policies.checkpoints import write_weights
 from curation.storage.scratch import memory_folder
 from tests.benchmarks.gpu.models import batch, step_flops, token_answer, trainer_of
 from training.objectives.grpo import GrpoSettings
-from training.optimisation.balancing import collate_shares
+from training.optimisation.collating import pack_samples
 from training.optimisation.memory import GIB, ModelShape, estimate_memory
-from training.optimisation.packing import TrainingSample, plan_micro_batches
+from training.optimisation.packing import TrainingSample
 
 PEAKS = {"H200": 989.4, "H100": 989.4, "GH200": 989.4, "B200": 2250.0, "A100": 312.0, "L40S": 362.0, "A10": 125.0}
 """TFLOP/s of dense bf16 matrices, from NVIDIA's data sheets, by a part of the device's name; the first that fits."""
@@ -79,9 +79,9 @@ def _measured(shape: ModelShape, tokens: int, device: torch.device, peak: float)
     trainer = trainer_of(shape, tokens, device, "bfloat16", checkpointing=True)
     try:
         samples, settings = batch(shape, tokens, MICRO_BATCHES), GrpoSettings()
-        collation, _ = timed(device, lambda: _collated(trainer, samples))
+        collation, _ = timed(device, lambda: pack_samples(samples, trainer.packing))
         trainer.step(samples, settings)  # the first makes the optimiser's state and picks kernels
-        seconds, _ = timed(device, lambda: [trainer.step(samples, settings) for _ in range(STEPS)])
+        seconds, taken = timed(device, lambda: [trainer.step(samples, settings) for _ in range(STEPS)])
         read = STEPS * sum(sample.length for sample in samples)
         tflops = 1e-12 * STEPS * step_flops(shape, samples) / seconds
         row: dict[str, Any] = {
@@ -90,6 +90,7 @@ def _measured(shape: ModelShape, tokens: int, device: torch.device, peak: float)
             "mfu": tflops / peak,
             "step_s": seconds / STEPS,
             "collation_us_per_token": 1e6 * collation / (read / STEPS),
+            "collation_wait_share": sum(step.collation_wait_s for step in taken) / seconds,
         }
         if device.type == "cuda":
             row["peak_gib"] = torch.cuda.max_memory_allocated(device) / GIB
@@ -97,10 +98,6 @@ def _measured(shape: ModelShape, tokens: int, device: torch.device, peak: float)
         return row | _ingest(samples) | _hand_over(trainer, device)
     finally:
         trainer.ranks.close()
-
-
-def _collated(trainer: Any, samples: Any) -> Any:
-    return collate_shares(samples, plan_micro_batches(samples, trainer.packing), 1, trainer.packing)
 
 
 def _ingest(samples: Sequence[TrainingSample]) -> dict[str, Any]:

@@ -18,9 +18,10 @@ from tests.training.families import FAMILIES, IN_VLLM, make_family
 from tests.training.vllm_running import Running, running
 from training.config import PackingSettings
 from training.optimisation.checkpoint_names import to_checkpoint_names
+from training.optimisation.collating import pack_samples
 from training.optimisation.logprobs import PackedPolicy
 from training.optimisation.model import load_model, load_tokenizer, save_model
-from training.optimisation.packing import TrainingSample, pack_samples
+from training.optimisation.packing import TrainingSample
 
 pytestmark = [pytest.mark.vllm, pytest.mark.slow]
 

@@ -23,9 +23,10 @@ from training.config import PackingSettings
 from training.generation.generators import GeneratorPool
 from training.generation.vllm_generators import VllmGenerator
 from training.generation.vllm_settings import VllmGeneratorSettings
+from training.optimisation.collating import pack_samples
 from training.optimisation.logprobs import PackedPolicy
 from training.optimisation.model import load_model
-from training.optimisation.packing import TrainingSample, pack_samples
+from training.optimisation.packing import TrainingSample
 
 pytestmark = pytest.mark.vllm
 

@@ -12,9 +12,10 @@ from training.config import CollectorSettings, ComputeSettings, OptimSettings, P
 from training.objectives.base import CreditInputs, ObjectiveInputs, Statistic
 from training.objectives.grpo import GRPO, GrpoSettings
 from training.objectives.step_statistics import added, joined, measured_over_ranks, policy_statistics
+from training.optimisation.collating import pack_samples
 from training.optimisation.distributed import DistributedContext
 from training.optimisation.logprobs import PackedPolicy
-from training.optimisation.packing import MicroBatch, TrainingSample, pack_samples
+from training.optimisation.packing import MicroBatch, TrainingSample
 from training.rewards import Reward
 from training.rollouts.rollout_scheduler import RolloutGroup, RolloutScheduler
 

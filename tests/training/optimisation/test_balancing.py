@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tests.training.optimisation.test_packing import sample
 from training.config import PackingSettings
-from training.optimisation.balancing import collate_shares, distribute_micro_batches, waiting_share
-from training.optimisation.packing import first_fit_decreasing, plan_micro_batches
+from training.optimisation.balancing import deal_samples, distribute_micro_batches, waiting_share
+from training.optimisation.packing import first_fit_decreasing, model_tokens, plan_micro_batches
 
 
 @given(st.lists(st.integers(1, 20), min_size=1, max_size=40), st.integers(1, 5), st.booleans())
@@ -51,8 +51,8 @@ def test_the_last_round_is_evened_out() -> None:
 def test_sequences_of_one_prompt_stay_together_where_they_can() -> None:
     made = [sample([1 + index // 2] * 4, [7]) for index in range(8)]
     settings = PackingSettings(micro_batch_tokens=20)
-    for share in collate_shares(made, plan_micro_batches(made, settings), 2, settings):
-        assert sum(len(part.input_ids) for part in share) == 2 * 6  # each of two prompts is read once
+    for share in deal_samples(made, plan_micro_batches(made, settings), 2, settings):
+        assert sum(model_tokens(made, part) for part in share) == 2 * 6  # each of two prompts is read once
 
 
 @pytest.mark.parametrize(

@@ -23,10 +23,11 @@ from tests.training.optimisation.test_trainer import recipe
 from training.config import PackingSettings
 from training.generation.batched_decoding import DecodingEngine, DecodingRequest
 from training.objectives.grpo import GrpoSettings
+from training.optimisation.collating import pack_samples
 from training.optimisation.distributed import DistributedContext
 from training.optimisation.logprobs import PackedPolicy
 from training.optimisation.model import load_model, load_tokenizer, save_model
-from training.optimisation.packing import TrainingSample, pack_samples
+from training.optimisation.packing import TrainingSample
 from training.optimisation.recurrent_layers import packing_for
 from training.optimisation.text_part import active_parameters
 from training.optimisation.trainer import Trainer

@@ -18,8 +18,9 @@ from training.objectives.base import ObjectiveInputs
 from training.objectives.credit import token_weights
 from training.objectives.grpo import GrpoSettings, grpo_loss
 from training.optimisation.attention import PACKED_ATTENTION, packed_attention, register_packed_attention
+from training.optimisation.collating import collate, pack_samples
 from training.optimisation.logprobs import PackedPolicy, token_scores
-from training.optimisation.packing import TrainingSample, collate, pack_samples
+from training.optimisation.packing import TrainingSample
 
 VOCABULARY = 61
 TEMPERATURE = 0.8

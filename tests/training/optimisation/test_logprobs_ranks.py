@@ -22,7 +22,8 @@ from training.optimisation.logprobs import PackedPolicy
 from training.objectives.base import ObjectiveInputs
 from training.objectives.grpo import GrpoSettings, grpo_loss
 from training.optimisation.balancing import distribute_micro_batches
-from training.optimisation.packing import collate, first_fit_decreasing
+from training.optimisation.collating import collate
+from training.optimisation.packing import first_fit_decreasing
 
 torch.set_num_threads(1)
 dist.init_process_group("gloo", init_method=Path(sys.argv[1]).as_uri(), rank=int(sys.argv[2]), world_size=2)

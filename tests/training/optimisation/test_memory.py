@@ -12,10 +12,11 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedModel
 from tests.places import ROOT
 from tests.training.families import make_family
 from training.config import PackingSettings
+from training.optimisation.collating import collate
 from training.optimisation.logprobs import PackedPolicy
 from training.optimisation.memory import GIB, MODEL_SHAPES, ModelShape, estimate_memory, memory_table
 from training.optimisation.model import checkpoint_layers, load_model
-from training.optimisation.packing import MicroBatch, TrainingSample, collate
+from training.optimisation.packing import MicroBatch, TrainingSample
 
 
 def test_parameters_are_those_of_the_published_models() -> None:

@@ -21,10 +21,10 @@ from training.generation.vllm_generators import VllmGenerator
 from training.generation.vllm_settings import VllmGeneratorSettings
 from training.objectives.grpo import GrpoSettings
 from training.optimisation.attention import attention_kwargs
+from training.optimisation.collating import collate
 from training.optimisation.distributed import DistributedContext
 from training.optimisation.logprobs import PackedPolicy
 from training.optimisation.output_layer import set_fp32_head
-from training.optimisation.packing import collate
 from training.optimisation.trainer import Trainer
 
 BATCH = collate(some_samples(), tuple(range(9)))

@@ -11,13 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from training.config import PackingSettings
+from training.optimisation.collating import collate, pack_samples
 from training.optimisation.packing import (
     PackingError,
     TrainingSample,
-    collate,
     first_fit_decreasing,
     model_tokens,
-    pack_samples,
     padding_share,
     plan_micro_batches,
 )

@@ -18,9 +18,10 @@ from training.evaluation.metrics import read_metrics
 from training.generation.generators import TorchGenerator
 from training.objectives.grpo import GrpoSettings
 from training.optimisation.checkpoint import last_checkpoint, restore_trainer, save_checkpoint
+from training.optimisation.collating import pack_samples
 from training.optimisation.distributed import DistributedContext
 from training.optimisation.model import load_model, load_tokenizer, save_model
-from training.optimisation.packing import TrainingSample, pack_samples
+from training.optimisation.packing import TrainingSample
 from training.optimisation.reference import ReferencePolicy
 from training.optimisation.trainer import Trainer
 

@@ -1,6 +1,6 @@
 """Two ranks, sharded over both, replicated (HSDP) or with weights in the host's memory, take the steps of one.
 
-Their checkpoints are written while they go on.
+Their checkpoints are written while they go on. A round that rank 0 cannot collate ends the step of both.
 """
 
 from __future__ import annotations
@@ -19,13 +19,15 @@ from torch.distributed.tensor import DTensor
 
 from curation.records import ConfigError
 from tests.places import ROOT
+from tests.training.optimisation.test_look_ahead import half_old
 from tests.training.optimisation.test_trainer import recipe, samples, solo
 from training.embedded_model import WEIGHTS
 from training.objectives.grpo import GrpoSettings
 from training.optimisation import trainer as trainer_module
 from training.optimisation.checkpoint import PendingCheckpoint, last_checkpoint, restore_trainer
-from training.optimisation.distributed import DistributedContext, end_process
+from training.optimisation.distributed import DistributedContext, ShareNotMade, end_process
 from training.optimisation.model import load_model, load_tokenizer
+from training.optimisation.packing import PackingError
 from training.optimisation.trainer import Trainer
 
 PATIENCE_S = 900
@@ -66,6 +68,20 @@ def loaded_by(rank: int, load: Callable[..., Any]) -> Callable[..., Any]:
     return watched
 
 
+def failed_then_taken(trainer: Trainer) -> list[float] | None:
+    """Return loss and gradient norm of a step behind one of which a later round could not be collated; on rank 0."""
+    if not trainer.ranks.is_rank_zero:
+        with pytest.raises(ShareNotMade, match=r"part [1-9]\d* of task `step`"):
+            trainer.follow()
+        trainer.follow()
+        return None
+    with pytest.raises(PackingError, match="old_logprobs"):
+        trainer.step(half_old(samples()), GrpoSettings())
+    taken = trainer.step(samples(), GrpoSettings())
+    assert 0 < taken.collation_wait_s < taken.seconds
+    return [taken.loss, taken.gradient_norm]
+
+
 def work(out: Path) -> None:
     """Do what each of torchrun's processes does."""
     import torch.distributed as dist
@@ -84,6 +100,12 @@ def work(out: Path) -> None:
         else:
             trainer.follow()
             ranks.close()
+    narrow = recipe(packing={"micro_batch_tokens": 40})
+    ranks = DistributedContext(narrow.compute)
+    taken = failed_then_taken(Trainer(WEIGHTS, narrow, ranks))
+    ranks.close()
+    if taken is not None:
+        (out / "failed.json").write_text(json.dumps(taken))
     dist.destroy_process_group()
 
 
@@ -107,6 +129,11 @@ def test_two_ranks_take_the_steps_of_one(done: Path, tmp_path: Path, way: str) -
     assert again == second  # bit by bit from the checkpoint, which was written meanwhile
     for taken, alone in zip((first, second), two_steps(solo(), tmp_path), strict=False):
         assert taken == pytest.approx(alone, rel=1e-4)
+
+
+def test_a_round_that_is_not_collated_ends_the_step_on_both(done: Path) -> None:
+    alone = solo(packing={"micro_batch_tokens": 40}).step(samples(), GrpoSettings())
+    assert json.loads((done / "failed.json").read_text()) == pytest.approx([alone.loss, alone.gradient_norm], rel=1e-4)
 
 
 def test_one_process_goes_on_from_replicas(done: Path) -> None:

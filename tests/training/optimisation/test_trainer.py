@@ -146,5 +146,5 @@ def test_a_sample_that_does_not_fit_is_refused() -> None:
 def test_a_process_alone_needs_no_group() -> None:
     ranks = DistributedContext(ComputeSettings())
     assert (ranks.world_size, ranks.rank, ranks.is_rank_zero, ranks.sharded) == (1, 0, True, False)
-    assert ranks.run_on_all_ranks("double", {"double": lambda share, value: share + value}, [1], 2) == 3
+    assert ranks.run_on_all_ranks("double", {"double": lambda shares, value: (shares, 2 * value)}, None, 2) == (None, 4)
     ranks.close()

@@ -1,8 +1,9 @@
 """The training loop: generators never stop, finished rollouts go to their verifier at once, batches to the trainer.
 
-One event loop drives everything; a gradient step runs on a thread beside it, and meanwhile rollouts go on being
-generated, judged and admitted. When the step is done the generators get the new weights in mid-generation, and the
-next batch is taken. Evaluations run beside it (`training.engines.embedded.evaluating`).
+One event loop drives everything; a gradient step runs on a thread beside it, its micro-batches are collated on another
+(`training.optimisation.look_ahead`), and meanwhile rollouts go on being generated, judged and admitted. When the step
+is done the generators get the new weights in mid-generation, and the next batch is taken. Evaluations run beside it
+(`training.engines.embedded.evaluating`).
 
 With ``max_staleness = 0`` the loop is synchronous: it opens a whole batch, waits for all of it, trains, and updates.
 Rollouts are then made in waves in a fixed order, and a run on a CPU can be repeated bit by bit. A rollout is curation's
@@ -29,6 +30,7 @@ from typing import Any, NoReturn
 from curation.policies.completions import TokenCompletion
 from curation.records import PolicyError, RequestRefused
 from curation.storage.stages import atomic_write
+from training.config import ObjectiveSettings
 from training.engines.embedded.components import LoopComponents
 from training.engines.embedded.evaluating import EvaluatedRow, Evaluations
 from training.engines.embedded.heartbeat import COLLECTING, SAVING, TRAINING, UPDATING
@@ -36,7 +38,8 @@ from training.engines.embedded.saving import CheckpointSaver
 from training.evaluation.metrics import SampledGroupStats, Timer
 from training.objectives.registry import objective_of
 from training.optimisation.checkpoint import Checkpoint, restore_trainer
-from training.optimisation.trainer import TrainingError
+from training.optimisation.packing import TrainingSample
+from training.optimisation.trainer import StepResult, TrainingError
 from training.rollouts.attempt_log import TRAINING_ATTEMPTS, rollout_origin
 from training.rollouts.batches import (
     batch_metrics,
@@ -133,17 +136,17 @@ class TrainingLoop:
         self._heartbeat.begin(self.step + 1, TRAINING)
         if (impossible := check_logprobs(batch.groups, recipe.collector)).count:
             metrics_logger.log_message(f"step {self.step + 1}: {impossible}; they are left out")
-        metrics = {**batch_metrics(batch.groups, batch.number), "policy/impossible_tokens": float(impossible.count)}
-        trainer, objective, results = self._components.trainer, self._curriculum.objective.at_step(self.step), []
+        trainer, objective = self._components.trainer, self._curriculum.objective.at_step(self.step)
         started_at, distance = monotonic(), recipe.stored.max_distance if recipe.stored is not None else None
         value_of = self._values.of if self._values is not None else no_value
         minibatches = await self._on_thread(
             build_minibatches, batch, self._curriculum.collector, objective, trainer, distance, value_of
         )
         self._timer.add_trainer_time(monotonic() - started_at)
-        for samples in minibatches:
-            results.append(await self._on_thread(trainer.step, samples, objective))
-            self._timer.add_trainer_time(results[-1].seconds)
+        numbers, results = await asyncio.gather(  # what is only counted does not keep the first step waiting
+            asyncio.to_thread(batch_metrics, batch.groups, batch.number), self._train(minibatches, objective)
+        )
+        metrics = {**numbers, "policy/impossible_tokens": float(impossible.count)}
         if self._values is not None:
             self._values.learn(estimates_by_problem(batch, results))
         self.scheduler.mark_trained(sampled)
@@ -170,6 +173,15 @@ class TrainingLoop:
         self._timer.restart()
         if self.step % recipe.checkpoints.every == 0 or last:
             await self._save()
+
+    async def _train(
+        self, minibatches: Sequence[Sequence[TrainingSample]], objective: ObjectiveSettings
+    ) -> list[StepResult]:
+        results: list[StepResult] = []
+        for samples in minibatches:
+            results.append(await self._on_thread(self._components.trainer.step, samples, objective))
+            self._timer.add_trainer_time(results[-1].seconds)
+        return results
 
     def _update_curriculum(self, metrics: Mapping[str, float]) -> None:
         """Show the step to the curriculum, log what it changes, and take over its rewards."""

@@ -86,6 +86,7 @@ def test_all_metrics_are_there_and_are_numbers(done: Path) -> None:
         held = row["speed/generator_held_share"]
         assert 0 < held <= row["speed/generator_idle_share"] <= 1  # an update holds the engine: it decodes nothing then
         assert 0 <= row["speed/trainer_idle_share"] <= 1
+        assert 0 < row["speed/collation_wait_s"] < row["speed/train_s"]
     assert any(set(row) >= OF_SAMPLED for row in rows[1:])
     assert "evaluation/pass_rate" in rows[0]
     assert "evaluation/pass_rate" in rows[2]
