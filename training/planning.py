@@ -3,8 +3,8 @@
     disk = (keep + 1) (12 P + b P) + b P + 4 letters a token     P parameters, b bytes a computing number
 
 12 P are fp32 weights and AdamW's two moments (with `[lora]` of the adapters alone), b P a checkpoint's export and
-RUN/model; verl makes room before it writes, so it has ``keep`` checkpoints at most. Letters are not compressed here.
-GPUs are shared out as a run does it (`training.engines.placement`).
+RUN/model; verl makes room before it writes, so it has max(``keep``, 2) checkpoints at most. Letters are not compressed
+here. GPUs are shared out as a run does it (`training.engines.placement`).
 
 Not here: what a run computes (`training.workload`), what curation costs (`flows.cli.plan_stated`), sizes that starve
 generators (`training.rollouts.starvation`).
@@ -171,8 +171,10 @@ def _trained_parameters(recipe: TrainRecipe, shape: ModelShape) -> int:
 
 
 def _checkpoints_at_once(recipe: TrainRecipe) -> int:
-    """Return how many checkpoints lie on disk at most; ours writes the next one before the oldest goes."""
-    return recipe.checkpoints.keep + (0 if recipe.engine == "verl" else 1)
+    """Return how many checkpoints lie on disk at most; ours writes the next one before the oldest goes, verl where
+    it is the only one."""
+    keep = recipe.checkpoints.keep
+    return max(keep, 2) if recipe.engine == "verl" else keep + 1
 
 
 def _further_bytes(recipe: TrainRecipe, shape: ModelShape, stages: Sequence[TrainingStage], width: int) -> float:

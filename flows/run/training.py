@@ -226,6 +226,21 @@ def load_train_recipe(path: Path, overrides: Sequence[str] = ()) -> TrainRecipe:
     return load_settings(TrainRecipe, path, overrides)
 
 
+def check_train_recipe(path: Path, overrides: Sequence[str] = ()) -> None:
+    """Check a training recipe by which something is trained later, as far as that can be told without its data.
+
+    Raises:
+        ConfigError: it cannot be meant, its engine cannot do it, or is not there.
+    """
+    settings = load_train_recipe(path, overrides)
+    if settings.engine == "verl":
+        from training.engines.verl.differences import refuse_what_differs
+        from training.engines.verl.environment import require_interpreter
+
+        refuse_what_differs(settings)
+        require_interpreter(settings.verl.python)
+
+
 def read_run(folder: Path, overrides: Sequence[str] = ()) -> tuple[TrainRecipe, Path]:
     """Read the recipe of a training run's folder, and the folder that its paths refer to.
 

@@ -36,7 +36,7 @@ from flows.run.observer import observed_by
 from flows.run.recipe import load_recipe
 from flows.run.run_folder import Run, difficulty_stage, new_run, open_run
 from flows.run.spreading import spreading
-from flows.run.training import load_train_recipe, train_apart
+from flows.run.training import check_train_recipe, train_apart
 from flows.serve.gpu_slots import gpu_slot
 from flows.serve.unfinished import (
     ANNOUNCED,
@@ -226,7 +226,7 @@ def deployments(path: Path, out: Path | None = None) -> list[RunnerDeployment]:
         trainer = (path.parent / schedule.train).absolute()
         if not trainer.is_file():
             raise ConfigError(f"recipe {path}: schedule.train = {schedule.train!r}: there is no file {trainer}.")
-        load_train_recipe(trainer, [_training_data(folder)])
+        check_train_recipe(trainer, [_training_data(folder)])
         fixed = {"recipe": str(trainer), "rounds": schedule.rounds}
         registered.append(_event_deployment(scheduled_training, recipe, CURATED, "set", ("folder", "version"), fixed))
     if schedule.refresh:

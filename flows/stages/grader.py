@@ -20,17 +20,17 @@ from curation.records import ConfigError
 from curation.storage.stages import atomic_write, file_digest, read_table, write_parquet
 from flows.run.run_folder import Run, grader_folder
 from flows.run.stage import MATH, Results, StageResult, Step
-from flows.run.training import load_train_recipe, train_apart
+from flows.run.training import check_train_recipe, train_apart
 
 
 def check_grader(run: Run) -> None:
     """Check the training recipe of the recipe's grader, if it has one, with the changes that it will be run with.
 
     Raises:
-        ConfigError: it is missing, or cannot be meant.
+        ConfigError: it is missing, cannot be meant, or its engine cannot train by it.
     """
     if run.recipe.grader is not None:
-        load_train_recipe(_recipe(run, run.recipe.grader), _changes(run, run.recipe.grader))
+        check_train_recipe(_recipe(run, run.recipe.grader), _changes(run, run.recipe.grader))
 
 
 def train_grader(run: Run, decided: StageResult) -> Path:

@@ -60,7 +60,11 @@ GRADER = """
 [grader]
 recipe = {recipe}
 band = {{ attempts = 8 }}
-set = ["steps=3", "collector={{ group = 8, n_async = 32, n_batch = 32, staleness = 0 }}", "checkpoints.every=1"]
+set = [
+    "steps=3",
+    "collector={{ group_size = 8, n_async = 32, n_batch = 32, max_staleness = 0 }}",
+    "checkpoints.every=1",
+]
 """
 
 

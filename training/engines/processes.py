@@ -94,9 +94,18 @@ def supervised(command: Sequence[str]) -> list[str]:
     return [sys.executable, child_process.__file__, f"--grace={GRACE_S:g}", *command]
 
 
-def failure(what: str, status: int, log: Path) -> EngineError:
-    """Return the error of processes that ended with ``status``: which one failed first, and its last lines."""
-    who, lines = first_failure(_COLOURS.sub("", log.read_text(encoding="utf-8", errors="replace")))
+def said_since(log: Path, begun: int) -> str:
+    """Return what a log holds behind its first bytes, which are an earlier start's; empty where there is none."""
+    return log.read_bytes()[begun:].decode("utf-8", "replace") if log.exists() else ""
+
+
+def failure(what: str, status: int, log: Path, begun: int = 0) -> EngineError:
+    """Return the error of processes that ended with ``status``: which one failed first, and its last lines.
+
+    Args:
+        begun: bytes of the log that an earlier start wrote.
+    """
+    who, lines = first_failure(_COLOURS.sub("", said_since(log, begun)))
     told = "\n".join(f"  {line}" for line in lines)
     ended = f"by signal {status - 128}" if status > 128 else f"with status {status}"
     return EngineError(f"{what} ended {ended}: {who} failed. The last it said (all of it: {log}):\n{told}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import signal
 import subprocess
@@ -17,6 +18,7 @@ import pytest
 
 from curation.config import EngineSettings
 from curation.policies import child_process
+from curation.policies.servers import EVEN
 from curation.policies.vllm import Vllm, replicas
 from curation.policies.vllm.placement import gpu_shares, policy_gpus, replica_count, visible_gpus, visible_names
 from curation.policies.vllm.replicas import ReplicatedEngine
@@ -138,6 +140,32 @@ def test_what_a_dead_server_had_not_answered_is_asked_again_and_it_is_started_an
     assert texts == [f"{100 * problem + n} {chr(problem)}" for problem in range(12) for n in range(8)]
     assert deaths >= 1
     assert "server 0 has ended with status 1" in capfd.readouterr().err
+
+
+def test_eight_servers_have_all_that_a_policy_has_in_flight_and_each_its_part(engine_of: Any) -> None:
+    """Sixteen attempts at each problem, none of which is answered: what lies where is what was routed."""
+    seats, count = 8, 8
+
+    async def run() -> list[int]:
+        async with engine_of("hang " * 100, count=count) as engine:
+            assert engine.servers is not None
+            await until(lambda: all(server.healthy for server in engine.servers.replicas))
+            asking = [
+                asyncio.create_task(engine.generate([number // 16], draw(number), "x"))
+                for number in range(seats * count)
+            ]
+            servers = engine.client.servers.all
+            await until(lambda: sum(server.outstanding for server in servers) == seats * count)
+            at_once = [server.outstanding for server in servers]
+            for task in asking:
+                task.cancel()
+            await asyncio.gather(*asking, return_exceptions=True)
+            return at_once
+
+    at_once = asyncio.run(run())
+    assert sum(at_once) == seats * count  # nothing waits for a server that is full while another has room
+    assert max(at_once) <= math.ceil(EVEN * seats)
+    assert min(at_once) >= seats / 2
 
 
 def test_servers_that_cannot_start_end_the_run_with_their_own_words(engine_of: Any) -> None:

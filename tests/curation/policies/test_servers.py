@@ -6,6 +6,8 @@ import asyncio
 import math
 from collections import Counter, deque
 
+import pytest
+
 from curation.policies.concurrency import AdaptiveLimit
 from curation.policies.servers import EVEN, Server, Servers
 
@@ -51,13 +53,13 @@ def together(at: list[tuple[int, str]]) -> float:
 
 def test_the_attempts_at_a_problem_go_to_one_server_and_no_server_gets_much_more_than_its_part() -> None:
     at = placed(homes=True, servers=eight(), in_flight=8 * SEATS)
-    assert together(at) > 0.75
+    assert together(at) > 0.8
     by_server = Counter(url for _, url in at)
-    assert max(by_server.values()) < 1.5 * min(by_server.values())
+    assert max(by_server.values()) < 1.1 * min(by_server.values())
     assert together(placed(homes=False, servers=eight(), in_flight=8 * SEATS)) < 0.4
 
 
-def test_a_home_has_its_own_order_of_servers_and_a_dead_one_hands_its_homes_to_the_others() -> None:
+def test_a_home_stays_where_it_is_and_a_dead_server_hands_its_homes_to_all_others() -> None:
     async def run() -> None:
         servers = eight()
 
@@ -68,6 +70,7 @@ def test_a_home_has_its_own_order_of_servers_and_a_dead_one_hands_its_homes_to_t
 
         homes = [f"problem {number}" for number in range(64)]
         before = {home: await first(home) for home in homes}
+        assert Counter(server.url for server in before.values()) == {server.url: 8 for server in servers.all}
         assert {home: await first(home) for home in homes} == before
         gone = before["problem 0"]
         gone.alive = False
@@ -75,5 +78,35 @@ def test_a_home_has_its_own_order_of_servers_and_a_dead_one_hands_its_homes_to_t
         assert all((after[home] is before[home]) == (before[home] is not gone) for home in homes)
         heirs = {after[home].url for home in homes if before[home] is gone}
         assert len(heirs) > 1
+        gone.alive = True
+        assert {home: await first(home) for home in homes} == after  # what was moved stays
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("problems", [1, 2, 3])
+def test_of_few_problems_with_many_attempts_no_server_is_left_out(problems: int) -> None:
+    """As an evaluation or a run's end asks: with homes hashed to servers, one of eight got nothing of one problem."""
+
+    async def run() -> list[int]:
+        servers = eight()
+        for number in range(8 * SEATS):
+            await servers.acquire(home=f"problem {number * problems // (8 * SEATS)}")
+        return [server.outstanding for server in servers.all]
+
+    loads = asyncio.run(run())
+    assert sum(loads) == 8 * SEATS
+    assert max(loads) <= math.ceil(EVEN * SEATS)
+    assert min(loads) >= SEATS / 2
+
+
+def test_old_homes_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("curation.policies.servers._HOMES", 4)
+
+    async def run() -> list[str]:
+        servers = eight()
+        for number in range(6):
+            await servers.acquire(home=f"problem {number}")
+        return list(servers._homes)
+
+    assert asyncio.run(run()) == [f"problem {number}" for number in (2, 3, 4, 5)]

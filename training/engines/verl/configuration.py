@@ -276,7 +276,7 @@ def _trainer(recipe: TrainRecipe, files: VerlFiles, placement: VerlPlacement) ->
         "experiment_name": recipe.name,
         "logger": ["console", "file"],
         "save_freq": recipe.checkpoints.every,
-        "max_actor_ckpt_to_keep": recipe.checkpoints.keep,
+        "max_actor_ckpt_to_keep": max(recipe.checkpoints.keep, 2),  # of one, it goes before the next has our state
         "default_local_dir": str(files.checkpoints),
         "resume_mode": "auto",
         "checkpoint_callback_class": f"{PLUGIN}.callbacks.CurriculumCheckpoint",

@@ -30,18 +30,21 @@ from typing import Any
 from curation.policies.checkpoints import folder_revision
 from curation.policies.vllm.placement import visible_gpus
 from curation.records import StoreError
+from curation.storage.locks import lock_folder
 from curation.storage.stages import atomic_write
 from training.embedded_model import resolve_model
 from training.embedded_model.problems import Split
 from training.engines.claim import claim_folder
 from training.engines.mirroring import RunMirror
 from training.engines.placement import VerlPlacement, place_verl
-from training.engines.processes import EngineError, failure, run_processes
+from training.engines.processes import EngineError, failure, run_processes, said_since
 from training.engines.verl.configuration import VerlConfiguration, VerlFiles, compile_recipe, earlier_steps, steps_file
 from training.engines.verl.data import write_verl_set
 from training.engines.verl.differences import refuse_what_differs, replacements
 from training.engines.verl.environment import process_environment, require_interpreter
 from training.engines.verl.following import MetricsFollower
+from training.engines.verl.leftovers import await_leftovers
+from training.engines.verl.ray_access import refusal, token_variables
 from training.engines.verl.stages import VerlStage, last_step, present_stage
 from training.evaluation.metrics import read_metrics
 from training.evaluation.monitors import open_monitors
@@ -68,19 +71,22 @@ def train(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool =
 
     Raises:
         ConfigError: the recipe asks for what verl cannot do, or verl is not there.
-        StoreError: the folder holds another run, or none to resume.
+        StoreError: the folder holds another run, one that still runs, or none to resume.
         EngineError: verl failed; the text names the process and its last lines.
     """
     refuse_what_differs(recipe)
-    with RunMirror(recipe.storage.mirror, recipe.name, out, lambda line: print(line, file=sys.stderr)) as mirror:
-        return _train(recipe, recipe_folder, out, mirror, resume=resume)
-
-
-def _train(recipe: TrainRecipe, recipe_folder: Path, out: Path, mirror: RunMirror, *, resume: bool) -> Path:
     interpreter = require_interpreter(recipe.verl.python)
+    with RunMirror(recipe.storage.mirror, recipe.name, out, _say) as mirror, lock_folder(out / "verl"):
+        await_leftovers(out, _say)
+        return _train(recipe, recipe_folder, out, interpreter, mirror, resume=resume)
+
+
+def _train(
+    recipe: TrainRecipe, recipe_folder: Path, out: Path, interpreter: Path, mirror: RunMirror, *, resume: bool
+) -> Path:
     prepare(recipe, recipe_folder, out, resume=resume)
     for line in replacements(recipe):
-        print(f"verl: {line}", file=sys.stderr)
+        _say(f"verl: {line}")
     started = time.monotonic()
     while (stage := present_stage(recipe, out)).begun_at < recipe.steps:
         _run_stage(recipe, stage, recipe_folder, out, interpreter, mirror)
@@ -100,22 +106,21 @@ def _run_stage(
     mirror with each checkpoint.
 
     Raises:
-        EngineError: verl refuses the stage's configuration, or failed.
+        EngineError: verl refuses the stage's configuration, a Ray cluster this run's token, or verl failed.
     """
     job = write_job(recipe, stage, recipe_folder, out)
     if recipe.curriculum is not None and recipe.curriculum.stages:
         of, lengths = len(recipe.curriculum.stages), stage.recipe.rewards
         told = f"from step {stage.begun_at} to {stage.ends_at} at the latest, l_max = {lengths.max_length:,}"
-        print(
-            f"stage {stage.number + 1} of {of}: {told}, n_batch = {stage.recipe.collector.n_batch:,}", file=sys.stderr
-        )
+        _say(f"stage {stage.number + 1} of {of}: {told}, n_batch = {stage.recipe.collector.n_batch:,}")
     check_configuration(out, interpreter)
     steps = steps_file(out, stage.begun_at)
     steps.unlink(missing_ok=True)
     shown = open_monitors(recipe.monitor, recipe.name, out, recipe.model_dump(mode="json"))
     follower = MetricsFollower(out, steps, recipe.steps, stage.begun_at, shown, earlier_steps(out))
-    environment = process_environment(job.environment)
+    environment = process_environment({**job.environment, **token_variables(recipe.verl.ray_address, os.environ)})
     log = out / "verl" / "log.txt"
+    begun = log.stat().st_size if log.exists() else 0
     command = [str(interpreter), "-m", INSIDE, str(out / "verl" / "job.json")]
     copied = last_step(out)
 
@@ -131,7 +136,9 @@ def _run_stage(
     finally:
         follower.close()
     if status:
-        raise failure(f"verl's run in {out}", status, log)
+        if refused := refusal(recipe.verl.ray_address, said_since(log, begun), log):
+            raise EngineError(refused)
+        raise failure(f"verl's run in {out}", status, log, begun)
 
 
 def prepare(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool = False) -> VerlConfiguration:
@@ -144,7 +151,7 @@ def prepare(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool
     require_model(resolve_model(recipe.model, recipe_folder))
     placement = placed(recipe, recipe_folder)
     if placement.why:
-        print(placement.why, file=sys.stderr)
+        _say(placement.why)
     claim_folder(recipe, recipe_folder, out, resume=resume)
     ours = out / "verl"
     tasks = load_tasks(recipe.data, Split.TRAIN, recipe_folder)
@@ -241,3 +248,7 @@ def has_experts(model: Path) -> bool:
     """Return whether a model's folder holds a mixture of experts."""
     table: Any = json.loads((model / "config.json").read_text(encoding="utf-8"))
     return any((part or {}).get(name) for part in (table, table.get("text_config")) for name in _EXPERTS)
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

@@ -30,6 +30,9 @@ STATE = "goldilocks.json"
 LATEST = "latest_checkpointed_iteration.txt"
 """verl's mark: the step of its newest checkpoint."""
 
+_WEIGHTS = "actor"
+"""verl's part of a checkpoint, weights and optimiser: what it removes of an old one."""
+
 _OF_ONE_STAGE = ("transfer_queue", "data.pt")
 """Of a checkpoint: rollouts in flight and the place in the data, which hold for one length and one batch."""
 
@@ -53,9 +56,10 @@ def present_stage(recipe: TrainRecipe, out: Path) -> VerlStage:
     """Return the stage that a run's folder is in; one without stages has one, to the recipe's last step.
 
     A checkpoint without our state, whose process was killed while it was written, is removed and verl's mark set back;
-    the queue of a stage that has ended is removed.
+    the queue of a stage that has ended is removed, and old checkpoints as far as the next one needs their room.
     """
     step, state = _newest(out / "verl" / "checkpoints")
+    remove_old(out / "verl" / "checkpoints", max(recipe.checkpoints.keep - 1, 1))
     stage = _stage_of(recipe, _restored(recipe, state), step)
     if state is not None and stage.number and state["curriculum"]["stage"][1] == step:
         for name in _OF_ONE_STAGE:
@@ -75,10 +79,21 @@ def all_stages(recipe: TrainRecipe) -> Iterator[VerlStage]:
         began = stage.ends_at
 
 
+def remove_old(checkpoints: Path, keep: int) -> None:
+    """Remove all but the newest whole checkpoints up to verl's mark, and what verl left of such that it removed itself.
+
+    verl empties an old checkpoint of its weights alone, and only where the same process wrote it.
+    """
+    folders = _folders(checkpoints)
+    newest = sorted(step for step, folder in folders.items() if step <= _marked(checkpoints) and _is_whole(folder))
+    for step in folders:
+        if newest and step < newest[-keep:][0]:
+            _remove(folders[step])
+
+
 def last_step(out: Path) -> int:
     """Return the step of verl's last checkpoint; 0 where there is none."""
-    mark = out / "verl" / "checkpoints" / LATEST
-    return int(mark.read_text(encoding="utf-8")) if mark.exists() else 0
+    return _marked(out / "verl" / "checkpoints")
 
 
 def _restored(recipe: TrainRecipe, state: Mapping[str, Any] | None) -> CurriculumController:
@@ -111,9 +126,8 @@ def _stage_of(recipe: TrainRecipe, curriculum: CurriculumController, step: int, 
 def _newest(checkpoints: Path) -> tuple[int, Mapping[str, Any] | None]:
     """Return the newest whole checkpoint, and our state there; verl's mark is set back to it, what is newer goes."""
     mark, step, state = checkpoints / LATEST, 0, None
-    marked = int(mark.read_text(encoding="utf-8")) if mark.exists() else 0
-    folders = {int(folder.name.rpartition("_")[2]): folder for folder in checkpoints.glob("global_step_*")}
-    whole = [one for one, folder in folders.items() if one <= marked and (folder / STATE).exists()]
+    marked, folders = _marked(checkpoints), _folders(checkpoints)
+    whole = [one for one, folder in folders.items() if one <= marked and _is_whole(folder)]
     if whole:
         step = max(whole)
         state = json.loads((folders[step] / STATE).read_text(encoding="utf-8"))
@@ -125,6 +139,20 @@ def _newest(checkpoints: Path) -> tuple[int, Mapping[str, Any] | None]:
         if one > step:
             _remove(folder)
     return step, state
+
+
+def _marked(checkpoints: Path) -> int:
+    mark = checkpoints / LATEST
+    return int(mark.read_text(encoding="utf-8")) if mark.exists() else 0
+
+
+def _folders(checkpoints: Path) -> dict[int, Path]:
+    return {int(folder.name.rpartition("_")[2]): folder for folder in checkpoints.glob("global_step_*")}
+
+
+def _is_whole(folder: Path) -> bool:
+    """Return whether a checkpoint has our state, which is written last, and still its weights."""
+    return (folder / STATE).exists() and (folder / _WEIGHTS).is_dir()
 
 
 def _remove(path: Path) -> None:

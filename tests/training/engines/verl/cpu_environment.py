@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from pathlib import Path
 
 from training.engines.verl.environment import require_interpreter
+
+ENVIRONMENT = {
+    "RAY_OVERRIDE_RESOURCES": json.dumps({"CPU": 16, "GPU": 2}),
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "VERL_ENGINE_DEVICE": "cuda",  # verl's FSDP engine is registered for that; its tensors are where the platform says
+    "HF_HUB_OFFLINE": "1",
+    "OMP_NUM_THREADS": "1",
+}
+"""Variables of a run there."""
+
+OVERRIDES = (
+    "trainer.device=cpu",
+    "actor_rollout_ref.actor.fsdp_config.use_torch_compile=false",
+    "actor_rollout_ref.rollout.agent.num_workers=1",
+    "transfer_queue.backend.SimpleStorage.num_data_storage_units=1",
+)
+"""Keys of verl's for `verl.overrides`: the CPU, and as few processes as do."""
 
 _ENTRY = "[verl.plugins]\non_cpu = tests.training.engines.verl.on_cpu\n"
 _METADATA = "Metadata-Version: 2.1\nName: verl-on-cpu\nVersion: 1\n"

@@ -19,7 +19,7 @@ import torch
 
 from curation.policies.checkpoints import folder_revision
 from flows.run.training import train
-from tests.training.engines.verl.cpu_environment import make_environment
+from tests.training.engines.verl.cpu_environment import ENVIRONMENT, OVERRIDES, make_environment
 from tests.waiting import PATIENCE_S, wait_until
 from training.embedded_model import WEIGHTS
 from training.engines.verl.environment import missing
@@ -48,21 +48,12 @@ curriculum = {}
 gpus_per_node = 2
 reward_workers = 1
 python = "PYTHON"
-overrides = [
-    "trainer.device=cpu",
-    "actor_rollout_ref.actor.fsdp_config.use_torch_compile=false",
-    "actor_rollout_ref.rollout.agent.num_workers=1",
-    "transfer_queue.backend.SimpleStorage.num_data_storage_units=1",
-]
+overrides = OVERRIDES
 """
 
-ENVIRONMENT = {
-    "RAY_OVERRIDE_RESOURCES": json.dumps({"CPU": 16, "GPU": 2}),
-    "RAY_USAGE_STATS_ENABLED": "0",
-    "VERL_ENGINE_DEVICE": "cuda",  # verl's FSDP engine is registered for that; its tensors are where the platform says
-    "HF_HUB_OFFLINE": "1",
-    "OMP_NUM_THREADS": "1",
-}
+
+def written(python: Path) -> str:
+    return RECIPE.replace("PYTHON", str(python)).replace("OVERRIDES", json.dumps(OVERRIDES))
 
 
 def rows(file: Path) -> list[dict[str, Any]]:
@@ -75,7 +66,7 @@ def test_verls_trainer_trains_is_killed_resumes_and_leaves_a_model(
     for name, value in ENVIRONMENT.items():
         monkeypatch.setenv(name, value)
     recipe, out = tmp_path / "recipe.toml", tmp_path / "run"
-    recipe.write_text(RECIPE.replace("PYTHON", str(make_environment(tmp_path / "verl"))))
+    recipe.write_text(written(make_environment(tmp_path / "verl")))
     command = [sys.executable, "-m", "flows.pipelines.train", str(recipe), "--out", str(out)]
     started = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     wait_until(lambda: last_step(out) >= 1, started)

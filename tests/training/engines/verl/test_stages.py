@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 
 from training.engines.processes import EngineError
 from training.engines.verl.run import train
-from training.engines.verl.stages import LATEST, STATE, all_stages, last_step, present_stage
+from training.engines.verl.stages import LATEST, STATE, all_stages, last_step, present_stage, remove_old
 from training.recipe import TrainRecipe
 from training.rollouts.curriculum.controller import CurriculumController
 
@@ -105,7 +106,8 @@ def test_a_run_that_is_killed_within_and_between_stages_is_the_undisturbed_one(w
 def checkpoint(out: Path, step: int, curriculum: CurriculumController | None) -> Path:
     """A checkpoint as verl leaves it, with our state where there is one."""
     folder = out / "verl" / "checkpoints" / f"global_step_{step}"
-    (folder / "transfer_queue").mkdir(parents=True)
+    for part in ("actor", "transfer_queue"):
+        (folder / part).mkdir(parents=True)
     if curriculum is not None:
         (folder / STATE).write_text(json.dumps({"curriculum": curriculum.state()}))
     (folder.parent / LATEST).write_text(str(step))
@@ -113,7 +115,7 @@ def checkpoint(out: Path, step: int, curriculum: CurriculumController | None) ->
 
 
 def test_a_folder_tells_its_stage_and_an_unfinished_checkpoint_is_none(tmp_path: Path) -> None:
-    made, out = recipe(tmp_path), tmp_path / "run"
+    made, out = recipe(tmp_path, checkpoints={"every": 2, "keep": 3}), tmp_path / "run"
     curriculum = CurriculumController(
         (), made.curriculum, made.rewards, made.objective, made.seed, made.collector, made.steps
     )
@@ -145,3 +147,19 @@ def test_the_papers_stages_are_known_before_a_run(tmp_path: Path) -> None:
     ]
     (alone,) = all_stages(recipe(tmp_path, curriculum=None))
     assert (alone.number, alone.begun_at, alone.ends_at) == (0, 0, 12)
+
+
+def test_as_many_checkpoints_stay_as_the_recipe_keeps_and_none_that_a_resume_may_need(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    curriculum = CurriculumController((), None, recipe(tmp_path).rewards, recipe(tmp_path).objective, 0)
+    folders = {step: checkpoint(out, step, curriculum) for step in (2, 4, 6, 8, 10)}
+    shutil.rmtree(folders[2] / "actor")  # what verl removes of an old one
+    (folders[10] / STATE).unlink()  # killed before our state was written
+    checkpoints = out / "verl" / "checkpoints"
+    remove_old(checkpoints, 2)
+    assert sorted(folder.name for folder in checkpoints.glob("*step_*")) == [f"global_step_{n}" for n in (10, 6, 8)]
+    made = recipe(tmp_path, curriculum=None, checkpoints={"every": 2, "keep": 1})
+    assert present_stage(made, out).begun_at == 8
+    assert [folder.name for folder in checkpoints.glob("*step_*")] == ["global_step_8"]
+    shutil.rmtree(folders[8] / "actor")  # weights are gone: it is none
+    assert present_stage(made, out).begun_at == 0

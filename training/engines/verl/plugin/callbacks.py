@@ -8,17 +8,21 @@ from typing import Any
 from verl.trainer.ppo.checkpoint_callback import CheckpointCallback
 
 from training.engines.verl.plugin.ledger import save_state
+from training.engines.verl.run_facts import run_facts
+from training.engines.verl.stages import remove_old
 
 
 class CurriculumCheckpoint(CheckpointCallback):
     """Writes the ledger's state into the folder of a checkpoint that verl has just written.
 
+    Old checkpoints go then, and not before, since one without our state counts as none.
     Where a stage ended, that step is verl's last: the next stage is another process (`training.engines.verl.stages`).
     """
 
     def on_save(
         self, trainer: Any, global_step: int, checkpoint_dir: str, async_save: bool = False, **kwargs: Any
     ) -> None:
-        """Write it."""
+        """Write it, and keep as many checkpoints as the recipe says."""
         if save_state(global_step, Path(checkpoint_dir)):
             trainer.total_training_steps = global_step
+        remove_old(Path(checkpoint_dir).parent, run_facts().recipe.checkpoints.keep)

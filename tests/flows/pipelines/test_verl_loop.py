@@ -1,0 +1,110 @@
+"""What goes round with verl: a grader between two stages, scheduled training on the set, and the refresh by its model.
+
+verl's own trainer is started for real on the CPU, as in `tests.training.engines.verl.test_on_cpu`.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from curation.policies.checkpoints import folder_revision
+from flows.cli.commands import run_recipe
+from flows.publish.versions import stored_versions
+from flows.serve.unfinished import REFRESHED, checkpoint, training_folder
+from tests.benchmarks.bench_crash import write_recipe
+from tests.training.engines.verl.cpu_environment import ENVIRONMENT, OVERRIDES, make_environment
+from tests.waiting import wait_until
+from training.engines.verl.environment import missing
+from training.engines.verl.leftovers import processes_of
+from training.engines.verl.run import last_step
+from training.evaluation.metrics import read_metrics
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(missing()), reason=missing())]
+
+STEPS = 3
+
+TRAINING = """
+name = "by-verl"
+engine = "verl"
+model = "embedded"
+prompt = "plain"
+steps = 3
+data = {kind = "embedded"}
+collector = {group_size = 4, n_async = 16, n_batch = 8, max_staleness = 1}
+rewards = {max_length = 112, length_penalty = 0.0, language = 0.0}
+optim = {learning_rate = 3e-4}
+checkpoints = {every = 1, keep = 1}
+
+[verl]
+gpus_per_node = 2
+reward_workers = 1
+python = "PYTHON"
+overrides = OVERRIDES
+"""
+
+GRADER = """
+[grader]
+recipe = "train.toml"
+band = { attempts = 8 }
+
+[schedule]
+train = "train.toml"
+"""
+
+
+def test_a_grader_by_verl_is_killed_and_resumed_and_its_set_trains_and_is_refreshed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, under_prefect: str
+) -> None:
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    recipe, run = write_recipe(tmp_path / "in", grader=False), tmp_path / "run"
+    recipe.write_text(recipe.read_text() + GRADER)
+    python = make_environment(tmp_path / "verl")
+    training = TRAINING.replace("PYTHON", str(python)).replace("OVERRIDES", json.dumps(OVERRIDES))
+    recipe.with_name("train.toml").write_text(training)
+
+    grader = run / "grader" / "training"
+    command = [sys.executable, "-m", "flows.cli", "--quiet", "run", str(recipe), "--out", str(run)]
+    with (tmp_path / "killed.log").open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as started:
+        try:
+            wait_until(lambda: last_step(grader) >= 1, started)
+        finally:
+            started.kill()
+    assert processes_of(grader)  # they are still ending, and may write a checkpoint more
+    run_recipe(recipe, [], run)
+
+    steps = [row["step"] for row in read_metrics(grader)]
+    assert set(range(1, STEPS + 1)) >= set(steps) >= {STEPS}
+    assert len(steps) >= STEPS - 1  # verl tells of a step after saving: that of the kill may be lost
+    kept = [path.name for path in (grader / "verl" / "checkpoints").glob("global_step_*")]
+    assert kept == [f"global_step_{STEPS}"]  # checkpoints.keep = 1, over the kill too
+    attempts = pl.read_ndjson(grader / "attempts.jsonl")
+    groups = attempts.group_by("group").len()
+    assert groups["len"].to_list() == [4] * groups.height
+    assert sorted(groups["group"]) == list(range(groups.height))
+    revision = folder_revision(grader / "model")
+    keys = [json.loads(path.read_text()) for path in (run / "attempts").glob("*/key.json")]
+    assert any(revision in json.dumps(key) for key in keys)  # stage 2 sampled what verl trained
+    (first,) = stored_versions(run)
+
+    scheduled(run, recipe.with_name("train.toml"), first.number)
+    stage = training_folder(run, first.number)
+    assert json.loads((stage / "summary.json").read_text())["engine"] == "verl"
+    assert (stage / REFRESHED).exists()
+    newest = stored_versions(run)[-1]
+    assert (newest.origin, newest.policy.partition("@")[2]) == ("refresh", folder_revision(stage / "model"))
+
+
+def scheduled(run: Path, trainer: Path, version: int) -> None:
+    """What is started on a set's new version, and then on its model."""
+    from flows.serve.schedule import scheduled_refresh, scheduled_training
+
+    scheduled_training(run, version, trainer)
+    told = checkpoint(run, version)
+    scheduled_refresh(run, Path(told["policy"]), Path(told["attempts"]))

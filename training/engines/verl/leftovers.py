@@ -1,0 +1,64 @@
+"""Processes of a run by verl that outlive the one that started them for a while: waited for, and ended.
+
+Where a run is killed, verl's processes and Ray's on this machine are asked to end, and killed after `GRACE_S`
+(`training.engines.processes`). A resume that began in that time would share checkpoints, logs and GPUs with them. They
+are known by their environment, which names the run's folder (`training.engines.verl.run_facts`), so no number of a
+process can be taken for another's. Linux only: elsewhere nothing is found and nothing waited for.
+
+Not here: other machines of a Ray cluster, where Ray itself ends what belonged to a process that is gone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from training.engines.processes import GRACE_S
+from training.engines.verl.configuration import RECIPE_VARIABLE
+
+PATIENCE_S = GRACE_S + 5.0
+"""Seconds that processes have to end by themselves."""
+
+_LOOK_S = 0.2
+
+
+def processes_of(out: Path) -> list[int]:
+    """Return the processes on this machine that belong to the run in a folder, this one left out, eldest first."""
+    variable, found = f"{RECIPE_VARIABLE}=".encode(), []
+    for file in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):  # another user's, or one that has just ended
+            told = [entry for entry in file.read_bytes().split(b"\0") if entry.startswith(variable)]
+            if told and json.loads(told[0][len(variable) :])["out"] == str(out):
+                found.append(int(file.parent.name))
+    return sorted(set(found) - {os.getpid()})
+
+
+def await_leftovers(out: Path, say: Callable[[str], None], patience_s: float = PATIENCE_S) -> None:
+    """Return when nothing of an earlier start of the run lives here; what lives after ``patience_s`` is killed.
+
+    Args:
+        out: the run's folder, absolute; nobody else starts it meanwhile.
+        say: told in a sentence what is waited for, and what is killed.
+    """
+    left, ends = processes_of(out), time.monotonic() + patience_s
+    if left:
+        say(
+            f"{out}: {len(left)} processes of this run's earlier start are still ending (the eldest is {left[0]}); it "
+            f"goes on when they are gone, in {patience_s:g} s at the latest."
+        )
+    while left and time.monotonic() < ends:
+        time.sleep(_LOOK_S)
+        left = processes_of(out)
+    if left:
+        say(f"{out}: {len(left)} of them did not end by themselves and are killed.")
+    while left:
+        for process in left:
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        time.sleep(_LOOK_S)
+        left = processes_of(out)

@@ -1,0 +1,36 @@
+"""A Ray cluster that was there before, and the token that it may ask for.
+
+Ray takes a token from ``RAY_AUTH_TOKEN``, the file ``RAY_AUTH_TOKEN_PATH`` or ~/.ray/auth_token, and sends it where
+``RAY_AUTH_MODE`` is ``token``; an explicit address alone never turns that on, and a cluster that gets no token is told
+of as one that cannot be reached. Here whoever names a token has said that it is to be sent. Seen with Ray 2.60.
+
+Not here: the cluster (`verl.ray_address`), and what verl does on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+MODE, TOKENS = "RAY_AUTH_MODE", ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
+
+_REFUSED = ("InvalidAuthToken", "AuthenticationError")
+"""What Ray's processes say where a token is missing or wrong."""
+
+
+def token_variables(address: str | None, variables: Mapping[str, str]) -> dict[str, str]:
+    """Return the further variables of a process that joins the cluster at ``address``: that it sends its token."""
+    if address is None or MODE in variables or not any(variables.get(name) for name in TOKENS):
+        return {}
+    return {MODE: "token"}
+
+
+def refusal(address: str | None, said: str, log: Path) -> str:
+    """Return, in a sentence, that the cluster at ``address`` refused the token; empty where nothing said so."""
+    if address is None or not any(words in said for words in _REFUSED):
+        return ""
+    return (
+        f"verl.ray_address = {address!r}: the Ray cluster asks for a token, and this run sent none or another; set "
+        f"{TOKENS[0]} to the one that the cluster was started with, or {TOKENS[1]} to the file that holds it, such as "
+        f"~/.ray/auth_token of its head (what Ray said: {log})."
+    )
