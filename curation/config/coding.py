@@ -274,6 +274,9 @@ class TestGenerationSettings(Settings):
         None, description="A model that is asked for generator programs; nobody is asked where absent."
     )
     responses: int = Field(2, ge=1, description="Responses asked for per problem. Not in the paper.")
+    designed: int = Field(
+        24, ge=1, description="Inputs that each generator of a model is asked to design one by one. Not in the paper."
+    )
     generator_s: float = Field(10.0, gt=0, description="CPU seconds of one generator or validator run. Not in paper.")
 
 

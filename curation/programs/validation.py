@@ -26,7 +26,7 @@ from curation.verify.programs.problem import Validator
 from curation.verify.programs.tools import Toolbox
 from curation.verify.programs.validators import InputVerdict, ReadyValidator, check_inputs, prepare_validator
 
-VERSION = "validation@3"
+VERSION = "validation@4"
 
 _GIVEN = 40
 """Given inputs that a validator is tried on before it is believed."""
@@ -158,20 +158,31 @@ def tidy_text(text: str) -> str:
 def spoiled_inputs(inputs: Sequence[str]) -> list[str]:
     """Return near-valid inputs that hardly any statement allows, made of short given ones.
 
-    Without the last line, with a further one, a word or a number of forty digits in the place of a number, cut in
-    half, empty.
+    With a further line, a word or a number of forty digits in the place of a number, empty; where a number counts lines
+    or what stands on one, also without the last line and cut in half: what ends with the file may be allowed then.
     """
     spoiled = [""]
     for text in sorted(set(inputs), key=len)[:_SPOILED_OF]:
         tidy = tidy_text(text)
         lines = tidy.splitlines()
         spoiled.append(f"{tidy}17 x\n")
-        if len(lines) > 1:
+        counted = _is_counted(lines)
+        if len(lines) > 1 and counted:
             spoiled.append("\n".join(lines[:-1]) + "\n")
         numbers = list(_WHOLE.finditer(tidy))
         if numbers:
             last = numbers[-1]
             spoiled += [f"{tidy[: last.start()]}{other}{tidy[last.end() :]}" for other in ("x", "9" * 40)]
-        if len(tidy.split()) > 3:
+        if len(tidy.split()) > 3 and counted:
             spoiled.append(tidy[: len(tidy) // 2].rstrip() + "\n")
     return [text for text in dict.fromkeys(spoiled) if text not in set(inputs)]
+
+
+def _is_counted(lines: Sequence[str]) -> bool:
+    """Return whether a number of an input is that of the lines behind it, or of the values or letters on the next."""
+    for at, line in enumerate(lines[:-1]):
+        following = lines[at + 1]
+        counts = {str(len(lines) - at - 1), str(len(following.split())), str(len(following))}
+        if counts & set(line.split()):
+            return True
+    return False

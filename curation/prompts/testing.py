@@ -1,16 +1,23 @@
-"""The prompt for making tests: a generator program and a validator program are asked for, in our own words.
+"""The prompt for making tests: generator, validator and plausible wrong programs are asked for, in our own words.
 
-The response is read by `curation.programs.test_generation.generators`; both programs run in the sandbox, and what they
-make is believed only where the problem's solutions agree on it. `COUNT` names how many inputs the generator should
-make.
+The response is read by `curation.programs.test_generation.generators`; all programs run in the sandbox, and what they
+make is believed only where the problem's solutions agree on it. Details of a `PromptRequest`: `COUNT` names how many
+inputs the generator should design, `EXAMPLES` holds given inputs with their outputs, `MOST_KB` the largest input's
+size.
 """
 
 from __future__ import annotations
 
-from curation.prompts.base import Prompt
+from collections.abc import Iterable, Mapping
 
-COUNT = "count"
-"""Detail of a `PromptRequest` that names how many inputs are wanted."""
+from curation.prompts.base import Prompt
+from curation.records import PromptRequest
+
+COUNT, EXAMPLES, MOST_KB = "count", "examples", "most_kb"
+
+_EXAMPLES = 3
+_EXAMPLE_BYTES = 2000
+"""Of a longer example nothing is shown: half of one tells a wrong form."""
 
 SYSTEM = """\
 You write tests for programming problems. A test is only useful if it is allowed by the problem's constraints and if a \
@@ -20,22 +27,60 @@ ASK = """\
 Here is a programming problem. Programs for it read standard input and write standard output.
 
 {statement}
+{examples}
+Write Python 3 programs, each in a code block of its own whose fence says python. Use the standard library only.
 
-Write two Python 3 programs, each in a code block of its own whose fence says python. Use the standard library only.
+The first block is a generator. It reads one whole number k >= 1 from standard input and prints one complete input for \
+the problem, the same one whenever it is given the same k (seed your random numbers with k). It has 10 seconds.
 
-1. A generator. It reads one whole number k from standard input, 1 <= k <= {count}, and prints one complete input for \
-the problem, the same one whenever it is given the same k (seed your random numbers with k). Spend the numbers well: \
-the smallest input that is allowed; the largest sizes and the largest values; values that are all equal; sorted and \
-reversed orders; inputs on which a greedy idea, an off-by-one error, an overflow of 32 bits or a slow algorithm \
-fails; and some random ones of middling size. Keep every input below 200 kilobytes.
+For 1 <= k <= {count} you design each input. Think first of the wrong and slow programs that people write for this \
+problem, and give each an input on which it fails: a greedy idea, a rule that only holds in the examples, a special \
+case forgotten, off by one at either end, an overflow of 32 or 64 bits, rounding, recursion that is too deep, an \
+algorithm that is too slow for the limits, a search that is cut off. Have among them: the smallest input that is \
+allowed; every number at its lowest and at its highest limit, alone and together; the largest inputs in the shapes \
+that are worst for each algorithm (all equal, all different, sorted, reversed, alternating, a path, a star, dense); \
+each special answer that there is (none, zero, impossible, a tie). Where inputs at random nearly all have the same \
+answer, build the input backwards from a solution: plan the answer, then hide it, also at the largest size; and change \
+such an input in one place so that it just fails.
 
-2. A validator. It reads an input of the problem from standard input and ends with exit code 0 if every rule of the \
-statement is kept, else with exit code 1. Check each number against its limits.
+For every k > {count} print a small input, of a few values, that a brute force would solve at once: drawn at random, \
+numbers near their lowest limits, all structures that the statement allows, each kind of answer about equally often.
 
-Think first about what wrong programs for this problem look like, then write the two blocks and nothing behind them."""
+Every input must keep every rule of the statement, and have exactly the form that the statement and the examples show, \
+its line breaks and spaces too. Keep inputs below 200 kilobytes, but for at most three that ask for speed: these may \
+have up to {most_kb} kilobytes.
 
-TESTING = Prompt(
-    "testing@1",
-    SYSTEM,
-    lambda request: ASK.replace("{count}", request.details.get(COUNT, "12")).replace("{statement}", request.statement),
-)
+The second block is a validator. It reads an input of the problem from standard input and ends with exit code 0 if \
+every rule of the statement is kept, else with exit code 1. Check the form to the end of the input (the number of \
+lines, the number of values on each, nothing behind them), each number against its limits, and whatever the statement \
+promises in words: values that differ, an order, that all is connected, that a solution exists. Check nothing that the \
+statement does not say. It must be quick on the largest input.
+
+Then up to {wrong} further blocks, each a complete program for the problem that is wrong in one way, as a good \
+contestant errs: it gets the examples right, and fails on inputs that are not easy to find. Each has another mistake.
+
+Think first, then write the blocks and nothing behind them."""
+
+WRONG = 5
+"""Wrong programs that are asked for."""
+
+
+def examples_text(tests: Iterable[tuple[str, str]]) -> str:
+    """Return given inputs and their outputs as a prompt shows them: the first short ones."""
+    short = [(text, output) for text, output in tests if len(text) + len(output) <= _EXAMPLE_BYTES]
+    return "".join(
+        f"\nExample {number}, input:\n```\n{text.rstrip()}\n```\nOutput:\n```\n{output.rstrip()}\n```\n"
+        for number, (text, output) in enumerate(short[:_EXAMPLES], 1)
+    )
+
+
+def _user(request: PromptRequest) -> str:
+    details: Mapping[str, str] = {COUNT: "24", EXAMPLES: "", MOST_KB: "4096", **request.details}
+    text = ASK.replace("{wrong}", str(WRONG))
+    for name in (COUNT, MOST_KB):
+        text = text.replace(f"{{{name}}}", details[name])
+    before, _, behind = text.partition("{statement}\n{examples}")
+    return f"{before}{request.statement}\n{details[EXAMPLES]}{behind}"
+
+
+TESTING = Prompt("testing@2", SYSTEM, _user)

@@ -97,6 +97,7 @@ def code_facts(run: Run) -> cards.CodeFacts:
         languages[language] = languages.get(language, 0) + 1
     groups = set(exported["group"]) if exported.height else set()
     tests = read_table(TESTS.folder_in(run), TESTS_TABLE, ["problem"])
+    made = run.recipe.code.test_generation
     return cards.CodeFacts(
         tests_read=notes[GIVEN_TESTS] - notes["power_made"],
         tests=tests.filter(pl.col("problem").is_in(list(groups))).height if tests.height else 0,
@@ -108,6 +109,8 @@ def code_facts(run: Run) -> cards.CodeFacts:
         refused_given=notes["refused_given"],
         vouched={by: notes[f"vouched_{by or 'none'}"] for by in ("package", "model", "")},
         unvouched=notes["made_unvouched"],
+        unvouched_model=notes["written_unvouched"],
+        votes=(made.min_votes, max(made.min_votes, made.min_votes_unvalidated)),
         aside=notes["validators_aside"],
         runs=matrix.notes["judged"],
         weakly_tested=notes["weakly_tested"],

@@ -20,15 +20,27 @@ from curation.programs.validation import GivenInput, Vouching, vouch
 from curation.verify.programs.tables import validators_of
 from curation.verify.programs.tools import Runner
 from flows.run.run_folder import Run
-from flows.stages.hunting import HUNTED, HUNTED_BYTES, LEAST, SMALLEST, Hunt, begin_hunt
-from flows.stages.model_inputs import inputs_from_model
-from flows.stages.sound_tests import LARGE_BYTES, NewInput, SoundTest, digest, failing_solutions, packed, unpacked
+from flows.stages.hunting import DESIGNED, HUNTED, HUNTED_BYTES, LEAST, SMALLEST, Hunt, begin_hunt
+from flows.stages.model_inputs import WRITTEN, ModelInputs, inputs_from_model
+from flows.stages.sound_tests import (
+    LARGE_BYTES,
+    NewInput,
+    SoundTest,
+    agreed_tests,
+    digest,
+    doubted_tests,
+    failing_solutions,
+    packed,
+    unpacked,
+)
 from flows.stages.units import Unit
 
 _LARGE_REFUSED = 3
 """Large inputs that a validator may refuse before no more are made: each takes a second."""
-EXAMPLES = ("sample", "public")
+EXAMPLE_ORIGINS = ("sample", "public")
 """Origins of tests whose inputs stand in the statement."""
+MODEL_ORIGIN = "model"
+"""Origin of tests whose inputs a model's programs printed."""
 
 Execute = Callable[..., execution_matrix.ExecutionMatrix]
 """`execution_matrix.run_execution_matrix`, or what stands in for it."""
@@ -65,7 +77,7 @@ def vouching_of(run: Run, unit: Unit, runner: Runner, responses: Sequence[str]) 
     if not package and not model:
         return Vouching()
     rows = unit.tests.select("index", "input", "origin").iter_rows()
-    given = [GivenInput(index, text, origin in EXAMPLES) for index, text, origin in rows]
+    given = [GivenInput(index, text, origin in EXAMPLE_ORIGINS) for index, text, origin in rows]
     texts = [one.text for one in given] if model else []
     breaking = test_generation.rule_breaking_inputs(texts, unit.row["statement"])
     rules = {text: rule.text for text, rule in breaking.items()}
@@ -86,7 +98,7 @@ class _Maker:
     candidates: list[execution_matrix.Candidate]
     maker: test_generation.InputMaker
     hunt: Hunt
-    model_inputs: list[str]
+    written: ModelInputs
     generated: GeneratedTests
     used: set[bytes]
     given: list[str]
@@ -100,21 +112,20 @@ class _Maker:
     def batch(self) -> list[NewInput]:
         """Return new inputs with their origins and shapes, those refused left out."""
         settings, generated = self.run.recipe.code.test_generation, self.generated
-        batch = [NewInput(text, "model", "model") for text in self.model_inputs[: settings.batch]]
-        del self.model_inputs[: settings.batch]
+        batch = [NewInput(text, MODEL_ORIGIN, DESIGNED) for text in self.written.designed[: settings.designed]]
+        del self.written.designed[: settings.designed]
+        seed = f"{self.run.recipe.seed} {self.unit.name} {generated.rounds}"
+        careful = not self.vouching.by or generated.rounds % 2 == 1
         if self.maker.inputs:
-            seed = f"{self.run.recipe.seed} {self.unit.name} {generated.rounds}"
-            careful = not self.vouching.by or generated.rounds % 2 == 1
             form = self.maker.form(careful=careful)
             if isinstance(form, str):
                 self.reasons[form] += 1
             self.maker.large = self._large()
             made = self.maker.make(settings.batch, seed, careful=careful)
-            batch += [
-                NewInput(one.text, "mutation", one.shape) for one in [*made, *self._hunted(seed, careful=careful)]
-            ]
+            batch += [NewInput(one.text, "mutation", one.shape) for one in made]
         else:
             self.reasons["no given input stays that is small enough"] += 1
+        batch += self._hunted(seed, careful=careful)
         batch = [one for one in batch if digest(one.text) not in self.used]
         self.used |= {digest(one.text) for one in batch}
         generated.inputs += len(batch)
@@ -130,21 +141,29 @@ class _Maker:
                 self.refused_large += len(one.text) > LARGE_BYTES
         return [one for one, valid in zip(batch, allowed, strict=True) if valid]
 
-    def _hunted(self, seed: str, *, careful: bool) -> list[test_generation.MadeInput]:
+    def _hunted(self, seed: str, *, careful: bool) -> list[NewInput]:
         """Return inputs that tell programs apart or have rare answers, of many small ones that are swept."""
         count = self.run.recipe.code.test_generation.hunted
         self.hunt.renew((unpacked(one.packed), unpacked(one.output)) for one in self.pool if one.size <= HUNTED_BYTES)
         self.maker.rare = self.hunt.classes.rare
-        made = self.maker.make(HUNTED * count, f"hunted {seed}", careful=careful, most_bytes=HUNTED_BYTES)
-        few = self.maker.smallest(HUNTED * count, seed, careful=careful) if self.generated.rounds <= 2 else []
-        made += self.maker.at_hints(count, seed, careful=careful, most_bytes=HUNTED_BYTES)
+        few: list[test_generation.MadeInput] = []
+        made = [test_generation.MadeInput(text, WRITTEN) for text in self.written.small[: HUNTED * count]]
+        del self.written.small[: HUNTED * count]
+        if self.maker.inputs:
+            made += self.maker.make(HUNTED * count, f"hunted {seed}", careful=careful, most_bytes=HUNTED_BYTES)
+            few = self.maker.smallest(HUNTED * count, seed, careful=careful) if self.generated.rounds <= 2 else []
+            made += self.maker.at_hints(count, seed, careful=careful, most_bytes=HUNTED_BYTES)
         fresh = [one for one in [*few, *made] if digest(one.text) not in self.used]
         if self.vouching.by:
             allowed = self.vouching.check(self.runner.tools, [one.text for one in fresh])
             fresh = [one for one, valid in zip(fresh, allowed, strict=True) if valid]
         least = [one for one in fresh if one in few][:SMALLEST]
         swept = self.hunt.sweep([one for one in fresh if one not in least], count, self.generated.caught)
-        return [*(test_generation.MadeInput(one.text, LEAST) for one in least), *swept]
+        found = [NewInput(one.text, "mutation", LEAST) for one in least]
+        return [
+            *found,
+            *(NewInput(one.text, MODEL_ORIGIN if one.shape == WRITTEN else "mutation", one.shape) for one in swept),
+        ]
 
     def _large(self) -> int:
         """Return how many large inputs this round may make: more in the first, and few in all."""
@@ -174,7 +193,7 @@ class _Maker:
         agreed = self._agreed(matrix.runs)
         texts = {(test, group): text for _, test, group, text in matrix.outputs.iter_rows()}
         failing = failing_solutions(matrix.runs, agreed)
-        doubted = self._doubted(matrix.runs)
+        doubted = doubted_tests(matrix.runs, self.voting)
         self.doubted += [
             test_generation.RunInput(one.text, one.shape, doubtful=True)
             for test, one in zip(indices, batch, strict=True)
@@ -219,35 +238,10 @@ class _Maker:
         return gained
 
     def _agreed(self, runs: pl.DataFrame) -> pl.DataFrame:
-        """Return the tests on which all voting solutions run through in time and agree.
-
-        The time is that of their language: a program in Python will be given more when it is judged.
-        """
-        settings = self.run.recipe.code.test_generation
+        """Return the tests on which all voting solutions run through in time and agree."""
         factors = {lang: time_factor(lang, self.run.recipe.code.language_variants) for lang in ("python", "cpp")}
-        return (
-            runs.filter(pl.col("solution").is_in(list(self.voting)))
-            .group_by("problem", "test")
-            .agg(
-                pl.col("valid").all().alias("valid"),
-                pl.col("output").n_unique().alias("classes"),
-                pl.col("output").first(),
-                (pl.col("cpu_s") / pl.col("lang").replace_strict(factors)).max().alias("slowest"),
-                pl.len().alias("votes"),
-            )
-            .filter(pl.col("valid") & (pl.col("classes") == 1))
-            .filter(pl.col("votes") >= max(len(self.voting), _votes_wanted(self.run, self.vouching, self.maker)))
-            .filter(pl.col("slowest") <= settings.max_time_share * self.limit)
-            .sort("test")
-        )
-
-    def _doubted(self, runs: pl.DataFrame) -> set[int]:
-        """Return the tests on which voting solutions give several outputs, or one crashes; slow ones say nothing."""
-        voting = runs.filter(pl.col("solution").is_in(list(self.voting)))
-        told = voting.group_by("test").agg(
-            pl.col("output").filter("valid").n_unique().alias("classes"), (pl.col("ended") == "RTE").any()
-        )
-        return set(told.filter((pl.col("classes") > 1) | pl.col("ended"))["test"])
+        slowest = self.run.recipe.code.test_generation.max_time_share * self.limit
+        return agreed_tests(runs, self.voting, _votes_wanted(self.run, self.vouching, self.maker), slowest, factors)
 
     def _without_doubts(self) -> list[SoundTest]:
         """Return the sound tests less those whose inputs are of the kind on which solutions disagreed."""
@@ -343,7 +337,7 @@ def generate_tests(
         return generated
     from_model = inputs_from_model(run, runner, responses, trusted=bool(vouching.by))
     if not vouching.by and least < settings.min_votes_unvalidated:  # what tells so much speaks of that form alone
-        from_model = [text for text in from_model if inputs.has_form(text)]
+        from_model = from_model.that(inputs.has_form)
     wrong = set(runs.filter(~pl.col("right").fill_null(True))["solution"])
     candidates = [one for one in unit.candidates(run) if one.index in voting or one.index in wrong]
     maker = _Maker(
@@ -364,6 +358,7 @@ def generate_tests(
             [one for one in candidates if one.index in voting],
             tests,
             [one for one in candidates if one.index in wrong],
+            test_generation.wrong_programs_in(responses),
         ),
         from_model,
         generated,

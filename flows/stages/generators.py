@@ -11,9 +11,10 @@ from collections.abc import Iterator
 
 import polars as pl
 
+from curation.config.coding import TestGenerationSettings
 from curation.programs import tests_agreement
 from curation.programs.test_generation.generators import programs_in
-from curation.prompts.testing import COUNT, TESTING
+from curation.prompts.testing import COUNT, EXAMPLES, MOST_KB, TESTING, examples_text
 from curation.records import Domain, PromptRequest
 from curation.storage.stages import Shard, read_shard
 from curation.verify.programs.tables import validators_of
@@ -21,11 +22,11 @@ from flows.run.policies import check_policy, policy_name
 from flows.run.run_folder import Run
 from flows.run.stage import CODE, Kind, Stage, StageResult, StageRun, refusal_retries
 from flows.stages.asking import PolicySession
-from flows.stages.code_generation import lacks_tests
+from flows.stages.code_generation import EXAMPLE_ORIGINS, lacks_tests
 from flows.stages.execution_matrix import EXECUTION_MATRIX
 from flows.stages.units import Unit, units
 
-VERSION = "generators@2"
+VERSION = "generators@3"
 RESPONSES_TABLE = "answered"
 GENERATOR_RESPONSES = pl.Schema({"problem": pl.String(), "index": pl.Int32(), "text": pl.String()})
 
@@ -40,9 +41,7 @@ def ask_generators(job: StageRun) -> StageResult:
 
         def work(index: int) -> Shard:
             runs = read_shard(matrix, "runs", index)
-            requests = [
-                _question(unit, settings.batch) for unit in units(run, problems, index) if _needs(run, unit, runs)
-            ]
+            requests = [question_of(unit, settings) for unit in units(run, problems, index) if _needs(run, unit, runs)]
             rows = session.ask(requests, settings.responses).filter(pl.col("text").str.len_bytes() > 0)
             order = pl.DataFrame({"problem": [request.id for request in requests]}, schema={"problem": pl.String})
             answered = order.join(rows, on="problem", how="inner", maintain_order="left_right")
@@ -55,8 +54,18 @@ def ask_generators(job: StageRun) -> StageResult:
         return session.shard_by_shard(job, folder, work)
 
 
-def _question(unit: Unit, batch: int) -> PromptRequest:
-    return PromptRequest(unit.name, unit.row["statement"], Domain.CODE, unit.row["lang"], {COUNT: str(batch)})
+def question_of(unit: Unit, settings: TestGenerationSettings) -> PromptRequest:
+    """Return what a model is asked for a problem: its statement, and given tests, those of the statement first."""
+    rows = unit.tests.select("origin", "input", "output").iter_rows()
+    given = sorted(
+        rows, key=lambda row: (row[0] not in EXAMPLE_ORIGINS, len(row[1]) if row[0] not in EXAMPLE_ORIGINS else 0)
+    )
+    details = {
+        COUNT: str(settings.designed),
+        MOST_KB: str(settings.max_input_kb),
+        EXAMPLES: examples_text((text, output) for _, text, output in given),
+    }
+    return PromptRequest(unit.name, unit.row["statement"], Domain.CODE, unit.row["lang"], details)
 
 
 def _is_readable(text: str) -> bool:

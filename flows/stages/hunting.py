@@ -37,6 +37,8 @@ HUNTED, HUNTED_BYTES = 6, 2048
 LEAST, SMALLEST = "smallest", 3
 """The shape of a round's smallest inputs, and how many of them are run by everybody in any case: each is kept as a kind
 of its own."""
+DESIGNED = "designed"
+"""The shape of inputs that a model thought of one by one: each is a kind of its own, too."""
 _DRAWN = 3
 """Mutants of a Python program drawn for each that is wanted: most fail a given test. Of C++ as many as are wanted are
 drawn, for compiling one takes a second."""
@@ -50,6 +52,9 @@ _FRUITLESS = 3
 """Sweeps in which a program answers everything right before it is swept no more: it may only be slow."""
 _SWEEP_S = 2.0
 """CPU seconds of one sweep, for the scout and for all that are swept: slow programs see fewer inputs."""
+_EXCEEDED = [CodeVerdict.TLE.value, CodeVerdict.MLE.value, CodeVerdict.OLE.value]
+_SLOW = 2
+"""Batches in which a mutant runs out of its limits before it hunts no more: that costs time and tells nothing."""
 _ANSWERED_OTHERWISE = frozenset({CodeVerdict.WA, CodeVerdict.RTE})
 
 
@@ -58,9 +63,10 @@ class Hunt:
     """The mutants of one problem that pass its given tests, and the kinds of answers seen.
 
     ``voters`` are the solutions whose mutants hunt, in turn; ``scout`` answers many inputs, and is one in Python that
-    tells which of its blocks it entered, if any; ``wrong`` are known to be
-    wrong. Mutants are made when the first sound tests want them; ``killed`` counts the tests that fail each, ``idle``
-    the sweeps in which a program failed on nothing, ``pace`` the scout's CPU seconds an input.
+    tells which of its blocks it entered, if any; ``wrong`` are known to be wrong; ``written`` are programs in Python
+    that a model wrote to be wrong. Mutants are made when the first sound tests want them; ``killed`` counts the tests
+    that fail each, ``idle`` the sweeps in which a program failed on nothing, ``slow`` the batches in which one ran out
+    of its limits, ``pace`` the scout's CPU seconds an input.
     """
 
     run: Run
@@ -71,10 +77,12 @@ class Hunt:
     scout: Candidate
     given: Sequence[tuple[str, str]]
     wrong: Sequence[Candidate] = ()
+    written: Sequence[str] = ()
     mutants: list[Candidate] | None = None
     classes: test_generation.OutputClasses = field(default_factory=test_generation.OutputClasses)
     killed: Counter[int] = field(default_factory=Counter)
     idle: Counter[int] = field(default_factory=Counter)
+    slow: Counter[int] = field(default_factory=Counter)
     drawn: set[str] = field(default_factory=set)
     renewals: int = 0
     pace: float = 0.0
@@ -85,20 +93,23 @@ class Hunt:
         return all(self.killed[mutant.index] >= _ENOUGH for mutant in self.mutants or ())
 
     def find_mutants(self, made: Sequence[tuple[str, str]] = ()) -> list[Candidate]:
-        """Return mutants that pass the given tests and those ``made``, as many as the recipe wants at most."""
+        """Return mutants that pass the given tests and those ``made``, as many as the recipe wants at most; first time
+        beside what a model wrote that passes them."""
         changed = self.voters[self.renewals % len(self.voters)].submission
         wanted = self.run.recipe.code.test_generation.mutants
         count = wanted * _DRAWN if changed.lang is CodeLang.PYTHON else wanted
         seed = f"{self.run.recipe.seed} {self.unit.name} {self.renewals}"
         # numbers below 0 are no solution's
+        mutants = test_generation.mutants_of(changed.code, changed.lang.value, count, seed)
+        written = [Submission(CodeLang.PYTHON, code) for code in (self.written if self.mutants is None else ())]
         drawn = [
-            Candidate(-1 - len(self.drawn) - at, Submission(changed.lang, one.code), right=False)
-            for at, one in enumerate(test_generation.mutants_of(changed.code, changed.lang.value, count, seed))
+            Candidate(-1 - len(self.drawn) - at, submission, right=False)
+            for at, submission in enumerate([*written, *(Submission(changed.lang, one.code) for one in mutants)])
         ]
         drawn = [mutant for mutant in drawn if mutant.submission.code not in self.drawn]
         self.drawn |= {mutant.submission.code for mutant in drawn}
         failures = self.first_failures(drawn, [*self.given, *made])
-        return [mutant for mutant in drawn if failures[mutant.index] is None][:wanted]
+        return [mutant for mutant in drawn if failures[mutant.index] is None][: wanted + len(written)]
 
     def renew(self, made: Iterable[tuple[str, str]]) -> None:
         """Draw other mutants where all fail on enough tests: such as pass the newest small tests made so far."""
@@ -141,7 +152,10 @@ class Hunt:
             self.mutants = self.find_mutants()
         alive = [one for one in self.mutants or () if self.killed[one.index] < test_generation.TIMES]
         if tests and alive:
-            runs = self.runs(alive, tests).filter(~pl.col("expected") & pl.col("ended").is_in(["ok", "RTE"]))
+            all_runs = self.runs(alive, tests)
+            self.slow.update(all_runs.filter(pl.col("ended").is_in(_EXCEEDED))["solution"].unique())
+            self.mutants = [one for one in self.mutants or () if self.slow[one.index] < _SLOW]
+            runs = all_runs.filter(~pl.col("expected") & pl.col("ended").is_in(["ok", "RTE"]))
             for mutant, test in runs.select("solution", "test").iter_rows():
                 fails[test].add(mutant)
         return [frozenset(mutants) for mutants in fails]
@@ -163,6 +177,8 @@ class Hunt:
         """
         if not made:
             return []
+        if self.written and self.mutants is None:
+            self.mutants = self.find_mutants()
         answers = self.answers([one.text for one in made])
         outputs = {at: output for at, (output, _) in enumerate(answers) if output is not None}
         telling = self._telling(made, outputs, caught)[: -(-count // 2)]
@@ -202,7 +218,7 @@ class Hunt:
         answers = self.answers([unpacked(tests[at].packed) for at in small])
         marks = {at: f"enters {told}" for at, (_, told) in zip(small, answers, strict=True)}
         return {
-            at: (f"{LEAST} {at}",) if one.shape == LEAST else (one.shape, marks.get(at, "enters"))
+            at: (f"{one.shape} {at}",) if one.shape in (LEAST, DESIGNED) else (one.shape, marks.get(at, "enters"))
             for at, one in tests.items()
         }
 
@@ -234,6 +250,7 @@ def begin_hunt(
     voters: Sequence[Candidate],
     tests: pl.DataFrame,
     wrong: Sequence[Candidate] = (),
+    written: Sequence[str] = (),
 ) -> Hunt:
     """Return a hunt by the mutants of voting solutions: the longest in Python, where nothing is compiled, first.
 
@@ -241,6 +258,7 @@ def begin_hunt(
         limit: the problem's time limit, in seconds.
         tests: the given tests that stay, `TEST` rows.
         wrong: solutions known to be wrong.
+        written: programs in Python that a model wrote to be wrong.
     """
     ordered = sorted(voters, key=lambda one: (one.submission.lang is CodeLang.CPP, -len(one.submission.code)))
     scout = min(voters, key=lambda one: (one.submission.lang is not CodeLang.CPP, len(one.submission.code)))
@@ -250,4 +268,4 @@ def begin_hunt(
             scout = Candidate(voter.index, Submission(CodeLang.PYTHON, marked), voter.right)
             break
     given = list(tests.select("input", "output").iter_rows())
-    return Hunt(run, unit, runner, unit.problem(run, limit), ordered, scout, given, wrong)
+    return Hunt(run, unit, runner, unit.problem(run, limit), ordered, scout, given, wrong, written)

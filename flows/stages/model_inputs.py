@@ -1,11 +1,14 @@
-"""Inputs that a model's generator programs print, run in the sandbox.
+"""Inputs that a model's generator programs print, run in the sandbox: those that it designed, and small ones to sweep.
 
 What its validator programs refuse is left out, unless others speak for the inputs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 from curation.programs import test_generation
 from curation.verify.programs.extraction import CodeLang
@@ -13,39 +16,72 @@ from curation.verify.programs.problem import Submission
 from curation.verify.programs.tools import Program, Runner
 from curation.verify.sandbox import Ending, Limits
 from flows.run.run_folder import Run
+from flows.stages.hunting import HUNTED_BYTES
 
+WRITTEN = "written"
+"""The shape of the small inputs that a model's generators print."""
 _GENERATOR_MB = 512
+_SMALL = 48
+"""Small inputs that are asked of each generator, behind those that it designed."""
+_SMALL_S = 10.0
+"""CPU seconds for all of them."""
 
 
-def inputs_from_model(run: Run, runner: Runner, responses: Sequence[str], *, trusted: bool) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class ModelInputs:
+    """What generators printed, no input twice: the ``designed`` ones, and ``small`` ones."""
+
+    designed: list[str] = field(default_factory=list)
+    small: list[str] = field(default_factory=list)
+
+    def that(self, keeps: Callable[[str], bool]) -> ModelInputs:
+        """Return the inputs that something is true of."""
+        return ModelInputs(list(filter(keeps, self.designed)), list(filter(keeps, self.small)))
+
+
+def inputs_from_model(run: Run, runner: Runner, responses: Sequence[str], *, trusted: bool) -> ModelInputs:
     """Return the inputs that the responses' generators print and, unless others will, their validators accept."""
     settings = run.recipe.code.test_generation
     limits = Limits(settings.generator_s, memory_mb=_GENERATOR_MB, output_bytes=settings.max_input_kb << 10)
-    inputs: list[str] = []
+    designed: dict[str, None] = {}
+    small: dict[str, None] = {}
     for response in responses:
         programs = test_generation.programs_in(response)
         if programs is None:
             continue
-        printed = _outputs(
-            runner, programs.generator, [f"{k}\n".encode() for k in range(1, settings.batch + 1)], limits
-        )
-        outputs = [text for text in printed if text]
+        numbers = range(1, settings.designed + _SMALL + 1)
+        stdins = [f"{k}\n".encode() for k in numbers]
+        printed = _outputs(runner, programs.generator, stdins[: settings.designed], limits)
+        printed += _outputs(runner, programs.generator, stdins[settings.designed :], limits, _SMALL_S)
+        outputs = [(k, text) for k, text in zip(numbers, printed, strict=True) if text and _is_text(text)]
         if programs.validator is not None and outputs and not trusted:
-            checks = _outputs(runner, programs.validator, outputs, limits)
-            outputs = [text for text, check in zip(outputs, checks, strict=True) if check is not None]
-        inputs += [text.decode() for text in outputs if _is_text(text)]
-    return list(dict.fromkeys(inputs))
+            checks = _outputs(runner, programs.validator, [text for _, text in outputs], limits)
+            outputs = [one for one, check in zip(outputs, checks, strict=True) if check is not None]
+        designed |= {text.decode(): None for k, text in outputs if k <= settings.designed}
+        small |= {text.decode(): None for k, text in outputs if k > settings.designed and len(text) <= HUNTED_BYTES}
+    return ModelInputs(list(designed), [text for text in small if text not in designed])
 
 
-def _outputs(runner: Runner, code: str, stdins: Sequence[bytes], limits: Limits) -> list[bytes | None]:
-    """Return what a program prints for each standard input; None where it does not end by itself with exit code 0."""
+def _outputs(
+    runner: Runner, code: str, stdins: Sequence[bytes], limits: Limits, most_s: float = math.inf
+) -> list[bytes | None]:
+    """Return what a program prints for each standard input; None where it does not end by itself with exit code 0.
+
+    Args:
+        most_s: CPU seconds of all runs; once they are spent there are no more.
+    """
     program = runner.tools.prepare(Submission(CodeLang.PYTHON, code))
     if not isinstance(program, Program):
         return [None] * len(stdins)
-    return [
-        ran.stdout if ran.ending is Ending.EXITED and ran.exit_code == 0 else None
-        for ran in runner.tools.run(program, stdins, limits)
-    ]
+    printed: list[bytes | None] = []
+    spent = 0.0
+    with contextlib.closing(runner.tools.run(program, stdins, limits)) as results:
+        for ran in results:
+            printed.append(ran.stdout if ran.ending is Ending.EXITED and ran.exit_code == 0 else None)
+            spent += ran.cpu_s
+            if spent > most_s:
+                break
+    return [*printed, *[None] * (len(stdins) - len(printed))]
 
 
 def _is_text(output: bytes) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import polars as pl
@@ -54,6 +55,42 @@ def packed(text: str) -> bytes:
 def unpacked(data: bytes) -> str:
     """Return a text that was compressed."""
     return zlib.decompress(data).decode("utf-8", "surrogatepass")
+
+
+def agreed_tests(
+    runs: pl.DataFrame, voting: set[int], wanted: int, slowest: float, factors: Mapping[str, float]
+) -> pl.DataFrame:
+    """Return the tests on which all voting solutions run through in time and agree, at least ``wanted`` of them.
+
+    Args:
+        slowest: CPU seconds that a voting solution may take, times the factor of its language: a program in Python
+            will be given more when it is judged.
+    """
+    return (
+        runs.filter(pl.col("solution").is_in(list(voting)))
+        .group_by("problem", "test")
+        .agg(
+            pl.col("valid").all().alias("valid"),
+            pl.col("output").n_unique().alias("classes"),
+            pl.col("output").first(),
+            (pl.col("cpu_s") / pl.col("lang").replace_strict(factors)).max().alias("slowest"),
+            pl.len().alias("votes"),
+        )
+        .filter(pl.col("valid") & (pl.col("classes") == 1))
+        .filter(pl.col("votes") >= max(len(voting), wanted))
+        .filter(pl.col("slowest") <= slowest)
+        .sort("test")
+    )
+
+
+def doubted_tests(runs: pl.DataFrame, voting: set[int]) -> set[int]:
+    """Return the tests on which voting solutions give several outputs, or one crashes; slow ones say nothing."""
+    told = (
+        runs.filter(pl.col("solution").is_in(list(voting)))
+        .group_by("test")
+        .agg(pl.col("output").filter("valid").n_unique().alias("classes"), (pl.col("ended") == "RTE").any())
+    )
+    return set(told.filter((pl.col("classes") > 1) | pl.col("ended"))["test"])
 
 
 def failing_solutions(runs: pl.DataFrame, decisions: pl.DataFrame) -> dict[int, frozenset[int]]:

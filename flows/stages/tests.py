@@ -23,7 +23,7 @@ from curation.verify.programs.tools import Runner
 from flows.run.run_folder import Run
 from flows.run.stage import CODE, Stage, StageResult, StageRun
 from flows.stages.base import JUDGING_TABLE, TESTS_TABLE
-from flows.stages.code_generation import EXAMPLES, GeneratedTests, generate_tests, vouching_of
+from flows.stages.code_generation import EXAMPLE_ORIGINS, MODEL_ORIGIN, GeneratedTests, generate_tests, vouching_of
 from flows.stages.execution_matrix import EXECUTION_MATRIX
 from flows.stages.execution_matrix_table import execution_matrix_lines
 from flows.stages.generators import GENERATORS, RESPONSES_TABLE
@@ -139,7 +139,7 @@ def _decide_shard(
         "power": pl.DataFrame(power, schema=POWER, orient="row"),
         "validation": pl.DataFrame(vouched, schema=VALIDATION, orient="row"),
     }
-    return Shard(frame.height, tables, notes=_notes(problems, tables["power"], tables["validation"]))
+    return Shard(frame.height, tables, notes=_notes(problems, tests, tables["power"], tables["validation"]))
 
 
 _FORMLESS = "it lacks the form of the other inputs"
@@ -168,7 +168,7 @@ def known_inputs(unit: Unit, vouching: Vouching, decisions: pl.DataFrame) -> pl.
     corrected = set(decisions.filter(pl.col("decision") == "correct")["test"])
     agreeing = sorted(decisions.filter(pl.col("why") == "agrees")["test"])
     texts = dict(unit.tests.select("index", "input").iter_rows())
-    examples = set(unit.tests.filter(pl.col("origin").is_in(EXAMPLES))["index"])
+    examples = set(unit.tests.filter(pl.col("origin").is_in(EXAMPLE_ORIGINS))["index"])
     asked = [texts[test] for test in agreeing]
     odd = {agreeing[place]: _FORMLESS for place in test_generation.inputs_of_another_form(asked)}
     breaking = test_generation.inputs_breaking_the_statement(asked, unit.row["statement"])
@@ -202,8 +202,10 @@ def _split(
     return joined.filter(pl.col("reason").is_null()).select(frame.columns), dropped
 
 
-def _notes(problems: pl.DataFrame, power: pl.DataFrame, validation: pl.DataFrame) -> dict[str, int]:
-    """Return the shard's counts, for the card."""
+def _notes(
+    problems: pl.DataFrame, tests: pl.DataFrame, power: pl.DataFrame, validation: pl.DataFrame
+) -> dict[str, int]:
+    """Return the shard's counts, for the card. ``tests`` are those of the kept problems."""
     kept = problems.filter("keep")
     kept_power = power.join(kept, on="problem", how="semi")
     total = {
@@ -217,6 +219,8 @@ def _notes(problems: pl.DataFrame, power: pl.DataFrame, validation: pl.DataFrame
     total["validators_aside"] = validation["aside"].drop_nulls().len()
     unvouched = kept_power.join(kept_validation.filter(by=""), on="problem", how="semi")
     total["made_unvouched"] = int(unvouched["made"].sum())
+    written = tests.filter(origin=MODEL_ORIGIN).join(kept_validation.filter(by=""), on="problem", how="semi")
+    total["written_unvouched"] = written.height
     return total | {f"power_{name}": int(kept_power[name].sum()) for name in counted}
 
 

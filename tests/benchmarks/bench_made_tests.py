@@ -19,6 +19,10 @@ the fold.
 Packages are split by a hash of their names: those that the generators' authors may look at, and those that are only
 scored on. Both are printed. Where nothing is made, the reason is.
 
+A model may help, as `code.test_generation.policy` lets it: ``--write-prompts DIR`` writes down what the stage would ask
+about each package (the statement and its samples) and runs nothing; ``--answers DIR`` takes what somebody answered to
+it through the recorded policy. All behind it is the product's.
+
 What was counted of a package is written beside its runs as soon as it ends (``--out``): a measurement that was stopped
 goes on behind it, as long as the code that makes tests and the settings are the same.
 """
@@ -32,9 +36,7 @@ import json
 import random
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -56,33 +58,19 @@ from flows.run.recipe import parse_recipe
 from flows.run.run_folder import Run
 from flows.stages.code_generation import GeneratedTests, generate_tests, vouching_of
 from flows.stages.units import Unit
+from tests.benchmarks.made_tests_report import PARTS, Scored, part_of, report, show
 from tests.benchmarks.planting import packages_in
-from tests.benchmarks.submission_runs import Memory, keep_compiled
+from tests.benchmarks.prompted_answers import answers_to, request_of, write_prompt
+from tests.benchmarks.submission_runs import Memory, keep_compiled, tree_cpu_s
 
-PARTS = ("looked_at", "held_out")
 KNOWLEDGE = ("hidden", "given")
 LEFT_OUT = "too slow, too few right programs, no wrong one, or no validator"
 MOST_KB = 256
 """Larger secret tests are left out of the truth."""
+_OTHERS = 3
+"""Right submissions that vote where one is held out together with the wrong ones."""
 SECRET = 20
 """Secret tests that are the truth, drawn by chance where there are more."""
-
-
-@dataclass(slots=True)
-class Scored:
-    """What was counted of one package."""
-
-    name: str
-    valid: int = 0
-    made: int = 0
-    run: int = 0
-    run_valid: int = 0
-    right: int = 0
-    right_passed: int = 0
-    wrong: list[tuple[str, str]] = field(default_factory=list)  # label, what caught it: samples, made, none
-    seconds: float = 0.0
-    reasons: dict[str, int] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
 
 
 def chosen(package: Package, right: int, wrong: int, seed: int) -> list[PackagedSubmission]:
@@ -171,7 +159,7 @@ def unit_of(package: Package, subs: Sequence[PackagedSubmission], limit: float, 
     if not validators:
         judging["validator"] = judging["validator_lang"] = None
     solutions = pl.DataFrame(rows, schema=tables.solutions.schema, orient="row")
-    row = {"id": package.name, "statement": package.statement}
+    row = {"id": package.name, "statement": package.statement, "lang": "en"}
     return Unit(row, tables.tests.filter(pl.col("origin") == "sample"), 0, solutions, judging)
 
 
@@ -198,7 +186,7 @@ def score(
     validators: bool,
 ) -> Scored | None:
     """Make tests of one package for each fold, and count; None where it cannot be measured."""
-    begin = time.monotonic()
+    begin, begin_cpu_s = time.monotonic(), tree_cpu_s()
     if sum(sub.accepted for sub in subs) < 2 or all(sub.accepted for sub in subs):
         return None
     if package.has_time_limit and package.problem.cpu_s > args.most_s:
@@ -214,14 +202,19 @@ def score(
     if not judges:
         return None
     unit = unit_of(package, subs, known["limit"], validators=validators)
+    responses: list[str] = []
+    if args.answers is not None:
+        asked_of = request_of(run, unit)
+        responses = answers_to(asked_of, args.answers, out, run.recipe.code.test_generation.responses)
     everybody = unit.candidates(run)
     memory = Memory(out / f"{package.name}.{programs}.runs.pkl", everybody)
-    scored = Scored(package.name)
+    scored = Scored(package.name, answers=len(responses))
     inputs: set[str] = set()
-    parts = _parts(everybody, args.folds)
+    parts = _parts(everybody, args)
     for held in parts:
         others = [candidate for candidate in everybody if candidate.index not in held]
-        generated, problem = _fold(run, runner, unit, memory, others, known["limit"])
+        generated, problem, said = _fold(run, runner, unit, memory, others, known["limit"], responses)
+        scored.vouched[said] = scored.vouched.get(said, 0) + 1
         scored.reasons[generated.reason] = scored.reasons.get(generated.reason, 0) + 1
         inputs |= {text for _, _, text, _, _ in generated.tests}
         scored.made += len(generated.tests)
@@ -236,24 +229,37 @@ def score(
     bad = [text for text in sorted(inputs) if not verdicts[text.encode()].valid]
     scored.valid, scored.made = len(inputs) - len(bad), len(inputs)
     scored.notes += [f"{text[:60]!r}: {verdicts[text.encode()].words[:140]!r}" for text in bad[:3]]
-    scored.seconds = time.monotonic() - begin
+    scored.seconds, scored.cpu_s = time.monotonic() - begin, tree_cpu_s() - begin_cpu_s
     return scored
 
 
-def _parts(everybody: Sequence[Candidate], folds: int) -> list[frozenset[int]]:
-    """Return what each fold holds out: one right submission, or a part of the wrong ones, ``folds`` parts in all."""
-    right = [frozenset({candidate.index}) for candidate in everybody if candidate.right]
+def _parts(everybody: Sequence[Candidate], args: argparse.Namespace) -> list[frozenset[int]]:
+    """Return what each fold holds out: one right submission, at most so many of them, or a part of the wrong ones;
+    ``together``: all wrong ones and, where three others vote, a right one.
+    """
+    right = [candidate.index for candidate in everybody if candidate.right]
     wrong = [candidate.index for candidate in everybody if not candidate.right]
-    parts: list[set[int]] = [set() for _ in range(folds or len(wrong))]
+    if args.held == "together":
+        return [frozenset([*wrong, *right[: 1 if len(right) >= _OTHERS + 1 else 0]])]
+    singles = [frozenset({one}) for one in right[: args.hold_right]]
+    if args.held == "right":
+        return singles
+    parts: list[set[int]] = [set() for _ in range(args.folds or len(wrong))]
     for number, index in enumerate(wrong):
         parts[number % len(parts)].add(index)
-    return [*right, *(frozenset(part) for part in parts if part)]
+    return [*singles, *(frozenset(part) for part in parts if part)]
 
 
 def _fold(
-    run: Run, runner: Runner, unit: Unit, memory: Memory, candidates: Sequence[Candidate], limit: float
-) -> tuple[GeneratedTests, CodeProblem]:
-    """Return the tests that the stage makes with these candidates, and the problem under its limit."""
+    run: Run,
+    runner: Runner,
+    unit: Unit,
+    memory: Memory,
+    candidates: Sequence[Candidate],
+    limit: float,
+    responses: Sequence[str],
+) -> tuple[GeneratedTests, CodeProblem, str]:
+    """Return the tests that the stage makes with these candidates, the problem under its limit, and who vouches."""
     settings = run.recipe.code
     indices = [candidate.index for candidate in candidates]
     seen = Unit(unit.row, unit.tests, 0, unit.solutions.filter(pl.col("index").is_in(indices)), unit.judging)
@@ -265,9 +271,11 @@ def _fold(
     ids = unit.tests.select("problem", pl.col("index").alias("test"))
     decisions = tests_agreement.decide_tests(matrix.runs, settings.agreement, ids)
     tests = execution_matrix.corrected(unit.tests, decisions, matrix.outputs)
-    vouching = vouching_of(run, seen, runner, ())
-    generated = generate_tests(run, seen, runner, matrix.runs, decisions, tests, limit, (), vouching, memory.execute)
-    return generated, problem
+    vouching = vouching_of(run, seen, runner, responses)
+    generated = generate_tests(
+        run, seen, runner, matrix.runs, decisions, tests, limit, responses, vouching, memory.execute
+    )
+    return generated, problem, "; ".join([vouching.by or "nobody", *vouching.aside])
 
 
 def _score_one(
@@ -310,38 +318,6 @@ def _score_one(
         scored.notes.append(f"{sub.name} passes everything, {len(generated.tests)} tests")
 
 
-def report(title: str, all_scored: Sequence[Scored]) -> None:
-    """Print the totals."""
-    made, valid = sum(s.made for s in all_scored), sum(s.valid for s in all_scored)
-    ran, ran_valid = sum(s.run for s in all_scored), sum(s.run_valid for s in all_scored)
-    right, passed = sum(s.right for s in all_scored), sum(s.right_passed for s in all_scored)
-    wrong = [entry for s in all_scored for entry in s.wrong]
-    hows = Counter(how for _, how in wrong)
-    caught = hows["samples"] + hows["made"]
-    passing = hows["made"] + hows["none"]
-    seconds = sorted(s.seconds for s in all_scored)
-    print(f"== {title}: {len(all_scored)} packages, {sum(seconds):.0f} s, half of them within "
-          f"{seconds[len(seconds) // 2] if seconds else 0:.0f} s; nothing made for "
-          f"{sum(not s.made for s in all_scored)}")  # fmt: skip
-    print(f"inputs that were run: {ran_valid} of {ran} valid ({ran_valid / max(1, ran):.1%})")
-    print(f"inputs that were kept: {valid} of {made} valid ({valid / max(1, made):.1%})")
-    print(f"TPR {passed} of {right} ({passed / max(1, right):.1%})")
-    print(f"TNR {caught} of {len(wrong)} ({caught / max(1, len(wrong)):.1%}); the samples alone {hows['samples']}; "
-          f"of the {passing} that these let pass {hows['made']} ({hows['made'] / max(1, passing):.1%})")  # fmt: skip
-    for label in sorted({label for label, _ in wrong}):
-        own = Counter(how for kind, how in wrong if kind == label)
-        print(f"  {label}: samples {own['samples']}, made {own['made']}, none {own['none']}")
-    reasons = Counter(max(s.reasons, key=lambda why: s.reasons[why]).split(":")[0] for s in all_scored if s.reasons)
-    print(
-        "  packages by how the making ended: " + "; ".join(f"{why or 'made'} {n}" for why, n in reasons.most_common())
-    )
-
-
-def part_of(name: str) -> str:
-    """Return whether the generators' authors may look at a package, or only score on it: by its name's hash."""
-    return PARTS[hashlib.sha256(name.encode()).digest()[0] % 2]
-
-
 def packages_of(folders: Sequence[Path], count: int, seed: int, parts: Sequence[str] = PARTS) -> Iterator[Package]:
     """Yield packages that can be measured, in an order drawn by the seed."""
     usable = [
@@ -366,11 +342,17 @@ def main() -> None:
     parser.add_argument("--folds", type=int, default=0, help="parts of the wrong ones; 0: each by itself")
     parser.add_argument("--right", type=int, default=4, help="accepted submissions of a package at most")
     parser.add_argument("--wrong", type=int, default=6, help="wrong submissions of a package at most")
+    parser.add_argument("--hold-right", type=int, help="right ones held out, one by one, at most; all without it")
+    parser.add_argument("--held", choices=["each", "right", "together"], default="each", help="what folds hold out: "
+                        "each right one and parts of the wrong ones; right ones alone; in one fold all wrong ones and "
+                        "one right one")  # fmt: skip
     parser.add_argument("--most-s", type=float, default=2.0, help="packages with a longer time limit are left out")
     parser.add_argument("--minutes", type=float, default=0, help="begin no package later; 0: no end")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--validators", choices=[*KNOWLEDGE, "both"], default="hidden", help="the package's, of which "
                         "the stage knows or not; both: one after the other, on the same runs")  # fmt: skip
+    parser.add_argument("--write-prompts", type=Path, help="write what the stage would ask into this folder, no more")
+    parser.add_argument("--answers", type=Path, help="answers to such prompts, files of the same names")
     parser.add_argument("--set", action="append", default=[], help="a setting, as in code.test_generation.rounds=4")
     args = parser.parse_args()
     out = (args.out or Path(tempfile.mkdtemp(prefix="goldilocks-made-tests-"))).absolute()
@@ -378,7 +360,9 @@ def main() -> None:
     run = measured_run(["code.execution_matrix.give_up=1", *args.set], args.seed)
     ways = KNOWLEDGE if args.validators == "both" else (args.validators,)
     all_scored: dict[str, list[Scored]] = {way: [] for way in ways}
-    digest = code_digest([args.set, args.seed, args.folds, args.right, args.wrong, args.most_s])
+    digest = code_digest(
+        [args.set, args.seed, args.folds, args.right, args.wrong, args.most_s, args.answers, args.hold_right]
+    )
     begin = time.monotonic()
     with Runner(args.workers) as runner:
         keep_compiled(runner, out / "compiled")
@@ -389,6 +373,11 @@ def main() -> None:
                 print(f"{package.name} and those behind it: not begun within {args.minutes} minutes", flush=True)
                 break
             subs = chosen(package, args.right, args.wrong, args.seed)
+            if args.write_prompts is not None:
+                unit = unit_of(package, subs, args.most_s, validators=False)
+                file = write_prompt(args.write_prompts, request_of(run, unit))
+                print(f"{package.name} ({part_of(package.name).replace('_', ' ')}): {file}", flush=True)
+                continue
             for way in ways:
                 file = out / f"{package.name}.{way}.{digest}.scored.json"
                 measure = partial(score, run, runner, package, subs, out, args, validators=way == "given")
@@ -397,25 +386,11 @@ def main() -> None:
                     print(f"{package.name}: left out: {LEFT_OUT}", flush=True)
                     break
                 all_scored[way].append(scored)
-                _print(scored, way)
+                show(scored, way)
     for way, those in all_scored.items():
         for part in PARTS:
             report(f"validators {way}, {part.replace('_', ' ')}", [one for one in those if part_of(one.name) == part])
         report(f"validators {way}, all", those)
-
-
-def _print(scored: Scored, way: str) -> None:
-    counts = Counter(how for _, how in scored.wrong)
-    caught = counts["samples"] + counts["made"]
-    share = scored.valid / max(1, scored.made)
-    name = f"{scored.name} ({part_of(scored.name).replace('_', ' ')}, validators {way})"
-    print(f"{name}: valid {scored.valid}/{scored.made} ({share:.0%}), TPR {scored.right_passed}/{scored.right}, "
-          f"TNR {caught}/{len(scored.wrong)} {dict(counts)}, {scored.seconds:.0f} s", flush=True)  # fmt: skip
-    for why, folds in scored.reasons.items():
-        if why:
-            print(f"    {folds} of {sum(scored.reasons.values())} folds: {why}", flush=True)
-    for note in scored.notes:
-        print(f"    {note}", flush=True)
 
 
 if __name__ == "__main__":

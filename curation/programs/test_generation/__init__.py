@@ -9,7 +9,12 @@ Nothing here says that an input is valid: whoever calls asks a validator, and ru
 from curation.programs.test_generation.demands import is_unforeseen_refusal
 from curation.programs.test_generation.doubts import RunInput, doubtful_inputs
 from curation.programs.test_generation.forms import infer_form, inputs_breaking_the_statement, inputs_of_another_form
-from curation.programs.test_generation.generators import GeneratorPrograms, programs_in, validators_in
+from curation.programs.test_generation.generators import (
+    GeneratorPrograms,
+    programs_in,
+    validators_in,
+    wrong_programs_in,
+)
 from curation.programs.test_generation.hints import Hints, find_hints
 from curation.programs.test_generation.limits import StatedBound, stated_bounds
 from curation.programs.test_generation.making import MUTATED, InputMaker, MadeInput, new_inputs
@@ -21,7 +26,7 @@ from curation.programs.test_generation.output_classes import OutputClasses, outp
 from curation.programs.test_generation.promised_outputs import exceeds, promised_most
 from curation.programs.test_generation.selecting import TIMES, select_tests
 
-VERSION = "test_generation@12"
+VERSION = "test_generation@13"
 
 __all__ = [
     "MUTATED",
@@ -54,4 +59,5 @@ __all__ = [
     "stated_bounds",
     "validators_in",
     "with_marks",
+    "wrong_programs_in",
 ]

@@ -38,7 +38,7 @@ from curation.programs.test_generation.grammar import (
 )
 from curation.programs.test_generation.limits import bounds_in_order, with_numbered_names
 from curation.programs.test_generation.relations import Reading, Relations, infer_relations, read_input
-from curation.programs.test_generation.shapes import is_whole, read_lines
+from curation.programs.test_generation.shapes import all_whole, read_lines
 from curation.programs.test_generation.spreads import is_prime
 from curation.programs.test_generation.stated_geometry import Promise, stated_promises
 from curation.programs.test_generation.stated_rules import NamedColumns, name_columns
@@ -111,7 +111,7 @@ class InputForm:
             column = self.columns.get(block.column)
             if column is None:
                 return False
-            if column.kind in ("whole", "real") and not all(_lies(token, column) for token in block.tokens):
+            if column.kind in ("whole", "real") and not _lie(block.tokens, column):
                 return False
             if column.prime and not all(map(is_prime, map(int, block.tokens))):
                 return False
@@ -315,9 +315,16 @@ def _with_rules(relations: Relations, named: NamedColumns, nodes: Sequence[Node]
     return dataclasses.replace(relations, kept=frozenset(kept | stated))
 
 
-def _lies(token: str, column: Column) -> bool:
-    """Return whether a number is of its column's kind and in its range."""
+def _lie(tokens: Sequence[str], column: Column) -> bool:
+    """Return whether numbers are of their column's kind and in its range."""
     if column.kind == "whole":
-        return is_whole(token) and column.low <= int(token) <= column.high
+        if not tokens or not all_whole(tokens):
+            return not tokens
+        numbers = list(map(int, tokens))
+        return column.low <= min(numbers) and max(numbers) <= column.high
+    return all(_is_real(token) and column.low <= float(token) <= column.high for token in tokens)
+
+
+def _is_real(token: str) -> bool:
     whole, _, decimals = token.lstrip("-").partition(".")
-    return whole.isdigit() and (decimals or "0").isdigit() and column.low <= float(token) <= column.high
+    return whole.isdigit() and (decimals or "0").isdigit()

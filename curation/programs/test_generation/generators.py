@@ -1,8 +1,10 @@
-"""Finds in a model's response the programs that it wrote: one that generates inputs, perhaps one that checks them.
+"""Finds in a model's response the programs that it wrote: one that generates inputs, perhaps one that checks them, and
+wrong solutions.
 
 The contract is that of the prompt (`curation.prompts.testing`): the first Python block is the generator, which reads
 one whole number from standard input and prints the input of that number; a second one is the validator, which reads an
-input and exits with 0 where it is allowed. Whoever calls runs them in the sandbox.
+input and exits with 0 where it is allowed; those behind them are solutions that are wrong in one way, to hunt with.
+Whoever calls runs them in the sandbox.
 """
 
 from __future__ import annotations
@@ -23,12 +25,13 @@ class GeneratorPrograms:
 
     generator: str
     validator: str | None
+    wrong: tuple[str, ...] = ()
 
 
 def programs_in(response: str) -> GeneratorPrograms | None:
     """Return the programs in a response, after its thoughts; None where it holds no Python block."""
     blocks = [block.code for block in code_blocks(response) if LANGUAGES.get(block.name) is CodeLang.PYTHON]
-    return GeneratorPrograms(blocks[0], blocks[1] if len(blocks) > 1 else None) if blocks else None
+    return GeneratorPrograms(blocks[0], blocks[1] if len(blocks) > 1 else None, tuple(blocks[2:])) if blocks else None
 
 
 def validators_in(responses: Iterable[str]) -> list[Validator]:
@@ -39,3 +42,9 @@ def validators_in(responses: Iterable[str]) -> list[Validator]:
         Validator(ValidatorLang.PYTHON, {f"validator{number}.py": code}, (f"validator{number}.py",), accepts=0)
         for number, code in enumerate(codes, 1)
     ]
+
+
+def wrong_programs_in(responses: Iterable[str]) -> list[str]:
+    """Return the wrong solutions in Python that responses wrote, each once."""
+    programs = [programs_in(response) for response in responses]
+    return list(dict.fromkeys(code for one in programs if one is not None for code in one.wrong))

@@ -167,8 +167,10 @@ class _Growth:
         """Return rows that keep the promises on the points that they are."""
         for promise in self.form.promises:
             if promise.first == first:
-                columns = [self.form.columns[first + place] for place in range(promise.width)]
-                rows = promise.mend(rows, columns, self.draw)
+                width = promise.width
+                columns = [self.form.columns[first + place] for place in range(width)]
+                mended = promise.mend([row[:width] for row in rows], columns, self.draw)
+                rows = [[*new, *row[width:]] for new, row in zip(mended, rows, strict=True)]
         return rows
 
     def _paired(self, pair: Pair, first: list[str], second: list[str], node: LinesNode) -> tuple[list[str], list[str]]:

@@ -40,7 +40,7 @@ from curation.programs.test_generation.grammar import (
     SeenInputs,
     read_node,
 )
-from curation.programs.test_generation.shapes import Line, is_whole
+from curation.programs.test_generation.shapes import Line, all_whole, is_whole
 
 _OPERATORS: Mapping[str, Callable[[int, int], bool]] = {
     "=": operator.eq,
@@ -183,7 +183,7 @@ def _of_columns(seen: Sequence[SeenInputs]) -> Iterator[tuple[Key, bool]]:
             yield ("different", column, 0, ""), len(set(block.tokens)) == len(block.tokens)
             yield ("ends", column, 0, block.tokens[0]), True
             yield ("ends", column, 1, block.tokens[-1]), True
-        if not all(map(is_whole, block.tokens)):
+        if not all_whole(block.tokens):
             for other, number in block.env.items():
                 yield ("length", column, other, ""), all(len(token) == number for token in block.tokens)
             continue
@@ -209,14 +209,14 @@ def _compared(
 
 
 def _of_numbers(column: int, values: Sequence[int]) -> Iterator[tuple[Key, bool]]:
-    pairs = list(itertools.pairwise(values))
-    yield ("ordered", column, 1, ""), all(a <= b for a, b in pairs)
-    yield ("ordered", column, 2, ""), all(a < b for a, b in pairs)
-    yield ("ordered", column, -1, ""), all(a >= b for a, b in pairs)
-    yield ("ordered", column, -2, ""), all(a > b for a, b in pairs)
+    behind = values[1:]
+    yield ("ordered", column, 1, ""), all(map(operator.le, values, behind))
+    yield ("ordered", column, 2, ""), all(map(operator.lt, values, behind))
+    yield ("ordered", column, -1, ""), all(map(operator.ge, values, behind))
+    yield ("ordered", column, -2, ""), all(map(operator.gt, values, behind))
     for base in (0, 1):
         if any(base <= value < len(values) + base for value in values):
-            yield ("own_place", column, base, ""), all(value != i for i, value in enumerate(values, base))
+            yield ("own_place", column, base, ""), all(map(operator.ne, values, itertools.count(base)))
 
 
 def _of_blocks(blocks: Sequence[Block]) -> Iterator[tuple[Key, bool]]:
@@ -225,15 +225,15 @@ def _of_blocks(blocks: Sequence[Block]) -> Iterator[tuple[Key, bool]]:
         if width < 2:
             continue
         yield ("rows", block.first, 0, ""), len(set(map(tuple, block.rows))) == len(block.rows)
-        whole = [all(is_whole(row[place]) for row in block.rows) for place in range(width)]
+        columns = list(zip(*block.rows, strict=True))
+        whole = {place: list(map(int, column)) for place, column in enumerate(columns) if all_whole(column)}
         for b in range(1, width):
             for a in range(b):
-                if whole[a] and whole[b]:
-                    pairs = [(int(row[b]), int(row[a])) for row in block.rows]
+                if a in whole and b in whole:
                     for word, compare in _OPERATORS.items():
-                        yield ("beside", block.first + b, block.first + a, word), all(compare(x, y) for x, y in pairs)
-        if whole[0] and whole[1]:
-            edges = [(int(row[0]), int(row[1])) for row in block.rows]
+                        yield ("beside", block.first + b, block.first + a, word), all(map(compare, whole[b], whole[a]))
+        if 0 in whole and 1 in whole:
+            edges = list(zip(whole[0], whole[1], strict=True))
             ends = {frozenset(edge) for edge in edges}
             yield ("edges", block.first, 0, ""), len(ends) == len(edges)
             for column, nodes in block.env.items():
@@ -282,7 +282,7 @@ def _balanced(line: str) -> bool:
 def _words(reading: Reading) -> Iterator[tuple[int, tuple[frozenset[str], frozenset[str]]]]:
     """Yield per column the spellings of its tokens that are no whole numbers, and their letters."""
     for block in reading.seen:
-        tokens = {token for token in block.tokens if not is_whole(token)}
+        tokens = set() if all_whole(block.tokens) else {token for token in block.tokens if not is_whole(token)}
         if tokens:
             yield block.column, (frozenset(map(spelling, tokens)), frozenset("".join(tokens)))
 

@@ -21,6 +21,8 @@ Place = tuple[int, int]
 
 HEAD = 3
 _WHOLE = re.compile(r"-?(?:0|[1-9]\d{0,18})")
+_OTHER = re.compile(rf"(?:^| )(?!{_WHOLE.pattern}(?: |$))")
+"""Finds in tokens that single spaces separate one that is no whole number."""
 _WORD_TOKENS = 1
 
 
@@ -43,6 +45,11 @@ def written(lines: Sequence[Line]) -> str:
 def is_whole(token: str) -> bool:
     """Return whether a token is a whole number as inputs write it."""
     return _WHOLE.fullmatch(token) is not None
+
+
+def all_whole(tokens: Sequence[str]) -> bool:
+    """Return whether all tokens are whole numbers, none of which holds a blank; large inputs have 100,000s."""
+    return not tokens or (is_whole(tokens[0]) and _OTHER.search(" ".join(tokens)) is None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ keeps it. Rows that break it are moved, shrunk or put in another order (`Promise
     simple     points in order: no two sides of the polygon meet but neighbours in their corner
     convex     points in order: every corner turns the same way, and none is straight
     scattered  no three points lie on one line
-    different  no two points are the same
+    different  no two points are the same, whatever stands beside them in their rows
     line       one line's four numbers are two different points
 
 Invariants: pure but for the random numbers drawn; numbers are compared exactly, as whole ones of the last decimal.
@@ -140,7 +140,8 @@ def stated_promises(
         if not isinstance(node, LineNode | LinesNode) or not isinstance(node.width, int):
             continue
         for kind, width in spoken:
-            if node.width != width or isinstance(node, LineNode) is not (kind == "line") or node.first in found:
+            fits = node.width == width or (kind == "different" and node.width > width)  # more may stand beside a point
+            if not fits or isinstance(node, LineNode) is not (kind == "line") or node.first in found:
                 continue
             numbers = [columns.get(node.first + place) for place in range(width)]
             blocks = seen(node.first, width)

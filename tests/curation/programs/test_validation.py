@@ -116,3 +116,13 @@ def test_spoiled_inputs_are_near_the_given_ones_and_never_one_of_them() -> None:
     spoiled = spoiled_inputs(GIVEN)
     assert not set(spoiled) & set(GIVEN)
     assert {"", "1\n", "1\nx\n", f"1\n{'9' * 40}\n", "1\n5\n17 x\n"} <= set(spoiled)
+
+
+def test_what_ends_with_the_file_may_be_allowed_without_its_last_line(runner: Runner) -> None:
+    pairs = ["10 12\n71293 72784\n5 123456\n", "8 9\n"]
+    assert not {"10 12\n71293 72784\n", "10 12\n71293 7\n"} & set(spoiled_inputs(pairs))
+    to_the_end = (
+        "import sys\nfor line in sys.stdin:\n    a, b = line.split(' ')\n    assert 0 < int(a) < 10**9 > int(b)\n"
+    )
+    assert asked(runner, [], [model(f"{to_the_end}assert a\n")], pairs).by == "model"
+    assert "2\n1 2\n" in spoiled_inputs(["2\n1 2\n3 4\n"]), "a number counts its lines"

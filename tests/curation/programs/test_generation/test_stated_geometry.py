@@ -79,3 +79,30 @@ def test_polygons_go_round_as_the_given_ones_do() -> None:
     assert form is not None
     assert form.allows("3\n0 0\n9 0\n3 7\n0 1 5 5\n")
     assert not form.allows("3\n3 7\n9 0\n0 0\n0 1 5 5\n")
+
+
+PYLONS = """Lifts go between pylons.
+
+Input
+The first line holds an integer $1 \\le n \\le 100$. Each of the following $n$ lines holds integers $x$, $y$ and $a$
+($0 \\le x, y \\le 9$; $1 \\le a \\le 2$), the place and the kind of a pylon. All pylons are situated at different
+coordinates.
+
+Output
+A number.
+"""
+
+
+@pytest.mark.parametrize("careful", [False, True])
+def test_points_differ_whatever_stands_beside_them(careful: bool) -> None:
+    given = ["3\n0 0 1\n3 0 2\n4 1 2\n", "1\n9 9 1\n", "2\n5 5 2\n5 6 2\n"]
+    made = made_of(given, PYLONS, careful=careful)
+    assert len(made) > 10
+    for text in made:
+        points = [tuple(row.split()[:2]) for row in text.splitlines()[1:]]
+        assert len(set(points)) == len(points)
+    kinds = {row.split()[2] for text in made for row in text.splitlines()[1:]}
+    assert {"1", "2"} <= kinds
+    kept_by_none = infer_form(["2\n5 5 2\n5 5 1\n", *given], PYLONS, careful=careful)
+    assert kept_by_none is not None
+    assert not kept_by_none.promises

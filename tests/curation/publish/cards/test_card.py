@@ -14,6 +14,7 @@ import yaml
 from curation.publish.cards.card import render, wilson, write_card
 from curation.publish.cards.facts import (
     CardFacts,
+    CodeFacts,
     FunnelRow,
     SourceFacts,
     StageComparison,
@@ -311,3 +312,21 @@ def test_words_and_numbers() -> None:
     assert (code_span("x"), code_span("a`b"), code_span("`"), code_span("")) == ("`x`", "``a`b``", "`` ` ``", "(empty)")
     assert most_correct((1, 0.75, 16)) == 12
     assert [round(edge, 3) for edge in wilson(1, 16)] == [0.011, 0.283]
+
+
+def test_tests_without_a_validator_say_who_agreed_on_them() -> None:
+    counts = dict.fromkeys(
+        ("tests_read", "tests", "corrected", "discarded", "tried", "refused", "refused_given", "aside", "runs"), 9
+    )
+    code = CodeFacts(
+        **counts, generated=7, vouched={"package": 1, "model": 0, "": 2}, unvouched=5, unvouched_model=0, votes=(2, 3),
+        weakly_tested=0, wrong=0, caught_given=0, caught=0, languages={"python": 3}, older_standards={},
+    )  # fmt: skip
+    text = render(replace(facts(1), code=code))
+    assert (
+        "For 2 problems there is none: each of the 5 generated tests of these was kept because at least 3 solutions "
+        "ran through and agreed on it, or 2 where the statement names all that an input holds, and all that vote; they "
+        "have the form and the relations of the given inputs." in text
+    )
+    written = render(replace(facts(1), code=replace(code, unvouched_model=4)))
+    assert "a model's programs wrote 4 of them, the others have the form" in written
