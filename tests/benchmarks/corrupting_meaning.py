@@ -88,13 +88,14 @@ NEGATIONS: dict[str, tuple[tuple[str, str], ...]] = {
     "es": ((r"\b(?:no|No) (?=\w+)(?!solo|sólo|más|menos)(?![^.,]*\bning)", ""),
     (r"(?<!\\)\bsin\b(?! [\w\\]?\s?\$| embargo| duda)", "con"), (r"\bnunca\b", "siempre")),
     "it": ((r"\b[Nn]on (?!solo|appena)", ""), (r"\bsenza\b", "con"), (r"\bmai\b", "sempre")),
-    "ru": ((r"(?<![а-яё])(?<!никогда )(?<!никто )(?<!ничего )не (?!только|менее|более)(?![^.,]*\bни)", ""),
+    "ru": ((r"(?<![А-Яа-яё])(?<!никогда )(?<!никто )(?<!ничего )не (?!только|менее|более)(?![^.,]*\bни)", ""),
     (r"(?<![а-яё])без (?=[а-яё])", "с "),
-    (r"(?<![а-яё])никогда", "всегда")),
-    "zh": ((r"没有(?!人)", "有"), (r"不(?=[是会能想要需含包喜等为可再])(?!等式|能否|会不会|是不是)", ""),
+    (r"(?<![а-яё])никогда(?![^.,;]{0,40}(?<![а-яё])не )", "всегда")),
+    "zh": ((r"没有(?!人)", "有"), (r"(?<![是会能])不(?=[是会能想要需含包喜等为可再])(?!等式|能否|会不会|是不是)", ""),
     (r"没(?=[吃买卖去来卖完])", "")),
 }  # fmt: skip
-"""By language: a negation, and what is left when it is lost; those that deny nothing (non appena, пока … не) stay."""
+"""By language: a negation, and what is left when it is lost; those that deny nothing (non appena, пока … не, 能不能)
+stay, and so does никогда before its не, which still denies."""
 
 _DENIES_NOTHING = re.compile(r"(?<![а-яё])пока(?![а-яё])[^.,;!?]*$")
 """What stands before such a negation."""
