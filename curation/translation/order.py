@@ -95,12 +95,13 @@ def _order(
 def _both(segment: Segment, source: str, target: str) -> tuple[list[TiedNumber], list[TiedNumber]]:
     """Return the numbers in digits of both sides, and those in words that the other side has in digits."""
     before, after = tied_numbers(segment.before, source), tied_numbers(segment.after, target)
-    mine = frozenset(value for number in before for value in number.values)
-    others = frozenset(value for number in after for value in number.values)
-    if others - mine - {1}:
-        before = tied_numbers(segment.before, source, others - mine - {1})
-    if mine - others - {1}:
-        after = tied_numbers(segment.after, target, mine - others - {1})
+    mine = Counter(value for number in before for value in number.values)
+    others = Counter(value for number in after for value in number.values)
+    in_words_here, in_words_there = (frozenset(more) - {1} for more in (others - mine, mine - others))
+    if in_words_here:
+        before = tied_numbers(segment.before, source, in_words_here)
+    if in_words_there:
+        after = tied_numbers(segment.after, target, in_words_there)
     return before, _dated(before, after)
 
 
@@ -120,8 +121,9 @@ def _moved_out(
     words_after = in_words(plain_digits(segment.after), target)
     inverted = {1 / value for number in lost for value in number.values if value}
     new = [number for number in new if not number.values & inverted]  # 1/3 as many is 3 times fewer
-    halves = {value + _HALF for number in lost for value in number.values} if _HALF in words_before else set()
-    new = [number for number in new if not number.values & halves]  # 1 and half times is 1.5 times
+    parts = {_HALF} & {*words_before} | {value for number in lost for value in number.values if value < 1}
+    mixed = {value + part for number in lost for value in number.values for part in parts}
+    new = [number for number in new if not number.values & mixed]  # 1 and half times is 1.5 times, 3 and 1/2 are 3.5
     lost = [number for number in lost if not number.values & {*words_after}]
     new = [number for number in new if not number.values & {*words_before}]
     if not lost or not new:

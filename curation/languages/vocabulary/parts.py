@@ -63,6 +63,8 @@ class Numerals:
     """Value → expressions that multiply digits before them: 3 million, 3万."""
     ordinals: dict[str, str]
     """Value → expression of its ordinal, in any form: a translation may say 6th grade in a word, or the other way."""
+    half_hour: tuple[str, ...]
+    """Expression of half an hour, and how 30 minutes are written."""
     halving: str
     """Expression of what is cut in two, its number in the group ``two``, where another language says half."""
     hundreds_or_cents: str
