@@ -11,7 +11,7 @@ from curation.languages.vocabulary import language
 from curation.translation.name_matching import Name
 from curation.translation.sentences import Segment
 
-_FEW = 4
+_FEW = 6
 """Mentions of names up to which each must keep its place: in longer sentences one may be given something first."""
 _LONG = 4
 """Letters from which a name in -s may own without another."""
