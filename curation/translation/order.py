@@ -27,6 +27,8 @@ _OF_THEM = "of them"
 """The kind of a clause whose number is a part of the one before it: exchanged, the part would be the larger one."""
 _TURNED_ROLES = ("label", "than")
 """Roles that only one of two numbers has: house 12 has 1 for house 1 has 12."""
+_TURNED_CLAUSES = ("if", "from", "date", "total", "difference")
+"""Kinds of clauses in which only one of two numbers stands: 40 of 3 for 3 of 40."""
 
 
 def units_exchanged(segment: Segment, source: str, target: str) -> list[Violation]:
@@ -185,8 +187,9 @@ def _ties_exchanged(mine: _Pair, others: _Pair) -> bool:
         roles = [number.role == role for number in (*mine, *others)]
         if roles in ([True, False, False, True], [False, True, True, False]):
             return True
-    conditions = ["if" in number.clauses for number in (*mine, *others)]
-    if conditions in ([True, False, False, True], [False, True, True, False]):
-        return True
+    for kind in _TURNED_CLAUSES:
+        within = [kind in number.clauses for number in (*mine, *others)]
+        if within in ([True, False, False, True], [False, True, True, False]):
+            return True
     nouns = mine[0].noun, others[0].noun
     return None not in nouns and (others[1].noun, mine[1].noun) == nouns and nouns[0] != nouns[1]
