@@ -32,6 +32,7 @@ class Said:
     up: int
     down: int
     most: int
+    bounds: int
     denied: int
     negative: int
     forms: int
@@ -53,6 +54,7 @@ def read(text: str, lang: str) -> Said:
     torn = len(matcher(lang, "torn").findall(plain))
     plain = matcher(lang, "idioms").sub(" ", plain)
     plain, least = matcher(lang, "at_least").subn(" ; ", plain)
+    bounds = sum(bool(matcher(lang, "negations").search(match[0])) for match in matcher(lang, "at_most").finditer(plain))
     plain, most = matcher(lang, "at_most").subn(" ; ", plain)
     compared, less = matcher(lang, "less").subn(" ; ", plain)
     affirmed, denied = matcher(lang, "negations").subn(" ; ", plain)
@@ -60,6 +62,7 @@ def read(text: str, lang: str) -> Said:
         up=least + len(matcher(lang, "more").findall(compared)),
         down=most + less,
         most=most,
+        bounds=bounds,
         denied=denied,
         negative=len(matcher(lang, "negative_words").findall(affirmed)),
         forms=len(matcher(lang, "negative_forms").findall(affirmed)),
@@ -114,7 +117,7 @@ def polarity(segment: Segment, source: str, target: str) -> list[Violation]:
     denied = before.denied + max(0, noughts)
     if after.torn or denied > after.denied + max(0, -noughts) + max(0, after.negative - before.forms):
         return [Violation("polarity", f"a negation is lost: {sides(segment)}")]
-    if after.enough > before.enough and (before.denied > after.denied or before.negative or before.privative):
+    if after.enough > before.enough and (before.denied > after.denied or before.privative):
         return [Violation("polarity", f"what is not enough is: {sides(segment)}")]
     if before.privative > before.denied and not (after.denied or after.negative or after.privative):
         return [Violation("polarity", f"what ends or is lacking does not: {sides(segment)}")]
@@ -159,8 +162,7 @@ def comparisons(segment: Segment, source: str, target: str) -> list[Violation]:
         return [Violation("comparisons", f"more became less: {sides(segment)}")]
     if (after.largest - before.largest) * (after.smallest - before.smallest) < 0:
         return [Violation("comparisons", f"most and least are turned: {sides(segment)}")]
-    lost = before.most > after.most and after.down < before.down and not after.denied
-    if lost and after.up and not before.largest:  # the maximum may be named otherwise
+    if before.bounds and after.up and after.down < before.down and not (after.most or after.denied or after.negative):
         return [Violation("comparisons", f"a limit is lost: {sides(segment)}")]
     kept = int(halved and bool(_parts_of(segment.after, target)))  # half as many is the half
     if after.up > before.up and after.down < before.down - kept:

@@ -25,9 +25,11 @@ _HALF = Fraction(1, 2)
 _DATED = "year of a date"
 _OF_THEM = "of them"
 """The kind of a clause whose number is a part of the one before it: exchanged, the part would be the larger one."""
-_TURNED_ROLES = ("label", "than")
+_TURNED_ROLES = ("label", "than", "every")
 """Roles that only one of two numbers has: house 12 has 1 for house 1 has 12."""
-_TURNED_CLAUSES = ("if", "from", "date", "total", "difference")
+_ROLES_ALONE = ("every", "rate")
+"""Roles that tell a number apart, whatever it counts."""
+_TURNED_CLAUSES = ("if", "from", "date", "total", "difference", "note")
 """Kinds of clauses in which only one of two numbers stands: 40 of 3 for 3 of 40."""
 
 
@@ -125,6 +127,7 @@ def _moved_out(
     new = [number for number in new if not number.values & inverted]  # 1/3 as many is 3 times fewer
     parts = {_HALF} & {*words_before} | {value for number in lost for value in number.values if value < 1}
     mixed = {value + part for number in lost for value in number.values for part in parts}
+    mixed |= {value / 100 for number in lost if number.unit == "cent" for value in number.values}  # 50 cents are $0.50
     new = [number for number in new if not number.values & mixed]  # 1 and half times is 1.5 times, 3 and 1/2 are 3.5
     lost = [number for number in lost if not number.values & {*words_after}]
     new = [number for number in new if not number.values & {*words_before}]
@@ -173,6 +176,11 @@ def _told_apart(mine: _Pair, others: _Pair) -> bool:
             one[0].thing is not None
             and one[0].thing == one[1].thing
             and one[0].thing not in (other[0].thing, other[1].thing)
+        )
+        or (
+            one[0].role in _ROLES_ALONE
+            and one[0].role == one[1].role
+            and one[0].role not in (other[0].role, other[1].role)
         )
         or bool((one[0].clauses & one[1].clauses) - other[0].clauses - other[1].clauses)
         for one, other in ((mine, others), (others, mine))
