@@ -21,13 +21,13 @@ from curation.translation.numerals import in_digits, in_words, word_tokens
 from curation.translation.sentences import Segment, sides
 from curation.translation.violations import Violation
 
-
 _NOUGHT = re.compile(r"(?<![\d.,:])0(?![\d:]|[.,]\d)")
+"""A nought that is no digit of another number: what most sentences do not have is looked for quickly."""
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a sentence says of more and less, and how often it denies."""
+    """What a sentence says of more and less, and how often it denies; ``bounds`` are limits that deny a more."""
 
     up: int
     down: int
@@ -54,7 +54,8 @@ def read(text: str, lang: str) -> Said:
     torn = len(matcher(lang, "torn").findall(plain))
     plain = matcher(lang, "idioms").sub(" ", plain)
     plain, least = matcher(lang, "at_least").subn(" ; ", plain)
-    bounds = sum(bool(matcher(lang, "negations").search(match[0])) for match in matcher(lang, "at_most").finditer(plain))
+    limits = matcher(lang, "at_most").finditer(plain)
+    bounds = sum(matcher(lang, "negations").search(match[0]) is not None for match in limits)
     plain, most = matcher(lang, "at_most").subn(" ; ", plain)
     compared, less = matcher(lang, "less").subn(" ; ", plain)
     affirmed, denied = matcher(lang, "negations").subn(" ; ", plain)
@@ -117,7 +118,7 @@ def polarity(segment: Segment, source: str, target: str) -> list[Violation]:
     denied = before.denied + max(0, noughts)
     if after.torn or denied > after.denied + max(0, -noughts) + max(0, after.negative - before.forms):
         return [Violation("polarity", f"a negation is lost: {sides(segment)}")]
-    if after.enough > before.enough and (before.denied > after.denied or before.privative):
+    if after.enough > before.enough and (before.denied > after.denied or before.forms or before.privative):
         return [Violation("polarity", f"what is not enough is: {sides(segment)}")]
     if before.privative > before.denied and not (after.denied or after.negative or after.privative):
         return [Violation("polarity", f"what ends or is lacking does not: {sides(segment)}")]

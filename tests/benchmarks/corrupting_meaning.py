@@ -242,7 +242,9 @@ def names_swapped(
         return None
     at, first, second = chance.choice(chances)
     pieces[at] = re.sub(
-        f"(?:{re.escape(first)}|{re.escape(second)})(?!{letter})", lambda match: second if match[0] == first else first, pieces[at]
+        f"(?:{re.escape(first)}|{re.escape(second)})(?!{letter})",
+        lambda match: second if match[0] == first else first,
+        pieces[at],
     )
     return ("" if target == "zh" else " ").join(pieces)
 
