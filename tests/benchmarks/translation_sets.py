@@ -5,7 +5,7 @@
     gsm8ki     about 7,400 problems of GSM8K's training set in five languages, translated by a chat model
                (NJUNLP/QAlign, data/gsmtrans/gsm8kinstruct_question, its files as de-en.txt, de-de.txt …)
     gsm8kzh    1,069 problems of GSM8K's test set in Chinese, by GPT-3.5: MetaMath's GSM8K_zh without MGSM's 250
-               (yifusuyi/UCC-Inj, datasets/GSM8K_zh and datasets/gsm8k/main: problemset_encoded0.jsonl as zh.jsonl, en.jsonl)
+               (yifusuyi/UCC-Inj, datasets: problemset_encoded0.jsonl of GSM8K_zh as zh.jsonl, of gsm8k as en.jsonl)
     mmath      374 olympiad problems, of the five in es, fr and zh (RUCAIBox/MMATH: en.json, zh.json …)
 
 A draw is a share of a set's problems by a hash of the English text: the same problems in every language, and another

@@ -26,12 +26,14 @@ def lost(original: str, translated: str, target: str) -> bool:
          "Сколько он ещё может бежать, если это не превышает 60 минут?",
          "Сколько он ещё может бежать, если это превышает 60 минут?"),
         # what is done is not what has run out; a light load is no lacking one
-        ("ru", "He trips and can't finish.", "Он спотыкается и не может закончить.", "Он спотыкается и может закончить."),
+        ("ru", "He trips and can't finish.",
+         "Он спотыкается и не может закончить.", "Он спотыкается и может закончить."),
         ("ru", "She returns without a load.", "Она возвращается со скоростью, несущей её, без груза.",
          "Она возвращается со скоростью, несущей её, с грузом."),
         # an evening is not late, and only then is not only
         ("zh", "He can't do homework those nights.", "那些晚上他不能做作业。", "那些晚上他能做作业。"),
-        ("zh", "He could not sell at $2, and had to go down to $1 to sell.", "他不能以2美元出售，必须降到1美元才能出售。",
+        ("zh", "He could not sell at $2, and had to go down to $1 to sell.",
+         "他不能以2美元出售，必须降到1美元才能出售。",
          "他能以2美元出售，必须降到1美元才能出售。"),
         # what is irrelevant, sold out, unloaded or unpaid
         ("ru", "3 of them were irrelevant.", "3 из них не имеют отношения к делу.", "3 из них имеют отношения к делу."),

@@ -40,7 +40,7 @@ def broken(original: str, translated: str, target: str) -> set[str]:
          "她跑了24英尺上坡路，总共跑了20英尺。"),
         ("zh", "There are 20 fewer men than women and 180 people.", "有180人，男性比女性少20人。",
          "有20人，男性比女性少180人。"),
-        ("zh", "A student got 3 wrong out of 40.", "一个学生在40道题中错了3道。", "一个学生在3道题中错了40道。"),
+        ("zh", "A student got 3 wrong out of 40.", "一个学生在40道题中错了3道。", "一个学生错了40道题，在3道题中。"),
         # each of somebody's
         ("ru", "There are 3 birds in each of the park's 7 trees.", "В каждом из 7 деревьев парка 3 птицы.",
          "В каждом из 3 деревьев парка 7 птиц."),
