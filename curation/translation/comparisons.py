@@ -118,7 +118,7 @@ def polarity(segment: Segment, source: str, target: str) -> list[Violation]:
     denied = before.denied + max(0, noughts)
     if after.torn or denied > after.denied + max(0, -noughts) + max(0, after.negative - before.forms):
         return [Violation("polarity", f"a negation is lost: {sides(segment)}")]
-    if after.enough > before.enough and (before.denied > after.denied or before.forms or before.privative):
+    if after.enough > before.enough and (before.denied > after.denied or before.negative or before.privative):
         return [Violation("polarity", f"what is not enough is: {sides(segment)}")]
     if before.privative > before.denied and not (after.denied or after.negative or after.privative):
         return [Violation("polarity", f"what ends or is lacking does not: {sides(segment)}")]
