@@ -19,6 +19,10 @@ from flows.run.run_folder import Run, open_run
 from flows.run.stage import Kind
 from flows.run.training_status import is_training, training_lines
 from flows.stages.judging import verifier_version
+from flows.stages.statements import FINDINGS_TABLE
+
+_MEASURED = {"decisions": "problem", "verdicts": "problem", FINDINGS_TABLE: "id"}
+"""Tables of the stages that measure, and the column that names the problem."""
 
 
 def status_table(folder: Path) -> dict[str, Any]:
@@ -63,9 +67,9 @@ def explain_table(folder: Path, problem: str) -> dict[str, Any]:
     stages: list[dict[str, Any]] = []
     for stage in pipeline_of(run.recipe).stages_of(run):
         place = stage.folder_in(run, verifier)
-        key = "id" if stage.kind in (Kind.FILTER, Kind.EXPORT) else "problem"
-        tables = ("kept", "dropped") if key == "id" else ("decisions", "verdicts")
-        found = {table: rows_of(place, table, name, key).to_dicts() for table in tables}
+        by_id = stage.kind in (Kind.FILTER, Kind.EXPORT)
+        keys = {"kept": "id", "dropped": "id"} if by_id else _MEASURED
+        found = {table: rows_of(place, table, name, key).to_dicts() for table, key in keys.items()}
         stages.append({"name": stage.name, **{table: rows for table, rows in found.items() if rows}})
     return {"problem": name, "recipe": run.recipe.name, "stages": stages}
 

@@ -24,7 +24,7 @@ from flows.run.stage import MATH, Kind, Stage, StageResult, StageRun, refusal_re
 from flows.stages.asking import PolicySession
 
 REWRITTEN_TABLE = "rewritten"
-VERDICTS_TABLE = "verdicts"
+FINDINGS_TABLE = "findings"
 SCORES_TABLE = "scores"
 VOTES_TABLE = "votes"
 RULED_VERSION = "ruled@1"
@@ -51,7 +51,7 @@ def _shards(measured: statements.Measured, heights: Sequence[int]) -> list[Shard
     shards, start = [], 0
     for height in heights:
         part = measured.part(start, height)
-        tables = {REWRITTEN_TABLE: part.rewritten, VERDICTS_TABLE: part.verdicts, SCORES_TABLE: part.scores}
+        tables = {REWRITTEN_TABLE: part.rewritten, FINDINGS_TABLE: part.verdicts, SCORES_TABLE: part.scores}
         shards.append(Shard(height, tables, kept_rows=height))
         start += height
     return shards
@@ -63,7 +63,7 @@ def filter_statements(job: StageRun) -> StageResult:
 
     def work(index: int) -> Shard:
         frame = read_shard(problems, "kept", index)
-        tables = (read_shard(measured.folder, name, index) for name in (REWRITTEN_TABLE, VERDICTS_TABLE, SCORES_TABLE))
+        tables = (read_shard(measured.folder, name, index) for name in (REWRITTEN_TABLE, FINDINGS_TABLE, SCORES_TABLE))
         parts = statements.drop_ruled(frame, statements.Measured(*tables), settings)
         return Shard(frame.height, {"kept": parts.kept, "dropped": parts.dropped, SCORES_TABLE: parts.scores})
 
@@ -137,7 +137,7 @@ def _explain(_run: Run, folder: Path, problem: str) -> Iterator[str]:
 
 def _found_in(run: Run, folder: Path, problem: str) -> Iterator[str]:
     """Say what every rule finds where several do, or where none of them dropped the row; and its score, if kept."""
-    verdicts = rows_of(VERDICTS.folder_in(run), VERDICTS_TABLE, problem).unique(maintain_order=True)
+    verdicts = rows_of(VERDICTS.folder_in(run), FINDINGS_TABLE, problem).unique(maintain_order=True)
     is_dropped = rows_of(folder, "dropped", problem).height > 0
     for row in verdicts.iter_rows(named=True) if verdicts.height > is_dropped else ():
         yield f"{'finds':<10} {row['rule']}: {row['evidence']} ({row['reason']}), score {row['score']:g}"

@@ -46,6 +46,7 @@ import polars as pl
 from curation.programs import execution_matrix, tests_agreement
 from curation.programs.execution_matrix import Candidate
 from curation.programs.language_variants import time_factor
+from curation.prompts.testing import TESTING
 from curation.sources.code_problems import package_tables
 from curation.sources.kattis import Package, PackagedSubmission
 from curation.storage.stages import atomic_write
@@ -205,7 +206,8 @@ def score(
     responses: list[str] = []
     if args.answers is not None:
         asked_of = request_of(run, unit)
-        responses = answers_to(asked_of, args.answers, out, run.recipe.code.test_generation.responses)
+        count = run.recipe.code.test_generation.responses
+        responses = answers_to([asked_of], TESTING, args.answers, out, count).get(asked_of.id, [])
     everybody = unit.candidates(run)
     memory = Memory(out / f"{package.name}.{programs}.runs.pkl", everybody)
     scored = Scored(package.name, answers=len(responses))
@@ -375,7 +377,7 @@ def main() -> None:
             subs = chosen(package, args.right, args.wrong, args.seed)
             if args.write_prompts is not None:
                 unit = unit_of(package, subs, args.most_s, validators=False)
-                file = write_prompt(args.write_prompts, request_of(run, unit))
+                file = write_prompt(args.write_prompts, TESTING, request_of(run, unit))
                 print(f"{package.name} ({part_of(package.name).replace('_', ' ')}): {file}", flush=True)
                 continue
             for way in ways:

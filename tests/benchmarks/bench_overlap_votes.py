@@ -4,9 +4,9 @@
 
 Whom the stage `overlap_votes` would ask about, of the sets of `bench_decontamination`: rephrased rows, the same with
 their own original left out of the benchmark, and disjoint sets; ``--gsm8k`` and ``--math`` name a benchmark's file and
-more disjoint rows. Each distinct prompt is written to FOLDER/prompts/ID.txt, as the policy would be sent it; nothing in
-it tells which set it is of. Who answers writes FOLDER/answers/ID.txt, of several votes ID.1.txt and so on. What is
-answered is read as recorded attempts and counted as the stage counts votes; what is not is kept, and said.
+more disjoint rows. Each distinct prompt is written to FOLDER/prompts/HASH.txt, as the policy would be sent it;
+nothing in it tells which set it is of. Who answers writes FOLDER/answers/HASH.txt, further votes HASH.2.txt and so on.
+What is answered is read as recorded attempts and counted as the stage counts votes; what is not is kept, and said.
 
 Printed by set and by how many neighbours are asked about: the rows that overlap by rules alone and with votes, in per
 cent, the rows and pairs asked about per 1,000 rows, and how many pairs have no answer. ``--ask-from`` is the setting.
@@ -16,8 +16,6 @@ Even tasks of HumanEval may be looked at, odd ones are held out.
 from __future__ import annotations
 
 import argparse
-import asyncio
-import json
 import os
 import sys
 from collections.abc import Iterator
@@ -29,11 +27,9 @@ import polars as pl
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from curation.config import RecordedPolicy  # noqa: E402
 from curation.config.models import OverlapVotesSettings  # noqa: E402
 from curation.filters.decontamination import METHODS, OVERLAP, OverlapSettings, classify_hits  # noqa: E402
 from curation.filters.decontamination.opinions import BALLOT, decide_pairs, doubtful_pairs  # noqa: E402
-from curation.policies.recorded import Recorded  # noqa: E402
 from curation.prompts.overlaps import OVERLAPS, overlap_request  # noqa: E402
 from curation.records import PromptRequest  # noqa: E402
 from tests.benchmarks.bench_decontamination import (  # noqa: E402
@@ -44,6 +40,7 @@ from tests.benchmarks.bench_decontamination import (  # noqa: E402
     scored_pairs,
     statements,
 )
+from tests.benchmarks.prompted_answers import answers_to, write_prompt  # noqa: E402
 
 SETTINGS = OverlapVotesSettings()
 NEAREST = (1, 2)
@@ -108,63 +105,18 @@ def requests_of(rows: RowSet, pairs: pl.DataFrame) -> list[PromptRequest]:
     return [overlap_request(rows.rows[row], rows.benchmark[at], "en") for row, at in named]
 
 
-class Answers:
-    """The answers of a folder, as the recorded policy reads them."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder, self._lines, self.asked = folder, folder / "votes.jsonl", dict[str, PromptRequest]()
-
-    def write_prompts(self) -> int:
-        """Write the prompts that were asked for; return how many they are."""
-        (self._folder / "prompts").mkdir(parents=True, exist_ok=True)
-        for name, request in self.asked.items():
-            text = "\n\n".join(str(message["content"]) for message in OVERLAPS.messages(request))
-            (self._folder / "prompts" / f"{name}.txt").write_text(text, encoding="utf-8")
-        return len(self.asked)
-
-    def votes(self, requests: list[PromptRequest]) -> pl.DataFrame:
-        """Return problem and text of what the recorded policy answers."""
-        self.asked |= {request.id: request for request in requests}
-        lines = [
-            json.dumps({"pair": request.statement, "text": path.read_text(encoding="utf-8")})
-            for request in {request.id: request for request in requests}.values()
-            for path in sorted((self._folder / "answers").glob(f"{request.id}*.txt"))
-        ]
-        schema = {"problem": pl.String, "text": pl.String}
-        if not lines:
-            return pl.DataFrame(schema=schema)
-        self._lines.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        columns = {"problem": "pair", "text": "text"}
-        policy = Recorded(
-            RecordedPolicy.model_validate(
-                {"kind": "recorded", "name": "votes@1", "path": self._lines.name, "columns": columns}
-            ),
-            self._folder,
-        )
-        answered = asyncio.run(_answers(policy, requests))
-        return pl.DataFrame(answered, schema, orient="row")
-
-
-async def _answers(policy: Recorded, requests: list[PromptRequest]) -> list[tuple[str, str]]:
-    found = []
-    async with policy:
-        for request in {request.id: request for request in requests}.values():
-            index = 0
-            while (completion := await policy.answer(request, index)) is not None:
-                found.append((request.id, completion.text or ""))
-                index += 1
-    return found
-
-
-def outcome(rows: RowSet, answers: Answers, ask_from: float, nearest: int) -> dict[str, object]:
-    """Return a line of the table."""
+def outcome(rows: RowSet, folder: Path, ask_from: float, nearest: int) -> dict[str, object]:
+    """Return a line of the table, with the prompts written down."""
     count = rows.count or len(rows.rows)
     overlaps = classify_hits(rows.scores, rows.settings).filter(pl.col("kind") == OVERLAP)
     pairs = doubtful_pairs(rows.scores, rows.settings, ask_from, nearest)
     requests = requests_of(rows, pairs)
-    votes = pairs.hstack(
-        BALLOT.tally(pl.Series([request.id for request in requests], dtype=pl.String), answers.votes(requests))
-    )
+    for request in requests:
+        write_prompt(folder / "prompts", OVERLAPS, request)
+    answered = answers_to(requests, OVERLAPS, folder / "answers", folder)
+    texts = [(name, text) for name, some in answered.items() for text in some]
+    attempts = pl.DataFrame(texts, {"problem": pl.String, "text": pl.String}, orient="row")
+    votes = pairs.hstack(BALLOT.tally(pl.Series([request.id for request in requests], dtype=pl.String), attempts))
     same = set(decide_pairs(votes, SETTINGS.threshold, 1)["row"])
     by_rules = set(overlaps["row"])
     if rows.own is not None:  # found is what is found with its own row
@@ -203,11 +155,10 @@ def main() -> None:
     if arguments.only in (None, "disjoint"):
         for benchmark, *files in filter(None, (arguments.gsm8k, arguments.math)):
             sets += disjoint_sets(benchmark, files)
-    answers = Answers(arguments.folder)
-    table = [outcome(rows, answers, arguments.ask_from, nearest) for rows in sets for nearest in NEAREST]
+    table = [outcome(rows, arguments.folder, arguments.ask_from, nearest) for rows in sets for nearest in NEAREST]
     with pl.Config(tbl_rows=60, tbl_cols=12, tbl_width_chars=180, fmt_str_lengths=50, tbl_hide_dataframe_shape=True):
         print(pl.DataFrame(table))
-    print(f"{answers.write_prompts():,} distinct prompts")
+    print(f"{len(list((arguments.folder / 'prompts').iterdir())):,} distinct prompts")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-"""What the product's stage would ask a model for a package, written down for somebody to answer, and the answers read.
+"""What the product would ask a model, written down for somebody to answer, and the answers read.
 
-A prompt is a file, ``HASH.txt``: the chat as the stage sends it, named by its content. An answer to it is a file of the
-same name in another folder. Answers come back through the product's own recorded policy (`open_policy`).
+A prompt is a file, ``HASH.txt``: the chat as the product sends it, named by its content. An answer is a file of the
+same name in another folder, further votes are ``HASH.2.txt`` and so on. Answers come back through the product's own
+recorded policy (`open_policy`).
 """
 
 from __future__ import annotations
@@ -10,11 +11,11 @@ import asyncio
 import dataclasses
 import hashlib
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from curation.config import RecordedPolicy
-from curation.prompts import plain_text
-from curation.prompts.testing import TESTING
+from curation.prompts import Prompt, plain_text
 from curation.records import PromptRequest, problem_id
 from flows.run.policies import open_policy
 from flows.run.run_folder import Run
@@ -25,45 +26,55 @@ NAME = "somebody@recorded"
 
 
 def request_of(run: Run, unit: Unit) -> PromptRequest:
-    """Return what the stage asks of a problem, under the id by which recorded answers are found."""
+    """Return what the stage that asks for tests asks of a problem, under the id by which recorded answers are found."""
     request = question_of(unit, run.recipe.code.test_generation)
     return dataclasses.replace(request, id=problem_id(request.statement, domain=request.domain))
 
 
-def prompt_file(request: PromptRequest) -> tuple[str, str]:
-    """Return the name of a request's file, and the prompt."""
-    text = plain_text(TESTING.messages(request))
-    return f"{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}.txt", text
-
-
-def write_prompt(folder: Path, request: PromptRequest) -> Path:
+def write_prompt(folder: Path, prompt: Prompt, request: PromptRequest) -> Path:
     """Write a prompt down; return its file."""
     folder.mkdir(parents=True, exist_ok=True)
-    name, text = prompt_file(request)
-    (folder / name).write_text(text, encoding="utf-8", errors="surrogatepass")
-    return folder / name
+    stem, text = _named(prompt, request)
+    file = folder / f"{stem}.txt"
+    file.write_text(text, encoding="utf-8", errors="surrogatepass")
+    return file
 
 
-def answers_to(request: PromptRequest, folder: Path, scratch: Path, count: int) -> list[str]:
-    """Return the answers of a folder to a request, at most ``count``: as the recorded policy gives them.
+def answers_to(
+    requests: Sequence[PromptRequest], prompt: Prompt, folder: Path, scratch: Path, count: int = 9
+) -> dict[str, list[str]]:
+    """Return a folder's answers to requests of one domain, by the request's id, at most ``count`` each.
 
     Args:
         scratch: a folder for the file of attempts that the policy reads.
     """
-    name, _ = prompt_file(request)
-    if not (folder / name).is_file():
-        return []
-    text = (folder / name).read_text(encoding="utf-8")
-    attempts = scratch / f"{name}.answers.jsonl"
-    attempts.write_text(json.dumps({"problem": request.statement, "text": text}) + "\n")
-    columns = {"problem": "problem", "text": "text", "domain": str(request.domain)}
+    distinct = list({request.id: request for request in requests}.values())
+    lines = [
+        json.dumps({"problem": request.statement, "text": file.read_text(encoding="utf-8")})
+        for request in distinct
+        for file in sorted(folder.glob(f"{_named(prompt, request)[0]}*.txt"))
+    ]
+    if not lines:
+        return {}
+    attempts = scratch / "answers.jsonl"
+    attempts.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    columns = {"problem": "problem", "text": "text", "domain": str(distinct[0].domain)}
     settings = RecordedPolicy.model_validate(
         {"kind": "recorded", "name": NAME, "path": str(attempts.absolute()), "columns": columns}
     )
 
-    async def ask() -> list[str]:
-        async with open_policy(settings, scratch, TESTING) as policy:
-            completions = [await policy.answer(request, index) for index in range(count)]
-        return [one.text for one in completions if one is not None and one.text]
+    async def ask() -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        async with open_policy(settings, scratch, prompt) as policy:
+            for request in distinct:
+                completions = [await policy.answer(request, index) for index in range(count)]
+                found[request.id] = [one.text for one in completions if one is not None and one.text]
+        return found
 
     return asyncio.run(ask())
+
+
+def _named(prompt: Prompt, request: PromptRequest) -> tuple[str, str]:
+    """Return what a request's file is called, and its text."""
+    text = plain_text(prompt.messages(request))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16], text

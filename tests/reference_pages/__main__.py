@@ -1,4 +1,5 @@
-"""Write the generated pages of docs/reference, which a test holds up to date: `python -m tests.reference_pages`.
+"""Write the generated pages of docs/reference and the schemas of recipes, which tests hold up to date:
+`python -m tests.reference_pages`.
 
 Commands come from the command line's own parser, settings from the pydantic models, tables of records from their
 schemas with the comments that stand beside the columns, drop reasons from their enumeration and the card's words.
@@ -7,6 +8,7 @@ schemas with the comments that stand beside the columns, drop reasons from their
 from __future__ import annotations
 
 import inspect
+import json
 import re
 import textwrap
 from collections.abc import Callable, Iterator
@@ -22,7 +24,7 @@ from curation.filters.dedup import near
 from curation.publish import export, merged_copies, review, withheld
 from curation.publish.cards.words import COLUMN_WORDS, REASON_WORDS
 from flows.cli import app
-from flows.cli.settings import Setting, settings_of
+from flows.cli.settings import Setting, settings_of, settings_schema
 from tests.places import ROOT
 from training.recipe import TrainRecipe
 
@@ -127,9 +129,12 @@ PAGES: dict[str, Callable[[], str]] = {
 
 
 def main() -> None:
-    """Write all pages."""
+    """Write all pages, and both schemas."""
     for name, page in PAGES.items():
         (FOLDER / name).write_text(page(), encoding="utf-8")
+    for name, train in (("recipe", False), ("train_recipe", True)):
+        schema = json.dumps(settings_schema(train=train), ensure_ascii=False, indent=1)
+        (ROOT / "flows" / "recipes" / f"{name}.schema.json").write_text(f"{schema}\n", encoding="utf-8")
 
 
 def _commands(group: click.Command | None = None, name: str = "goldilocks") -> Iterator[tuple[str, click.Command]]:

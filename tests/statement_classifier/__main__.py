@@ -57,13 +57,16 @@ BARE = "math_bare"
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The rows trained on: features, n-grams by row, whether each is unusable, its weight and its family."""
+    """The rows trained on: features, n-grams by row, whether each is unusable, its weight and its family; ``texts`` are
+    id, statement, answer and language as the filter leaves them.
+    """
 
     named: Floats
     grams: tuple[NDArray[np.int64], NDArray[np.int64], Floats]
     unusable: Floats
     weight: Floats
     family: NDArray[np.str_]
+    texts: pl.DataFrame
 
 
 def labelled_rows(data: Path, elsewhere: Path) -> Rows:
@@ -81,6 +84,7 @@ def labelled_rows(data: Path, elsewhere: Path) -> Rows:
         (picked["label"] != KEEP).cast(pl.Float64).to_numpy(),
         picked["stands_for"].fill_null(1.0).to_numpy(),
         np.array([family_of(name) for name in picked["source"]]),
+        picked.select("id", "lang").hstack(rows.select("statement", "answer")),
     )
 
 

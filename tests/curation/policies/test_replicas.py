@@ -148,13 +148,12 @@ def test_eight_servers_have_all_that_a_policy_has_in_flight_and_each_its_part(en
 
     async def run() -> list[int]:
         async with engine_of("hang " * 100, count=count) as engine:
-            assert engine.servers is not None
-            await until(lambda: all(server.healthy for server in engine.servers.replicas))
+            servers = engine.client.servers.all
+            await until(lambda: all(server.alive for server in servers))
             asking = [
                 asyncio.create_task(engine.generate([number // 16], draw(number), "x"))
                 for number in range(seats * count)
             ]
-            servers = engine.client.servers.all
             await until(lambda: sum(server.outstanding for server in servers) == seats * count)
             at_once = [server.outstanding for server in servers]
             for task in asking:
