@@ -21,18 +21,24 @@ from curation.translation.numerals import in_digits, in_words, word_tokens
 from curation.translation.sentences import Segment, sides
 from curation.translation.violations import Violation
 
+_NOUGHT = re.compile(r"(?<![\d.,:])0(?![\d:]|[.,]\d)")
+"""A nought that is no digit of another number: what most sentences do not have is looked for quickly."""
+
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a sentence says of more and less, and how often it denies."""
+    """What a sentence says of more and less, and how often it denies; ``bounds`` are limits that deny a more."""
 
     up: int
     down: int
     most: int
+    bounds: int
     denied: int
     negative: int
     forms: int
     privative: int
+    torn: int
+    zeros: int
     enough: int
     largest: int
     smallest: int
@@ -45,8 +51,11 @@ def read(text: str, lang: str) -> Said:
     """Return what a text says, in a language."""
     plain = "".join(" " if is_formula else piece for piece, is_formula in parts(text)).lower().replace("’", "'")
     largest, smallest = (len(matcher(lang, name).findall(plain)) for name in ("largest", "smallest"))
+    torn = len(matcher(lang, "torn").findall(plain))
     plain = matcher(lang, "idioms").sub(" ", plain)
     plain, least = matcher(lang, "at_least").subn(" ; ", plain)
+    limits = matcher(lang, "at_most").finditer(plain)
+    bounds = sum(matcher(lang, "negations").search(match[0]) is not None for match in limits)
     plain, most = matcher(lang, "at_most").subn(" ; ", plain)
     compared, less = matcher(lang, "less").subn(" ; ", plain)
     affirmed, denied = matcher(lang, "negations").subn(" ; ", plain)
@@ -54,16 +63,25 @@ def read(text: str, lang: str) -> Said:
         up=least + len(matcher(lang, "more").findall(compared)),
         down=most + less,
         most=most,
+        bounds=bounds,
         denied=denied,
         negative=len(matcher(lang, "negative_words").findall(affirmed)),
         forms=len(matcher(lang, "negative_forms").findall(affirmed)),
         privative=len(matcher(lang, "privative").findall(affirmed)),
+        torn=torn,
+        zeros=_zeros(plain, lang),
         enough=len(matcher(lang, "suffices").findall(compared)),
         largest=largest,
         smallest=smallest,
         smaller=len(matcher(lang, "smaller").findall(plain)),
         factors=tuple(_factor(plain, match, lang) for match in matcher(lang, "times_less").finditer(plain)),
     )
+
+
+def _zeros(text: str, lang: str) -> int:
+    """Return how often a text says nought, in digits or in words."""
+    digits = sum(0 in token.values for token in in_digits(text, lang)) if _NOUGHT.search(text) else 0
+    return digits + sum(0 in token.values for token in word_tokens(text, lang))
 
 
 def _factor(text: str, match: re.Match[str], lang: str) -> Fraction | None:
@@ -92,16 +110,19 @@ def _both(segment: Segment, source: str, target: str) -> tuple[Said, Said]:
 def polarity(segment: Segment, source: str, target: str) -> list[Violation]:
     """Return a violation where one side denies and the other does not, in another word either.
 
-    A word that denies by itself explains no lost negation where the original has such a word as well.
+    A word that denies by itself explains no lost negation where the original has such a word as well. Nought denies
+    where the other side does not say it: zero points are no points.
     """
     before, after = _both(segment, source, target)
-    if before.denied > after.denied + max(0, after.negative - before.forms):
+    noughts = before.zeros - after.zeros
+    denied = before.denied + max(0, noughts)
+    if after.torn or denied > after.denied + max(0, -noughts) + max(0, after.negative - before.forms):
         return [Violation("polarity", f"a negation is lost: {sides(segment)}")]
     if after.enough > before.enough and (before.denied > after.denied or before.negative or before.privative):
         return [Violation("polarity", f"what is not enough is: {sides(segment)}")]
     if before.privative > before.denied and not (after.denied or after.negative or after.privative):
         return [Violation("polarity", f"what ends or is lacking does not: {sides(segment)}")]
-    if after.denied > before.denied + max(0, before.negative - after.forms):
+    if after.denied > denied + max(0, before.negative - after.forms):
         return [Violation("polarity", f"a negation came in: {sides(segment)}")]
     return []
 
@@ -142,6 +163,8 @@ def comparisons(segment: Segment, source: str, target: str) -> list[Violation]:
         return [Violation("comparisons", f"more became less: {sides(segment)}")]
     if (after.largest - before.largest) * (after.smallest - before.smallest) < 0:
         return [Violation("comparisons", f"most and least are turned: {sides(segment)}")]
+    if before.bounds and after.up and after.down < before.down and not (after.most or after.denied or after.negative):
+        return [Violation("comparisons", f"a limit is lost: {sides(segment)}")]
     kept = int(halved and bool(_parts_of(segment.after, target)))  # half as many is the half
     if after.up > before.up and after.down < before.down - kept:
         return [Violation("comparisons", f"less became more: {sides(segment)}")]

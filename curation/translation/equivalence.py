@@ -42,7 +42,7 @@ from curation.translation.number_words import new_parts, replaced_words
 from curation.translation.numerals import in_digits, plain_digits
 from curation.translation.order import order, units_exchanged, units_stay
 from curation.translation.quantities import months_named, prose_of_units
-from curation.translation.sentences import Segment, align, excerpt, length_ratio, sides
+from curation.translation.sentences import Segment, align, excerpt, keeps_anchors, length_ratio, sides
 from curation.translation.tied_numbers import tied_numbers, without_terms
 from curation.translation.units import DIMENSIONS, units_mentioned
 from curation.translation.violations import Violation
@@ -52,7 +52,10 @@ _CLOCK = re.compile(
     r"\d\s?[ap]\.?\s?m\b|\d:\d\d|o['’]clock|noon|midnight|\b(?:turn(?:s|ed)?|birthday|aged?)\b", re.IGNORECASE
 )
 _QUESTION = re.compile(r"[?？]")
-_SHORTEST = 0.35
+_ALSO_MEANT = {"cent": "dollar", "pound": "lb"}
+"""Unit → what the original may name instead: a quarter is a coin of 25 cents, and pounds are money, too."""
+_SHORTEST, _SHORTEST_OF_ALL = 0.35, 0.2
+"""How long a sentence must be, as a share of what is expected; the second where no number and no question is gone."""
 _LONGEST = 2.2
 
 
@@ -88,7 +91,8 @@ def coverage(segments: list[Segment], source: str, target: str) -> list[Violatio
             violations.append(Violation("sentences", f"nothing in the original says {excerpt(segment.after)}"))
         else:
             ratio = length_ratio(segment, source, target)
-            if not _SHORTEST <= ratio <= _LONGEST:
+            shortest = _SHORTEST_OF_ALL if keeps_anchors(segment, source, target) else _SHORTEST
+            if not shortest <= ratio <= _LONGEST:
                 said = "shorter" if ratio < 1 else "longer"
                 violations.append(Violation("sentences", f"much {said} than the original: {sides(segment)}"))
     return violations
@@ -168,8 +172,8 @@ def new_units(original: str, translated: str, source: str, target: str) -> list[
         if number.unit is None or number.unit not in DIMENSIONS or number.unit == "percent" or number.unit in named:
             continue
         kind = DIMENSIONS[number.unit]
-        if number.unit == "cent" and "dollar" in named:
-            continue  # a quarter is a coin of 25 cents
+        if number.unit in _ALSO_MEANT and _ALSO_MEANT[number.unit] in named:
+            continue
         if any(DIMENSIONS[unit] == kind for unit in named) and not (dated and kind == "time"):
             shown = excerpt(translated[max(0, translated.find(number.text) - 20) :])
             return [Violation("units", f"{number.unit} came in, which the original does not name: {shown}")]

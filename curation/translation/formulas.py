@@ -224,7 +224,7 @@ def variables(original: str, translated: str) -> list[Violation]:
     """Return a violation for names outside formulas, such as the points A and B or the number n, that the translation
     lacks.
     """
-    prose = _UNIT_LETTERS.sub(" ", _prose(original))
+    prose = _UNIT_LETTERS.sub(" ", _prose(original).replace("‘", "’"))
     before = set(_VARIABLE.findall(prose))
     if _GEOMETRY.search(prose):
         before.update(_FIGURE.findall(prose))

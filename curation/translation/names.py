@@ -11,7 +11,7 @@ from curation.languages.vocabulary import language
 from curation.translation.name_matching import Name
 from curation.translation.sentences import Segment
 
-_FEW = 4
+_FEW = 6
 """Mentions of names up to which each must keep its place: in longer sentences one may be given something first."""
 _LONG = 4
 """Letters from which a name in -s may own without another."""
@@ -152,9 +152,13 @@ def _owns(text: str, forms: tuple[str, ...], lang: str) -> bool:
 
 
 def _mentions(text: str, forms: list[tuple[str, tuple[str, ...]]]) -> list[str]:
-    """Return the names of a text as often as it mentions them, in order."""
-    places = sorted((place, name) for name, listed in forms for place in places_of(text, listed))
-    return [name for _, name in places]
+    """Return the names of a text as often as it mentions them, in order; none that is only the beginning of another."""
+    longest: dict[int, tuple[int, str]] = {}
+    for name, listed in forms:
+        for place in places_of(text, listed):
+            length = max(len(form) for form in listed if text.startswith(form, place))
+            longest[place] = max(longest.get(place, (0, "")), (length, name))
+    return [name for _, (_, name) in sorted(longest.items())]
 
 
 def places_of(text: str, forms: tuple[str, ...]) -> list[int]:

@@ -25,8 +25,12 @@ _HALF = Fraction(1, 2)
 _DATED = "year of a date"
 _OF_THEM = "of them"
 """The kind of a clause whose number is a part of the one before it: exchanged, the part would be the larger one."""
-_TURNED_ROLES = ("label", "than")
+_TURNED_ROLES = ("label", "than", "every")
 """Roles that only one of two numbers has: house 12 has 1 for house 1 has 12."""
+_ROLES_ALONE = ("every", "rate")
+"""Roles that tell a number apart, whatever it counts."""
+_TURNED_CLAUSES = ("if", "date", "total", "difference", "note")
+"""Kinds of clauses in which only one of two numbers stands: on August 22 at 17 for on August 17 at 22."""
 
 
 def units_exchanged(segment: Segment, source: str, target: str) -> list[Violation]:
@@ -95,12 +99,13 @@ def _order(
 def _both(segment: Segment, source: str, target: str) -> tuple[list[TiedNumber], list[TiedNumber]]:
     """Return the numbers in digits of both sides, and those in words that the other side has in digits."""
     before, after = tied_numbers(segment.before, source), tied_numbers(segment.after, target)
-    mine = frozenset(value for number in before for value in number.values)
-    others = frozenset(value for number in after for value in number.values)
-    if others - mine - {1}:
-        before = tied_numbers(segment.before, source, others - mine - {1})
-    if mine - others - {1}:
-        after = tied_numbers(segment.after, target, mine - others - {1})
+    mine = Counter(value for number in before for value in number.values)
+    others = Counter(value for number in after for value in number.values)
+    in_words_here, in_words_there = (frozenset(more) - {1} for more in (others - mine, mine - others))
+    if in_words_here:
+        before = tied_numbers(segment.before, source, in_words_here)
+    if in_words_there:
+        after = tied_numbers(segment.after, target, in_words_there)
     return before, _dated(before, after)
 
 
@@ -120,8 +125,10 @@ def _moved_out(
     words_after = in_words(plain_digits(segment.after), target)
     inverted = {1 / value for number in lost for value in number.values if value}
     new = [number for number in new if not number.values & inverted]  # 1/3 as many is 3 times fewer
-    halves = {value + _HALF for number in lost for value in number.values} if _HALF in words_before else set()
-    new = [number for number in new if not number.values & halves]  # 1 and half times is 1.5 times
+    parts = {_HALF} & {*words_before} | {value for number in lost for value in number.values if value < 1}
+    mixed = {value + part for number in lost for value in number.values for part in parts}
+    mixed |= {value / 100 for number in lost if number.unit == "cent" for value in number.values}  # 50 cents are $0.50
+    new = [number for number in new if not number.values & mixed]  # 1 and half times is 1.5 times, 3 and 1/2 are 3.5
     lost = [number for number in lost if not number.values & {*words_after}]
     new = [number for number in new if not number.values & {*words_before}]
     if not lost or not new:
@@ -170,6 +177,11 @@ def _told_apart(mine: _Pair, others: _Pair) -> bool:
             and one[0].thing == one[1].thing
             and one[0].thing not in (other[0].thing, other[1].thing)
         )
+        or (
+            one[0].role in _ROLES_ALONE
+            and one[0].role == one[1].role
+            and one[0].role not in (other[0].role, other[1].role)
+        )
         or bool((one[0].clauses & one[1].clauses) - other[0].clauses - other[1].clauses)
         for one, other in ((mine, others), (others, mine))
     )
@@ -183,8 +195,9 @@ def _ties_exchanged(mine: _Pair, others: _Pair) -> bool:
         roles = [number.role == role for number in (*mine, *others)]
         if roles in ([True, False, False, True], [False, True, True, False]):
             return True
-    conditions = ["if" in number.clauses for number in (*mine, *others)]
-    if conditions in ([True, False, False, True], [False, True, True, False]):
-        return True
+    for kind in _TURNED_CLAUSES:
+        within = [kind in number.clauses for number in (*mine, *others)]
+        if within in ([True, False, False, True], [False, True, True, False]):
+            return True
     nouns = mine[0].noun, others[0].noun
     return None not in nouns and (others[1].noun, mine[1].noun) == nouns and nouns[0] != nouns[1]

@@ -240,6 +240,8 @@ def units(original: str, translated: str, source: str, target: str) -> list[Viol
     missing = sorted(unit for unit in units_before if not is_named(unit, after, target))
     if is_named("cent", after, target):  # $0.20 may be 20 cents
         missing = [unit for unit in missing if unit not in ("dollar", "euro")]
+    if "pound" in units_after and not is_named("pound", before, source):  # pounds may be money
+        missing = [unit for unit in missing if unit != "lb"]
     extra = sorted(unit for unit in units_after if not is_named(unit, before, source))
     if not missing:
         return []

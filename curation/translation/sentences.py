@@ -181,6 +181,15 @@ def length_ratio(segment: Segment, source: str, target: str) -> float:
     return max(1.0, (after + _SLACK) / (before + _SHORT))
 
 
+def keeps_anchors(segment: Segment, source: str, target: str) -> bool:
+    """Return whether a segment's translation has every number and question mark of its original."""
+    before, after = (
+        sum((one.anchors for one in _measured(text, lang)), Counter())
+        for text, lang in ((segment.before, source), (segment.after, target))
+    )
+    return not before - after
+
+
 def excerpt(text: str) -> str:
     """Return the beginning of a text, in quotation marks, for the evidence of a violation."""
     flat = " ".join(text.split())

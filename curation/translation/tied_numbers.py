@@ -145,7 +145,7 @@ def _is_rate(text: str, start: int, end: int, mention: UnitMention | None, is_pr
         return re.match(rf"\s?(?:{per})(?:[\s.,;?!]|\Z|(?<=[/'’]))", behind) is not None
     if re.match(rf"(?:{per})", behind):
         return True
-    return re.search(rf"(?:{per})[^，。,\d]{{1,5}}\Z", text[max(0, start - 24) : start].lower()) is not None
+    return re.search(rf"(?:{per})\d{{0,4}}[^，。,\d]{{1,5}}\Z", text[max(0, start - 24) : start].lower()) is not None
 
 
 def _is_dated(text: str, start: int, lang: str) -> bool:

@@ -88,13 +88,14 @@ NEGATIONS: dict[str, tuple[tuple[str, str], ...]] = {
     "es": ((r"\b(?:no|No) (?=\w+)(?!solo|sólo|más|menos)(?![^.,]*\bning)", ""),
     (r"(?<!\\)\bsin\b(?! [\w\\]?\s?\$| embargo| duda)", "con"), (r"\bnunca\b", "siempre")),
     "it": ((r"\b[Nn]on (?!solo|appena)", ""), (r"\bsenza\b", "con"), (r"\bmai\b", "sempre")),
-    "ru": ((r"(?<![а-яё])(?<!никогда )(?<!никто )(?<!ничего )не (?!только|менее|более)(?![^.,]*\bни)", ""),
+    "ru": ((r"(?<![А-Яа-яё])(?<!никогда )(?<!никто )(?<!ничего )не (?!только|менее|более)(?![^.,]*\bни)", ""),
     (r"(?<![а-яё])без (?=[а-яё])", "с "),
-    (r"(?<![а-яё])никогда", "всегда")),
-    "zh": ((r"没有(?!人)", "有"), (r"不(?=[是会能想要需含包喜等为可再])(?!等式|能否|会不会|是不是)", ""),
+    (r"(?<![а-яё])никогда(?![^.,;]{0,40}(?<![а-яё])не )", "всегда")),
+    "zh": ((r"没有(?!人)", "有"), (r"(?<![是会能])不(?=[是会能想要需含包喜等为可再])(?!等式|能否|会不会|是不是)", ""),
     (r"没(?=[吃买卖去来卖完])", "")),
 }  # fmt: skip
-"""By language: a negation, and what is left when it is lost; those that deny nothing (non appena, пока … не) stay."""
+"""By language: a negation, and what is left when it is lost; those that deny nothing (non appena, пока … не, 能不能)
+stay, and so does никогда before its не, which still denies."""
 
 _DENIES_NOTHING = re.compile(r"(?<![а-яё])пока(?![а-яё])[^.,;!?]*$")
 """What stands before such a negation."""
@@ -137,6 +138,7 @@ _NO_NAMES = frozenset(
     "Para Por Con Per Quanti Non Sie Ein Eine Auf Nach Jede Jeder Sei Prove Show This That Some Both Dollars "
     "Paris Halloween".split()
 )
+_RU_HOLIDAYS = re.compile("Рождеств|Хэллоуин|Пасх|День$|Дн[яюе]|Свят")
 _ZH_NAMES = (
     "约翰 玛丽 杰克 汤姆 莎拉 萨拉 丽莎 吉姆 詹姆斯 迈克 彼得 保罗 鲍勃 爱丽丝 安娜 大卫 史蒂夫 比利 雷蒙德 "
     "萨曼莎 卡拉 梅兰妮 图卢兹 查尔斯顿 西雅图 珍妮 "
@@ -228,18 +230,21 @@ def names_swapped(
     pieces = [part for part in SENTENCE_BORDER.split(translated) if part]
     names = _names(original, translated, target)
     chances: list[tuple[int, str, str]] = []
+    letter = "[а-яё]" if target == "ru" else r"[^\s\S]"  # Китом is another word than Кит
     for at, sentence in enumerate(pieces):
-        here = [name for name in names if name in sentence]
+        here = [name for name in names if re.search(f"{re.escape(name)}(?!{letter})", sentence)]
         for first in here:
             for second in here:
-                other = first[:4] != second[:4] if target == "ru" else first not in second and second not in first
+                other = first[:3] != second[:3] if target == "ru" else first not in second and second not in first
                 if first < second and other and _apart(sentence, first, second):
                     chances.append((at, first, second))
     if not chances:
         return None
     at, first, second = chance.choice(chances)
     pieces[at] = re.sub(
-        f"{re.escape(first)}|{re.escape(second)}", lambda match: second if match[0] == first else first, pieces[at]
+        f"(?:{re.escape(first)}|{re.escape(second)})(?!{letter})",
+        lambda match: second if match[0] == first else first,
+        pieces[at],
     )
     return ("" if target == "zh" else " ").join(pieces)
 
@@ -251,8 +256,8 @@ def _names(original: str, translated: str, target: str) -> list[str]:
     if target == "zh":
         return [name for name in _ZH_NAMES if len(name) > 1 and name in translated]
     if target == "ru":
-        inside = set(re.findall(r"(?<=[а-яё,] )[А-ЯЁ][а-яё]{2,}(?![а-яё-])", translated)) - {"Хэллоуин"}
-        return sorted(inside)
+        inside = set(re.findall(r"(?<=[а-яё,] )[А-ЯЁ][а-яё]{2,}(?![а-яё-])", translated))
+        return sorted(name for name in inside if not _RU_HOLIDAYS.match(name))
     common = set(_NAME.findall(original)) & set(_NAME.findall(translated)) - _NO_NAMES
     return sorted(name for name in common if name.lower() not in original.split())
 

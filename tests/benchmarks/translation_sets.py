@@ -4,6 +4,8 @@
     msvamp     1,000 problems of SVAMP in five languages (microsoft/MathOctopus, data/msvamp: test_German.json …)
     gsm8ki     about 7,400 problems of GSM8K's training set in five languages, translated by a chat model
                (NJUNLP/QAlign, data/gsmtrans/gsm8kinstruct_question, its files as de-en.txt, de-de.txt …)
+    gsm8kzh    1,069 problems of GSM8K's test set in Chinese, by GPT-3.5: MetaMath's GSM8K_zh without MGSM's 250
+               (yifusuyi/UCC-Inj, datasets: problemset_encoded0.jsonl of GSM8K_zh as zh.jsonl, of gsm8k as en.jsonl)
     mmath      374 olympiad problems, of the five in es, fr and zh (RUCAIBox/MMATH: en.json, zh.json …)
 
 A draw is a share of a set's problems by a hash of the English text: the same problems in every language, and another
@@ -20,6 +22,8 @@ from typing import NamedTuple
 
 from curation.config.languages import TARGETS
 
+_OF_MGSM = 250
+"""Problems of GSM8K's test set, from its first one on, that MGSM has."""
 MSVAMP = {"de": "German", "es": "Spanish", "fr": "French", "ru": "Russian", "zh": "Chinese"}
 
 
@@ -120,6 +124,19 @@ def gsm8ki(folder: Path) -> list[Pair]:
     return parallel
 
 
+def gsm8kzh(folder: Path) -> list[Pair]:
+    """Return the Chinese problems of GSM8K's test set but those that MGSM has, too; both files are in one order."""
+    rows = {
+        lang: [json.loads(line) for line in (folder / f"{lang}.jsonl").read_text(encoding="utf-8").splitlines()]
+        for lang in ("en", "zh")
+    }
+    return [
+        Pair(f"gsm8kzh/zh/{before['pid']}", before["question"], after["question"], "zh", str(before["answer"]), {})
+        for before, after in zip(rows["en"], rows["zh"], strict=True)
+        if before["pid"] >= _OF_MGSM
+    ]
+
+
 def mmath(folder: Path) -> list[Pair]:
     """Return MMATH's problems in those languages that are targets."""
     langs = [lang for lang in TARGETS if (folder / f"{lang}.json").exists()]
@@ -132,9 +149,9 @@ def mmath(folder: Path) -> list[Pair]:
 
 
 def parallel_problems(name: str, data: Path, corpora: Path | None) -> list[Pair]:
-    """Return a set's pairs; ``corpora`` holds the folders msvamp, gsm8ki and mmath."""
+    """Return a set's pairs; ``corpora`` holds the folders msvamp, gsm8ki, gsm8kzh and mmath."""
     if name in ("mgsm", "polymath", "olymmath"):
         return shared(data / "math" / f"{name}.jsonl")
     if corpora is None:
         raise SystemExit(f"{name} is not in the shared data: name the folder that holds {name}/ with --corpora.")
-    return {"msvamp": msvamp, "gsm8ki": gsm8ki, "mmath": mmath}[name](corpora / name)
+    return {"msvamp": msvamp, "gsm8ki": gsm8ki, "gsm8kzh": gsm8kzh, "mmath": mmath}[name](corpora / name)

@@ -36,6 +36,8 @@ class Meaning:
     """Superlatives in the direction of less."""
     privative: tuple[str, ...]
     """Expressions that something ends, runs out or is refused: a translation has one, or a negation."""
+    torn: tuple[str, ...]
+    """Expressions of which the negation that belongs to them is gone: 而是 without 不是, ни один without не."""
     suffices: tuple[str, ...]
     """Words of what is enough, in languages that say with their denial what is short or missing: не хватает, 不够."""
     clause_words: tuple[str, ...]

@@ -63,6 +63,12 @@ class Numerals:
     """Value → expressions that multiply digits before them: 3 million, 3万."""
     ordinals: dict[str, str]
     """Value → expression of its ordinal, in any form: a translation may say 6th grade in a word, or the other way."""
+    afternoon: str
+    """Expression of an hour (group 1) whose half of the day stands before it: 下午4点; empty where it stands behind."""
+    by: str
+    """Expression between the sides of an area: 4 feet by 4 feet."""
+    half_hour: tuple[str, ...]
+    """Expression of half an hour, and how 30 minutes are written."""
     halving: str
     """Expression of what is cut in two, its number in the group ``two``, where another language says half."""
     hundreds_or_cents: str

@@ -34,6 +34,14 @@ def broken(original: str, translated: str, target: str) -> set[str]:
         ("zh", "He pays ten percent of it.", "他支付其中的十分之一。", "他支付其中的五分之一。"),
         ("de", "Guy has two quarters and a dime.", "Guy hat zwei Vierteldollar und einen Zehner.",
          "Guy hat drei Vierteldollar und einen Zehner."),
+        # half an hour has 30 minutes, an hour and a half has not; 3 and a half are 3.5
+        ("zh", "He swings for 30 minutes.", "他荡了半小时。", "他荡了两个半小时。"),
+        ("ru", "He runs for 30 minutes.", "Он бежит полчаса.", "Он бежит полтора часа."),
+        ("zh", "He is 3 and 1/2 times older.", "他的年龄是3.5倍。", "他的年龄是4.5倍。"),
+        # kilobytes are no thousands of bytes, a coin's name is no number
+        ("zh", "Each photo has 1.5 kilobytes.", "每张照片的大小为1.5千字节。", "每张照片的大小为2.5千字节。"),
+        ("zh", "He has 4 quarters and 3 nickels.", "他有4个二角五分硬币和3个五分硬币。",
+         "他有5个二角五分硬币和3个五分硬币。"),
         # $280k is 280,000; a k behind another number may be a letter
         ("zh", "The house costs $280k.", "房子的价格是28万美元。", "房子的价格是38万美元。"),
         # a number that is only said once more, or once less

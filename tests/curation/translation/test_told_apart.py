@@ -33,6 +33,14 @@ def broken(original: str, translated: str, target: str) -> set[str]:
          "Diana hat 4 Situps mit einer Rate von 40 Situps pro Minute gemacht."),
         # what another number is compared with
         ("zh", "He drove 2 more than 5 miles.", "他行驶了比5英里多2英里。", "他行驶了比2英里多5英里。"),
+        # a date, a total, a difference, the number out of which some are
+        ("zh", "They married on August 17 when Josh turned 22.", "他们在乔希22岁生日的8月17日结婚。",
+         "他们在乔希17岁生日的8月22日结婚。"),
+        ("zh", "She ran a total of 24 feet, 20 feet of it uphill.", "她跑了20英尺上坡路，总共跑了24英尺。",
+         "她跑了24英尺上坡路，总共跑了20英尺。"),
+        ("zh", "There are 20 fewer men than women and 180 people.", "有180人，男性比女性少20人。",
+         "有20人，男性比女性少180人。"),
+        ("zh", "A student got 3 wrong out of 40.", "一个学生在40道题中错了3道。", "一个学生错了40道题，在3道题中。"),
         # each of somebody's
         ("ru", "There are 3 birds in each of the park's 7 trees.", "В каждом из 7 деревьев парка 3 птицы.",
          "В каждом из 3 деревьев парка 7 птиц."),
