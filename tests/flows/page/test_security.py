@@ -92,9 +92,9 @@ def test_a_picture_that_leads_elsewhere_is_not_shown(tiny_copy: Tiny) -> None:
     assert visitor.get("/r/run/plots/link.png").status_code == 404
 
 
-def test_hostile_texts_stay_texts_on_every_tab(planted_run: Path) -> None:
-    visitor = Visitor(planted_run)
-    table = pl.read_parquet(planted_run / "stages" / "01-sources" / "kept" / "*.parquet")
+def test_hostile_texts_stay_texts_on_every_tab(planted_copy: Path) -> None:
+    visitor = Visitor(planted_copy)
+    table = pl.read_parquet(planted_copy / "stages" / "01-sources" / "kept" / "*.parquet")
     names = table["id"].to_list()[-7:]
     paths = [*TABS, *(f"rows/{name}" for name in names), *(f"attempts/{name}" for name in names)]
     paths += ["rows?words=%3Cscript%3E%22%3E&id=%22%3E%3Cscript%3E", "rows?source=%3Cscript%3Ewindow&sort=%22%3E"]
