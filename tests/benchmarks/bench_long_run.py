@@ -126,7 +126,7 @@ def run(folder: Path, count: int, shard_rows: int, each: int) -> pl.DataFrame:
     none: dict[str, object] = {"problem": "none", "attempts": [{"text": "none"}]}
     write(folder / recorded, attempts(count, each) if each else iter([none]))
     recipe = folder / f"recipe-{count}-{each}.toml"
-    recipe.write_text(RECIPE.format(rows=count, attempts=recorded, wanted=max(1, each)))
+    recipe.write_text(RECIPE.format(rows=count, attempts=recorded, wanted=max(2, each)))
     out = folder / f"run-{count}-{each}"
     settings = ["--set", f"shard_rows={shard_rows}", "--out", str(out)]
     command = [sys.executable, "-m", "flows.cli", "run", str(recipe), *settings]
