@@ -34,6 +34,7 @@ from curation.verify.sandbox import CompileResult, Ending, Limits, RunResult, Sa
 
 _MAX_COMPILED = 512
 _FILES = re.compile(r"\btmpfile\b|[\"']/tmp\b")
+_MODES = re.compile(r"\b(?:l?f?ch(?:mod|own)|utime\w*|copy2|copystat|permissions|last_write_time)\b")
 _FORKS = re.compile(r"\b(?:multiprocessing|ProcessPoolExecutor|forkpty|v?fork)\b")
 
 
@@ -138,6 +139,10 @@ class Toolbox:
             return f"it may want processes of its own, which rung {self.box.rung!r} does not allow here"
         if self.box.rung == "landlock" and _FILES.search(program.source):
             return "it may want files in /tmp, which rung 'landlock' does not allow"
+        if not self.box.owns and _MODES.search(program.source):
+            return (
+                f"it may want to change modes or times of files, which stay as they are on rung {self.box.rung!r} here"
+            )
         return ""
 
     def run(

@@ -69,7 +69,7 @@ class Sandbox:
     `compile` sees, read only, at its own path (precompiled headers, say). Raises VerifierError where no rung works.
 
     ``rung`` and ``description`` say what was chosen and why nothing stronger; ``forks``: whether a program that asks
-    may start processes, which takes namespaces and a user id of its own.
+    may start processes, which takes namespaces and a user id of its own; ``owns``: whether it changes modes and times.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Sandbox:
         self.workers = workers or len(os.sched_getaffinity(0))
         self.tools = tools
         self.rung, self.description, first, self._library = choose_rung(rung, allow_none)
-        self.forks = bool(first.facts["forks"])
+        self.forks, self.owns = bool(first.facts["forks"]), bool(first.facts["owns"])
         self._idle: dict[str, list[Slot]] = {"std": [first], "numpy": [], "compile": []}
         self._busy: set[Slot] = set()
         self._lock = threading.Lock()

@@ -20,7 +20,7 @@ from functools import partial
 
 from curation.records import VerifierError
 from curation.verify.sandbox.box import Sandbox
-from curation.verify.sandbox.doctor_attempts import ATTEMPTS, LIMITED, PYTHON, cpp_program
+from curation.verify.sandbox.doctor_attempts import ATTEMPTS, LIMITED, PYTHON, SHUTTING, cpp_program
 from curation.verify.sandbox.ladder import probe_rung
 from curation.verify.sandbox.outcomes import Ending, Limits, RunResult
 from curation.verify.sandbox.rungs import RUNGS
@@ -132,6 +132,11 @@ def _nothing_left(runs: list[RunResult]) -> tuple[bool, str]:
     return all(names in ([], ["own"]) for names in seen), " then ".join(map(" ".join, seen)) or "nothing"
 
 
+def _the_same(runs: list[RunResult]) -> tuple[bool, str]:
+    seen = [f"{ran.ending}: {ran.stdout.decode(errors='replace').strip()}" for ran in runs]
+    return seen == seen[:1] * len(runs) and runs[0].ending is Ending.EXITED, " then ".join(dict.fromkeys(seen))
+
+
 def _ended_by(ending: Ending, runs: list[RunResult]) -> tuple[bool, str]:
     return runs[0].ending is ending, f"ended by {runs[0].ending}"
 
@@ -161,6 +166,8 @@ def diagnose(rung: str | None = None) -> list[IsolationProperty]:
         tried.add("environment: own", "list the variables of the program", listing, "names", _own_environment)
         leaving = "import os; print(*os.listdir('.'))\ntry: open('left', 'w')\nexcept OSError: pass"
         tried.add("tests apart", "leave a file for the next test", leaving, "left", _nothing_left, runs=2)
+        shut = "take all modes away from the folder, the streams and the program, and run again"
+        tried.add("tests apart: modes", shut, SHUTTING, "shut", _the_same, runs=3)
         for name, ending, attempt, source, _ in LIMITED:
             limits = SLEEP_LIMITS if ending is Ending.WALL_LIMIT else QUICK_LIMITS
             tried.add(name, attempt, source, name, partial(_ended_by, ending), limits=limits)

@@ -15,6 +15,11 @@ import ctypes, os, socket, sys
 def checked(result):
     if result < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+def changed(path):
+    before = os.stat(path).st_mode
+    os.chmod(path, 0o777)
+    if os.stat(path).st_mode == before:
+        raise PermissionError("it stays as it is")
 def copied():
     with open("copy", "wb", opener=lambda name, flags: os.open(name, flags, 0o700)) as file:
         file.write(open("own", "rb").read())
@@ -68,8 +73,8 @@ ATTEMPTS = (
     (
         "host files: attributes",
         "chmod a file of this user",
-        "os.chmod('{folder}/secret', 0o777)",
-        'chmod((string(folder) + "/secret").c_str(), 0777)',
+        "changed('{folder}/secret')",
+        'changed(folder + "/secret")',
     ),
     (
         "environment: of others",
@@ -120,6 +125,18 @@ ATTEMPTS = (
     ),
 )
 """Name, what is tried, the act in Python, the act in C++."""
+
+SHUTTING = """
+import contextlib, os
+print(oct(os.stat(".").st_mode), open("f", "x").write("x"))
+for mode in (0o7777, 0):
+    for path in ("f", ".", 0, 1, 2):
+        with contextlib.suppress(OSError):
+            os.chmod(path, mode)
+        with contextlib.suppress(OSError):
+            os.utime(path, (9, 9))
+"""
+"""What a test finds, then all that it can shut or date of its own; a C++ program besides itself."""
 
 LIMITED = (
     (
@@ -173,6 +190,23 @@ static long file(string place, string name, int how) {
     int opened = open((place + name).c_str(), how, 0600);
     char byte;
     return opened < 0 ? -1 : how ? 0 : read(opened, &byte, 1);
+}
+static long changed(string path) {
+    struct stat before, after;
+    if (stat(path.c_str(), &before) < 0 || chmod(path.c_str(), 0777) < 0) return -1;
+    errno = EPERM;
+    return stat(path.c_str(), &after) < 0 || before.st_mode == after.st_mode ? -1 : 0;
+}
+/* What a test finds, then all that it can shut or date of its own: its folder, a file, this program, its streams. */
+static long shut() {
+    struct stat found;
+    stat(".", &found);
+    printf("%o %ld", found.st_mode, file("f", "", O_WRONLY | O_CREAT | O_EXCL));
+    for (int mode : {07777, 0}) {
+        for (const char *path : {"f", ".", "/proc/self/exe"}) chmod(path, mode), utimensat(AT_FDCWD, path, nullptr, 0);
+        for (int stream : {0, 1, 2}) fchmod(stream, mode), futimens(stream, nullptr);
+    }
+    return 0;
 }
 static long internet(int kind) {
     sockaddr_in there{};
@@ -241,6 +275,6 @@ int main(int count, char **words) {
 def cpp_program() -> str:
     """Return the C++ program whose first argument names the attempt; then port, folder and process number."""
     acts = {name: act for name, _, _, act in ATTEMPTS} | {name: act for name, _, _, _, act in LIMITED}
-    acts |= {"names": "names()", "left": "left()"}
+    acts |= {"names": "names()", "left": "left()", "shut": "shut()"}
     cases = "\n".join(f'    if (which == "{name}") result = {act};' for name, act in acts.items())
     return _HEAD + _MAIN.replace("{cases}", cases)

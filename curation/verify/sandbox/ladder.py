@@ -64,6 +64,8 @@ def choose_rung(rung: str | None, allow_none: bool) -> tuple[str, str, Slot, Pat
             lines.append("no /proc: memory is measured at the end of a run only")
         if not facts["forks"]:
             lines.append("programs cannot start processes of their own here: no namespaces, or no user id of its own")
+        if not facts["owns"]:
+            lines.append("modes, times and owners of files stay as they are here: no user id of its own")
         lines += [f"not available: {reason}" for reason in failures]
         return name, "; ".join(lines + slowly), slot, starter
     advice = "" if allow_none else '; to run foreign code without isolation, say so: rung "none"'

@@ -54,7 +54,7 @@ WORDS: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("peak_kb", "uid", "status", "died"), (int,)),
     **dict.fromkeys(("cpu_s", "wall_s"), (int, float)),
     **dict.fromkeys(("killed", "failed"), (str,)),
-    **dict.fromkeys(("ready", "done", "written", "proc", "alone", "forks"), (bool,)),
+    **dict.fromkeys(("ready", "done", "written", "proc", "alone", "forks", "owns"), (bool,)),
     **dict.fromkeys(("ran", "sizes"), (list,)),
 }
 """What a supervisor's message may say, and of which kind it is."""

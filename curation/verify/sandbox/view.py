@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 LIBRARIES = ("/lib", "/lib32", "/lib64", "/usr/lib", "/usr/lib32", "/usr/lib64", "/etc/ld.so.cache")
+ZONES = "/usr/share/zoneinfo"
 COMPILERS = ("/bin", "/usr/bin", "/usr/libexec", "/usr/include", "/usr/local/bin", "/usr/local/include")
 LINKS = ("/etc/alternatives",)
 
@@ -48,7 +49,7 @@ def build_view(kind: str, tools: Path | None) -> SandboxView:
     base = Path(sys.base_prefix)
     names = {name: str(base) for name in ("base", "platbase", "installed_base", "installed_platbase")}
     stdlib = [sysconfig.get_path(name, vars=names) for name in ("stdlib", "platstdlib")]
-    paths = [*LIBRARIES, *stdlib]
+    paths = [*LIBRARIES, ZONES, *stdlib]
     if base != Path("/usr"):
         paths.append(str(base / "lib"))
     packages = numpy_site_packages() if kind == "numpy" else None

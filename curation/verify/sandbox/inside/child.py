@@ -193,7 +193,18 @@ def _finish_badly(space: dict[str, Any], finalises: bool) -> NoReturn:
         _finish(space, finalises, code)
 
 
-def make_ready(program: Program, folder: str, calls: int) -> Callable[[GetRequest | None], NoReturn]:
+class Source:
+    """A program's text, which `inspect` and `traceback` are given: they find no file of it."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.text = os.pread(descriptor, os.fstat(descriptor).st_size, 0)
+
+    def get_source(self, _: str) -> str:
+        """Return the text as an interpreter reads it."""
+        return importlib.import_module("importlib.util").decode_source(self.text)  # type: ignore[no-any-return]
+
+
+def make_ready(program: Program, source: Source, folder: str, calls: int) -> Callable[[GetRequest | None], NoReturn]:
     """Make the module ``__main__`` of a program and load what its tests may need; return the function that runs a test.
 
     To be called as far down the stack as what it returns will be, but for so many ``calls``.
@@ -211,7 +222,7 @@ def make_ready(program: Program, folder: str, calls: int) -> Callable[[GetReques
     reseed = [sys.modules[name].seed for name in ("random", "numpy.random") if name in sys.modules]
     main = types.ModuleType("__main__")
     space = main.__dict__
-    space.update(__builtins__=builtins, __file__="solution.py")
+    space.update(__builtins__=builtins, __file__="solution.py", __cached__=None, __annotations__={}, __loader__=source)
     sys.modules["__main__"] = main
     sys.path.insert(0, folder)
     sys.argv = ["solution.py"]
@@ -269,16 +280,15 @@ def _count_recursion_from(depth: int) -> None:
     set_limit(1000 + depth)
 
 
-def compiled(source: int, limits: dict[str, Any]) -> Program:
+def compiled(source: Source, limits: dict[str, Any]) -> Program:
     """Compile a program; return its code, or the exception that an interpreter would have shown."""
-    text = os.pread(source, os.fstat(source).st_size, 0)
     seconds = int(limits["cpu_s"]) + 1
     soft = {resource.RLIMIT_CPU: seconds, resource.RLIMIT_AS: COMPILE_MB << 20}
     before = {resource_id: resource.getrlimit(resource_id) for resource_id in soft}
     for resource_id, value in soft.items():
         resource.setrlimit(resource_id, (value, before[resource_id][1]))
     try:
-        return compile(text, "solution.py", "exec", dont_inherit=True)
+        return compile(source.text, "solution.py", "exec", dont_inherit=True)
     except (SyntaxError, ValueError, MemoryError, RecursionError, OverflowError) as error:
         return error.with_traceback(None)
     finally:

@@ -10,8 +10,15 @@ One filter is put around a program, whole, in the process that becomes it. Its f
 to a word: an allow-list as a search tree takes 412 instructions instead of some 150, and the kernel 180 instead of
 100 µs of each test to make it (76 of which an empty filter takes too).
 
-A refused call returns EPERM; ``clone3`` returns ENOSYS, on which the C library falls back to ``clone``, whose flags
-can be looked at. A call of another machine (32 bit) kills the process; the numbers of x32 lie beyond the set.
+A refused call returns EPERM, or what makes the C library or Python go on without it (`ANSWERS`): ``clone3`` ENOSYS, so
+that ``clone`` is called, whose flags can be looked at. A call of another machine (32 bit) kills the process; the
+numbers of x32 lie beyond the set.
+
+Attributes of files (modes, times, owners) are the kernel's to allow where a slot has a user id of its own, so that what
+belongs to it was made by its programs. Elsewhere they are never changed, for Landlock has no rule for them, and
+/proc/self/exe leads past any mount to the interpreter: setting a mode, or a given time, is answered with success, since
+copies that fail for it are the common case; an owner, or the time of now, with EPERM, upon which `Path.touch` makes the
+file.
 """
 
 from __future__ import annotations
@@ -43,16 +50,26 @@ PLAIN = tuple(
     """.split()
 )
 """All that socket calls can reach is a pair of connected streams (`_rules`), which takes no address."""
-COMPILER = (
-    *PLAIN,
-    *"clone fork vfork execve execveat wait4 waitid chmod fchmod fchmodat setpgid prlimit64 tgkill".split(),
-)
+FORKING = ("wait4", "waitid", "fork", "vfork")
+COMPILER = (*PLAIN, *FORKING, *"clone execve execveat setpgid prlimit64 tgkill".split())
+MODES = ("chmod", "fchmod", "fchmodat")
+ATTRIBUTES = (*MODES, *"utimensat utime utimes futimesat chown fchown lchown fchownat".split())
 
 # struct seccomp_data: nr at 0, arch at 4, arguments as 64-bit words from 16; the low half is enough for all we read.
 NR, ARCH, ARGUMENT = 0, 4, 16
 LOAD, LOAD_VALUE, EQUAL, AT_LEAST, ANY_BIT, JUMP, RETURN = 0x20, 0x00, 0x15, 0x35, 0x45, 0x05, 0x06
 AND, SHIFT, SHIFT_BY_X, TO_X = 0x54, 0x74, 0x7C, 0x07
-ALLOW, KILL, EPERM, ENOSYS = 0x7FFF0000, 0x80000000, 0x00050001, 0x00050026
+ALLOW, KILL, DONE, EPERM, ENOSYS, ENODATA, EOPNOTSUPP = (
+    0x7FFF0000,
+    0x80000000,
+    *(0x00050000 + number for number in (0, 1, 38, 61, 95)),
+)
+ANSWERS = {
+    ENOSYS: ("clone3", "fchmodat2"),
+    EOPNOTSUPP: ("fallocate",),  # posix_fallocate(3) writes then
+    ENODATA: ("getxattr", "lgetxattr", "fgetxattr"),
+    DONE: ("listxattr", "llistxattr", "flistxattr"),  # none
+}
 WORD = 32
 
 INSTRUCTION = struct.Struct("HBBI")
@@ -73,6 +90,7 @@ IOCTLS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
 """TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX."""
 OWNER_COMMANDS = (8, 10, 15)
 """F_SETOWN, F_SETSIG, F_SETOWN_EX: with them the kernel sends signals to others in one's name."""
+S_IFMT, S_IFIFO = 0o170000, 0o010000
 AF_UNIX, SOCK_STREAM, SOCK_TYPE_MASK, ALL = 1, 1, 0xF, 0xFFFFFFFF
 SOCKET_OPTIONS = (3, 4, 38, 39)
 """SO_TYPE, SO_ERROR, SO_PROTOCOL, SO_DOMAIN."""
@@ -101,19 +119,25 @@ def _none_of(numbers: tuple[int, ...]) -> Code:
     return [load, (AT_LEAST, len(numbers) + 1, 0, 1 << 31), *others]
 
 
-def _rules(kind: str, pid: int, spared: tuple[int, ...]) -> dict[str, Code]:
+def _rules(kind: str, pid: int, spared: tuple[int, ...], owns: bool) -> dict[str, Code]:
     """Return name of a call → what says whether it is allowed, for calls that are neither always so nor never.
 
     ``pid`` is the program's own: the only one it may send signals to, but where it may start processes.
     """
-    rules = {
-        "clone3": [(RETURN, 0, 0, ENOSYS)],
+    rules: dict[str, Code] = {name: [(RETURN, 0, 0, answer)] for answer, names in ANSWERS.items() for name in names}
+    if not owns:
+        rules |= {name: [(RETURN, 0, 0, DONE)] for name in MODES}
+        rules["utimensat"] = _one_of(2, (0,), EPERM, DONE)  # no times: now
+    rules |= {
         "fcntl": _one_of(1, OWNER_COMMANDS, EPERM, ALLOW),
         "ioctl": _one_of(1, IOCTLS, ALLOW, EPERM),
         "prctl": _one_of(0, PRCTLS, ALLOW, EPERM),
         "sched_setaffinity": _one_of(0, (0, pid), ALLOW, EPERM),
         "socketpair": _all((0, ALL, AF_UNIX), (1, SOCK_TYPE_MASK, SOCK_STREAM)),  # datagrams can go to an address
         "getsockopt": _one_of(2, SOCKET_OPTIONS, ALLOW, EPERM),
+        "mknod": _all((1, S_IFMT, S_IFIFO)),
+        "mknodat": _all((2, S_IFMT, S_IFIFO)),
+        "setpriority": _all((0, ALL, 0), (1, ALL, 0)),  # its own
     }
     if kind == "compiler":
         return rules
@@ -141,16 +165,19 @@ def _in_set(numbers: set[int]) -> Code:
     return [*code, (LOAD_VALUE, 0, 0, 0), (SHIFT_BY_X, 0, 0, 0), (ANY_BIT, 0, 1, 1), (RETURN, 0, 0, ALLOW)]
 
 
-def build(kind: str, pid: int, machine: str = kernel.MACHINE, spared: tuple[int, ...] = ()) -> Code:
+def build(kind: str, pid: int, machine: str = kernel.MACHINE, spared: tuple[int, ...] = (), owns: bool = True) -> Code:
     """Return the filter for a ``python`` program, a ``binary`` or a ``compiler``, whose process number is ``pid``.
 
-    ``spared``: the program may start processes and signal them, but not these.
+    ``spared``: the program may start processes and signal them, but not these. ``owns``: what belongs to its user is
+    its own.
     """
     numbers = NUMBERS[machine]
-    names = COMPILER if kind == "compiler" else (*PLAIN, "wait4", "waitid") if spared else PLAIN
+    names = COMPILER if kind == "compiler" else (*PLAIN, *FORKING) if spared else PLAIN
+    if owns:
+        names += ATTRIBUTES
     code: Code = [(LOAD, 0, 0, ARCH), (EQUAL, 1, 0, AUDIT_ARCH[machine]), (RETURN, 0, 0, KILL), (LOAD, 0, 0, NR)]
     code += [*_in_set({numbers[name] for name in names if name in numbers}), (LOAD, 0, 0, NR)]
-    for name, rule in _rules(kind, pid, spared).items():
+    for name, rule in _rules(kind, pid, spared, owns).items():
         if name in numbers:
             code += [(EQUAL, 0, len(rule), numbers[name]), *rule]
     return [*code, (RETURN, 0, 0, EPERM)]
@@ -162,9 +189,9 @@ class Template:
     ``address`` is what seccomp(2) takes (``struct sock_fprog``), ``marks`` where the number belongs.
     """
 
-    def __init__(self, kind: str, spared: tuple[int, ...] = ()) -> None:
+    def __init__(self, kind: str, owns: bool, spared: tuple[int, ...] = ()) -> None:
         marker = 0x7EADBEEF
-        code = build(kind, marker, spared=spared)
+        code = build(kind, marker, spared=spared, owns=owns)
         self._code = ctypes.create_string_buffer(b"".join(INSTRUCTION.pack(*words) for words in code))
         at = ctypes.addressof(self._code)
         self._head = ctypes.create_string_buffer(struct.pack("HP", len(code), at))

@@ -56,6 +56,13 @@ def fetch(folder: str, name: str, artifact: int) -> bool:
         os.close(descriptor)
 
 
+def reset(folder: str) -> None:
+    """Give the folder the mode and times that it always begins with, where it is this user's, hence a program's too."""
+    if os.stat(folder).st_uid == os.geteuid():
+        os.chmod(folder, 0o700)
+        os.utime(folder, (0, 0))
+
+
 def empty(folder: str, within_s: float = SWEEP_S) -> None:
     """Remove what lies in it, however deep, also what was made unreadable; nothing may run that changes it meanwhile.
 
@@ -63,6 +70,7 @@ def empty(folder: str, within_s: float = SWEEP_S) -> None:
     Raises OSError, TimeoutError among them, where something stays.
     """
     until = time.monotonic() + within_s
+    reset(folder)
     root = os.open(folder, DIRECTORY)
     try:
         while names := os.listdir(root):
@@ -70,6 +78,7 @@ def empty(folder: str, within_s: float = SWEEP_S) -> None:
                 _remove(name, root, root, until)
     finally:
         os.close(root)
+    reset(folder)
 
 
 def _remove(name: str, parent: int, root: int, until: float) -> None:

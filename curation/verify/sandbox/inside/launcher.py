@@ -19,8 +19,8 @@ from . import kernel
 EXECUTE = 0b1
 READ_ONLY = 0b1101
 """Landlock: execute, read files, list directories."""
-READ_WRITE = 0b1101 | 0b10 | 0x10 | 0x20 | 0x80 | 0x100 | 0x1000 | 0x2000 | 0x4000
-"""… and write, remove, make directories, files and links, rename, truncate."""
+READ_WRITE = 0b1101 | 0b10 | 0x10 | 0x20 | 0x80 | 0x100 | 0x400 | 0x1000 | 0x2000 | 0x4000
+"""… and write, remove, make directories, files, pipes and links, rename, truncate."""
 FILE_RIGHTS = 0b111 | 0x4000
 VERSION_RIGHTS = {1: 0x1FFF, 2: 0x3FFF, 3: 0x7FFF, 4: 0x7FFF}
 DEVICES = {"run": ("null", "zero", "full", "random", "urandom"), "compile": ("null",)}
@@ -67,10 +67,9 @@ def _become(uid: int) -> None:
     kernel.call("prctl", kernel.PR_SET_DUMPABLE, 1)
 
 
-def _own_user_namespace(plan: Plan) -> bool:
-    """Enter a user namespace of its own. Return whether the kernel counts this namespace's processes alone.
-
-    It does from Linux 5.14 on, for users other than root.
+def _own_user_namespace(plan: Plan) -> tuple[bool, bool]:
+    """Enter a user namespace of its own. Return whether the kernel counts this namespace's processes alone,
+    which it does from Linux 5.14 on for users other than root; and whether the user id is this slot's alone.
     """
     if os.geteuid() == 0 and _reachable(plan):
         _become(plan.uid)
@@ -85,7 +84,7 @@ def _own_user_namespace(plan: Plan) -> bool:
         with open(f"/proc/self/{name}", "w") as file:
             file.write(text)
     major, minor = os.uname().release.split(".")[:2]
-    return uid != 0 and (int(major), int("".join(filter(str.isdigit, minor)))) >= (5, 14)
+    return uid != 0 and (int(major), int("".join(filter(str.isdigit, minor)))) >= (5, 14), uid == plan.uid
 
 
 def _bind(source: str, target: str, flags: int) -> None:
@@ -138,12 +137,12 @@ def _mount_proc(target: str) -> None:
         kernel.call("mount", "proc", target, "proc", SAFE | kernel.MS_NOEXEC, "hidepid=2,subset=pid")
 
 
-def _own_namespaces(plan: Plan) -> bool:
+def _own_namespaces(plan: Plan) -> tuple[bool, bool]:
     """Enter namespaces of its own, and return in pid 1 of them, with the new root. The first process stays and waits.
 
-    The value is whether processes of this slot are counted alone.
+    The values are whether processes of this slot are counted alone, and whether its user id is.
     """
-    alone = plan.rung == "namespaces" or _own_user_namespace(plan)
+    alone, owns = (True, True) if plan.rung == "namespaces" else _own_user_namespace(plan)
     flags = kernel.CLONE_NEWNS | kernel.CLONE_NEWPID | kernel.CLONE_NEWNET | kernel.CLONE_NEWIPC | kernel.CLONE_NEWUTS
     own = {"mount": "mnt", "host name": "uts"}
     before = {name: os.stat(f"/proc/self/ns/{kind}").st_ino for name, kind in own.items()}
@@ -172,7 +171,7 @@ def _own_namespaces(plan: Plan) -> bool:
     os.chdir("/")
     kernel.make_read_only("/", SAFE, deep=False)
     kernel.call("sethostname", "box", 3)
-    return alone
+    return alone, owns
 
 
 def _ruleset(plan: Plan) -> int:
@@ -195,12 +194,13 @@ def _ruleset(plan: Plan) -> int:
     return ruleset
 
 
-def enter(plan: Plan) -> tuple[int, bool]:
-    """Climb the rung. Return Landlock's rule set (or -1) and whether the user id is this slot's alone.
+def enter(plan: Plan) -> tuple[int, bool, bool]:
+    """Climb the rung. Return Landlock's rule set (or -1); whether processes of this slot are counted alone; and whether
+    its user id is its alone, so that what belongs to it was made by its programs.
 
     Also without isolation root's rights are given up: nothing that runs there may mount, reboot or signal the host.
     """
-    alone = _own_namespaces(plan) if plan.apart else False
+    alone, owns = _own_namespaces(plan) if plan.apart else (False, False)
     kernel.drop_bounding_set()
     ruleset = _ruleset(plan) if plan.rung == "landlock" else -1
     if plan.rung == "namespaces":
@@ -208,12 +208,12 @@ def enter(plan: Plan) -> tuple[int, bool]:
     elif not plan.apart and os.geteuid() == 0 and _reachable(plan):
         os.chown(plan.scratch, plan.uid, plan.uid)
         _become(plan.uid)
-        alone = True
+        alone = owns = True
     kernel.drop_capabilities()
     kernel.call("prctl", kernel.PR_SET_CHILD_SUBREAPER, 1)
     kernel.call("prctl", kernel.PR_SET_DUMPABLE, 0)
     kernel.call("prctl", kernel.PR_SET_PDEATHSIG, signal.SIGKILL if plan.apart else 0)
-    return ruleset, alone
+    return ruleset, alone, owns
 
 
 def main(argument: str) -> None:
@@ -223,9 +223,9 @@ def main(argument: str) -> None:
     plan = Plan(json.loads(argument))
     try:
         library = supervisor.preload(plan)
-        ruleset, alone = enter(plan)
+        ruleset, alone, owns = enter(plan)
     except OSError as error:
         sys.stderr.write(f"{error.strerror or error}\n")
         sys.stderr.flush()
         os._exit(3)
-    supervisor.serve(plan, library, ruleset, alone)
+    supervisor.serve(plan, library, ruleset, alone, owns)

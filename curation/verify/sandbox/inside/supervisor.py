@@ -98,12 +98,12 @@ def _dull(used: dict[str, Any]) -> bool:
 class Supervisor:
     """The process of one slot that serves the judge; see the module's docstring."""
 
-    def __init__(self, plan: Plan, library: Library | None, ruleset: int, alone: bool) -> None:
-        self.plan, self.library, self.alone = plan, library, alone
+    def __init__(self, plan: Plan, library: Library | None, ruleset: int, alone: bool, owns: bool) -> None:
+        self.plan, self.library, self.alone, self.owns = plan, library, alone, owns
         self.control, self.report, self.ruleset = self._own_descriptors(ruleset)
         self.folder = "/tmp" if plan.apart else plan.scratch
         kinds = ("compiler",) if plan.kind == "compile" else ("python", "binary")
-        self.filters = {} if plan.rung == "none" else {kind: Template(kind) for kind in kinds}
+        self.filters = {} if plan.rung == "none" else {kind: Template(kind, self.owns) for kind in kinds}
         self.environment = {**ENVIRONMENT, "HOME": self.folder}
         if self.folder != "/tmp":
             self.environment["TMPDIR"] = self.folder
@@ -152,7 +152,7 @@ class Supervisor:
         """Return what confines a program; one with ``spared`` may start processes and signal any but these."""
         ready, filters = limits_of(limits, self.alone), self.filters
         if spared:
-            filters = {name: Template(name, spared) for name in self.filters}
+            filters = {name: Template(name, self.owns, spared) for name in self.filters}
         last, ruleset = ([("close", (REPORT,))], -1) if kind == "python" else ([], self.ruleset)
         return Confinement(self.library, ready, filters.get(kind), ruleset, binary, last)
 
@@ -173,8 +173,9 @@ class Supervisor:
             if self.ruleset >= 0:
                 kernel.call("landlock_restrict_self", self.ruleset)
             calls = confinement.calls
+            text = child.Source(source)
             forker.serve(
-                theirs, lambda: child.make_ready(child.compiled(source, limits), self.folder, calls), confinement
+                theirs, lambda: child.make_ready(child.compiled(text, limits), text, self.folder, calls), confinement
             )
         theirs.close()
         with contextlib.closing(link):
@@ -347,11 +348,12 @@ class Supervisor:
                 os.close(descriptor)
 
 
-def serve(plan: Plan, library: Library | None, ruleset: int, alone: bool) -> None:
+def serve(plan: Plan, library: Library | None, ruleset: int, alone: bool, owns: bool) -> None:
     """Say that the slot is ready, and serve."""
     if plan.apart:
         move_imports()
-    supervisor = Supervisor(plan, library, ruleset, alone)
+    supervisor = Supervisor(plan, library, ruleset, alone, owns)
+    folder.reset(supervisor.folder)
     os.environ.clear()
     os.environ.update(supervisor.environment)
     for number in signal.valid_signals() - {*IGNORED}:  # a judge in the background, or of nohup, ignores some
@@ -368,5 +370,5 @@ def serve(plan: Plan, library: Library | None, ruleset: int, alone: bool) -> Non
     gc.freeze()
     fresh.fill_all()
     proc = watch.resident_kb(os.getpid()) > 0
-    supervisor.reply(ready=True, uid=os.geteuid(), proc=proc, alone=alone, forks=supervisor.forks)
+    supervisor.reply(ready=True, uid=os.geteuid(), proc=proc, alone=alone, forks=supervisor.forks, owns=supervisor.owns)
     supervisor.serve()

@@ -36,7 +36,9 @@ X86_64 = _table(
     fchmodat=268 setpgid=109 pivot_root=155 capset=126 seccomp=317 landlock_create_ruleset=444 landlock_add_rule=445
     landlock_restrict_self=446 mount_setattr=442 sendto=44 recvmsg=47
     recvfrom=45 shutdown=48 getsockname=51 getpeername=52 socketpair=53 getsockopt=55
-    unshare=272 mount=165 umount2=166 sethostname=170 mincore=27
+    unshare=272 mount=165 umount2=166 sethostname=170 mincore=27 mknod=133 mknodat=259 chown=92 fchown=93 lchown=94
+    fchownat=260 utime=132 utimes=235 futimesat=261 utimensat=280 fchmodat2=452 setpriority=141 fallocate=285
+    getxattr=191 lgetxattr=192 fgetxattr=193 listxattr=194 llistxattr=195 flistxattr=196
     """
 )
 
@@ -62,7 +64,9 @@ AARCH64 = _table(
     waitid=95 fchmod=52 fchmodat=53 setpgid=154 pivot_root=41 capset=91 seccomp=277 landlock_create_ruleset=444
     landlock_add_rule=445 landlock_restrict_self=446 mount_setattr=442 sendto=206
     recvmsg=212 recvfrom=207 shutdown=210 getsockname=204 getpeername=205 socketpair=199 getsockopt=209
-    unshare=97 mount=40 umount2=39 sethostname=161 mincore=232
+    unshare=97 mount=40 umount2=39 sethostname=161 mincore=232 mknodat=33 fchown=55 fchownat=54 utimensat=88
+    fchmodat2=452 setpriority=140 fallocate=47 getxattr=8 lgetxattr=9 fgetxattr=10 listxattr=11 llistxattr=12
+    flistxattr=13
     """
 )
 

@@ -17,9 +17,11 @@ from curation.verify.programs.problem import CodeProblem, CodeTest, CodeVerdict,
 from curation.verify.programs.tools import Program, Runner
 from curation.verify.sandbox import Ending, Limits
 from tests.curation.verify.programs.cpp_styles import CPP_STYLES
+from tests.curation.verify.programs.cpp_system_styles import CPP_SYSTEM_STYLES
 from tests.curation.verify.programs.differential import Bare, differences, load
 from tests.curation.verify.programs.foreign_styles import Style, of_data_sets
 from tests.curation.verify.programs.python_styles import PYTHON_STYLES
+from tests.curation.verify.programs.python_system_styles import PYTHON_SYSTEM_STYLES
 from tests.places import SHARED_DATA
 
 RUNGS = ("namespaces", "user-namespace", "landlock")
@@ -32,12 +34,44 @@ WITH_PROCESSES = {
     "fork and wait",
     "a child that aborts",
     "a child that is terminated",
+    "a child by fork",
+    "a pool with an initialiser",
+    "shared memory between processes",
+    "pipes between processes",
+    "a daemon process",
+    "pipe and fork",
+    "a child stopped by its parent",
+    "ten children",
+    "vfork",
 }
 """What needs more than one process, which a box says where it cannot hold them."""
 WITHOUT_TMP = {"tmpfile"}
 """What the rung without namespaces says that it cannot do."""
-STYLES = {f"python: {name}": Style(CodeLang.PYTHON, *words) for name, words in PYTHON_STYLES.items()}
-STYLES |= {f"cpp: {name}": Style(CodeLang.CPP, *words) for name, words in CPP_STYLES.items()}
+WITH_MODES = {
+    "a mode set by path",
+    "a mode set by pathlib",
+    "a mode set by descriptor",
+    "a mode set by folder",
+    "a mode added",
+    "a sticky folder",
+    "a mode of a file that is not there",
+    "shutil.copy with a mode",
+    "shutil.copy2 with times",
+    "shutil.copystat",
+    "times set",
+    "times set by descriptor",
+    "chown to oneself",
+    "shutil.chown",
+    "a folder left shut",
+    "fs::permissions",
+    "chmod and fchmod",
+    "fs::last_write_time",
+    "utimes and futimens",
+}
+"""What reads back modes and times that it set, or sets owners: a box without a user id of its own says it cannot."""
+PYTHON, CPP = PYTHON_STYLES | PYTHON_SYSTEM_STYLES, CPP_STYLES | CPP_SYSTEM_STYLES
+STYLES = {f"python: {name}": Style(CodeLang.PYTHON, *words) for name, words in PYTHON.items()}
+STYLES |= {f"cpp: {name}": Style(CodeLang.CPP, *words) for name, words in CPP.items()}
 QUICK = (
     "the fast-input template",
     "what the streams say of themselves",
@@ -54,6 +88,11 @@ QUICK = (
     "sys.exit with a text",
     "exit functions",
     "finalisers",
+    "shutil.copy",
+    "shutil.copytree",
+    "shelve",
+    "room set aside",
+    "the source of a function",
 )
 
 
@@ -76,7 +115,9 @@ def runner(request: pytest.FixtureRequest) -> Iterator[Runner]:
 def corpus(runner: Runner) -> dict[str, Style]:
     box = runner.tools.box
     lacking = (set() if box.forks else WITH_PROCESSES) | (WITHOUT_TMP if box.rung == "landlock" else set())
+    lacking |= set() if box.owns else WITH_MODES
     assert box.forks or "programs cannot start processes" in box.description
+    assert box.owns or "modes, times and owners of files stay" in box.description
     return {name: style for name, style in STYLES.items() if name.split(": ", 1)[1] not in lacking}
 
 
@@ -88,20 +129,24 @@ def test_what_a_weaker_rung_cannot_do_is_told_with_the_verdict() -> None:
         except VerifierError as why:
             pytest.skip(f"{why}")
         jobs = [
-            (CodeProblem(name, tests), Submission(CodeLang.CPP, CPP_STYLES[name][0]))
-            for name in ("fork and wait", "tmpfile")
+            (CodeProblem(name, tests), Submission(CodeLang.CPP, CPP[name][0]))
+            for name in ("fork and wait", "tmpfile", "fs::permissions")
         ]
-        forked, filed = judge_programs(runner, jobs)
+        owns = runner.tools.box.owns
+        forked, filed, shut = judge_programs(runner, jobs)
     assert forked.verdict is CodeVerdict.WA
     assert forked.how.endswith("; it may want processes of its own, which rung 'landlock' does not allow here")
     assert filed.verdict is CodeVerdict.RTE
     assert filed.how.endswith("; it may want files in /tmp, which rung 'landlock' does not allow")
+    assert shut.verdict is CodeVerdict.WA
+    assert owns or "; it may want to change modes or times of files" in shut.how
 
 
 def test_there_are_enough_styles() -> None:
-    assert len(PYTHON_STYLES) + len(CPP_STYLES) >= 150
-    assert set(QUICK) <= PYTHON_STYLES.keys()
-    assert PYTHON_STYLES.keys() | CPP_STYLES.keys() >= WITH_PROCESSES | WITHOUT_TMP
+    assert len(STYLES) == len(PYTHON_STYLES) + len(PYTHON_SYSTEM_STYLES) + len(CPP_STYLES) + len(CPP_SYSTEM_STYLES)
+    assert len(STYLES) >= 330
+    assert set(QUICK) <= PYTHON.keys()
+    assert PYTHON.keys() | CPP.keys() >= WITH_PROCESSES | WITHOUT_TMP | WITH_MODES
 
 
 @pytest.mark.parametrize("runner", [None], indirect=True, ids=["strongest"])

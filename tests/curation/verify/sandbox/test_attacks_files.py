@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import stat
 import tempfile
 import textwrap
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ import pytest
 from curation.verify.sandbox import Ending, Limits, RunResult, Sandbox
 from curation.verify.sandbox import slot as slots
 from curation.verify.sandbox.inside import folder
+from curation.verify.sandbox.view import interpreter
 from tests.waiting import wait_until
 
 Runner = Callable[..., RunResult]
@@ -66,13 +69,67 @@ def test_a_host_file_of_the_same_user_stays_as_it_is(python: Runner, tmp_path: P
     own = tmp_path / "own"
     own.write_text("kept")
     before = own.stat()
-    acts = ["os.chmod(p, 0o777)", "os.utime(p, (1, 1))", "os.setxattr(p, 'user.x', b'1')", "os.truncate(p, 0)"]
+    acts = ["os.setxattr(p, 'user.x', b'1')", "os.truncate(p, 0)", "os.utime(p)"]
     acts += ["os.unlink(p)", "os.rename(p, p + '2')", "open(p, 'a').write('x')", "os.chown(p, 1, 1)", "os.link(p, 'l')"]
     lines = "\n".join(f"print(attempt(lambda: {act}))" for act in acts)
     refused(python(f"{TRY}\np = {str(own)!r}\n{lines}"))
+    python(f"{TRY}\np = {str(own)!r}\nattempt(lambda: os.chmod(p, 0o777))\nattempt(lambda: os.utime(p, (1, 1)))")
     after = own.stat()
     assert own.read_text() == "kept"
     assert (before.st_mode, before.st_mtime, before.st_ctime) == (after.st_mode, after.st_mtime, after.st_ctime)
+
+
+SHUT = """
+import os
+print(oct(os.stat('.').st_mode), os.listdir('.'), open('f', 'x').write('x'), open('/dev/null').read(), flush=True)
+os.makedirs('a/b/c')
+places = ['a/b/c', 'a/b', 'a', 'f', '.', '/tmp', '/', '/dev', '/dev/null', '/dev/full', os.__file__, '/usr/lib']
+places += [{own!r}, 0, 1, 2, *(f'/proc/self/{{w}}' for w in ('exe', 'fd/0', 'fd/1', 'comm', 'cwd', 'root', 'maps'))]
+for mode in (0o7777, 0o4755, 0):
+    for place in places:
+        for act in (lambda: os.chmod(place, mode), lambda: os.utime(place, (9, 9)), lambda: os.chown(place, -1, 0)):
+            try: act()
+            except (OSError, TypeError): pass
+"""
+SHUT_CPP = r"""
+#include <fcntl.h>
+#include <initializer_list>
+#include <stdio.h>
+#include <sys/stat.h>
+int main() {
+    struct stat s; stat(".", &s);
+    printf("%o %d\n", s.st_mode, open("f", O_CREAT | O_EXCL | O_WRONLY, 0600));
+    for (int mode : {07777, 0}) for (auto p : {".", "f", "/proc/self/exe", "/dev/null", "/tmp", "/"})
+        chmod(p, mode);
+    for (int f : {0, 1, 2}) fchmod(f, 0);
+}"""
+
+
+@contextlib.contextmanager
+def _unchanged(*places: str) -> Iterator[None]:
+    """See that these stay as they are; what does not is mended at once, for others use this machine."""
+    before = {place: os.stat(place) for place in places}
+    yield
+    changed = []
+    for place, was in before.items():
+        now = os.stat(place)
+        if was.st_mode != now.st_mode or (now.st_mtime != was.st_mtime and place != "/tmp"):
+            changed.append(place)
+            os.chmod(place, stat.S_IMODE(was.st_mode))
+            os.utime(place, ns=(was.st_atime_ns, was.st_mtime_ns))
+    assert not changed
+
+
+def test_modes_that_a_test_takes_away_harm_no_other(box: Sandbox, tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    own.write_text("kept")
+    compiled = box.compile({"m.cpp": SHUT_CPP.encode()}, ["g++", "-std=c++17", "m.cpp"])
+    assert compiled.artifact is not None, compiled.log
+    with _unchanged("/tmp", "/", "/dev", "/dev/null", "/dev/full", os.__file__, "/usr/lib", interpreter(), str(own)):
+        runs = list(box.run_python(SHUT.format(own=str(own)), [b""] * 20, Limits()))
+        more = list(box.run_binary(compiled.artifact, [b""] * 20, Limits()))
+    for each in (runs, more):
+        assert {(ran.ending, ran.stdout) for ran in each} == {(Ending.EXITED, each[0].stdout)}, each[-1]
 
 
 def test_a_symlink_leads_nowhere(python: Runner) -> None:

@@ -105,7 +105,7 @@ def test_a_slot_without_a_mount_namespace_does_not_cover_tmp(tmp_path: Path) -> 
 def test_what_an_attempt_would_change_is_the_doctors_own(attempt: tuple[str, str, str, str]) -> None:
     _, _, python, cpp = attempt
     for act, own in ((python, "{folder}"), (cpp, "folder")):
-        if re.search(r"mount\(|chmod\(|'w'|O_CREAT|unlink|rename|truncate", act):
+        if re.search(r"mount\(|chmod\(|changed\(|'w'|O_CREAT|unlink|rename|truncate", act):
             assert own in act, "it would change something of the machine"
         assert not re.search(r"kill\([^()]*(\(\))?, (?!0\))", act), "a signal is asked for, and not sent"
 
