@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import itertools
 import json
 import os
 import signal
@@ -59,7 +58,6 @@ WORDS: dict[str, tuple[type, ...]] = {
 }
 """What a supervisor's message may say, and of which kind it is."""
 MOST = 1 << 53
-_numbers = itertools.count()
 
 
 class SlotError(Exception):
@@ -149,6 +147,7 @@ class Slot:
 
     def __init__(self, rung: str, kind: str, tools: Path | None = None, library: Path | None = None) -> None:
         self.rung, self.kind, self.usable = rung, kind, True
+        self.facts = Answer()
         own = rung in {"landlock", "none"}  # with namespaces the scratch folder is a file system nobody else sees
         self._folder = ScratchFolder("box") if own else None
         self.scratch = self._folder.path if self._folder is not None else ""
@@ -158,7 +157,7 @@ class Slot:
             "rung": rung,
             "kind": kind,
             "control": theirs.fileno(),
-            "uid": FIRST_UID + (os.getpid() * 64 + next(_numbers)) % (1 << 27),
+            "uid": FIRST_UID + int.from_bytes(os.urandom(4)) % (1 << 27),  # containers share the numbers of users
             "binds": view.binds,
             "hidden": view.hidden,
             "scratch": self.scratch,
@@ -170,7 +169,7 @@ class Slot:
         with theirs:
             self.process = subprocess.Popen(
                 ["/bin/sh", "-c", LIMITS, "sh", *python],
-                env=ENVIRONMENT,
+                env=ENVIRONMENT | _preloaded(rung, str(library or "")),
                 cwd="/",
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -196,12 +195,30 @@ class Slot:
         self.process.kill()
         self.process.wait()
         if self._folder is not None:
+            if self.facts.get("owns"):  # no namespace ends with it, but all that its user runs is its own
+                self._run_as_its_user("kill -9 -1")
             try:
                 empty(self._folder.path)
             except OSError:
                 _empty_later(self._folder.give_away())
             else:
                 self._folder.remove()
+
+    def _run_as_its_user(self, command: str) -> None:
+        uid = self.facts["uid"]
+        none = subprocess.DEVNULL
+        subprocess.run(
+            ["/bin/sh", "-c", f'[ "$(id -u)" = {uid} ] && {command}'],
+            user=uid,
+            group=uid,
+            extra_groups=(),
+            env=ENVIRONMENT,
+            cwd="/",
+            stdin=none,
+            stdout=none,
+            stderr=none,
+            check=False,
+        )
 
     def send(self, message: Mapping[str, Any], descriptors: Sequence[int] = ()) -> None:
         """Send one message with descriptors. Raises `SlotError` where the supervisor is gone."""
@@ -233,6 +250,11 @@ class Slot:
         """Send a message and return the answer."""
         self.send(message, descriptors)
         return self.answer(patience_s)
+
+
+def _preloaded(rung: str, library: str) -> dict[str, str]:
+    """Return the variable by which a slot without a /dev/shm of its own finds in the library what it lacks."""
+    return {"LD_PRELOAD": library} if rung == "landlock" and library and not {" ", ":"} & {*library} else {}
 
 
 def _empty_later(path: str) -> None:

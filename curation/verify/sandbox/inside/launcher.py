@@ -51,13 +51,19 @@ class Plan:
         return self.rung in {"namespaces", "user-namespace"}
 
 
-def _reachable(plan: Plan) -> bool:
-    """Return whether the slot's user could read the toolchain; one in a private home cannot be read."""
+READS, BECOMES = 0, 1
+
+
+def _tried(plan: Plan) -> int:
+    """Have a child try to become the slot's user, which is root's to do. Return whether it `READS` the toolchain, or only
+    `BECOMES` that user (one in a private home cannot be read), or neither.
+    """
     child = os.fork()
     if child == 0:
         _become(plan.uid)
-        os._exit(0 if all(os.access(path, os.R_OK) for path in plan.binds) else 1)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        readable = all(os.access(path, os.R_OK) for path in plan.binds)
+        os._exit(READS if readable and os.access(os.path.dirname(plan.scratch) or "/", os.X_OK) else BECOMES)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def _become(uid: int) -> None:
@@ -70,8 +76,14 @@ def _become(uid: int) -> None:
 def _own_user_namespace(plan: Plan) -> tuple[bool, bool]:
     """Enter a user namespace of its own. Return whether the kernel counts this namespace's processes alone,
     which it does from Linux 5.14 on for users other than root; and whether the user id is this slot's alone.
+
+    Where the slot's user could not read the toolchain, root stays root until the new root is made, and knows that user.
     """
-    if os.geteuid() == 0 and _reachable(plan):
+    tried = _tried(plan) if os.geteuid() == 0 else -1
+    if tried == BECOMES:
+        _unshare_with(f"0 0 1\n{INNER_ID} {plan.uid} 1\n")
+        return True, True
+    if tried == READS:
         _become(plan.uid)
     uid, gid = os.geteuid(), os.getegid()
     kernel.call("unshare", kernel.CLONE_NEWUSER)
@@ -85,6 +97,24 @@ def _own_user_namespace(plan: Plan) -> tuple[bool, bool]:
             file.write(text)
     major, minor = os.uname().release.split(".")[:2]
     return uid != 0 and (int(major), int("".join(filter(str.isdigit, minor)))) >= (5, 14), uid == plan.uid
+
+
+def _unshare_with(ids: str) -> None:
+    """Enter a user namespace with several user and group ids, which a process outside of it must say."""
+    (source, target), parent = os.pipe(), os.getpid()
+    child = os.fork()
+    if child == 0:
+        os.close(target)
+        os.read(source, 1)
+        for name in ("uid_map", "gid_map"):
+            with open(f"/proc/{parent}/{name}", "w") as file:
+                file.write(ids)
+        os._exit(0)
+    os.close(source)
+    kernel.call("unshare", kernel.CLONE_NEWUSER)
+    os.close(target)
+    if os.waitpid(child, 0)[1]:
+        raise OSError(0, "uid_map: the user ids cannot be named")
 
 
 def _bind(source: str, target: str, flags: int) -> None:
@@ -130,17 +160,23 @@ def _fill(root: str, plan: Plan, sources: dict[str, int]) -> None:
     kernel.call("mount", "none", root + "/tmp", "tmpfs", SAFE | kernel.MS_NOEXEC, size)
 
 
-def _mount_proc(target: str) -> None:
-    """Mount /proc for the own namespace, showing only processes one may trace; refused in most containers."""
+def _mount_proc(target: str) -> int:
+    """Mount /proc for the own namespace, showing only processes one may trace, and return -1. Where that is refused, as
+    in most containers, return the one from outside, open.
+    """
     os.mkdir(target)
-    with contextlib.suppress(OSError):
+    try:
         kernel.call("mount", "proc", target, "proc", SAFE | kernel.MS_NOEXEC, "hidepid=2,subset=pid")
+    except OSError:
+        return os.open("/proc", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    return -1
 
 
-def _own_namespaces(plan: Plan) -> tuple[bool, bool]:
+def _own_namespaces(plan: Plan) -> tuple[bool, bool, int]:
     """Enter namespaces of its own, and return in pid 1 of them, with the new root. The first process stays and waits.
 
-    The values are whether processes of this slot are counted alone, and whether its user id is.
+    The values are whether processes of this slot are counted alone; whether its user id is; and the outer /proc, for the
+    supervisor alone, where none can be mounted (or -1).
     """
     alone, owns = (True, True) if plan.rung == "namespaces" else _own_user_namespace(plan)
     flags = kernel.CLONE_NEWNS | kernel.CLONE_NEWPID | kernel.CLONE_NEWNET | kernel.CLONE_NEWIPC | kernel.CLONE_NEWUTS
@@ -162,7 +198,7 @@ def _own_namespaces(plan: Plan) -> tuple[bool, bool]:
     root = "/tmp"
     kernel.call("mount", "none", root, "tmpfs", SAFE, "size=1m,mode=0755")
     _fill(root, plan, sources)
-    _mount_proc(root + "/proc")
+    outer = _mount_proc(root + "/proc")
     for descriptor in sources.values():
         os.close(descriptor)
     os.chdir(root)
@@ -171,7 +207,7 @@ def _own_namespaces(plan: Plan) -> tuple[bool, bool]:
     os.chdir("/")
     kernel.make_read_only("/", SAFE, deep=False)
     kernel.call("sethostname", "box", 3)
-    return alone, owns
+    return alone, owns, outer
 
 
 def _ruleset(plan: Plan) -> int:
@@ -194,18 +230,20 @@ def _ruleset(plan: Plan) -> int:
     return ruleset
 
 
-def enter(plan: Plan) -> tuple[int, bool, bool]:
-    """Climb the rung. Return Landlock's rule set (or -1); whether processes of this slot are counted alone; and whether
-    its user id is its alone, so that what belongs to it was made by its programs.
+def enter(plan: Plan) -> tuple[int, int, bool, bool]:
+    """Climb the rung. Return Landlock's rule set (or -1); an outer /proc (or -1); whether processes of this slot are
+    counted alone; and whether its user id is its alone, so that what belongs to it was made by its programs.
 
     Also without isolation root's rights are given up: nothing that runs there may mount, reboot or signal the host.
     """
-    alone, owns = _own_namespaces(plan) if plan.apart else (False, False)
+    alone, owns, outer = _own_namespaces(plan) if plan.apart else (False, False, -1)
     kernel.drop_bounding_set()
     ruleset = _ruleset(plan) if plan.rung == "landlock" else -1
     if plan.rung == "namespaces":
         _become(plan.uid)
-    elif not plan.apart and os.geteuid() == 0 and _reachable(plan):
+    elif plan.apart and os.geteuid() == 0:
+        _become(INNER_ID)
+    elif not plan.apart and os.geteuid() == 0 and _tried(plan) == READS:
         os.chown(plan.scratch, plan.uid, plan.uid)
         _become(plan.uid)
         alone = owns = True
@@ -213,7 +251,7 @@ def enter(plan: Plan) -> tuple[int, bool, bool]:
     kernel.call("prctl", kernel.PR_SET_CHILD_SUBREAPER, 1)
     kernel.call("prctl", kernel.PR_SET_DUMPABLE, 0)
     kernel.call("prctl", kernel.PR_SET_PDEATHSIG, signal.SIGKILL if plan.apart else 0)
-    return ruleset, alone, owns
+    return ruleset, outer, alone, owns
 
 
 def main(argument: str) -> None:
@@ -223,9 +261,9 @@ def main(argument: str) -> None:
     plan = Plan(json.loads(argument))
     try:
         library = supervisor.preload(plan)
-        ruleset, alone, owns = enter(plan)
+        ruleset, outer, alone, owns = enter(plan)
     except OSError as error:
         sys.stderr.write(f"{error.strerror or error}\n")
         sys.stderr.flush()
         os._exit(3)
-    supervisor.serve(plan, library, ruleset, alone, owns)
+    supervisor.serve(plan, library, ruleset, outer, alone, owns)

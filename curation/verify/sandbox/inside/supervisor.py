@@ -10,8 +10,9 @@ Messages are JSON over a socket that keeps their borders, descriptors beside the
     {"op": "end"}                          the program is done with: {"done": true}
     {"op": "command", …} [stdin, stdout, stderr, artifact, *files]      a tool of the toolchain, which may fork
 
-Limits hold ``tree`` where a program may start processes. A Python program may do so only in namespaces of its own, with
-a user id of its own and a /proc to watch them by; elsewhere the word is ignored, and forking is refused.
+Limits hold ``tree`` where a program may start processes. It may do so only with a user id of its own, so that the kernel
+limits their number and ends all of them at once, and a /proc to watch them by; elsewhere the word is ignored, and forking
+is refused.
 
 Invariants: no input, output or expected output is ever in this process, only descriptors; every test starts from
 the same memory; /tmp is empty at the start of each test; after each test nothing of it runs. Foreign code never runs
@@ -98,24 +99,30 @@ def _dull(used: dict[str, Any]) -> bool:
 class Supervisor:
     """The process of one slot that serves the judge; see the module's docstring."""
 
-    def __init__(self, plan: Plan, library: Library | None, ruleset: int, alone: bool, owns: bool) -> None:
+    def __init__(
+        self, plan: Plan, library: Library | None, ruleset: int, outer: int, alone: bool, owns: bool
+    ) -> None:
         self.plan, self.library, self.alone, self.owns = plan, library, alone, owns
-        self.control, self.report, self.ruleset = self._own_descriptors(ruleset)
+        self.control, self.report, self.ruleset = self._own_descriptors(ruleset, outer)
         self.folder = "/tmp" if plan.apart else plan.scratch
         kinds = ("compiler",) if plan.kind == "compile" else ("python", "binary")
         self.filters = {} if plan.rung == "none" else {kind: Template(kind, self.owns) for kind in kinds}
         self.environment = {**ENVIRONMENT, "HOME": self.folder}
         if self.folder != "/tmp":
             self.environment["TMPDIR"] = self.folder
-        self.forks = plan.apart and alone and watch.sees_children()
+        self.whole = plan.apart or owns
+        """Whether all processes that this one may signal are of this slot."""
+        self.forks = plan.rung != "none" and self.whole and alone and watch.sees_children()
 
-    def _own_descriptors(self, ruleset: int) -> tuple[_socket.socket, int, int]:
+    def _own_descriptors(self, ruleset: int, outer: int) -> tuple[_socket.socket, int, int]:
         """Return the control socket, the report pipe and Landlock's rules, out of the way of what programs are given.
+
+        Where there is an outer /proc there are no rules.
 
         At 0, 1 and 2 stand empty files, over which the streams of programs are made ready; at 3 the report pipe's end.
         """
         source, target = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        numbers = [number for number in (target, self.plan.control, source, ruleset) if number >= 0]
+        numbers = [number for number in (target, self.plan.control, source, ruleset, outer) if number >= 0]
         free = max(*numbers, 15) + 1
         high = [os.dup2(number, free + place, inheritable=False) for place, number in enumerate(numbers)]
         kernel.close_from(0, free - 1)
@@ -123,11 +130,13 @@ class Supervisor:
             os.memfd_create("empty", 0)
         low = [os.dup2(number, REPORT + place, inheritable=False) for place, number in enumerate(high)]
         kernel.close_from(REPORT + len(low))
+        if outer >= 0:
+            watch.PROC.look_from(low[3])
         return _socket.socket(fileno=low[1]), low[2], low[3] if ruleset >= 0 else -1
 
     def leave(self) -> NoReturn:
         """End this process when the judge is gone, and leave nothing behind."""
-        watch.kill_rest(self.plan.apart)
+        watch.kill_rest(self.whole)
         if not self.plan.apart:
             with contextlib.suppress(OSError):
                 folder.empty(self.folder, float("inf"))  # nobody waits
@@ -168,6 +177,8 @@ class Supervisor:
         if pid == 0:
             link.close()
             self.control.close()
+            if watch.PROC.descriptor >= 0:
+                os.close(watch.PROC.descriptor)
             if limits["tree"]:
                 confinement = self._confined("python", limits, spared=(os.getppid(), os.getpid()))
             if self.ruleset >= 0:
@@ -191,7 +202,7 @@ class Supervisor:
             if not ended(None):
                 self.leave()
         _, status, used = os.wait4(pid, 0)
-        watch.kill_rest(self.plan.apart)
+        watch.kill_rest(self.whole)
         if alive:
             self.reply(done=True)
         else:
@@ -215,7 +226,7 @@ class Supervisor:
 
         self.reply(peak_kb=0)
         self._tests(limits, begin, 0)
-        watch.kill_rest(self.plan.apart)
+        watch.kill_rest(self.whole)
         self.reply(done=True)
 
     def _tests(self, limits: dict[str, Any], start: Start, spare: int) -> bool:
@@ -239,7 +250,7 @@ class Supervisor:
                 spent = _collected_s()
                 alive = self._some(limits, start, message["args"], tests[count:], bare, ran, spare)
                 if limits["tree"] or not self.filters:  # with a filter there can be nothing left
-                    watch.kill_rest(self.plan.apart, spare)
+                    watch.kill_rest(self.whole, spare)
                     ran[-1:] = [{**last, "cpu_s": max(last["cpu_s"], _collected_s() - spent)} for last in ran[-1:]]
                 self._clean(ran)
                 if len(ran) == count or not _dull(ran[-1]) or time.monotonic() > until:
@@ -329,7 +340,7 @@ class Supervisor:
                 failed_to_start()
         used = self._used(watched, pid, os.pidfd_open(pid))
         used["failed"] = self._failed(used["status"])
-        watch.kill_rest(self.plan.apart)
+        watch.kill_rest(self.whole)
         written = used["status"] == 0 and folder.fetch(self.folder, message["output"], artifact)
         self.reply(**used, written=written)
         self._clean([])
@@ -348,11 +359,11 @@ class Supervisor:
                 os.close(descriptor)
 
 
-def serve(plan: Plan, library: Library | None, ruleset: int, alone: bool, owns: bool) -> None:
+def serve(plan: Plan, library: Library | None, ruleset: int, outer: int, alone: bool, owns: bool) -> None:
     """Say that the slot is ready, and serve."""
     if plan.apart:
         move_imports()
-    supervisor = Supervisor(plan, library, ruleset, alone, owns)
+    supervisor = Supervisor(plan, library, ruleset, outer, alone, owns)
     folder.reset(supervisor.folder)
     os.environ.clear()
     os.environ.update(supervisor.environment)

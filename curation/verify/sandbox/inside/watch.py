@@ -27,10 +27,64 @@ PAGE_KB = os.sysconf("SC_PAGE_SIZE") // 1024
 GONE = (FileNotFoundError, ProcessLookupError, PermissionError, ValueError, IndexError)
 
 
-def _read(path: str) -> bytes:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+class Proc:
+    """Where the kernel tells of processes: /proc, or one from outside that `launcher` has left open, ``descriptor``.
+
+    The one from outside calls them by other numbers, ``there``.
+    """
+
+    def __init__(self) -> None:
+        self.descriptor = -1
+        self.there: dict[int, int] = {}
+
+    def look_from(self, descriptor: int) -> None:
+        """Use the folder that is open at this descriptor."""
+        self.descriptor = descriptor
+        self.there = {os.getpid(): int(os.readlink("self", dir_fd=descriptor))}
+
+    def forget(self) -> None:
+        """Forget the numbers of programs that have ended."""
+        self.there = {pid: number for pid, number in self.there.items() if pid == os.getpid()}
+
+    def open(self, pid: int, name: str, how: int = 0) -> int:
+        """Open what a process has of this name. Raises OSError."""
+        flags = os.O_RDONLY | os.O_CLOEXEC | how
+        if self.descriptor < 0:
+            return os.open(f"/proc/{pid}/{name}", flags)
+        if pid not in self.there:
+            for _ in descendants(os.getpid()):
+                continue
+        return os.open(f"{self.there.get(pid, 'gone')}/{name}", flags, dir_fd=self.descriptor)
+
+    def here(self, number: int) -> int:
+        """Return our number of the process that /proc calls so."""
+        if self.descriptor < 0:
+            return number
+        self.there[0] = number
+        try:
+            lines = _read(0, "status").splitlines()
+        finally:
+            del self.there[0]
+        pid = next(int(line.split()[-1]) for line in lines if line.startswith(b"NSpid:"))
+        self.there[pid] = number
+        return pid
+
+
+PROC = Proc()
+
+
+def _read(pid: int, name: str) -> bytes:
+    descriptor = PROC.open(pid, name)
     try:
         return os.read(descriptor, 65536)
+    finally:
+        os.close(descriptor)
+
+
+def _threads(pid: int) -> list[str]:
+    descriptor = PROC.open(pid, "task", os.O_DIRECTORY)
+    try:
+        return os.listdir(descriptor)
     finally:
         os.close(descriptor)
 
@@ -41,10 +95,11 @@ def descendants(pid: int) -> Iterator[int]:
     while below:
         parent = below.pop()
         try:
-            for thread in os.listdir(f"/proc/{parent}/task"):
-                children = [int(word) for word in _read(f"/proc/{parent}/task/{thread}/children").split()]
-                below += children
-                yield from children
+            for thread in _threads(parent):
+                for word in _read(parent, f"task/{thread}/children").split():
+                    with contextlib.suppress(*GONE, StopIteration):
+                        below.append(child := PROC.here(int(word)))
+                        yield child
         except GONE:
             continue
 
@@ -52,15 +107,19 @@ def descendants(pid: int) -> Iterator[int]:
 def sees_children() -> bool:
     """Return whether /proc tells a process's memory and children here; else what a program starts cannot be held."""
     pid = os.getpid()
-    return resident_kb(pid) > 0 and os.path.exists(f"/proc/{pid}/task/{pid}/children")
+    try:
+        (thread,) = _threads(pid)
+        return resident_kb(pid) > 0 and isinstance(_read(pid, f"task/{thread}/children"), bytes)
+    except GONE:
+        return False
 
 
-def kill_rest(apart: bool, spare: int = 0) -> None:
+def kill_rest(whole: bool, spare: int = 0) -> None:
     """Kill whatever a program left behind, and collect it; all of the slot's processes but this and ``spare``.
 
-    Those below ``spare`` are none of the program's.
+    Those below ``spare`` are none of the program's. ``whole``: this process may signal none but the slot's.
     """
-    if apart and not spare:
+    if whole and not spare:
         try:
             os.kill(-1, signal.SIGKILL)
         except ProcessLookupError:
@@ -95,7 +154,7 @@ def cpu_clock(pid: int) -> float:
 def resident_kb(pid: int) -> int:
     """Return the resident KiB of a process; 0 when it is gone or there is no /proc."""
     try:
-        return int(_read(f"/proc/{pid}/statm").split()[1]) * PAGE_KB
+        return int(_read(pid, "statm").split()[1]) * PAGE_KB
     except GONE:
         return 0
 
@@ -106,7 +165,7 @@ def proportional_kb(pid: int) -> int:
     After a fork nearly all is shared.
     """
     try:
-        lines = _read(f"/proc/{pid}/smaps_rollup").splitlines()
+        lines = _read(pid, "smaps_rollup").splitlines()
         return next(int(line.split()[1]) for line in lines if line.startswith(b"Pss:"))
     except (*GONE, StopIteration):
         return resident_kb(pid)
@@ -115,7 +174,7 @@ def proportional_kb(pid: int) -> int:
 def _stat(pid: int) -> list[int]:
     """Return threads of a process, and clock ticks of its children that have ended and been waited for."""
     try:
-        words = _read(f"/proc/{pid}/stat").rsplit(b")", 1)[1].split()
+        words = _read(pid, "stat").rsplit(b")", 1)[1].split()
         return [int(words[17]), int(words[13]) + int(words[14])]
     except GONE:
         return [0, 0]
@@ -125,8 +184,8 @@ def waited_s(pid: int) -> float:
     """Return the seconds that the thread which waited longest was ready to run without a CPU."""
     most = 0.0
     try:
-        for thread in os.listdir(f"/proc/{pid}/task"):
-            most = max(most, int(_read(f"/proc/{pid}/task/{thread}/schedstat").split()[1]) / 1e9)
+        for thread in _threads(pid):
+            most = max(most, int(_read(pid, f"task/{thread}/schedstat").split()[1]) / 1e9)
     except GONE:
         return most
     return most
@@ -177,6 +236,7 @@ class Watch:
         self.spare = spare
         self.pid = 0
         self.peak_kb = 0
+        PROC.forget()
         self.start = time.monotonic() - ago
         self._waited: dict[int, float] = {}
         """Seconds that each process waited for a CPU, those that have ended included."""
