@@ -117,7 +117,10 @@ class Sandbox:
         slot.usable = False
         with self._lock:
             self._busy.add(slot)
+            closed = self._closed
         try:
+            if closed:  # while the slot started
+                raise VerifierError("this Sandbox was closed")
             yield slot
         finally:
             with self._lock:

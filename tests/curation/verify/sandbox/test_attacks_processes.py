@@ -3,11 +3,22 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import threading
 from collections.abc import Callable
+from pathlib import Path
 
+import psutil
 import pytest
 
+from curation.records import VerifierError
 from curation.verify.sandbox import Ending, Limits, RunResult, Sandbox
+from tests.waiting import wait_until
 
 Runner = Callable[..., RunResult]
 FORKS = Limits(cpu_s=2.0, wall_s=20.0, memory_mb=200)
@@ -101,3 +112,120 @@ def test_nothing_can_be_executed(forking: Runner) -> None:
     source = "import subprocess, os\nfor act in (lambda: subprocess.run(['/bin/true']), lambda: os.execv('/proc/self/exe', ['x'])):\n"
     source += "    try: act(); print('DONE')\n    except OSError: print('refused')"
     assert forking(source).stdout == b"refused\nrefused\n"
+
+
+NAMED = "import ctypes, os, signal, time\nctypes.CDLL(None).prctl(15, {name!r}.encode())\n"
+DAEMON = """
+for number in range(1, 65):
+    try: signal.signal(number, signal.SIG_IGN)
+    except (OSError, ValueError): pass
+if os.fork() == 0:
+    for act in (os.setsid, lambda: os.setpgid(0, 0), lambda: os.setpgrp()):
+        try: act()
+        except OSError: pass
+    if os.fork():
+        os._exit(0)
+    while True:
+        try: os.fork() or time.sleep(600)
+        except OSError: time.sleep(0.01)
+"""
+"""Leaves the session if it can, ends its first child, and goes on among those, deaf to signals, keeping all descriptors."""
+
+
+def _alive(name: str) -> list[int]:
+    """Return the processes of the host that a program has named so."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*/comm"):
+        try:
+            found += [int(place.parent.name)] * (place.read_text().strip() == name)
+        except OSError:
+            continue
+    return found
+
+
+@pytest.fixture
+def name() -> str:
+    return f"left-{secrets.token_hex(4)}"
+
+
+def test_a_daemon_ends_with_its_test(forking: Runner, name: str) -> None:
+    ran = forking(NAMED.format(name=name) + DAEMON + "print('done')", Limits(cpu_s=5.0, wall_s=20.0))
+    assert (ran.ending, ran.stdout) == (Ending.EXITED, b"done\n"), ran
+    assert _alive(name) == []
+
+
+def test_a_bomb_ends_with_its_test(forking: Runner, name: str) -> None:
+    ran = forking(NAMED.format(name=name) + "while True:\n    try: os.fork()\n    except OSError: pass")
+    assert ran.ending in {Ending.CPU_LIMIT, Ending.SIGNALED, Ending.MEMORY_LIMIT}, ran
+    assert _alive(name) == []
+
+
+BINARY_BOMB = """
+#include <sys/prctl.h>
+#include <unistd.h>
+int main() { prctl(PR_SET_NAME, "%s"); for (;;) if (vfork() == 0) for (;;) fork(); }
+"""
+
+
+def test_a_bomb_in_a_binary_ends_with_its_test(box: Sandbox, forking: Runner, name: str) -> None:
+    compiled = box.compile({"m.cpp": (BINARY_BOMB % name).encode()}, ["g++", "m.cpp"])
+    assert compiled.artifact is not None, compiled.log
+    (ran,) = box.run_binary(compiled.artifact, [b""], FORKS, forks=True)
+    assert ran.ending in {Ending.CPU_LIMIT, Ending.SIGNALED, Ending.MEMORY_LIMIT}, ran
+    assert _alive(name) == []
+    assert forking("print(1)").stdout == b"1\n"
+
+
+@pytest.mark.parametrize("ended", ["closed", "the supervisor killed"])
+def test_what_it_started_ends_with_the_box(forking: Runner, box: Sandbox, name: str, ended: str) -> None:
+    with Sandbox(workers=1, rung=box.rung) as other:
+        source = NAMED.format(name=name) + DAEMON + "time.sleep(600)"
+        limits = Limits(cpu_s=60.0, wall_s=600.0)
+
+        def run() -> None:
+            with contextlib.suppress(VerifierError):
+                list(other.run_python(source, [b""], limits, forks=True))
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        wait_until(lambda: len(_alive(name)) > 4)
+        (slot,) = other._busy
+        if ended == "closed":
+            other.close()
+        else:
+            supervisor = psutil.Process(slot.process.pid)
+            supervisor = (supervisor.children() or [supervisor])[0] if box.rung != "landlock" else supervisor
+            first = _alive(name)
+            supervisor.send_signal(signal.SIGKILL)
+            wait_until(lambda: not {*first} & {*_alive(name)})
+            other.close()
+        thread.join()
+        wait_until(lambda: _alive(name) == [])
+
+
+JUDGE = """
+import sys
+from curation.verify.sandbox import Limits, Sandbox
+with Sandbox(workers=1, rung=sys.argv[1]) as box:
+    list(box.run_python(sys.argv[2], [b""], Limits(cpu_s=60.0, wall_s=600.0), forks=True))
+"""
+
+
+def test_what_it_started_ends_with_the_judge(forking: Runner, box: Sandbox, name: str) -> None:
+    source = NAMED.format(name=name) + DAEMON + "time.sleep(600)"
+    judge = subprocess.Popen(
+        [sys.executable, "-c", JUDGE, box.rung, source], env={**os.environ, "PYTHONPATH": os.getcwd()}
+    )
+    wait_until(lambda: len(_alive(name)) > 4, judge)
+    judge.kill()
+    judge.wait()
+    wait_until(lambda: _alive(name) == [])
+
+
+def test_no_process_of_another_slot_is_signalled(forking: Runner, box: Sandbox) -> None:
+    with Sandbox(workers=1, rung=box.rung) as other:
+        list(other.run_python("print(1)", [b""], FORKS))
+        pids = [process.pid for process in (psutil.Process(), *psutil.Process().children(recursive=True))]
+        acts = "    for number in (0, 19, 9):\n        try: os.kill(pid, number); print(pid)\n        except OSError: pass\n"
+        assert forking(f"import os\nfor pid in {pids}:\n{acts}").stdout == b""
+        assert [ran.stdout for ran in other.run_python("print(1)", [b""], FORKS)] == [b"1\n"]
