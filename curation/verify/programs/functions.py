@@ -19,7 +19,9 @@ C++ test programs: `curation.verify.programs.linked`.
 
 from __future__ import annotations
 
+import base64
 import builtins
+import contextlib
 import json
 import math
 from collections.abc import Callable, Sequence
@@ -185,8 +187,11 @@ def _readable(text: str) -> str:
 
 
 def _same(expected: Any, actual: Any, tolerance: float | None) -> bool:
-    """Return whether two encoded values are equal by Python's ``==``; a tuple may stand for a list."""
-    expected_pair, actual_pair = _kind(expected), _kind(actual)
+    """Return whether two encoded values are equal by Python's ``==``; what has the same items in the same order may
+    stand for a list.
+    """
+    expected_pair = _kind(expected)
+    actual_pair = _kind(_in_order(actual, len(expected_pair[1])) if expected_pair[0] == "list" else actual)
     if expected_pair[0] != actual_pair[0]:
         return False
     kind, expected_data, actual_data = expected_pair[0], expected_pair[1], actual_pair[1]
@@ -212,6 +217,19 @@ def _same(expected: Any, actual: Any, tolerance: float | None) -> bool:
     elif kind == "dict":
         expected_data, actual_data = sorted(expected_data, key=_key), sorted(actual_data, key=_key)
     return all(_same(mine, theirs, tolerance) for mine, theirs in zip(expected_data, actual_data, strict=True))
+
+
+def _in_order(value: Any, count: int) -> Any:
+    """Return as a list what has items in an order but no family of lists; of a range ``count`` and one more."""
+    match value:
+        case {"t": "range", "v": [int(start), int(stop), int(step)]} if step:
+            return list(range(start, stop, step)[: count + 1])
+        case {"t": "array" | "memoryview", "v": [str(), [*items]]} | {"t": "keys" | "items", "v": [*items]}:
+            return items
+        case {"t": "bytes" | "bytearray", "v": str(text)}:
+            with contextlib.suppress(ValueError):  # a submission may say what is no value
+                return list(base64.b64decode(text))
+    return value
 
 
 def _key(pair: Any) -> str:

@@ -69,7 +69,7 @@ class Sandbox:
     `compile` sees, read only, at its own path (precompiled headers, say). Raises VerifierError where no rung works.
 
     ``rung`` and ``description`` say what was chosen and why nothing stronger; ``forks``: whether a program that asks
-    may start processes, which takes namespaces and a user id of its own; ``owns``: whether it changes modes and times.
+    may start processes, which takes a user id of its own and a /proc; ``owns``: whether it changes modes and times.
     """
 
     def __init__(

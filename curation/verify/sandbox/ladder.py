@@ -63,7 +63,7 @@ def choose_rung(rung: str | None, allow_none: bool) -> tuple[str, str, Slot, Pat
         if not facts["proc"]:
             lines.append("no /proc: memory is measured at the end of a run only")
         if not facts["forks"]:
-            lines.append("programs cannot start processes of their own here: no namespaces, or no user id of its own")
+            lines.append("programs cannot start processes of their own here: no user id of its own, or no /proc")
         if not facts["owns"]:
             lines.append("modes, times and owners of files stay as they are here: no user id of its own")
         lines += [f"not available: {reason}" for reason in failures]

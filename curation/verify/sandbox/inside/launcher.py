@@ -7,7 +7,6 @@ that lives there; it dies with this process (PDEATHSIG), and this process when t
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
@@ -55,8 +54,8 @@ READS, BECOMES = 0, 1
 
 
 def _tried(plan: Plan) -> int:
-    """Have a child try to become the slot's user, which is root's to do. Return whether it `READS` the toolchain, or only
-    `BECOMES` that user (one in a private home cannot be read), or neither.
+    """Have a child try to become the slot's user, which is root's to do. Return whether it `READS` the toolchain, or
+    only `BECOMES` that user (one in a private home cannot be read), or neither.
     """
     child = os.fork()
     if child == 0:
@@ -175,8 +174,8 @@ def _mount_proc(target: str) -> int:
 def _own_namespaces(plan: Plan) -> tuple[bool, bool, int]:
     """Enter namespaces of its own, and return in pid 1 of them, with the new root. The first process stays and waits.
 
-    The values are whether processes of this slot are counted alone; whether its user id is; and the outer /proc, for the
-    supervisor alone, where none can be mounted (or -1).
+    The values are whether processes of this slot are counted alone; whether its user id is; and the outer /proc, for
+    the supervisor alone, where none can be mounted (or -1).
     """
     alone, owns = (True, True) if plan.rung == "namespaces" else _own_user_namespace(plan)
     flags = kernel.CLONE_NEWNS | kernel.CLONE_NEWPID | kernel.CLONE_NEWNET | kernel.CLONE_NEWIPC | kernel.CLONE_NEWUTS

@@ -10,9 +10,9 @@ Messages are JSON over a socket that keeps their borders, descriptors beside the
     {"op": "end"}                          the program is done with: {"done": true}
     {"op": "command", …} [stdin, stdout, stderr, artifact, *files]      a tool of the toolchain, which may fork
 
-Limits hold ``tree`` where a program may start processes. It may do so only with a user id of its own, so that the kernel
-limits their number and ends all of them at once, and a /proc to watch them by; elsewhere the word is ignored, and forking
-is refused.
+Limits hold ``tree`` where a program may start processes. It may do so only with a user id of its own, so that the
+kernel limits their number and ends all of them at once, and a /proc to watch them by; elsewhere the word is ignored, and
+forking is refused.
 
 Invariants: no input, output or expected output is ever in this process, only descriptors; every test starts from
 the same memory; /tmp is empty at the start of each test; after each test nothing of it runs. Foreign code never runs
@@ -99,9 +99,7 @@ def _dull(used: dict[str, Any]) -> bool:
 class Supervisor:
     """The process of one slot that serves the judge; see the module's docstring."""
 
-    def __init__(
-        self, plan: Plan, library: Library | None, ruleset: int, outer: int, alone: bool, owns: bool
-    ) -> None:
+    def __init__(self, plan: Plan, library: Library | None, ruleset: int, outer: int, alone: bool, owns: bool) -> None:
         self.plan, self.library, self.alone, self.owns = plan, library, alone, owns
         self.control, self.report, self.ruleset = self._own_descriptors(ruleset, outer)
         self.folder = "/tmp" if plan.apart else plan.scratch

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import random
+from array import array
 from collections.abc import Iterator
 from typing import Any
 
@@ -135,7 +136,18 @@ def test_tolerance_and_kinds_of_values(runner: Runner) -> None:
 
 
 def test_values_pass_as_they_are() -> None:
-    for value in ([1, 2.5, None, True, "é\ud800"], (1, (2,)), {1: {2}}, frozenset({3}), b"\x00", 1j, range(3), 2**80):
+    for value in (
+        [1, 2.5, None, True, "é\ud800"],
+        (1, (2,)),
+        {1: {2}},
+        frozenset({3}),
+        b"\x00",
+        1j,
+        range(3),
+        2**80,
+        array("i", [1]),
+        memoryview(array("d", [0.5])),
+    ):
         assert decode(encode(value)) == value
         assert type(decode(encode(value))) is type(value)
     knot: list[Any] = []
@@ -206,9 +218,32 @@ def test_what_is_gone_through_may_stand_for_a_list(runner: Runner) -> None:
         "return map(int, range(n))",
         "return (x for x in range(n))",
         "return iter([0, 1, 2])",
+        "return range(n)",
+        "return (0, 1, 2)",
+        "import array\n    return array.array('i', range(n))",
+        "import array\n    return memoryview(array.array('q', range(n)))",
+        "return bytearray(range(n))",
+        "import collections\n    return collections.deque(range(n))",
+        "return dict.fromkeys(range(n)).keys()",
+        "return dict(enumerate(range(n))).values()",
+        "import collections\n    return collections.OrderedDict.fromkeys(range(n))" + ".keys()",
+        "return reversed([2, 1, 0])",
+        "return filter(None.__ne__, range(n))",
+        "import numpy\n    return numpy.arange(n)",
+        "import numpy\n    return [numpy.int64(i) for i in range(n)]",
     ):
         assert verdict(runner, problem, f"def f(n):\n    {body}") is CodeVerdict.AC, body
+    wrong = ("range(10 ** 15)", "range(n - 1)", "[*range(n)][::-1]", "{0, 1, 2}", "{0: 0, 1: 1, 2: 2}", "'012'")
+    for value in (
+        *wrong,
+        "bytearray(range(n + 1))",
+        "dict.fromkeys((2, 1, 0)).keys()",
+        "__import__('array').array('d', [0])",
+    ):
+        assert verdict(runner, problem, f"def f(n): return {value}") is CodeVerdict.WA, value
     assert verdict(runner, problem, "def f(n):\n    yield from range(n + 1)") is CodeVerdict.WA
+    pairs = CodeProblem("pairs", function=FunctionTests("f", (FunctionCall((3,), [[0, 1]]),)))
+    assert verdict(runner, pairs, "def f(n): return {0: 1}.items()") is CodeVerdict.AC
     endless = "import itertools\ndef f(n): return itertools.count()"
     assert verdict(runner, problem, endless) is not CodeVerdict.AC
 

@@ -214,7 +214,7 @@ with Sandbox(workers=1, rung=sys.argv[1]) as box:
 def test_what_it_started_ends_with_the_judge(forking: Runner, box: Sandbox, name: str) -> None:
     source = NAMED.format(name=name) + DAEMON + "time.sleep(600)"
     judge = subprocess.Popen(
-        [sys.executable, "-c", JUDGE, box.rung, source], env={**os.environ, "PYTHONPATH": os.getcwd()}
+        [sys.executable, "-c", JUDGE, box.rung, source], env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     )
     wait_until(lambda: len(_alive(name)) > 4, judge)
     judge.kill()

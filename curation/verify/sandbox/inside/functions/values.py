@@ -12,6 +12,7 @@ no import from the project.
 
 from __future__ import annotations
 
+import array
 import base64
 import collections
 import decimal
@@ -88,6 +89,8 @@ _KINDS: dict[type, Callable[[Any, int], object]] = {
     collections.deque: lambda value, depth: _items("deque", collections.deque.__iter__(value), depth),
     bytes: lambda value, _: {"t": "bytes", "v": base64.b64encode(bytes.__getitem__(value, slice(None))).decode()},
     bytearray: lambda value, _: {"t": "bytearray", "v": base64.b64encode(bytes(memoryview(value))).decode()},
+    array.array: lambda value, depth: _items("array", (value.typecode, array.array.tolist(value)), depth),
+    memoryview: lambda value, depth: _items("memoryview", (value.format, value.tolist()), depth),
     complex: lambda value, _: {"t": "complex", "v": [value.real, value.imag]},
     range: lambda value, _: {"t": "range", "v": [value.start, value.stop, value.step]},
     fractions.Fraction: lambda value, _: {"t": "fraction", "v": [hex(value.numerator), hex(value.denominator)]},
@@ -110,6 +113,8 @@ _BUILD: dict[str, Callable[[Any], Any]] = {
     "iterator": lambda inner: iter(list(map(_value, inner))),
     "bytes": base64.b64decode,
     "bytearray": lambda inner: bytearray(base64.b64decode(inner)),
+    "array": lambda inner: array.array(inner[0], inner[1]),
+    "memoryview": lambda inner: memoryview(array.array(inner[0], inner[1])),
     "complex": lambda inner: complex(*inner),
     "range": lambda inner: range(*inner),
     "fraction": lambda inner: fractions.Fraction(int(inner[0], 16), int(inner[1], 16)),
