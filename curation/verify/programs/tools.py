@@ -223,7 +223,7 @@ def wants_numpy(code: str) -> bool:
 def wants_processes(code: str) -> bool:
     """Return whether a program names a way to start processes. Its tests then run one by one, more slowly.
 
-    It may do so where the slot has a user id of its own; what it starts can only be itself (no program can be executed).
+    It may do so where a slot has a user id of its own; what it starts can only be itself (no program can be executed).
     """
     return _FORKS.search(code) is not None
 

@@ -11,8 +11,8 @@ Messages are JSON over a socket that keeps their borders, descriptors beside the
     {"op": "command", …} [stdin, stdout, stderr, artifact, *files]      a tool of the toolchain, which may fork
 
 Limits hold ``tree`` where a program may start processes. It may do so only with a user id of its own, so that the
-kernel limits their number and ends all of them at once, and a /proc to watch them by; elsewhere the word is ignored, and
-forking is refused.
+kernel limits their number and ends all of them at once, and a /proc to watch them by; elsewhere the word is ignored,
+and forking is refused.
 
 Invariants: no input, output or expected output is ever in this process, only descriptors; every test starts from
 the same memory; /tmp is empty at the start of each test; after each test nothing of it runs. Foreign code never runs
