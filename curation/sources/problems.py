@@ -29,7 +29,7 @@ from curation.sources.rows import BadRowError, Row, last_boxed, parse_options, r
 from curation.sources.selection import SelectionCounts, selected_rows
 from curation.sources.tables import TableState, table_state
 
-VERSION = "sources@3"
+VERSION = "sources@4"
 
 _META = json.JSONEncoder(default=str, ensure_ascii=False)
 
@@ -165,6 +165,8 @@ def read_texts(column: Column | None, rows: Sequence[Row], place: str, positions
         value = value_at(row, pick.path)
         if value is not None and type(value) is not str:
             value = _as_text(value, pick.path, f"{place}, row {number}")
+        if value is not None and "\0" in value:
+            raise BadRowError(f"{place}, row {number}: `{pick.path}` holds a NUL character: {value!r:.80}.")
         texts.append(_take(pick.take, value) if value is not None else None)
     return texts
 
