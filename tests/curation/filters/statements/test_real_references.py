@@ -51,13 +51,10 @@ def rewritten(texts: list[str]) -> Iterator[tuple[str, str]]:
     absent = [pl.lit(None, dtype=PROBLEM[name]).alias(name) for name in names]
     clean = cleaned(frame.with_columns(absent))["answer"]
     for text, same, new in zip(texts, decoded(pl.Series(texts)), clean, strict=True):
-        for old, after in {
-            (same, new),
-            (same, tidy_answer(sound_option(new))),
-            (text, tidy_answer(sound_option(text))),
-        }:
+        option, unclean = tidy_answer(sound_option(new)), tidy_answer(sound_option(text))
+        for old, after in {(same, new), (same, option), (text, unclean)}:
             if after != text:
-                yield old.replace("~", " "), after
+                yield old.replace("~", " "), after.replace("~", " ")
 
 
 def test_no_rewriting_of_a_real_reference_or_option_changes_it() -> None:
