@@ -24,11 +24,11 @@ _NOT_UTF8 = re.compile("[\udc80-\udcff]")
 """Bytes that are not UTF-8, as ``surrogateescape`` reads them."""
 
 
-def csv_rows(path: Path) -> Iterator[RawRow]:
+def csv_rows(path: Path, damage: str = "") -> Iterator[RawRow]:
     """Yield every row of a file, those that cannot be read too; a file whose header cannot be read is one."""
     csv.field_size_limit(LONGEST)
     with (
-        opened(path) as (stream, binary),
+        opened(path, damage) as (stream, binary),
         io.TextIOWrapper(binary, encoding="utf-8-sig", errors="surrogateescape", newline="") as text,
     ):
         records = _Records(text)

@@ -18,15 +18,18 @@ from curation.sources.rows import RawRow, Row
 from curation.sources.streams import PACKINGS
 
 
-def raw_rows(path: Path, kind: str, batch_rows: int = 10_000) -> Iterator[RawRow]:
+def raw_rows(path: Path, kind: str, batch_rows: int = 10_000, damage: str = "") -> Iterator[RawRow]:
     """Yield every row of a ``jsonl``, ``csv`` or ``parquet`` file, those that cannot be read too.
+
+    Args:
+        damage: why the file ends too early, of a copy of one that is damaged where it lies.
 
     Raises:
         SourceError: the file is missing.
     """
     if kind == "jsonl":
-        return json_rows(path)
-    return csv_rows(path) if kind == "csv" else parquet_rows(path, batch_rows)
+        return json_rows(path, damage)
+    return csv_rows(path, damage) if kind == "csv" else parquet_rows(path, batch_rows)
 
 
 def read_rows(path: Path, batch_rows: int = 10_000) -> Iterator[Row]:

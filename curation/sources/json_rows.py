@@ -25,9 +25,9 @@ _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _NO_NUMBER = re.compile(rb'(?<![\w"])(?:NaN|-?Infinity)(?![\w"])')
 
 
-def json_rows(path: Path) -> Iterator[RawRow]:
+def json_rows(path: Path, damage: str = "") -> Iterator[RawRow]:
     """Yield every row of a file, those that cannot be read too; blank lines are skipped."""
-    with opened(path) as (stream, reader):
+    with opened(path, damage) as (stream, reader):
         begin = reader.peek(4)[:60]
         if begin.startswith(_UTF16):
             yield RawRow(path, 1, begin, None, "the file is UTF-16; write it as UTF-8")

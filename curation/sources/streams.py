@@ -29,9 +29,9 @@ _DAMAGE = (EOFError, OSError, zlib.error, lzma.LZMAError)
 class Stream(io.RawIOBase):
     """Bytes of a file, to its end or to where it is damaged."""
 
-    def __init__(self, read: Callable[[int], bytes]) -> None:
+    def __init__(self, read: Callable[[int], bytes], ends: str = "") -> None:
         super().__init__()
-        self._read = read
+        self._read, self._ends = read, ends
         self.damage = ""
         """What ended it early; empty where nothing did."""
 
@@ -53,13 +53,18 @@ class Stream(io.RawIOBase):
         except _DAMAGE as error:
             self.damage = str(error) or type(error).__name__
             return 0
+        if not data:
+            self.damage = self._ends
         buffer[: len(data)] = data
         return len(data)
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[tuple[Stream, io.BufferedReader]]:
+def opened(path: Path, damage: str = "") -> Iterator[tuple[Stream, io.BufferedReader]]:
     """Open a file, unpacked by its name; give the stream that knows its damage, and its bytes.
+
+    Args:
+        damage: what ended the file before its end, where that is known already.
 
     Raises:
         SourceError: there is none, or it may not be read.
@@ -71,7 +76,7 @@ def opened(path: Path) -> Iterator[tuple[Stream, io.BufferedReader]]:
     except OSError as error:
         raise SourceError(f"{path}: cannot be opened ({error.strerror}).") from error
     with file:
-        stream = Stream(_reading(file, path))
+        stream = Stream(_reading(file, path), damage)
         with io.BufferedReader(stream, _PIECE) as reader:
             yield stream, reader  # type: ignore[misc]  # typeshed's raw streams need not be io.RawIOBase
 

@@ -62,7 +62,7 @@ def raw_table_rows(
         yield from _dataset_rows(place, folder, batch_rows, columns)
         return
     for file in _files(place, folder):
-        for raw in raw_rows(file.path, place.kind, batch_rows):
+        for raw in raw_rows(file.path, place.kind, batch_rows, file.damage):
             yield raw if not file.url else replace(raw, path=file.url)
 
 

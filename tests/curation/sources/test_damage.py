@@ -10,6 +10,7 @@ import json
 import lzma
 import subprocess
 import sys
+import zipfile
 import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -262,6 +263,30 @@ def test_a_packed_file_is_read_up_to_its_cut(packing: str, kind: str, cut: int, 
     assert "the file cannot be read to its end" in bad["reason"][0]
     with pytest.raises(SourceError, match=rf"{name}, line [0-9]+: the file cannot be read to its end"):
         list(read_source(sources(name, kind), tmp_path, 10_000))
+
+
+def test_a_file_that_is_damaged_in_its_archive_is_read_up_to_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    with zipfile.ZipFile(tmp_path / "x.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("x.jsonl", CONTENT["jsonl"])
+    content = bytearray((tmp_path / "x.zip").read_bytes())
+    content[-5000:-4900] = b"\xff" * 100
+    (tmp_path / "x.zip").write_bytes(content)
+    url = f"zip://x.jsonl::{tmp_path / 'x.zip'}"
+    for _ in range(2):  # fetched, and kept
+        sound, bad = set_aside(sources(url, "jsonl", bad_rows=5000), tmp_path, batch_rows=10_000)
+        before = bad["row"][0]  # behind it may be what the damage made of the text
+        assert before > 10_000
+        assert sound[:before] == ROWS[:before]
+        assert ["the file cannot be read to its end" in reason for reason in bad["reason"]][-1]
+        assert bad["file"].to_list()[-1].startswith("zip://x.jsonl::")
+    with pytest.raises(SourceError, match="the file cannot be read to its end"):
+        list(read_source(sources(url, "jsonl"), tmp_path, 10_000))
+    (tmp_path / "x.zip").write_bytes(content[:-3000])
+    with pytest.raises(SourceError, match="File is not a zip file"):
+        set_aside(sources(url, "jsonl"), tmp_path)
 
 
 def test_a_checksum_that_does_not_fit_is_told(tmp_path: Path) -> None:
