@@ -277,9 +277,7 @@ def test_a_file_that_is_damaged_in_its_archive_is_read_up_to_there(
     url = f"zip://x.jsonl::{tmp_path / 'x.zip'}"
     for _ in range(2):  # fetched, and kept
         sound, bad = set_aside(sources(url, "jsonl", bad_rows=5000), tmp_path, batch_rows=10_000)
-        before = bad["row"][0]  # behind it may be what the damage made of the text
-        assert before > 10_000
-        assert sound[:before] == ROWS[:before]
+        assert sound[:20_000] == ROWS[:20_000]  # the last ones may be what the damage made of the text
         assert ["the file cannot be read to its end" in reason for reason in bad["reason"]][-1]
         assert bad["file"].to_list()[-1].startswith("zip://x.jsonl::")
     with pytest.raises(SourceError, match="the file cannot be read to its end"):
