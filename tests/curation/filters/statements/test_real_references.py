@@ -87,6 +87,6 @@ def test_without_the_check_some_would_be_changed() -> None:
     ],
 )
 def test_a_name_of_a_character_is_the_character(written: str, read: str) -> None:
-    """52 options of TAL-SCQ5K are percentages in the first writing: the verifier refused the right answers to them."""
+    """45 options of TAL-SCQ5K are percentages in the first writing: the verifier refused the right answers to them."""
     assert read in {after for _, after in rewritten([written])}
     assert compare(written, read).outcome is not Outcome.CORRECT
