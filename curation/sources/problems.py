@@ -165,8 +165,6 @@ def read_texts(column: Column | None, rows: Sequence[Row], place: str, positions
         value = value_at(row, pick.path)
         if value is not None and type(value) is not str:
             value = _as_text(value, pick.path, f"{place}, row {number}")
-        if value is not None and "\0" in value:
-            raise BadRowError(f"{place}, row {number}: `{pick.path}` holds a NUL character: {value!r:.80}.")
         texts.append(_take(pick.take, value) if value is not None else None)
     return texts
 

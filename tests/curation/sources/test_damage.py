@@ -75,8 +75,8 @@ def json_line(problem: Any, answer: Any) -> bytes:
 DEEP = b"[" * 100_000 + b"]" * 100_000
 JSON_FAULTS: dict[str, tuple[bytes, str | None, tuple[str, str] | None]] = {
     "NUL byte": (b'{"problem": "q\x00", "answer": "1"}\n', "a NUL byte", None),
-    "NUL escaped": (json_line("q\0", "1"), "`problem` holds a NUL character", None),
-    "NUL in the answer": (json_line("q", "\0"), "`answer` holds a NUL character", None),
+    "NUL escaped": (json_line("q\0", "1"), None, ("q\0", "1")),
+    "NUL in the answer": (json_line("q", "\0"), None, ("q", "\0")),
     "half a pair": (b'{"problem": "q\\ud800", "answer": "1"}\n', "half of a surrogate pair", None),
     "half a pair as bytes": (b'{"problem": "q\xed\xa0\x80", "answer": "1"}\n', "not UTF-8", None),
     "latin-1": (b'{"problem": "caf\xe9", "answer": "1"}\n', "not UTF-8", None),
@@ -123,7 +123,7 @@ def test_a_line_of_json(name: str, fault: str, tmp_path: Path) -> None:
 
 
 CSV_FAULTS: dict[str, tuple[bytes, str | None, tuple[str, str] | None]] = {
-    "NUL": (b"q\x00,1\n", "`problem` holds a NUL character", None),
+    "NUL": (b"q\x00,1\n", None, ("q\0", "1")),
     "half a pair": (b"q\xed\xa0\x80,1\n", "not UTF-8", None),
     "latin-1": (b"caf\xe9,1\n", "not UTF-8", None),
     "too few": (b"q\n", "fewer fields than the header's 2", None),
@@ -182,7 +182,7 @@ def raw_strings(value: bytes) -> bytes:
 
 
 PARQUET_FAULTS: dict[str, tuple[Callable[[], bytes], str | None, tuple[str, str] | None]] = {
-    "NUL": (lambda: arrow_file([FIRST[1], "\0", LAST[1]], pyarrow.string()), "a NUL character", None),
+    "NUL": (lambda: arrow_file([FIRST[1], "\0", LAST[1]], pyarrow.string()), None, ("q", "\0")),
     "half a pair": (lambda: raw_strings(b"\xed\xa0\x80"), "not UTF-8", None),
     "latin-1": (lambda: raw_strings(b"caf\xe9"), "not UTF-8", None),
     "numbers": (lambda: arrow_file([2, 7, 4], pyarrow.int64()), None, ("q", "7")),
