@@ -16,7 +16,8 @@ from curation.programs.test_generation.demands import (
 from curation.programs.test_generation.forms import InputForm, infer_form, inputs_breaking_the_statement
 from curation.programs.test_generation.making import InputMaker, new_inputs
 from curation.programs.test_generation.negatives import rule_breaking_inputs
-from curation.programs.test_generation.stated_rules import Rule, stated_names, stated_rules
+from curation.programs.test_generation.stated_names import stated_names
+from curation.programs.test_generation.stated_rules import Rule, stated_rules
 
 GRAPH = r"""Input
 
