@@ -210,12 +210,12 @@ def in_order(statement: str) -> bool:
 def spoken_of(statement: str, *, told: bool = True) -> frozenset[str]:
     """Return the relations, by name, that a statement may speak of; those that it cannot mean are not among them.
 
-    ``told``: it says what is read. Else all are that inputs may have, but for odd and even numbers and edges of which
-    it says nothing.
+    ``told``: it says what is read. Else all are that inputs may have, but for odd and even numbers, edges and lengths,
+    of which it says nothing.
     """
     part = input_section(statement)
     spoken = {kind for kind, words in _WORDS.items() if re.search(words, part, re.IGNORECASE)}
-    shown = set() if told else _KINDS.keys() - {"parity", "edges"}
+    shown = set() if told else _KINDS.keys() - {"parity", "edges", "size"}
     return _UNSPOKEN | shown | {name for name, kind in _KINDS.items() if kind in spoken}
 
 

@@ -102,6 +102,8 @@ class Relations:
     def broken(self, reading: Reading) -> Key | None:
         """Return a relation that an input breaks, None where it keeps all."""
         for name, words in _words(reading):
+            if self.words_of("among", name):
+                continue
             if not words[0] <= self.spellings.get(name, frozenset()):
                 return "spelling", name, 0, ""
             if not words[1] <= self.letters.get(name, frozenset()):
@@ -160,6 +162,8 @@ def infer_relations(readings: Sequence[Reading], spoken: frozenset[str] | None =
         for column, (own_spellings, own_letters) in _words(reading):
             spellings.setdefault(column, set()).update(own_spellings)
             letters.setdefault(column, set()).update(own_letters)
+    lists = {one.column for reading in readings for one in reading.seen if len(one.tokens) > 1}
+    lost |= {key for key in kept if key[0] == "nonzero" and key[1] not in lists}
     lost |= {key for key, count in times.items() if count < max(len(readings), _ALWAYS[key[0]])}
     if spoken is not None:
         lost |= {key for key in kept if key[0] not in spoken} - _surprising(readings)
