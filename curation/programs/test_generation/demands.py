@@ -24,7 +24,8 @@ _GUARANTEE = re.compile(
 _PROMISE = re.compile(
     r"\b(?:no (?:two|three|pair|other|more than one)|none of|never|such that|exactly (?:one|once|two)|at most one"
     r"|always|at least one|each other|(?:not|\w+n't) (?:touch|overlap|intersect|cross|coincide|collide)|collinear"
-    r"|general position|a (?:simple|convex) polygon)\b",
+    r"|general position|a (?:simple|convex) polygon|strictly (?:inside|within|between)|lies? (?:\w+ )?(?:inside|within)"
+    r"|on the boundary|alternat\w+|(?:horizontal|vertical) (?:and|or) (?:vertical|horizontal))\b",
     re.IGNORECASE,
 )
 _SOLVABLE = re.compile(r"\b(?:solutions?|answers?|valid|feasible|exists?|possible|way to)\b", re.IGNORECASE)
@@ -95,6 +96,11 @@ _BORDER = re.compile(_WORDS["border"], re.IGNORECASE)
 _ALPHABET = re.compile(
     r"\b((?:[lL]ower|[uU]pper)-?\s?case)(?: (?:English|Latin|alphabetic|Roman))* (?:letters?|characters?|alphabet)\b"
     r"|\b(?:letters?|characters?)[^.;]{0,30}?[`'\"({]*\b([aA])[`'\")}]*\s*(?:-|--|–|to|through)\s*[`'\"({]*[zZ]\b"
+)
+_LETTERS = re.compile(
+    r"\b(?:letters?|characters?|strings?|alphabet\w*|(?:lower|upper)-?\s?case|digits?|names?|symbols?|signs?|grid|map"
+    r"|cells?|matrix|bits?|binary|words?)\b|['`\"]\S['`\"]",
+    re.IGNORECASE,
 )
 _TOTAL = re.compile(
     r"\b(?:sum of (?:all |the )*(?:\$?[A-Za-z]\$? (?:over|across)|lengths?)|total (?:length|number))", re.IGNORECASE
@@ -195,6 +201,11 @@ def stated_total(text: str) -> int | None:
 def speaks_of_signs(statement: str) -> bool:
     """Return whether the words on the input say of numbers that they are positive, or not negative."""
     return _SIGNS.search(input_section(statement)) is not None
+
+
+def speaks_of_letters(part: str) -> bool:
+    """Return whether a description of an input says what words are made of: not so of `OCT` and `DEC`."""
+    return _LETTERS.search(part) is not None
 
 
 def speaks_of_border(sentence: str) -> bool:

@@ -22,6 +22,7 @@ from curation.programs.test_generation.demands import (
     input_section,
     promises,
     required_letters,
+    speaks_of_letters,
     speaks_of_signs,
     spoken_of,
     stated_alphabet,
@@ -302,11 +303,14 @@ def _keep_primes(columns: dict[int, Column], observed: Sequence[SeenInputs]) -> 
 
 
 def _keep_listed_words(columns: dict[int, Column], statement: str) -> None:
-    """Take the words of a column for all that there are, where the statement names each of them."""
+    """Take the words of a column for all that there are, where the statement names each of them or does not speak of
+    the letters that words may have.
+    """
     part = input_section(statement)
+    spelt = speaks_of_letters(part)
     for name, column in columns.items():
         listed = all(len(word) > 1 and re.search(rf"(?<!\w){re.escape(word)}(?!\w)", part) for word in column.words)
-        if column.kind == "word" and column.letters and listed:
+        if column.kind == "word" and column.letters and (listed or (not spelt and column.length is None)):
             columns[name] = dataclasses.replace(column, letters="", length=None)
 
 

@@ -139,3 +139,14 @@ def test_no_known_wrong_program_is_lost_for_mutants() -> None:
     mutants = frozenset(range(-40, 0))
     failing = dict.fromkeys(range(5), mutants) | {9: frozenset({3})}
     assert 9 in select_tests([0, 1, 2, 3, 4, 9], failing, {}, 2, 2)
+
+
+def test_words_of_which_nobody_says_how_they_are_spelt_are_those_seen() -> None:
+    statement = (
+        "Input\nOne line with a date such as FEB 9: a month, then a day from $1$ to $31$.\n\nOutput\nyes or no.\n"
+    )
+    made = made_of(["OCT 31\n", "FEB 9\n", "DEC 25\n"], statement)
+    assert made
+    assert {text.split()[0] for text in made} <= {"OCT", "FEB", "DEC"}
+    spelt = statement.replace("month", "word of three upper-case letters")
+    assert {text.split()[0] for text in made_of(["OCT 31\n", "FEB 9\n", "DEC 25\n"], spelt)} - {"OCT", "FEB", "DEC"}
