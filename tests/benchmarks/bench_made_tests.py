@@ -363,7 +363,16 @@ def main() -> None:
     ways = KNOWLEDGE if args.validators == "both" else (args.validators,)
     all_scored: dict[str, list[Scored]] = {way: [] for way in ways}
     digest = code_digest(
-        [args.set, args.seed, args.folds, args.right, args.wrong, args.most_s, args.answers, args.hold_right]
+        [
+            run.recipe.code.model_dump_json(),
+            args.seed,
+            args.folds,
+            args.right,
+            args.wrong,
+            args.most_s,
+            args.answers,
+            args.hold_right,
+        ]
     )
     begin = time.monotonic()
     with Runner(args.workers) as runner:

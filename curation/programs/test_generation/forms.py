@@ -91,7 +91,8 @@ class InputForm:
 
         A form that only the given inputs show is misread far more often.
         """
-        return self.careful and self.named is not None and len(self.named.columns) >= len(self.columns) - 1
+        named = self.named if self.careful else None
+        return named is not None and not named.loosely and len(named.columns) >= len(self.columns) - 1
 
     def allows(self, text: str) -> bool:
         """Return whether an input has the form, keeps the promises on points and, where the form is careful, its
@@ -158,7 +159,8 @@ def infer_form(inputs: Sequence[str], statement: str, *, careful: bool, vouched:
         _keep_listed_words(columns, statement)
         relations = _widen_letters(columns, relations, stated_alphabet(statement))
     if named is not None:
-        _apply_limits(columns, named)
+        if vouched or not careful or not named.loosely:
+            _apply_limits(columns, named)
         if not careful:
             for later, earlier, sign in named.compared():
                 if sign[0] == "<" and columns[later].kind == "whole":

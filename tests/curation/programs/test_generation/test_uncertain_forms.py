@@ -127,12 +127,12 @@ def test_names_in_the_order_of_mention() -> None:
     assert mentioned_names(words) == [["L", "x", "S"], ["L", "x"]]
     form = infer_form(["4 5\n", "9 1\n"], words, careful=True)
     assert form is not None
-    assert form.is_told
     assert form.named is not None
     assert form.named.loosely
+    assert not form.is_told
     # not where a value lies outside of what the formulas say
     other = infer_form(["4 50\n", "9 1\n"], words, careful=True)
-    assert other is None or not other.is_told
+    assert other is None or other.named is None
 
 
 def test_no_known_wrong_program_is_lost_for_mutants() -> None:
