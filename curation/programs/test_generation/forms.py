@@ -138,8 +138,7 @@ def infer_form(inputs: Sequence[str], statement: str, *, careful: bool, vouched:
     short = sorted(inputs, key=len)[:_MOST_INPUTS]
     short = [text for text in short if len(text) <= _MOST_BYTES] or short[:1]
     pairs = [(lines, text) for text in short if (lines := read_lines(text)) is not None and all(lines) and lines]
-    lines = sorted((lines for lines, _ in pairs), key=len)[:12]
-    chosen = _choose_form(lines, pairs, statement, careful=careful, vouched=vouched)
+    chosen = _choose_form(pairs, statement, careful=careful, vouched=vouched)
     if chosen is None:
         return None
     taken, others = chosen
@@ -190,7 +189,6 @@ class _ReadForm:
 
 
 def _choose_form(
-    lines: Sequence[Sequence[Line]],
     inputs: Sequence[tuple[list[Line], str]],
     statement: str,
     *,
@@ -203,11 +201,12 @@ def _choose_form(
     guess more are looked at, too.
     """
     bounds = bounds_in_order(input_section(statement)) or bounds_in_order(statement)
+    shortest = sorted((lines for lines, _ in inputs), key=len)[:12]
 
     def read(slack: float) -> list[_ReadForm]:
         return [
             _read_as(nodes, inputs, statement, bounds, careful=careful, vouched=vouched)
-            for nodes in infer_grammars(lines, slack)
+            for nodes in infer_grammars(shortest, slack)
         ]
 
     forms = read(_SLACK if careful else 0.0)

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
 
 from curation.programs.test_generation.borders import with_border
-from curation.programs.test_generation.columns import Column, Pair, counting
+from curation.programs.test_generation.columns import Column, counting
 from curation.programs.test_generation.drawn_words import spelt_word, whole_alphabets, without_equals
 from curation.programs.test_generation.forms import InputForm
 from curation.programs.test_generation.grammar import (
@@ -30,11 +30,12 @@ from curation.programs.test_generation.grammar import (
     RepeatNode,
     blocks_of,
 )
-from curation.programs.test_generation.graphs import draw_edges, draw_tree
+from curation.programs.test_generation.graphs import draw_edges, draw_tree, paired
 from curation.programs.test_generation.hints import Hints, hinted_count, hinted_word
 from curation.programs.test_generation.profiles import MIXED, SIZES
 from curation.programs.test_generation.shapes import Line, written
 from curation.programs.test_generation.spreads import ValueSpread, prime_below, prime_from, redraw_repeated
+from curation.programs.test_generation.stated_geometry import mended_rows
 
 _NO_HINTS = Hints()
 _WIDE = (0.0, 0.0, 0.5, 1.0)
@@ -153,7 +154,7 @@ class _Growth:
         if node.first in self.form.unrepeated and not joined and self.draw.random() < _UNLIKE:
             redraw_repeated(columns, lambda place, times: self._many(node.first + place, times, alone=False))
         if pair is not None and not joined:
-            columns[0], columns[1] = self._paired(pair, columns[0], columns[1], node)
+            columns[0], columns[1] = paired(pair, columns[0], columns[1], *self._range(node.first + 1))
         if self.form.careful:
             self._relate(node.first, columns)
             for _, sign in self.form.relations.words_of("border", node.first):
@@ -162,25 +163,7 @@ class _Growth:
 
     def _mended(self, first: int, rows: list[Line]) -> list[Line]:
         """Return rows that keep the promises on the points that they are."""
-        for promise in self.form.promises:
-            if promise.first == first:
-                width = promise.width
-                columns = [self.form.columns[first + place] for place in range(width)]
-                mended = promise.mend([row[:width] for row in rows], columns, self.draw)
-                rows = [[*new, *row[width:]] for new, row in zip(mended, rows, strict=True)]
-        return rows
-
-    def _paired(self, pair: Pair, first: list[str], second: list[str], node: LinesNode) -> tuple[list[str], list[str]]:
-        low, high = self._range(node.first + 1)
-        for i, (a, b) in enumerate(zip(first, second, strict=True)):
-            if pair.unequal and a == b:
-                if low >= high:
-                    raise ValueError("two different values of one")
-                second[i] = str(int(a) + 1 if int(a) < high else low)
-        if pair.ordered:
-            rows = [sorted((int(a), int(b))) for a, b in zip(first, second, strict=True)]
-            return [str(a) for a, _ in rows], [str(b) for _, b in rows]
-        return first, second
+        return mended_rows(self.form.promises, first, rows, self.form.columns, self.draw)
 
     def _graph(self, node: LinesNode, count: int) -> tuple[list[str], ...]:
         """Return the ends of the edges of a graph that is connected, or has no edge twice; nothing where neither is

@@ -25,7 +25,7 @@ _OPERATORS: Mapping[str, Callable[[int, int], bool]] = {
 _SPELLINGS = (
     (re.compile(r"\\(?:leqslant|leq|le)(?![a-z])|≤"), "<="),
     (re.compile(r"\\(?:geqslant|geq|ge)(?![a-z])|≥"), ">="),
-    (re.compile(r"\\(?:neq|ne)(?![a-z])|≠"), "!="),
+    (re.compile(r"\\(?:neq|ne)(?![a-z])|\\not\s*=|≠"), "!="),
     (re.compile(r"\\lt(?![a-z])"), "<"),
     (re.compile(r"\\gt(?![a-z])"), ">"),
     (re.compile(r"\\(?:cdot|times)(?![a-z])|×|·"), "*"),
@@ -37,6 +37,7 @@ _SPELLINGS = (
 MATH = re.compile(r"\$([^$]+)\$|\\\((.+?)\\\)", re.DOTALL)
 SIGN = re.compile(r"(<=|>=|!=|=|<|>)")
 DOTS = re.compile(r"\\[lc]?dots|…|\.\.\.")
+_UNEQUAL = re.compile(r"(\\?[A-Za-z]\w*'*)\s*!=\s*(\\?[A-Za-z]\w*'*)")
 _TERM = re.compile(r"\s*(?:(?P<number>\d+(?:\.\d+)?)|(?P<name>\\?[A-Za-z]\w*'*)|(?P<sign>[-+*^|()]))")
 NAME = re.compile(r"\\?[A-Za-z]\w*'*")
 _MOST = 10**60
@@ -158,6 +159,10 @@ def stated_rules(statement: str) -> list[Rule]:
         text = plain_formula(match[1] or match[2])
         if DOTS.search(text) or "\\sum" in text:
             continue
+        unequal = _UNEQUAL.findall(text)
+        if unequal and len(SIGN.findall(text)) > len(unequal):  # of 1 <= a != b <= n both lie between 1 and n
+            rules += [Rule(_based(a), "!=", _based(b)) for a, b in unequal]
+            text = _UNEQUAL.sub(r"\1, \2", text)
         parts = SIGN.split(text)
         sides = [[piece for piece in map(str.strip, part.split(",")) if piece] for part in parts[::2]]
         for place, sign in enumerate(parts[1::2]):

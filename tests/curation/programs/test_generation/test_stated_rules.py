@@ -225,3 +225,9 @@ def test_a_word_that_reads_as_a_number_without_end_is_a_word() -> None:
     words = ["abc\n", "infinity\n", "de\n", "nan\n", "f\n"]
     assert inputs_breaking_the_statement(words, statement) == frozenset()
     assert inputs_breaking_the_statement([*words, "infinitely\n"], statement) == {5}
+
+
+def test_both_of_two_unequal_names_lie_between_the_ends() -> None:
+    told = {rule.text for rule in stated_rules("$1 \\le a \\not= b \\le N$")}
+    assert told == {"a != b", "1 <= a", "1 <= b", "a <= N", "b <= N"}
+    assert [rule.text for rule in stated_rules("$a \\neq b$")] == ["a != b"]
