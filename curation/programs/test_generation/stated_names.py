@@ -27,6 +27,7 @@ from curation.programs.test_generation.stated_rules import (
     plain_formula,
     readable,
     stated_rules,
+    without_unequal,
 )
 
 _NOUN = re.compile(
@@ -125,7 +126,7 @@ def stated_names(statement: str) -> list[str]:
         end = -1
         if not follows and _NOUN.search(part[max(0, match.start() - 40) : match.start()]) is None:
             continue
-        text = plain_formula(match[1] or match[2])
+        text = without_unequal(plain_formula(match[1] or match[2]))
         if DOTS.search(text):
             first = (NAME.findall(DOTS.sub(" ", text).split(",")[0]) or [""])[0]
             plain = first.partition("_")[0]

@@ -159,10 +159,10 @@ def stated_rules(statement: str) -> list[Rule]:
         text = plain_formula(match[1] or match[2])
         if DOTS.search(text) or "\\sum" in text:
             continue
-        unequal = _UNEQUAL.findall(text)
-        if unequal and len(SIGN.findall(text)) > len(unequal):  # of 1 <= a != b <= n both lie between 1 and n
-            rules += [Rule(_based(a), "!=", _based(b)) for a, b in unequal]
-            text = _UNEQUAL.sub(r"\1, \2", text)
+        plain = without_unequal(text)
+        if plain != text:
+            rules += [Rule(_based(a), "!=", _based(b)) for a, b in _UNEQUAL.findall(text)]
+        text = plain
         parts = SIGN.split(text)
         sides = [[piece for piece in map(str.strip, part.split(",")) if piece] for part in parts[::2]]
         for place, sign in enumerate(parts[1::2]):
@@ -175,6 +175,16 @@ def stated_rules(statement: str) -> list[Rule]:
                 rights = right[:1]
             rules += [Rule(_based(a), sign, _based(b)) for a in lefts for b in rights]
     return list(dict.fromkeys(rules))
+
+
+def without_unequal(formula: str) -> str:
+    """Return a chain of comparisons in which names that are said to differ are listed: both lie between its ends.
+
+    Example: of ``1 <= a != b <= n`` it is ``1 <= a, b <= n``; ``a != b`` stays
+    """
+    unequal = _UNEQUAL.findall(formula)
+    chained = len(SIGN.findall(formula)) > len(unequal)
+    return _UNEQUAL.sub(r"\1, \2", formula) if unequal and chained else formula
 
 
 def _listed(pieces: list[str]) -> list[str]:

@@ -231,3 +231,4 @@ def test_both_of_two_unequal_names_lie_between_the_ends() -> None:
     told = {rule.text for rule in stated_rules("$1 \\le a \\not= b \\le N$")}
     assert told == {"a != b", "1 <= a", "1 <= b", "a <= N", "b <= N"}
     assert [rule.text for rule in stated_rules("$a \\neq b$")] == ["a != b"]
+    assert stated_names("two integers $1 \\le a \\not= b \\le N$") == ["a", "b"]
