@@ -156,7 +156,7 @@ def _opened_votes(folders: Sequence[Path], others: pl.DataFrame | None) -> Itera
     voters: set[str] = set()
 
     def parts() -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
-        for part in _verdict_parts(folders):
+        for part in verdict_parts(folders):
             voters.update(part[-1]["policy"].unique())
             votes, answers = label_votes(part)
             if others is not None and others.height:
@@ -172,7 +172,7 @@ def _opened_votes(folders: Sequence[Path], others: pl.DataFrame | None) -> Itera
         scratch.remove()
 
 
-def _verdict_parts(folders: Sequence[Path]) -> Iterator[list[pl.DataFrame]]:
+def verdict_parts(folders: Sequence[Path]) -> Iterator[list[pl.DataFrame]]:
     """Yield each stage's verdicts on the problems of a shard of the first stage; last, those on all other problems.
 
     Of each stage one shard is in memory at a time: a later stage's shard holds problems of the first one's. What of it
