@@ -362,7 +362,7 @@ def _over_quota(decisions: pl.LazyFrame, published: _PublishedRun, recipe: Recip
     index = read_table(published.results.problems.folder, "kept", ["id", "group", "source", "weight"])
     kept = decisions.filter("keep").select("problem").collect()
     index = index.join(kept, left_on="id", right_on="problem", how="semi", maintain_order="left")
-    return list(export.over_quota(index, recipe.export.size, recipe.seed)) if index.height else []
+    return export.over_quota(index, recipe.export.size, recipe.seed)["id"].to_list() if index.height else []
 
 
 def _read_published_run(run: Run) -> _PublishedRun:
