@@ -95,6 +95,11 @@ class PriorLearner:
         return outcomes
 
 
+def wants_learner(settings: DifficultyStage, rule: StoppingRule) -> bool:
+    """Return whether a stage's priors are to be learnt, where there is enough to learn from."""
+    return settings.sampling.prior == "model" and rule.error_rate != 0
+
+
 def prior_learner(
     settings: DifficultyStage,
     rule: StoppingRule,
@@ -112,7 +117,7 @@ def prior_learner(
         counts, rates, domains: as `PriorLearner` has them; those of the policy itself are left out.
     """
     wanted = settings.sampling
-    if wanted.prior != "model" or rule.error_rate == 0:
+    if not wants_learner(settings, rule):
         return None
     size = max(ceil(wanted.anchor_share * len(problems)), wanted.anchor_least)
     if 2 * size > len(problems):
