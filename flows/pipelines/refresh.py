@@ -354,7 +354,7 @@ def merge_decisions(old: pl.LazyFrame, new: pl.DataFrame, published: _PublishedR
     )
     over_quota = _over_quota(both, published, recipe) if recipe.export.size is not None else []
     stays = pl.col("keep") & ~pl.col("problem").is_in(over_quota)
-    return both.with_columns(published=stays).select(versions.KEPT.names()).cast(dict(versions.KEPT))
+    return both.with_columns(published=stays).select(versions.KEPT.names()).cast(versions.KEPT)
 
 
 def _over_quota(decisions: pl.LazyFrame, published: _PublishedRun, recipe: Recipe) -> list[str]:

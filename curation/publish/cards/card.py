@@ -214,7 +214,8 @@ def _stage(facts: CardFacts, stage: str) -> dict[str, Any]:
     judged = rates.filter(pl.col("judged") > 0)
     by_counts = (pl.col("correct") >= min_correct) & (pl.col("correct") <= (pl.col("judged") * highest + 1e-9).floor())
     of_set = judged.filter("stands")
-    mean = float((of_set["pass_rate"] * of_set["problems"]).sum()) / of_set["problems"].sum() if of_set.height else None
+    total = float((of_set["pass_rate"] * of_set["problems"]).sum())
+    mean = total / int(of_set["problems"].sum()) if of_set.height else None
 
     def problems(where: pl.Expr | bool = True) -> int:
         return int(judged.filter(where)["problems"].sum())
