@@ -275,10 +275,8 @@ def _publish(run: RefreshedRun, published: _PublishedRun, results: Results) -> R
     judged = read_table(verdicts.folder, "verdicts")
     rule = _rule(run, results)
     failures = failed_verdicts(pass_rates.counted_verdicts(judged, rule))
-    is_judged = pl.col("problem").is_in(rates["problem"].implode())
-    labels = (
-        weighed_labels(run, published.results, verdicts.folder.name, is_judged) if run.recipe.weighs_labels else None
-    )
+    is_judged, weighs = pl.col("problem").is_in(rates["problem"].implode()), run.recipe.weighs_labels
+    labels = weighed_labels(run, published.results, verdicts.folder.name, is_judged) if weighs else None
     suspects = labels is not None and labels.decides
     by_votes = not suspects or run.recipe.labels.rule == "posterior"
     new = decide_with_reviews(rates, settings, part, verdicts_of_people(run), failures, rule, by_votes=by_votes)
@@ -388,10 +386,7 @@ def summarise_refresh(result: RefreshResult) -> list[str]:
         return [f"judged already with this policy, so nothing was done: {summary(result.version)}"]
     told = result.anchor.lines if result.anchor is not None else []
     if not result.chosen:
-        return [
-            *told,
-            f"nothing has become uncertain: {summary(result.version)}",
-        ]
+        return [*told, f"nothing has become uncertain: {summary(result.version)}"]
     reasons = ", ".join(f"{name} {count:,}" for name, count in sorted(result.chosen.items()))
     lines = [
         *told,

@@ -175,8 +175,7 @@ def _opened_votes(folders: Sequence[Path], others: pl.DataFrame | None) -> Itera
 def verdict_parts(folders: Sequence[Path]) -> Iterator[list[pl.DataFrame]]:
     """Yield each stage's verdicts on the problems of a shard of the first stage; last, those on all other problems.
 
-    Of each stage one shard is in memory at a time: a later stage's shard holds problems of the first one's. What of it
-    stands elsewhere is held.
+    One shard of each stage is in memory at a time; what a later stage has in other shards than the first is held.
     """
     if not folders:
         return
@@ -201,10 +200,7 @@ def _verdict_shard(folder: Path, index: int) -> pl.DataFrame:
 
 
 def _strayed_verdicts(first: Path, later: Path) -> pl.DataFrame:
-    """Return a later stage's verdicts that stand in another shard than the first stage's on the same problem.
-
-    Those on problems of which the first stage has no verdict are among them.
-    """
+    """Return a later stage's verdicts on problems of which the first stage has none in the same shard."""
     strayed = [pl.DataFrame(schema=_VOTED_SCHEMA)]
     for index in range(len(shard_counts(later, "verdicts"))):
         here = read_optional_shard(first, "verdicts", index, ["problem"])
@@ -248,9 +244,7 @@ def label_shards(run: Run, filters: Results, verifier: str) -> Iterator[LabelSha
 
     Where the recipe goes by votes it is computed here, from the same verdicts, and decides nothing.
 
-    Args:
-        filters: the results of the run's filters.
-        verifier: whose verdicts are read.
+    Args: ``filters`` are the results of the run's filters, ``verifier`` is whose verdicts are read.
     """
     folder = filters.problems.folder
     count = len(shard_counts(folder))
@@ -267,11 +261,7 @@ def label_shards(run: Run, filters: Results, verifier: str) -> Iterator[LabelSha
 
 
 def weighed_labels(run: Run, filters: Results, verifier: str, where: pl.Expr | None = None) -> WeighedLabels:
-    """Return `label_shards` together.
-
-    Args:
-        where: the labels that are wanted; all where absent.
-    """
+    """Return `label_shards` together: the labels that are wanted, all where ``where`` is absent."""
     with label_shards(run, filters, verifier) as shards:
         parts = (shards.read(index) for index in range(shards.count))
         wanted = [
