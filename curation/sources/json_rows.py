@@ -30,7 +30,7 @@ def json_rows(path: Path, damage: str = "") -> Iterator[RawRow]:
     with opened(path, damage) as (stream, reader):
         begin = reader.peek(4)[:60]
         if begin.startswith(_UTF16):
-            yield RawRow(path, 1, begin, None, "the file is UTF-16; write it as UTF-8")
+            yield RawRow(path, 0, begin, None, "the file is UTF-16; write it as UTF-8")
             return
         if begin.startswith(_BOM):
             reader.read(len(_BOM))
@@ -74,7 +74,7 @@ def _listed_rows(path: Path, stream: Stream, reader: io.BufferedReader) -> Itera
         except ValueError as error:
             reason = f"not a JSON list ({_fault(content, error)})"
     if reason:
-        yield RawRow(path, 1, content, None, reason)
+        yield RawRow(path, 0, content, None, reason)
         return
     if _LONG_INTEGER.search(content):
         items = json.loads(content)

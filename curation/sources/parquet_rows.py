@@ -29,7 +29,7 @@ def parquet_rows(path: Path, batch_rows: int) -> Iterator[RawRow]:
     except PermissionError as error:
         raise SourceError(f"{path}: cannot be opened ({error.strerror}).") from error
     except (pyarrow.ArrowException, OSError) as error:
-        yield RawRow(path, 1, b"", None, f"not a readable parquet file ({_first_line(error)})")
+        yield RawRow(path, 0, b"", None, f"not a readable parquet file ({_first_line(error)})")
         return
     with file:
         number = 1

@@ -91,10 +91,9 @@ def read_parts(
         table = _quarantine(source, folder, batch, bad)
         yield Part(len(batch), built, [batch[at].position for at in sound], _dropped(source, table), table)
     if not sound_rows:
-        last = table.row(-1, named=True)
+        evidence = _dropped(source, table)["evidence"][-1]
         raise SourceError(
-            f"source {source.name}: no row of it can be read (the last one: {last['file']}, line {last['line']}: "
-            f"{last['reason']}); mend the source."
+            f"source {source.name}: no row of it can be read (the last one: {evidence}); mend the source."
         )
 
 
@@ -120,8 +119,8 @@ def _build(batch: Sequence[PlacedRow], bad: dict[int, str], build: Build[Built])
 
 def _too_many(source: Source, raw: RawRow, reason: str) -> SourceError:
     return SourceError(
-        f"source {source.name}: more than {source.bad_rows:,} rows cannot be read (the last one: {raw.path}, line "
-        f"{raw.line}: {reason}); mend the source, or raise its `bad_rows`."
+        f"source {source.name}: more than {source.bad_rows:,} rows cannot be read (the last one: {raw.place}: "
+        f"{reason}); mend the source, or raise its `bad_rows`."
     )
 
 
@@ -183,6 +182,8 @@ def _dropped(source: Source, quarantine: pl.DataFrame) -> pl.DataFrame:
         "weight": pl.lit(source.weight),
         "stage": pl.lit(STAGE),
         "reason": pl.lit(str(DropReason.BAD_ROW)),
-        "evidence": pl.format("{}, line {}: {}", "file", "line", "reason"),
+        "evidence": pl.when(pl.col("line") > 0)
+        .then(pl.format("{}, line {}: {}", "file", "line", "reason"))
+        .otherwise(pl.format("{}: {}", "file", "reason")),
     }
     return quarantine.select(**{**absent, **named}).cast(DROPPED)

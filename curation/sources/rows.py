@@ -45,13 +45,18 @@ class RawRow:
     path: Path | str
     """A text where it is a URL."""
     line: int
-    """From 1; in a file without lines, the row's number."""
+    """From 1; in a file without lines, the row's number; 0 of what is no row but the file."""
     raw: bytes | None
     """None where it was no line of text."""
     row: Row | None
     """None where it cannot be read."""
     reason: str = ""
     """Why it cannot be read."""
+
+    @property
+    def place(self) -> str:
+        """Return the file and the line, as a sentence names them."""
+        return f"{self.path}, line {self.line}" if self.line else str(self.path)
 
     @property
     def content(self) -> bytes:
@@ -66,7 +71,7 @@ class RawRow:
         """
         if self.row is None:
             shown = (self.raw or b"")[:60].decode("utf-8", "replace")
-            said = f"{self.path}, line {self.line}: {self.reason}"
+            said = f"{self.place}: {self.reason}"
             raise BadRowError(f"{said}: {shown!r}." if shown else f"{said}.", self.reason)
         return self.row
 
