@@ -19,9 +19,13 @@ from curation.translation.sentences import Segment, sides
 from curation.translation.tied_numbers import TiedNumber, tied_numbers
 from curation.translation.units import DIMENSIONS, units_mentioned
 from curation.translation.violations import Violation
+from curation.translation.word_pairs import SOURCE, told_by_words
 
 _Pair = tuple[TiedNumber, TiedNumber]
 _HALF = Fraction(1, 2)
+_TOLD, _EXCHANGED = 0.2, -0.5
+"""How much better numbers must agree with their own translations to be told apart by the words around them, and how
+much better with each other's to be exchanged wherever they stand."""
 _DATED = "year of a date"
 _OF_THEM = "of them"
 """The kind of a clause whose number is a part of the one before it: exchanged, the part would be the larger one."""
@@ -88,7 +92,9 @@ def _order(
             if mine[0].values & others[0].values or mine[1].values & others[1].values:
                 continue
             moved = places[i] > places[j]
-            if (moved and not _told_apart(mine, others)) or _ties_exchanged(mine, others):
+            tells = _words_tell(mine, others, target) if source == SOURCE else 0.0
+            changed = moved and tells <= _TOLD and not _told_apart(mine, others)
+            if changed or tells < _EXCHANGED or _ties_exchanged(mine, others):
                 shown = f"{mine[0].text} and {others[0].text} changed places"
                 return [Violation("order", f"{shown}: {sides(segment)}")]
     lost = [number for number, at in zip(before, partners, strict=True) if at is None]
@@ -185,6 +191,11 @@ def _told_apart(mine: _Pair, others: _Pair) -> bool:
         or bool((one[0].clauses & one[1].clauses) - other[0].clauses - other[1].clauses)
         for one, other in ((mine, others), (others, mine))
     )
+
+
+def _words_tell(mine: _Pair, others: _Pair, target: str) -> float:
+    """Return how much better two numbers agree with their own than with each other's translations, by their words."""
+    return told_by_words((mine[0].around, mine[1].around), (others[0].around, others[1].around), target)
 
 
 def _ties_exchanged(mine: _Pair, others: _Pair) -> bool:
