@@ -23,9 +23,9 @@ from curation.translation.word_pairs import SOURCE, told_by_words
 
 _Pair = tuple[TiedNumber, TiedNumber]
 _HALF = Fraction(1, 2)
-_TOLD, _EXCHANGED = 0.2, -0.5
+_TOLD, _EXCHANGED = 0.1, -0.5
 """How much better numbers must agree with their own translations to be told apart by the words around them, and how
-much better with each other's to be exchanged wherever they stand."""
+much better with each other's, each of them, to be exchanged wherever they stand."""
 _DATED = "year of a date"
 _OF_THEM = "of them"
 """The kind of a clause whose number is a part of the one before it: exchanged, the part would be the larger one."""
@@ -92,9 +92,10 @@ def _order(
             if mine[0].values & others[0].values or mine[1].values & others[1].values:
                 continue
             moved = places[i] > places[j]
-            tells = _words_tell(mine, others, target) if source == SOURCE else 0.0
-            changed = moved and tells <= _TOLD and not _told_apart(mine, others)
-            if changed or tells < _EXCHANGED or _ties_exchanged(mine, others):
+            told = _told_by_words(mine, others, target) if source == SOURCE else (0.0, 0.0)
+            changed = moved and sum(told) <= _TOLD and not _told_apart(mine, others)
+            exchanged = sum(told) < _EXCHANGED and max(told) < -_TOLD
+            if changed or exchanged or _ties_exchanged(mine, others):
                 shown = f"{mine[0].text} and {others[0].text} changed places"
                 return [Violation("order", f"{shown}: {sides(segment)}")]
     lost = [number for number, at in zip(before, partners, strict=True) if at is None]
@@ -193,8 +194,13 @@ def _told_apart(mine: _Pair, others: _Pair) -> bool:
     )
 
 
-def _words_tell(mine: _Pair, others: _Pair, target: str) -> float:
-    """Return how much better two numbers agree with their own than with each other's translations, by their words."""
+def _told_by_words(mine: _Pair, others: _Pair, target: str) -> tuple[float, float]:
+    """Return how much better each of two numbers agrees with its own than with the other's translation, by their words.
+
+    Those of a ratio stand with the same words.
+    """
+    if "ratio" in (mine[0].unit, others[0].unit):
+        return 0.0, 0.0
     return told_by_words((mine[0].around, mine[1].around), (others[0].around, others[1].around), target)
 
 

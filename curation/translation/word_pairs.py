@@ -22,6 +22,7 @@ SOURCE = "en"
 """The language whose words are known."""
 _WORD = re.compile(r"[A-Za-z]{2,}")
 _ANY = re.compile(r"[^\W\d_]{2,}|[.,;:!?，。；：！？、()（）]")
+_END = re.compile(r"[.!?](?=\s|\Z)|[。！？]")
 _SIGN = re.compile(r"[.,;:!?，。；：！？、()（）]")
 _ENDINGS = ("'s", "ies", "es", "s", "ing", "ed")
 _LONGEST = 7
@@ -74,15 +75,17 @@ def word_pairs(target: str) -> Mapping[str, Mapping[str, float]]:
     return pairs
 
 
-def told_by_words(mine: tuple[Around, Around], others: tuple[Around, Around], target: str) -> float:
-    """Return how much better two numbers of an original agree with their own than with each other's translations.
+def told_by_words(mine: tuple[Around, Around], others: tuple[Around, Around], target: str) -> tuple[float, float]:
+    """Return how much better each of two numbers of an original agrees with its own than with the other's translation.
 
     Args:
         mine: what stands around a number, and around its equal in the translation.
         others: the same of another number.
     """
-    own = _agreement(*mine, target) + _agreement(*others, target)
-    return own - _agreement(mine[0], others[1], target) - _agreement(others[0], mine[1], target)
+    return (
+        _agreement(*mine, target) - _agreement(mine[0], others[1], target),
+        _agreement(*others, target) - _agreement(others[0], mine[1], target),
+    )
 
 
 @lru_cache(maxsize=256)
@@ -101,7 +104,8 @@ def _agreement(before: Around, after: Around, target: str) -> float:
 
 def _words(text: str, *, backwards: bool) -> list[tuple[str, float]]:
     """Return the words next to a number, each with its distance."""
-    distance, near = 1 + _BACKWARDS * backwards, []
+    distance, near = 1 + _BACKWARDS * backwards, list[tuple[str, float]]()
+    text = _END.split(text)[-1 if backwards else 0]
     found = [match[0] for match in _ANY.finditer(text)]
     for piece in (found[::-1] if backwards else found)[:_NEAREST]:
         if _SIGN.match(piece):
@@ -128,7 +132,7 @@ def _found_run(forms: Mapping[str, float], around: Around) -> float:
     """Return the same where words run together."""
     best = 0.0
     for form, share in forms.items():
-        for text, backwards in ((around.behind, False), (around.before, True)):
+        for text, backwards in ((_END.split(around.behind)[0], False), (_END.split(around.before)[-1], True)):
             at = text.rfind(form) if backwards else text.find(form)
             if at >= 0:
                 between = text[at + len(form) :] if backwards else text[:at]
