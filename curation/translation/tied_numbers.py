@@ -226,9 +226,15 @@ def without_terms(text: str) -> str:
     """Return a text without its formulas but those that are a number: what stands in formulas is compared there."""
     pieces = (
         piece if not is_formula else f" {piece} " if _NUMBER.fullmatch(piece.strip()) else " "
-        for piece, is_formula in parts(_DISPLAYED.sub(" ", text))
+        for piece, is_formula in parts(_DISPLAYED.sub(_undisplayed, text))
     )
     return "".join(pieces)
+
+
+def _undisplayed(match: re.Match[str]) -> str:
+    """Return a displayed formula as prose where it is a number alone: $$16$$ marbles."""
+    shown = match[0].strip("$ ")
+    return f" {shown} " if _NUMBER.fullmatch(shown) and shown[:1].isdigit() else " "
 
 
 def _before(text: str, start: int, mention: UnitMention) -> bool:
