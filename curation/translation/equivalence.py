@@ -42,7 +42,7 @@ from curation.translation.number_words import new_parts, replaced_words
 from curation.translation.numerals import in_digits, plain_digits
 from curation.translation.order import order, units_exchanged, units_stay
 from curation.translation.quantities import months_named, prose_of_units
-from curation.translation.sentences import Segment, align, excerpt, keeps_anchors, length_ratio, sides
+from curation.translation.sentences import Segment, align, excerpt, keeps_anchors, length_ratio, sentences, sides
 from curation.translation.tied_numbers import tied_numbers, without_terms
 from curation.translation.units import DIMENSIONS, units_mentioned
 from curation.translation.violations import Violation
@@ -66,6 +66,7 @@ def check_equivalence(original: str, translated: str, source: str, target: str) 
     whole = [segment for segment in segments if segment.before and segment.after]
     return [
         *coverage(segments, source, target),
+        *question(original, translated, target),
         *(violation for segment in whole for violation in quantities(segment, source, target, names)),
         *(violation for segment in whole for violation in polarity(segment, source, target)),
         *(violation for segment in whole for violation in comparisons(segment, source, target)),
@@ -96,6 +97,16 @@ def coverage(segments: list[Segment], source: str, target: str) -> list[Violatio
                 said = "shorter" if ratio < 1 else "longer"
                 violations.append(Violation("sentences", f"much {said} than the original: {sides(segment)}"))
     return violations
+
+
+def question(original: str, translated: str, target: str) -> list[Violation]:
+    """Return a violation where the question that ends the original is gone: no question mark, no word that asks."""
+    last = sentences(translated, target)[-1:]
+    if not _QUESTION.search(original[-3:]) or _QUESTION.search(translated):
+        return []
+    if any(re.search(word, one, re.IGNORECASE) for word in language(target).questions.asks for one in last):
+        return []
+    return [Violation("sentences", f"no question: {excerpt(last[0] if last else '')}")]
 
 
 def quantities(segment: Segment, source: str, target: str, names: list[Name]) -> list[Violation]:

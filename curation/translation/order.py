@@ -19,7 +19,7 @@ from curation.translation.sentences import Segment, sides
 from curation.translation.tied_numbers import TiedNumber, tied_numbers
 from curation.translation.units import DIMENSIONS, units_mentioned
 from curation.translation.violations import Violation
-from curation.translation.word_pairs import SOURCE, told_by_words
+from curation.translation.word_pairs import SOURCE, says_anything, told_by_words
 
 _Pair = tuple[TiedNumber, TiedNumber]
 _HALF = Fraction(1, 2)
@@ -197,9 +197,10 @@ def _told_apart(mine: _Pair, others: _Pair) -> bool:
 def _told_by_words(mine: _Pair, others: _Pair, target: str) -> tuple[float, float]:
     """Return how much better each of two numbers agrees with its own than with the other's translation, by their words.
 
-    Those of a ratio stand with the same words.
+    Two with nothing said between them stand with the same words: from 3 to 5, of $850, and $705, a ratio.
     """
-    if "ratio" in (mine[0].unit, others[0].unit):
+    between = mine[0].around.behind
+    if between == others[0].around.before and not says_anything(between, target):
         return 0.0, 0.0
     return told_by_words((mine[0].around, mine[1].around), (others[0].around, others[1].around), target)
 

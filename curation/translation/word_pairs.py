@@ -75,6 +75,12 @@ def word_pairs(target: str) -> Mapping[str, Mapping[str, float]]:
     return pairs
 
 
+def says_anything(text: str, target: str) -> bool:
+    """Return whether an English text has a word that is known to be said somehow in a language."""
+    pairs = word_pairs(target)
+    return any(stem(word) in pairs for word in _WORD.findall(text))
+
+
 def told_by_words(mine: tuple[Around, Around], others: tuple[Around, Around], target: str) -> tuple[float, float]:
     """Return how much better each of two numbers of an original agrees with its own than with the other's translation.
 
