@@ -135,8 +135,10 @@ def _clause_moved(
     before, after = [thing for thing in before if thing in both], [thing for thing in after if thing in both]
     firsts = list(dict.fromkeys(before)), list(dict.fromkeys(after))
     fewest = 4 if names_changed and not _QUESTION.search(segment.before) else 3
+    is_told = names_changed and not language(target).spaced and not _QUESTION.search(segment.before)
+    shortest = 2 if is_told else 1  # 比马克多20 has the name before its number
     return any(
-        clause_moved(mine, others, fewest)
+        clause_moved(mine, others, fewest, shortest)
         and {str, frozenset} <= {type(a) for a, b in zip(mine, others, strict=True) if a != b}
         for mine, others in ((before, after), firsts)
     )

@@ -23,7 +23,7 @@ from curation.translation.word_pairs import SOURCE, says_anything, told_by_words
 
 _Pair = tuple[TiedNumber, TiedNumber]
 _HALF = Fraction(1, 2)
-_TOLD, _EXCHANGED = 0.1, -0.5
+_TOLD, _EXCHANGED, _EITHER = 0.1, -0.5, -0.03
 """How much better numbers must agree with their own translations to be told apart by the words around them, and how
 much better with each other's, each of them, to be exchanged wherever they stand."""
 _DATED = "year of a date"
@@ -94,7 +94,7 @@ def _order(
             moved = places[i] > places[j]
             told = _told_by_words(mine, others, target) if source == SOURCE else (0.0, 0.0)
             changed = moved and sum(told) <= _TOLD and not _told_apart(mine, others)
-            exchanged = sum(told) < _EXCHANGED and max(told) < -_TOLD
+            exchanged = sum(told) < _EXCHANGED and max(told) < _EITHER
             if changed or exchanged or _ties_exchanged(mine, others):
                 shown = f"{mine[0].text} and {others[0].text} changed places"
                 return [Violation("order", f"{shown}: {sides(segment)}")]

@@ -154,7 +154,7 @@ _BRIEF = 45
 
 def added_solution(original: str, translated: str, answer: str | None) -> list[Violation]:
     """Return a violation for an answer, a solution or a box that the original does not have, or for words after the
-    question that ends it. What says in which form the answer is asked for may stand behind the question: as a percentage.
+    question that ends it. In which form the answer is asked for may stand behind the question: as a percentage.
     """
     own_markers, markers = _MARKER.findall(original), [match[0] for match in _MARKER.finditer(translated)]
     if len(markers) > len(own_markers):

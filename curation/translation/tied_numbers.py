@@ -21,7 +21,7 @@ from curation.translation.numeral_words import months_of
 from curation.translation.numerals import NumeralToken, in_digits, plain_digits, scale_end, word_tokens
 from curation.translation.quantities import prose_of_units
 from curation.translation.units import UnitMention, units_mentioned
-from curation.translation.word_pairs import Around
+from curation.translation.word_pairs import NOTHING, Around
 
 _NUMBER = re.compile(r"[\d.,\s{}/]+(?:\\%)?")
 _DISPLAYED = re.compile(
@@ -47,7 +47,7 @@ class TiedNumber:
     noun: str | None = None
     role: str | None = None
     clauses: frozenset[str] = frozenset()
-    around: Around = Around("", "")
+    around: Around = NOTHING
 
     @property
     def tie(self) -> str | None:

@@ -27,6 +27,8 @@ _SIGN = re.compile(r"[.,;:!?，。；：！？、()（）]")
 _ENDINGS = ("'s", "ies", "es", "s", "ing", "ed")
 _LONGEST = 7
 """Letters of a word that are looked at."""
+_LONG = 5
+"""Letters of a beginning from which longer words have it, too: морко, морковками."""
 _STEP, _BORDER, _BACKWARDS = 0.5, 1.5, 0.5
 """What a word between a number and another one adds to their distance, a comma, and standing before it."""
 _CHARACTERS = 4
@@ -44,6 +46,9 @@ class Around:
 
     before: str
     behind: str
+
+
+NOTHING = Around("", "")
 
 
 def stem(word: str) -> str:
@@ -126,9 +131,11 @@ def _found(forms: Mapping[str, float], around: Around) -> float:
     """Return the share of the surest of a word's forms around a number, by its distance."""
     return max(
         (
-            forms.get(beginning(word), 0.0) / distance
+            share / distance
             for text, backwards in ((around.behind, False), (around.before, True))
             for word, distance in _words(text, backwards=backwards)
+            for form, share in forms.items()
+            if form == beginning(word) or (len(form) >= _LONG and word.lower().startswith(form))
         ),
         default=0.0,
     )

@@ -2,10 +2,10 @@
 
     .venv/bin/python -m tests.word_pairs FOLDER [--langs zh,de] [--without 3/8] [--out FOLDER]
 
-FOLDER holds gsm8ki/ as `tests.benchmarks.translation_sets` reads it. Counted is in how many aligned sentences two words
-stand together; kept are the words that come `_LEAST` times and their at most three others whose share (Dice: twice the
-sentences of both over the sentences of each) is at least `_SHARE`. The same texts give the same bytes. ``--without 3/8``
-leaves the problems of a draw out, to measure on them what was not learnt from them.
+FOLDER holds gsm8ki/ as `tests.benchmarks.translation_sets` reads it. Counted is in how many aligned sentences two
+words stand together; kept are the words that come `_LEAST` times and their at most three others whose share (Dice:
+twice the sentences of both over the sentences of each) is at least `_SHARE`. The same texts give the same bytes.
+``--without 3/8`` leaves the problems of a draw out, to measure on them what was not learnt from them.
 """
 
 from __future__ import annotations
