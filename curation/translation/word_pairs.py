@@ -23,7 +23,7 @@ SOURCE = "en"
 _WORD = re.compile(r"[A-Za-z]{2,}")
 _ANY = re.compile(r"[^\W\d_]{2,}|[.,;:!?，。；：！？、()（）]")
 _END = re.compile(r"[.!?](?=\s|\Z)|[。！？]")
-_SIGN = re.compile(r"[.,;:!?，。；：！？、()（）]")
+_SIGN = re.compile(r"[.,;:!?，。；：！？、()（）]|(?:and|while|but|whereas)\Z")
 _ENDINGS = ("'s", "ies", "es", "s", "ing", "ed")
 _LONGEST = 7
 """Letters of a word that are looked at."""
@@ -109,7 +109,7 @@ def _agreement(before: Around, after: Around, target: str) -> float:
             key = stem(word)
             if key in pairs:
                 nearness[key] = max(nearness.get(key, 0.0), 1 / distance)
-    find = _found if language(target).spaced else _found_run
+    find = _found_word if language(target).spaced else _found_run
     return sum(near * find(pairs[word], after) for word, near in nearness.items())
 
 
@@ -127,17 +127,26 @@ def _words(text: str, *, backwards: bool) -> list[tuple[str, float]]:
     return near
 
 
-def _found(forms: Mapping[str, float], around: Around) -> float:
+def _found_word(forms: Mapping[str, float], around: Around) -> float:
     """Return the share of the surest of a word's forms around a number, by its distance."""
     return max(
         (
             share / distance
-            for text, backwards in ((around.behind, False), (around.before, True))
-            for word, distance in _words(text, backwards=backwards)
+            for word, first, distance in _near(around)
             for form, share in forms.items()
-            if form == beginning(word) or (len(form) >= _LONG and word.lower().startswith(form))
+            if form == first or (len(form) >= _LONG and word.startswith(form))
         ),
         default=0.0,
+    )
+
+
+@lru_cache(maxsize=256)
+def _near(around: Around) -> tuple[tuple[str, str, float], ...]:
+    """Return the words around a number in small letters, the beginning and the distance of each."""
+    return tuple(
+        (word.lower(), beginning(word), distance)
+        for text, backwards in ((around.behind, False), (around.before, True))
+        for word, distance in _words(text, backwards=backwards)
     )
 
 

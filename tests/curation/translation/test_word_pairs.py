@@ -41,8 +41,8 @@ def test_words_are_known_without_their_endings() -> None:
         ("zh", "He feeds 12 sheep with 30 carrots.", "他用30根胡萝卜喂12只绵羊。", "他用12根胡萝卜喂30只绵羊。"),
         ("de", "With 30 carrots he fed 12 rabbits.", "Er fütterte 12 Kaninchen mit 30 Karotten.",
          "Er fütterte 30 Kaninchen mit 12 Karotten."),
-        ("ru", "With 30 carrots he fed 12 sheep.", "Он накормил 12 овец 30 морковками.",
-         "Он накормил 30 овец 12 морковками."),
+        ("ru", "She had 30 sheep and bought 12 carrots.", "Она купила 12 морковок, у неё было 30 овец.",
+         "Она купила 30 морковок, у неё было 12 овец."),
     ],
 )  # fmt: skip
 def test_words_tell_numbers_apart(target: str, original: str, true: str, turned: str) -> None:
