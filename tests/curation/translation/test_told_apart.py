@@ -141,6 +141,12 @@ def test_a_repeated_word_is_no_passage_and_a_name_no_language() -> None:
     ("target", "original", "true", "turned"),
     [
         ("zh", "Each is either white or grey.", "每只不是白色就是灰色。", "每只都不是白色。"),
+        ("zh", "Jake has 13 fewer peaches and 3 more apples than Steven.",
+         "与史蒂文相比，杰克的桃子少13个，苹果多3个。", None),
+        ("zh", "John had 10 video games but 8 of them weren't working.", "约翰有10个电子游戏，但其中8个坏了。", None),
+        ("de", "In a poll of 450 dentists 30 responded.",
+         "Bei einer Umfrage unter 450 Zahnärzten antworteten 30.", None),
+        ("ru", "Roses cost $2 each.", "Одна роза стоит 2 доллара.", "Розы стоят 2 доллара."),
         ("zh", "He has one sale pending.", "他有一笔销售尚未成交。", None),
         ("zh", "How many are grey at the most?", "最多有多少只是灰色的？", None),
         ("zh", "If 8 students do n't want to go, how many go?", "如果8名学生不想去，有多少人去？",
