@@ -228,8 +228,14 @@ _LABEL_AGAIN = re.compile(r"^\s*[(（]?\s*([A-J])\s*[)）.．:、]\s*(?=\S)")
 _CONTENT = re.compile(r"\\(begin|end)\{(array|tabular)\}")
 
 
+_LAYOUT = re.compile(r"[\\&~$;；{}^_]")
+"""Characters of which one is in every text with layout or a formula; most options have none."""
+
+
 def tidy_option(option: str) -> str:
     """Return an option's text without layout, with its formula in dollars where they stayed outside the option."""
+    if not _LAYOUT.search(option):
+        return _FINAL_SIGN.sub("", option.strip())
     text = without_edges(_ENVIRONMENT.sub(" ", option) if not _holds_a_matrix(option) else option)
     if text.count("$$") % 2:
         text = text.removeprefix("$$").removesuffix("$$")
@@ -260,6 +266,8 @@ def without_frame(option: str) -> str:
 
 def without_edges(text: str) -> str:
     """Return an option without the layout before and behind it."""
+    if not _LAYOUT.search(text):
+        return text.strip()
     for _ in range(4):
         before = text
         text = _EDGE.sub("", text).strip()

@@ -122,6 +122,7 @@ class DropReason(StrEnum):
     CHOICES_UNRESOLVED = "choices_unresolved"  # the letter of the answer names no option
     # references
     UNVERIFIABLE_ANSWER = "unverifiable_answer"
+    UNPROVEN_REWRITING = "unproven_rewriting"  # it can be read without its layout, which may be another answer
     VERIFIER_FAILED = "verifier_failed"
     # duplicates
     DUPLICATE = "duplicate"

@@ -247,7 +247,7 @@ class TestGenerationSettings(Settings):
         "only their agreement says that it is allowed. Not in the paper.",
     )
     keep: int = Field(
-        32,
+        64,
         ge=1,
         description="Of the sound inputs at most so many are kept, or as many as `enough` asks for: first those that "
         "tell wrong solutions apart, then others of every kind. Not in the paper.",

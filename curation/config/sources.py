@@ -165,8 +165,8 @@ class Source(Settings):
 
     name: str = Field(pattern=r"^[A-Za-z0-9._/-]+$", description="The source's name in funnels, ids and cards.")
     kind: Literal["jsonl", "parquet", "csv", "dataset", "kattis"] = Field(
-        description="`jsonl` (also .gz, .zst), `parquet`, `csv`, `dataset` (Hugging Face: hub name or folder), or "
-        "`kattis` (a folder of problem packages; code only)."
+        description="`jsonl` (also a .json list; .gz, .zst, .bz2, .xz), `parquet`, `csv`, `dataset` (Hugging Face: "
+        "hub name or folder), or `kattis` (a folder of problem packages; code only)."
     )
     path: str = Field(
         description="File, glob, folder or hub name; relative to the recipe's folder. Of files also a URL that fsspec "
@@ -213,7 +213,8 @@ class Source(Settings):
     on_bad_row: Literal["stop", "quarantine"] = Field(
         "stop",
         description="What a row does that cannot be read, or holds another type than the column map wants: `stop` the "
-        "run, or go to `stages/01-sources/quarantine` with file, line, reason and bytes, counted. Not in the paper.",
+        "run, or go to `stages/01-sources/quarantine` with file, line, reason and bytes, counted; so does what a "
+        "damaged file has left. Not in the paper.",
     )
     bad_rows: int = Field(
         100,

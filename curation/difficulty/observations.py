@@ -175,11 +175,14 @@ def stated_counts(problems: pl.DataFrame, solve_rates: Mapping[str, Sequence[Sol
 
     Args:
         problems: `PROBLEM` rows.
-        solve_rates: by source.
+        solve_rates: by source; where there are none, nothing of the rows is read.
 
     Raises:
         GoldilocksError: one is no share.
     """
+    schema = {"problem": pl.String, "policy": pl.String, "correct": pl.Int64, "judged": pl.Int64}
+    if not solve_rates:
+        return pl.DataFrame(schema=schema)
     rows = []
     stated = problems.filter(pl.col("source").is_in(list(solve_rates)) & pl.col("meta").is_not_null())
     for problem, source, meta in stated.select("id", "source", "meta").iter_rows():
@@ -194,7 +197,6 @@ def stated_counts(problems: pl.DataFrame, solve_rates: Mapping[str, Sequence[Sol
                     "0 to 1. Name another column in `solve_rates`, or leave it out."
                 )
             rows.append((problem, rate.policy, round(value * rate.attempts), rate.attempts))
-    schema = {"problem": pl.String, "policy": pl.String, "correct": pl.Int64, "judged": pl.Int64}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 

@@ -29,13 +29,13 @@ from collections.abc import Sequence
 from enum import StrEnum
 from functools import lru_cache
 from math import ceil, exp, lgamma
-from typing import Any
 
+import numpy as np
 import polars as pl
 
 from curation.config import Band, RefreshSettings
 from curation.difficulty.posteriors import SIDES
-from curation.records import DECISION, DropReason
+from curation.records import DropReason
 
 VERSION = "refreshing@5"
 
@@ -65,9 +65,13 @@ ROLLOUT_COUNTS = pl.Schema(
 )
 """Rollouts of training (a rollout is training's attempt), one row a problem and step."""
 
+READ = ("problem", "policy", "keep", "reason", "correct", "judged", "top_wrong_votes")
+"""Columns of decisions by which problems are chosen, and by which `curation.difficulty.refresh_forecast` foresees."""
+
 REFRESH_CHOICE = pl.Schema({"problem": pl.String(), "why": pl.String()})
 
 _UNDECIDED = (DropReason.TOO_FEW_ATTEMPTS, DropReason.VERIFIER_FAILED, DropReason.SAMPLING_FAILED)
+_SIDES = {DropReason.NEVER_SOLVED.value: -1, DropReason.TOO_EASY.value: 1}
 _RETRIED = (DropReason.NEVER_SOLVED, DropReason.SUSPECTED_WRONG_LABEL)
 
 
@@ -80,23 +84,26 @@ def select_anchor(decisions: pl.DataFrame, settings: RefreshSettings, version: i
     Args:
         decisions, version, policy: as in `select_uncertain`.
     """
-    rows = [
-        (band_side(reason), correct / judged if judged else 0.0, hash_place(problem), problem)
-        for problem, reason, correct, judged in decisions.filter(pl.col("policy") != policy)
-        .select("problem", "reason", "correct", "judged")
-        .iter_rows()
-    ]
-    size = max(ceil(settings.anchor_share * len(rows)), settings.anchor_least)
-    if not settings.anchor_share or 2 * size > len(rows):
+    others = decisions.filter(pl.col("policy") != policy)
+    size = max(ceil(settings.anchor_share * others.height), settings.anchor_least)
+    if not settings.anchor_share or 2 * size > others.height:
         return REFRESH_CHOICE.to_frame()
-    anchor = spread_sample(rows, size, version)
+    side = pl.col("reason").replace_strict(_SIDES, default=0, return_dtype=pl.Int8)
+    rate = pl.when(pl.col("judged") > 0).then(pl.col("correct") / pl.col("judged")).otherwise(0.0)
+    anchor = spread_sample(others.select("problem", side=side, rate=rate), ["side", "rate"], size, version)
     return pl.DataFrame({"problem": anchor, "why": RefreshCause.ANCHOR.value}, schema=REFRESH_CHOICE)
 
 
-def spread_sample(rows: Sequence[tuple[Any, ...]], size: int, version: int) -> list[str]:
-    """Return the last field of ``size`` rows at even distances in their order; another version begins elsewhere."""
-    ordered, begin = sorted(rows), hash_place(str(version))
-    return [ordered[int((number + begin) * len(ordered) / size)][-1] for number in range(size)]
+def spread_sample(rows: pl.DataFrame, by: Sequence[str], size: int, version: int) -> pl.Series:
+    """Return ``size`` problems at even distances in their order; another version begins elsewhere.
+
+    Args:
+        rows: problem, and the columns by which they are ordered first, then by hash.
+    """
+    places = np.fromiter(map(hash_place, rows["problem"]), np.float64, rows.height)
+    ordered = rows.with_columns(place=places).sort(*by, "place", "problem")["problem"]
+    begin = hash_place(str(version))
+    return ordered[[int((number + begin) * len(ordered) / size) for number in range(size)]]
 
 
 def select_uncertain(
@@ -111,28 +118,28 @@ def select_uncertain(
     """Return the problems to judge again as `REFRESH_CHOICE` rows, in the order of ``decisions``.
 
     Args:
-        decisions: `DECISION` rows of the set's last version.
+        decisions: the columns `READ` of the `DECISION` rows of the set's last version.
         trained: `ROLLOUT_COUNTS` rows since then; empty where nobody trained.
         band: of the stage that decides.
         version: number of the version that is being made; it says whose turn it is to be probed or retried.
         policy: who will judge; problems whose pass rate is this policy's already are not selected.
         sides: `curation.difficulty.posteriors.SIDES` rows of all problems for the policy, where an anchor tells them.
     """
-    assert set(DECISION.names()) <= set(decisions.columns), decisions.columns
     trained_counts = {
         problem: (correct, weight)
         for problem, correct, weight in age_weighted_counts(trained, settings.half_life).iter_rows()
     }
-    expected = {
-        problem: chances for problem, *chances in (sides if sides is not None else SIDES.to_frame()).iter_rows()
-    }
     rows = []
-    judged_before = decisions.filter(pl.col("policy") != policy)
-    columns = ("problem", "keep", "reason", "correct", "judged")
-    for problem, keep, reason, correct, judged in judged_before.select(columns).iter_rows():
+    judged_before = decisions.filter(pl.col("policy") != policy).select(
+        "problem", "keep", "reason", "correct", "judged"
+    )
+    known = sides if sides is not None else SIDES.to_frame()
+    expected = judged_before.join(known, on="problem", how="left", maintain_order="left")
+    for problem, keep, reason, correct, judged, *chances in expected.iter_rows():
         rollouts = trained_counts.get(problem, (0.0, 0.0))
         old = float(correct), float(judged)
-        change = 1 - expected[problem][1 + expected_side(reason)] if problem in expected else None
+        chance = chances[1 + expected_side(reason)]
+        change = None if chance is None else 1 - chance
         cause = _refresh_cause(problem, keep, reason, old, rollouts, change, band, settings, version)
         if cause is not None:
             rows.append((problem, cause.value))
@@ -183,7 +190,7 @@ def expected_side(reason: str | None) -> int:
 
 def band_side(reason: str | None) -> int:
     """Return on which side of the band a decision puts a problem: -1 below it, 0 inside, 1 above."""
-    return {DropReason.NEVER_SOLVED.value: -1, DropReason.TOO_EASY.value: 1}.get(reason or "", 0)
+    return _SIDES.get(reason or "", 0)
 
 
 def age_weighted_counts(trained: pl.DataFrame, half_life: float) -> pl.DataFrame:

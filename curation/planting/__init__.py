@@ -7,7 +7,7 @@ have it, not how the filters look for it.
 
 from curation.planting.copies import changed
 from curation.planting.outputs import CUT_INPUT, WRONG_OUTPUT, corrupt, spoil_tests
-from curation.planting.rows import KINDS, PLANTED, PlantedRows, plant_rows
+from curation.planting.rows import KINDS, PLANTED, OrderedRows, PlantedRows, plant_rows
 from curation.planting.translations import CORRUPTIONS, TranslatedPair, plant_translations
 
 VERSION = "planting@1"
@@ -20,6 +20,7 @@ __all__ = [
     "PLANTED",
     "VERSION",
     "WRONG_OUTPUT",
+    "OrderedRows",
     "PlantedRows",
     "TranslatedPair",
     "changed",

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import polars as pl
 
@@ -29,6 +29,9 @@ UNSPACED = frozenset(lang.code for lang in languages() if not lang.spaced)
 
 FIRST = 1_000_000_000
 """Planted rows are numbered from here on in their source."""
+
+_FIRST_PAGE, _PAGE = 5_000, 50_000
+"""Rows that are read at once: the first ones mostly carry all that is planted."""
 
 PLANTED = pl.Schema({"source": pl.String(), "row": pl.Int64(), "kind": pl.String()})
 
@@ -81,13 +84,67 @@ class PlantedRows:
     copies: Mapping[str, str]
 
 
+class OrderedRows(Protocol):
+    """Rows that are read by their places in the order of their ids."""
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+
+    def at(self, places: Sequence[int]) -> pl.DataFrame:
+        """Return `PROBLEM` rows in the order of their places."""
+
+
+class _Carriers:
+    """Rows in the order of a draw, of which a page is in memory at a time, and those taken from them."""
+
+    def __init__(self, rows: OrderedRows, draw: random.Random) -> None:
+        self._rows, self._order = rows, list(range(len(rows)))
+        draw.shuffle(self._order)
+        self._taken, self._exhausted = set[int](), set[Callable[[Row], bool]]()
+        self._page: tuple[int, list[Row]] = (0, [])
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def first(self, count: int) -> list[Row]:
+        """Return the first rows that nobody has taken."""
+        found: list[Row] = []
+        for place, row in self._all():
+            if len(found) == count:
+                break
+            if place not in self._taken:
+                found.append(row)
+        return found
+
+    def take(self, can: Callable[[Row], bool], count: int) -> list[Row]:
+        """Return the first rows of which this holds and that nobody has taken, and take them."""
+        found: list[Row] = []
+        for place, row in self._all() if can not in self._exhausted else ():
+            if len(found) == count:
+                return found
+            if place not in self._taken and can(row):
+                self._taken.add(place)
+                found.append(row)
+        self._exhausted.add(can)
+        return found
+
+    def _all(self) -> Iterator[tuple[int, Row]]:
+        """Yield all rows with their places in the draw, the first page again and again from memory."""
+        begin, size = 0, _FIRST_PAGE
+        while begin < len(self._order):
+            if self._page[0] != begin or not self._page[1]:
+                self._page = begin, self._rows.at(self._order[begin : begin + size]).to_dicts()
+            yield from enumerate(self._page[1], begin)
+            begin, size = begin + size, _PAGE
+
+
 def plant_rows(
-    rows: pl.DataFrame, benchmarks: Sequence[str], seed: int, *, most: int, beside: int, math: bool = True
+    rows: OrderedRows, benchmarks: Sequence[str], seed: int, *, most: int, beside: int, math: bool = True
 ) -> PlantedRows:
     """Plant each kind of defect in its share of the rows.
 
     Args:
-        rows: `PROBLEM` rows that passed the filters.
+        rows: those that passed the filters.
         benchmarks: their statements.
         most: rows that carry one kind, at most.
         beside: rows that carry nothing and stay, at most.
@@ -96,25 +153,24 @@ def plant_rows(
     kinds = {name: kind for name, kind in KINDS.items() if math or not kind.math_only}
     own = [name for name, kind in kinds.items() if not kind.of_benchmark]
     draw = random.Random(f"planting {seed}")
-    carriers = rows.sort("id").to_dicts()
-    draw.shuffle(carriers)
-    words = _words_of(carriers[:2000])
+    carriers = _Carriers(rows, draw)
+    model, words = carriers.first(1), _words_of(carriers.first(2000))
     each = max(1, min(most, len(carriers) // len(own)))
     made: list[tuple[str, Row, Row | None]] = []
-    kept, rest = list[Row](), carriers
+    kept = list[Row]()
     for name in own:
-        taken, rest = _carriers(name, rest, each)
+        taken = carriers.take(_CAN_CARRY.get(name, _is_worded), each)
         for number, row in enumerate(taken):
             spoilt = _SPOILERS[name](row, number, draw, words.get(row["lang"]) or ["another"])
             made.append((name, spoilt, row))
             kept += [row] if kinds[name].with_original else []
     every = sorted({word for own_words in words.values() for word in own_words}) or ["another"]
-    theirs = draw.sample(list(benchmarks), len(benchmarks)) if carriers else []
+    theirs = draw.sample(list(benchmarks), len(benchmarks)) if model else []
     of_benchmark = [name for name, kind in kinds.items() if kind.of_benchmark]
     for number, name in enumerate(of_benchmark):
         chosen = theirs[number :: len(of_benchmark)][:most]
-        made += [(name, _of_benchmark(name, text, carriers[0], draw, every), None) for text in chosen]
-    return _together([*kept, *rest[:beside]], made)
+        made += [(name, _of_benchmark(name, text, model[0], draw, every), None) for text in chosen]
+    return _together([*kept, *carriers.first(beside)], made)
 
 
 def _together(kept: Sequence[Row], made: Sequence[tuple[str, Row, Row | None]]) -> PlantedRows:
@@ -129,14 +185,8 @@ def _together(kept: Sequence[Row], made: Sequence[tuple[str, Row, Row | None]]) 
     return PlantedRows(pl.DataFrame(table, PROBLEM), pl.DataFrame(planted, PLANTED, orient="row"), copies)
 
 
-def _carriers(kind: str, rows: Sequence[Row], count: int) -> tuple[list[Row], list[Row]]:
-    """Return the first rows that can carry a kind, and all others."""
-    can = _CAN_CARRY.get(kind, _is_worded)
-    taken: list[Row] = []
-    rest: list[Row] = []
-    for row in rows:
-        (taken if len(taken) < count and can(row) else rest).append(row)
-    return taken, rest
+def _any(_row: Row) -> bool:
+    return True
 
 
 def _is_worded(row: Row) -> bool:
@@ -168,8 +218,8 @@ def _can_exchange(row: Row) -> bool:
 _CAN_CARRY: Mapping[str, Callable[[Row], bool]] = {
     "missing_figure": lambda row: _is_worded(row) and bool(_NUMBER.search(row["statement"])),
     "truncated": _is_long,
-    "duplicate": lambda _: True,
-    "missing_answer": lambda _: True,
+    "duplicate": _any,
+    "missing_answer": _any,
     "near_duplicate": _can_exchange,
     "conflicting_answers": lambda row: str(row["answer"]).lstrip("-").isdigit(),
 }

@@ -22,7 +22,8 @@ from curation.config import RecordedPolicy
 from curation.prompts import Prompt
 from curation.prompts.solving import RECORDED
 from curation.records import AttemptKey, Completion, PolicyError, PromptRequest, problem_id
-from curation.sources.rows import Row, parse_options, read_rows, require_path, value_at
+from curation.sources.files import read_rows
+from curation.sources.rows import Row, parse_options, require_path, value_at
 from curation.storage.stages import file_digest
 from curation.thinking import ThinkingTags
 

@@ -18,7 +18,8 @@ from typing import Any, Self
 
 from curation.prompts.translating import TRANSLATE
 from curation.records import AttemptKey, Completion, PolicyError, PromptRequest, problem_id
-from curation.sources.rows import Row, read_rows
+from curation.sources.files import read_rows
+from curation.sources.rows import Row
 from curation.storage.stages import file_digest
 
 

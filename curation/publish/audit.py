@@ -59,18 +59,18 @@ def draw_audit(labels: pl.DataFrame, size: int, seed: int) -> tuple[AuditStratum
         seed: of the draw.
     """
     ordered = labels.sort("wrong_label", "problem", descending=[True, False])
-    names, chances = ordered["problem"].to_list(), ordered["wrong_label"].fill_null(_LEAST).to_numpy()
+    names, chances = ordered["problem"], ordered["wrong_label"].fill_null(_LEAST).to_numpy()
     chances = np.clip(chances, _LEAST, 1 - _LEAST)
     spread = np.cumsum(np.sqrt(chances * (1 - chances)))
     total = float(spread[-1]) if len(spread) else 1.0
     places = np.minimum((spread / total * STRATA - 1e-9).astype(np.int64), STRATA - 1)
-    members = [[name for name, place in zip(names, places, strict=True) if place == number] for number in range(STRATA)]
+    members = [np.flatnonzero(places == number) for number in range(STRATA)]
     rng = np.random.default_rng(seed)
     shares = _shared_out([len(group) for group in members], size)
     return tuple(
-        AuditStratum(len(group), tuple(group[place] for place in sorted(rng.permutation(len(group))[:count])))
+        AuditStratum(len(group), tuple(names[group[np.sort(rng.permutation(len(group))[:count])]]))
         for group, count in zip(members, shares, strict=True)
-        if group
+        if len(group)
     )
 
 

@@ -10,6 +10,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Mapping
 
+import numpy as np
 import polars as pl
 
 from curation.publish.merged_copies import COPIES
@@ -127,8 +128,8 @@ def quotas(available: Mapping[str, int], weights: Mapping[str, float], size: int
     return {name: quota[name] for name in available}
 
 
-def over_quota(index: pl.DataFrame, size: int | None, seed: int) -> dict[str, str]:
-    """Return the ids that leave because the set is full, each with its evidence.
+def over_quota(index: pl.DataFrame, size: int | None, seed: int) -> pl.DataFrame:
+    """Return ``id`` and ``evidence`` of the problems that leave because the set is full.
 
     Groups are drawn by a hash of the seed and their name, and stay while all their rows fit into their sources' shares.
 
@@ -137,24 +138,37 @@ def over_quota(index: pl.DataFrame, size: int | None, seed: int) -> dict[str, st
         size: problems that the set may have; None for all.
     """
     if size is None or index.height <= size:
-        return {}
+        return pl.DataFrame(schema={"id": pl.String, "evidence": pl.String})
     weights = dict(index.group_by("source").agg(pl.col("weight").first()).iter_rows())
     available = dict(index.group_by("source").len().sort("source").iter_rows())
     share = quotas(available, weights, size)
-    groups: dict[str, list[tuple[str, str]]] = {}
-    for name, group, source in index.select("id", "group", "source").iter_rows():
-        groups.setdefault(group, []).append((name, source))
-    remaining = Counter(share)
-    leaving: dict[str, str] = {}
-    for group in sorted(groups, key=lambda name: _draw(seed, name)):
-        rows_of_group = Counter(source for _, source in groups[group])
-        if rows_of_group <= remaining:
-            remaining -= rows_of_group
-            continue
-        for name, source in groups[group]:
-            leaving[name] = f"{source} gives {share[source]} of its {available[source]} to a set of {size}"
-    return leaving
+    codes = {name: code for code, name in enumerate(share)}
+    rows = index.select("id", "source", turn=_turns(index["group"], seed))
+    of_rows = rows["source"].replace_strict(codes, return_dtype=pl.Int32).to_numpy()
+    order = rows["turn"].arg_sort().to_numpy()
+    ends = np.flatnonzero(np.diff(rows["turn"].to_numpy()[order], append=-1)) + 1
+    stays, remaining, begin = np.zeros(index.height, dtype=bool), Counter(dict(enumerate(share.values()))), 0
+    for end in ends.tolist():
+        members = order[begin:end]
+        begin = end
+        of_group = Counter(of_rows[members].tolist())
+        if of_group <= remaining:
+            remaining -= of_group
+            stays[members] = True
+    said = {name: f"{name} gives {share[name]} of its {available[name]} to a set of {size}" for name in share}
+    leaving = rows.filter(pl.Series(~stays))
+    return leaving.select("id", evidence=pl.col("source").replace_strict(said, return_dtype=pl.String))
 
 
-def _draw(seed: int, name: str) -> str:
-    return hashlib.blake2b(f"{seed}|{name}".encode(), digest_size=8).hexdigest()
+def _turns(groups: pl.Series, seed: int) -> pl.Series:
+    """Return of each row when its group is drawn, from 0 on: groups are sorted by a hash of the seed and their name."""
+    names = groups.unique(maintain_order=True)
+    draws = np.fromiter((_draw(seed, name) for name in names), np.uint64, len(names))
+    turns = np.empty(len(names), np.int64)
+    turns[np.argsort(draws, kind="stable")] = np.arange(len(names))
+    ranked = pl.DataFrame({"group": names, "turn": turns})
+    return groups.alias("group").to_frame().join(ranked, on="group", how="left", maintain_order="left")["turn"]
+
+
+def _draw(seed: int, name: str) -> int:
+    return int.from_bytes(hashlib.blake2b(f"{seed}|{name}".encode(), digest_size=8).digest())

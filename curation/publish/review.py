@@ -30,7 +30,7 @@ import polars as pl
 
 from curation.records import DROPPED, DropReason, StoreError
 
-VERSION = "review@2"
+VERSION = "review@3"
 
 STAGE = "review"
 
@@ -42,6 +42,7 @@ ACCEPT, REJECT, UNDO = "accept", "reject", "undo"
 KINDS: Mapping[str, str] = {
     "conflicting_references": "copies of one problem with different references",
     "near_conflict": "near duplicates with different references",
+    "unproven_rewriting": "references that the verifier reads only without their layout, not proven the same",
     "suspected_wrong_label": "attempts that agree on another answer than the reference",
     "training_disagrees": "training in which another answer rose and the reference did not",
     "doubtful_verdict": "attempts that the verifier would not stand for",
@@ -274,6 +275,18 @@ def near_conflicts(dropped: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame
         evidence=pl.format("{}; the row that stays is problem {}", "evidence", "kept_id"),
     )
     return _as_disputes(disputes, "near_conflict")
+
+
+def unproven_rewritings(dropped: pl.DataFrame) -> pl.DataFrame:
+    """Return references that can be judged against only as they were rewritten, as they stand and rewritten.
+
+    Args:
+        dropped: rows that the reference check dropped, with their ``rewritten``.
+    """
+    disputes = dropped.filter(pl.col("reason") == DropReason.UNPROVEN_REWRITING).with_columns(
+        references=pl.concat_list("answer", "rewritten"), rows=pl.concat_list(_source_row())
+    )
+    return _as_disputes(disputes, "unproven_rewriting")
 
 
 def wrong_labels(problems: pl.DataFrame, decisions: pl.DataFrame) -> pl.DataFrame:

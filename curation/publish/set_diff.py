@@ -37,6 +37,8 @@ MEASURED = frozenset(
 
 _PLACE = ("source", "row")
 _WHERE_FOUND = frozenset({"id", "also_from", *_PLACE})
+READ = MEASURED | _WHERE_FOUND
+"""Columns that are read; of all others it is compared whether they are the same, so hashes may stand for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,17 +136,20 @@ def _differing(old: PublishedTables, new: PublishedTables) -> pl.DataFrame:
 
 def _reworded(old: pl.DataFrame, new: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
     """Return ``problem``, ``old_problem`` of rows whose id left the set while another one came for the same row."""
+    new_text, old_text = _source_text(new), _source_text(old)
+    if new_text is None or old_text is None:
+        return pl.DataFrame(schema={"problem": pl.String, "old_problem": pl.String})
     came = table.filter(pl.col("change") == VersionChange.ADDED.value)["problem"]
     left = table.filter(pl.col("change") == VersionChange.REMOVED.value)["problem"]
-    now = new.filter(pl.col("id").is_in(came.implode())).select(*_PLACE, text=_source_text(new), problem="id")
-    was = old.filter(pl.col("id").is_in(left.implode())).select(*_PLACE, text=_source_text(old), old_problem="id")
+    now = new.filter(pl.col("id").is_in(came.implode())).select(*_PLACE, text=new_text, problem="id")
+    was = old.filter(pl.col("id").is_in(left.implode())).select(*_PLACE, text=old_text, old_problem="id")
     pairs = now.join(was, on=[*_PLACE, "text"], maintain_order="left")
     return pairs.unique("problem", keep="first", maintain_order=True).unique(
         "old_problem", keep="first", maintain_order=True
     )["problem", "old_problem"]
 
 
-def _source_text(frame: pl.DataFrame) -> pl.Expr:
-    """Return the statement as the source has it; null in frames without texts."""
+def _source_text(frame: pl.DataFrame) -> pl.Expr | None:
+    """Return the statement as the source has it, or its hash; None in frames without texts."""
     columns = [name for name in ("raw_statement", "statement") if name in frame.columns]
-    return pl.coalesce(*columns, pl.lit(None, pl.String))
+    return pl.coalesce(*columns) if columns else None

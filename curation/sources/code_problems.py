@@ -350,11 +350,15 @@ def _unpacked(row: Row, path: str, where: str, packed: str = "json") -> Any:
     if packed == "zlib" and value.lstrip()[0] not in "[{":
         try:
             value = unpack_text(value)
+            value.encode()
         except ValueError as error:
             raise BadRowError(f"{where}: `{path}` is not packed as `zlib` ({error}): {value!r:.80}.") from error
     try:
-        return json.loads(value)
-    except ValueError as error:
+        content = json.loads(value)
+        if "\\ud" in value.lower():
+            json.dumps(content, ensure_ascii=False).encode()
+        return content
+    except (ValueError, RecursionError) as error:
         raise BadRowError(f"{where}: `{path}` is text, but not JSON ({error}): {value!r:.80}.") from error
 
 

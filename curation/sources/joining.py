@@ -15,8 +15,8 @@ from curation.config import Source
 from curation.config.base import names
 from curation.config.sources import Join
 from curation.records import SourceError
-from curation.sources.places import joined_place
-from curation.sources.rows import Row, require_path, value_at
+from curation.sources.places import Place, joined_place
+from curation.sources.rows import BadRowError, Row, require_path, value_at
 from curation.sources.tables import table_rows
 from curation.sources.where import RowFilter
 
@@ -78,7 +78,7 @@ def read_joined(source: Source, join: Join, folder: Path, batch_rows: int) -> Jo
     paths = names(join.key if join.key is not None else join.on)
     by_key: dict[Key, list[dict[str, Any]]] = {}
     columns: dict[str, None] = {}
-    for row in _checked(table_rows(place, folder, batch_rows), [*paths, *join.columns], where, join, batch_rows):
+    for row in _checked(_rows(place, folder, batch_rows, where), [*paths, *join.columns], where, join, batch_rows):
         key = _key(row, paths)
         if key is None:
             continue
@@ -90,6 +90,14 @@ def read_joined(source: Source, join: Join, folder: Path, batch_rows: int) -> Jo
     if not by_key:
         raise SourceError(f"{where}: it has no rows{' of its `where`' if join.where else ''} with a key.")
     return JoinedTable(join, by_key, tuple(columns))
+
+
+def _rows(place: Place, folder: Path, batch_rows: int, where: str) -> Iterator[Row]:
+    """Yield the rows of the table; one that cannot be read ends the run, since it would lack beside others."""
+    try:
+        yield from table_rows(place, folder, batch_rows)
+    except BadRowError as error:
+        raise SourceError(f"{where}: {error} Mend it; a joined table is read whole.") from error
 
 
 def _checked(rows: Iterator[Row], paths: Sequence[str], where: str, join: Join, batch_rows: int) -> Iterator[Row]:

@@ -29,7 +29,7 @@ from curation.sources.rows import BadRowError, Row, last_boxed, parse_options, r
 from curation.sources.selection import SelectionCounts, selected_rows
 from curation.sources.tables import TableState, table_state
 
-VERSION = "sources@3"
+VERSION = "sources@4"
 
 _META = json.JSONEncoder(default=str, ensure_ascii=False)
 

@@ -9,7 +9,9 @@ Invariants:
     itself ends the run as ever;
   - more bad rows than the source's ``bad_rows`` end the run.
 
-Not here: a file that is damaged or cannot be cut into rows, which is no row's fault.
+  - a source of which no row can be read ends it too, whatever its budget.
+
+Not here: how what cannot be read is told from what can (`curation.sources.files`).
 """
 
 from __future__ import annotations
@@ -41,9 +43,11 @@ QUARANTINE = pl.Schema(
         "file": pl.String(),  # relative to the recipe's folder where it lies within; or a URL
         "line": pl.Int64(),  # from 1; of a parquet file or a data set, the row's number
         "reason": pl.String(),
-        "raw": pl.Binary(),  # the line as it was; of a parquet file or a data set, the row as JSON
+        "raw": pl.Binary(),  # the line as it was, its first `MOST_KEPT` bytes; of what has no lines, the row as JSON
     }
 )
+MOST_KEPT = 1 << 20
+"""Bytes of a bad row that are kept; the rest stands where its file and line say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +72,7 @@ def read_parts(
     """Yield the source's rows, ``batch_rows`` at a time, built by ``build``.
 
     Raises:
-        SourceError: the source is empty or lacks a column, or more rows are bad than it may have.
+        SourceError: the source is empty or lacks a column, or more rows are bad than it may have, or all.
     """
     rows = selected_rows(source, folder, batch_rows, raw=True, counts=counts)
     first = list(itertools.islice(rows, FIRST_ROWS))
@@ -76,15 +80,21 @@ def read_parts(
         raise SourceError(f"source {source.name}: {source.path} holds no rows{taken_by(source)}.")
     check_columns(source, [placed.row for placed in first if placed.row is not None])
     again = itertools.chain(first, rows)
-    bad_rows = 0
+    bad_rows = sound_rows = 0
     while batch := list(itertools.islice(again, batch_rows)):
         bad = {at: _raw(placed).reason for at, placed in enumerate(batch) if placed.row is None}
         built, sound = _build(batch, bad, build)
         bad_rows += len(bad)
         if bad_rows > source.bad_rows:
             raise _too_many(source, _raw(batch[max(bad)]), bad[max(bad)])
+        sound_rows += len(sound)
         table = _quarantine(source, folder, batch, bad)
         yield Part(len(batch), built, [batch[at].position for at in sound], _dropped(source, table), table)
+    if not sound_rows:
+        evidence = _dropped(source, table)["evidence"][-1]
+        raise SourceError(
+            f"source {source.name}: no row of it can be read (the last one: {evidence}); mend the source."
+        )
 
 
 def _raw(placed: PlacedRow) -> RawRow:
@@ -109,8 +119,8 @@ def _build(batch: Sequence[PlacedRow], bad: dict[int, str], build: Build[Built])
 
 def _too_many(source: Source, raw: RawRow, reason: str) -> SourceError:
     return SourceError(
-        f"source {source.name}: more than {source.bad_rows:,} rows cannot be read (the last one: {raw.path}, line "
-        f"{raw.line}: {reason}); mend the source, or raise its `bad_rows`."
+        f"source {source.name}: more than {source.bad_rows:,} rows cannot be read (the last one: {raw.place}: "
+        f"{reason}); mend the source, or raise its `bad_rows`."
     )
 
 
@@ -134,7 +144,7 @@ def refused_packages(
         raw = RawRow(file, 1, file.read_bytes() if file.is_file() else b"", None, reason)
         if len(rows) == source.bad_rows:
             raise _too_many(source, raw, reason)
-        rows.append((source.name, start + len(rows), _place(file, folder), raw.line, raw.reason, raw.raw))
+        rows.append((source.name, start + len(rows), _place(file, folder), raw.line, raw.reason, raw.content))
     table = pl.DataFrame(rows, schema=QUARANTINE, orient="row")
     return _dropped(source, table), table
 
@@ -143,7 +153,11 @@ def _quarantine(source: Source, folder: Path, batch: Sequence[PlacedRow], bad: d
     rows = []
     for at in sorted(bad):
         raw = _raw(batch[at])
-        rows.append((source.name, batch[at].position, _place(raw.path, folder), raw.line, bad[at], raw.raw))
+        content, reason = raw.content, bad[at]
+        if len(content) > MOST_KEPT:
+            reason = f"{reason} (of its {len(content):,} bytes the first {MOST_KEPT:,} are kept)"
+        place = _place(raw.path, folder)
+        rows.append((source.name, batch[at].position, place, raw.line, reason, content[:MOST_KEPT]))
     return pl.DataFrame(rows, schema=QUARANTINE, orient="row")
 
 
@@ -152,9 +166,12 @@ def _place(path: Path | str, folder: Path) -> str:
 
 
 def _dropped(source: Source, quarantine: pl.DataFrame) -> pl.DataFrame:
-    """Return the bad rows as dropped ones; with no statement, the id is that of their bytes as text."""
+    """Return the bad rows as dropped ones; with no statement, the id is that of their bytes, or place, as text."""
     absent = {name: pl.lit(None, dtype=kind) for name, kind in DROPPED.items()}
-    ids = [problem_id(raw.decode("utf-8", "replace"), None, source.domain) for raw in quarantine["raw"]]
+    ids = [
+        problem_id(raw.decode("utf-8", "replace") or f"{file}, line {line}", None, source.domain)
+        for raw, file, line in quarantine.select("raw", "file", "line").iter_rows()
+    ]
     named: dict[str, pl.Expr | pl.Series] = {
         "id": pl.Series(ids, dtype=pl.String),
         "group": pl.Series(ids, dtype=pl.String),
@@ -165,6 +182,8 @@ def _dropped(source: Source, quarantine: pl.DataFrame) -> pl.DataFrame:
         "weight": pl.lit(source.weight),
         "stage": pl.lit(STAGE),
         "reason": pl.lit(str(DropReason.BAD_ROW)),
-        "evidence": pl.format("{}, line {}: {}", "file", "line", "reason"),
+        "evidence": pl.when(pl.col("line") > 0)
+        .then(pl.format("{}, line {}: {}", "file", "line", "reason"))
+        .otherwise(pl.format("{}: {}", "file", "reason")),
     }
     return quarantine.select(**{**absent, **named}).cast(DROPPED)

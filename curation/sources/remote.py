@@ -9,6 +9,7 @@ Invariants:
     version, checksum or, where it has none of these, its time and size. A place that says nothing of it is fetched from
     each time;
   - a copy is whole or not there: it is written aside, flushed, compared with the size that the place states, renamed;
+    of a file that is damaged in its archive what comes before the damage, and what that is;
   - paths without a scheme, or with ``file``, are this machine's own files and never copied.
 
 Not here: what the files hold (`curation.sources.rows`), and hub data sets by name (`curation.sources.hub`).
@@ -19,12 +20,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
-from collections.abc import Iterator, Mapping, Sequence
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from curation.sources.places import MissingSourceError
 from curation.storage.remote import file_system, first_line, is_url, local_path, remote_errors
@@ -49,6 +51,8 @@ class RemoteFile:
 
     url: str
     path: Path
+    damage: str = ""
+    """Why the copy ends before the file does."""
 
 
 def cache_folder() -> Path:
@@ -99,18 +103,33 @@ def _copy(fs: Any, path: str, url: str, archive: Sequence[int]) -> RemoteFile:
     state: dict[str, Any] = {"url": url, "size": info.get("size"), "state": _state(info)}
     if archive:
         state["archive"] = list(archive)
-    if state["state"] and copy.is_file() and _read(note) == {**state, "bytes": copy.stat().st_size}:
-        return RemoteFile(url, copy)
+    if state["state"] and copy.is_file():
+        noted = _read(note) or {}
+        if {**noted, "damage": ""} == {**state, "bytes": copy.stat().st_size, "damage": ""}:
+            return RemoteFile(url, copy, noted.get("damage", ""))
     note.unlink(missing_ok=True)
     folder.mkdir(parents=True, exist_ok=True)
     with fs.open(path, "rb") as there, atomic_replace(copy) as here:
-        shutil.copyfileobj(there, here, 1 << 22)
+        damage = _copy_bytes(there, here)
         here.flush()
         os.fsync(here.fileno())
-        if info.get("size") not in (None, here.tell()):
+        if not damage and info.get("size") not in (None, here.tell()):
             raise OSError(f"{here.tell():,} bytes came of {info['size']:,}")
-    atomic_write(note, json.dumps({**state, "bytes": copy.stat().st_size}, indent=1) + "\n")
-    return RemoteFile(url, copy)
+    noted = {**state, "bytes": copy.stat().st_size, **({"damage": damage} if damage else {})}
+    atomic_write(note, json.dumps(noted, indent=1) + "\n")
+    return RemoteFile(url, copy, damage)
+
+
+def _copy_bytes(there: Any, here: BinaryIO) -> str:
+    """Copy a file to its end, or to where its archive is damaged; return how, empty where it is not."""
+    read: Callable[[int], bytes] = getattr(there, "read1", there.read)
+    size = 1 << 12 if isinstance(there, zipfile.ZipExtFile) else 1 << 22  # the piece in which it fails is lost
+    try:
+        while piece := read(size):
+            here.write(piece)
+    except (zlib.error, zipfile.BadZipFile) as error:
+        return str(error)
+    return ""
 
 
 def _file_state(path: str) -> tuple[int, ...]:

@@ -1,38 +1,25 @@
-"""Raw rows of files as dictionaries, and values inside them by dotted path.
+"""Raw rows of tables as dictionaries, what of them cannot be read, and values inside them by dotted path.
 
-Invariants: rows come in the file's order, one at a time; a file that is missing, broken or of another kind is one
-`SourceError` naming file, line and what was found, and a row that cannot be read is a `BadRowError`; `RawRow`s come
-with the bytes that they were, and go on behind such a row. Not here: what the columns mean
-(`curation.sources.problems`), and what becomes of rows that cannot be read (`curation.sources.quarantine`).
+Not here: how files are read (`curation.sources.files`), what the columns mean (`curation.sources.problems`), and what
+becomes of rows that cannot be read (`curation.sources.quarantine`).
 """
 
 from __future__ import annotations
 
 import ast
-import csv
-import gzip
-import io
 import json
 import re
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, cast
-
-import orjson
+from typing import Any
 
 from curation.records import SourceError
 
 Row = Mapping[str, Any]
 _ABSENT = object()
 _POSITION = re.compile(r"-?[0-9]+")
-_LONG_INTEGER = re.compile(rb"\d{19}")
-_BOM = b"\xef\xbb\xbf"
-_NO_NUMBER = re.compile(rb'(?<![\w"])(?:NaN|-?Infinity)(?![\w"])')
-_NOT_UTF8 = re.compile("[\udc80-\udcff]")
-"""Bytes that are not UTF-8, as ``surrogateescape`` reads them."""
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class BadRowError(SourceError):
@@ -50,7 +37,7 @@ class BadRowError(SourceError):
 
 @dataclass(frozen=True, slots=True)
 class RawRow:
-    """A row beside the bytes that it was: of what is no text file, those of the row as JSON.
+    """A row beside the bytes that it was.
 
     Example: ``RawRow(Path("x.jsonl"), 2, b'{"q": NaN}', None, "not JSON (NaN)")``
     """
@@ -58,61 +45,64 @@ class RawRow:
     path: Path | str
     """A text where it is a URL."""
     line: int
-    """From 1; in a file without lines, the row's number."""
-    raw: bytes
+    """From 1; in a file without lines, the row's number; 0 of what is no row but the file."""
+    raw: bytes | None
+    """None where it was no line of text."""
     row: Row | None
     """None where it cannot be read."""
     reason: str = ""
     """Why it cannot be read."""
 
+    @property
+    def place(self) -> str:
+        """Return the file and the line, as a sentence names them."""
+        return f"{self.path}, line {self.line}" if self.line else str(self.path)
 
-def raw_rows(path: Path, kind: str, batch_rows: int = 10_000) -> Iterator[RawRow]:
-    """Yield every row of a ``jsonl``, ``csv`` or ``parquet`` file, those that cannot be read too.
+    @property
+    def content(self) -> bytes:
+        """Return its bytes; those of its JSON where it was no line of text."""
+        return json.dumps(self.row, ensure_ascii=True, default=str).encode() if self.raw is None else self.raw
 
-    Raises:
-        SourceError: the file is missing, damaged, or cannot be cut into rows.
-    """
-    if kind == "jsonl":
-        for number, line in _json_lines(path):
-            try:
-                yield RawRow(path, number, line, _json_row(line, path, number))
-            except BadRowError as error:
-                yield RawRow(path, number, line, None, error.reason)
-    elif kind == "csv":
-        yield from _csv_rows(path)
-    else:
-        yield from numbered_rows(path, read_parquet(path, batch_rows))
+    def read(self) -> Row:
+        """Return the row.
+
+        Raises:
+            BadRowError: it cannot be read.
+        """
+        if self.row is None:
+            shown = (self.raw or b"")[:60].decode("utf-8", "replace")
+            said = f"{self.place}: {self.reason}"
+            raise BadRowError(f"{said}: {shown!r}." if shown else f"{said}.", self.reason)
+        return self.row
 
 
 def numbered_rows(path: Path, rows: Iterable[Row], start: int = 1) -> Iterator[RawRow]:
-    """Yield rows that came from no lines of text, numbered from ``start``, each with its JSON for its bytes."""
+    """Yield rows that came from no lines of text, numbered from ``start``."""
     for number, row in enumerate(rows, start):
-        yield RawRow(path, number, json.dumps(row, ensure_ascii=True, default=str).encode(), row)
+        yield RawRow(path, number, None, row)
 
 
-def read_rows(path: Path, batch_rows: int = 10_000) -> Iterator[Row]:
-    """Return an iterator over the rows of one .jsonl, .jsonl.gz, .jsonl.zst, .parquet or .csv file."""
-    kind = kind_of(path)
-    if kind == "parquet":
-        return read_parquet(path, batch_rows)
-    return read_csv(path) if kind == "csv" else read_jsonl(path)
+def arrow_rows(path: Path, table: Any, start: int = 1) -> Iterator[RawRow]:
+    """Yield the rows of an Arrow table or batch; one whose texts are not UTF-8, as files may hold, as a bad one."""
+    try:
+        yield from numbered_rows(path, table.to_pylist(), start)
+    except UnicodeDecodeError:
+        for at in range(table.num_rows):
+            yield _arrow_row(path, start + at, table.take([at]))
 
 
-def kind_of(path: Path) -> Literal["jsonl", "csv", "parquet"]:
-    """Return what a file's name says that it holds, as in a recipe's ``kind``.
+def _arrow_row(path: Path, number: int, table: Any) -> RawRow:
+    try:
+        (raw,) = numbered_rows(path, table.to_pylist(), number)
+    except UnicodeDecodeError as error:
+        return RawRow(path, number, b"".join(map(_column_bytes, table.columns)), None, f"not UTF-8 ({error})")
+    return raw
 
-    Raises:
-        SourceError: it says nothing that can be read.
-    """
-    suffixes = [s for s in path.suffixes if s not in (".gz", ".zst")]
-    match suffixes[-1] if suffixes else "":
-        case ".jsonl" | ".json" | ".ndjson":
-            return "jsonl"
-        case ".csv":
-            return "csv"
-        case ".parquet":
-            return "parquet"
-    raise SourceError(f"{path}: not a .jsonl, .jsonl.gz, .jsonl.zst, .parquet or .csv file.")
+
+def _column_bytes(column: Any) -> bytes:
+    """Return the bytes that a column of one row holds, of whatever type."""
+    chunks = getattr(column, "chunks", [column])
+    return b"".join(bytes(buffer) for chunk in chunks for buffer in chunk.buffers()[-1:] if buffer is not None)
 
 
 def value_at(row: Any, path: str) -> Any:
@@ -170,7 +160,10 @@ def parse_options(value: Any, where: str) -> list[str] | None:
         value = _lettered(", ".join(value)) or value
     if not isinstance(value, list) or not all(isinstance(option, str | int | float) for option in value):
         raise BadRowError(f"{where} should be a list of options, but is {str(value)[:80]!r}.")
-    return [str(option) for option in value] or None
+    options = [str(option) for option in value]
+    if any(_SURROGATE.search(option) for option in options):
+        raise BadRowError(f"{where} holds half of a surrogate pair: {str(options)[:80]!r}.")
+    return options or None
 
 
 def _lettered(value: Any) -> list[str] | None:
@@ -244,157 +237,3 @@ def last_boxed(text: str) -> str | None:
                 return text[begin:position].strip()
         position += 1
     return None
-
-
-@contextmanager
-def _readable(path: Path) -> Iterator[None]:
-    """Raise `SourceError` for a missing or damaged file."""
-    try:
-        yield
-    except FileNotFoundError as error:
-        raise SourceError(f"{path}: there is no such file.") from error
-    except (EOFError, OSError, zlib.error) as error:
-        raise SourceError(f"{path}: cannot be read to its end ({error}).") from error
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
-    if path.suffix == ".gz":
-        with gzip.open(path, "rb") as handle:
-            yield cast(BinaryIO, handle)
-    elif path.suffix == ".zst":
-        import pyarrow  # its reader, unlike zstandard's, notices a file that was cut short
-
-        with io.BufferedReader(pyarrow.input_stream(str(path), compression="zstd"), 1 << 20) as stream:
-            yield cast(BinaryIO, stream)
-    else:
-        with path.open("rb") as plain:
-            yield plain
-
-
-def read_jsonl(path: Path) -> Iterator[Row]:
-    """Yield the rows of a .jsonl, .jsonl.gz or .jsonl.zst file; blank lines are skipped."""
-    for _, row in numbered_jsonl(path):
-        yield row
-
-
-def numbered_jsonl(path: Path) -> Iterator[tuple[int, Row]]:
-    """Yield the same with the number of each line, from 1."""
-    for number, line in _json_lines(path):
-        yield number, _json_row(line, path, number)
-
-
-def _json_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    with _readable(path), _opened(path) as handle:
-        for number, line in enumerate(handle, start=1):
-            if not line.isspace():
-                yield number, line
-
-
-def _json_row(line: bytes, path: Path, number: int) -> Row:
-    try:
-        row = orjson.loads(line)
-    except ValueError as error:
-        raise _bad_row(path, number, f"not JSON ({_fault(line, error)})", line) from error
-    if not isinstance(row, dict):
-        raise _bad_row(path, number, "a JSON object is wanted", line)
-    if _LONG_INTEGER.search(line):  # orjson makes floats of integers beyond 64 bits; json keeps their digits
-        return cast(Row, json.loads(line))
-    return row
-
-
-def _bad_row(path: Path, line: int, reason: str, raw: bytes) -> BadRowError:
-    return BadRowError(f"{path}, line {line}: {reason}: {raw[:60].decode('utf-8', 'replace')!r}.", reason)
-
-
-def _fault(line: bytes, error: ValueError) -> str:
-    """Return what of a line is no JSON, in words where it is one of the usual faults."""
-    if line.startswith(_BOM):
-        return "it begins with a byte order mark"
-    if b"\x00" in line:
-        return "it holds a NUL byte"
-    if "surrogate in string" in str(error):
-        return f"half of a surrogate pair, {error}"
-    number = _NO_NUMBER.search(line)
-    return f"{number.group().decode()} is no JSON number" if number else str(error)
-
-
-def read_csv(path: Path) -> Iterator[Row]:
-    """Yield the rows of a .csv file with a header; an empty field is None."""
-    for raw in _csv_rows(path):
-        if raw.row is None:
-            raise _bad_row(path, raw.line, raw.reason, raw.raw)
-        yield raw.row
-
-
-class _LinesRead(Iterator[str]):
-    """Lines of a text, with those handed out since ``lines`` was last emptied."""
-
-    def __init__(self, text: Iterator[str]) -> None:
-        self.text = text
-        self.lines: list[str] = []
-
-    def __next__(self) -> str:
-        self.lines.append(next(self.text))
-        return self.lines[-1]
-
-
-def _csv_rows(path: Path) -> Iterator[RawRow]:
-    """Yield the rows of a .csv file; what is not UTF-8 passes the reader as lone surrogates and is a bad row.
-
-    Raises:
-        SourceError: of the header, or of a quote that never closes: what is behind it cannot be told apart.
-    """
-    csv.field_size_limit(1 << 30)
-    with (
-        _readable(path),
-        _opened(path) as handle,
-        io.TextIOWrapper(handle, encoding="utf-8-sig", errors="surrogateescape", newline="") as text,
-    ):
-        lines = _LinesRead(text)
-        reader = csv.DictReader(lines, restkey="_surplus", strict=True)
-        try:
-            fields = len(reader.fieldnames or [])
-        except csv.Error as error:
-            raise SourceError(f"{path}, line {reader.reader.line_num}: not a readable CSV row ({error}).") from error
-        if _NOT_UTF8.search("".join(lines.lines)):
-            raise SourceError(f"{path}, line 1: not a readable CSV row (not UTF-8).")
-        while (row := _csv_row(reader, lines, path, fields)) is not None:
-            yield row
-
-
-def _csv_row(reader: csv.DictReader[str], lines: _LinesRead, path: Path, fields: int) -> RawRow | None:
-    """Return the next row; None at the end."""
-    lines.lines.clear()
-    row: dict[str, Any] = {}
-    reason = ""
-    try:
-        row = next(reader)
-    except StopIteration:
-        return None
-    except csv.Error as error:
-        reason = f"not a readable CSV row ({error})"
-        if "unexpected end" in str(error):
-            raise SourceError(f"{path}, line {reader.reader.line_num}: {reason}.") from error
-    text = "".join(lines.lines)
-    if not text.isascii() and _NOT_UTF8.search(text):
-        reason = "not a readable CSV row (not UTF-8)"
-    elif "_surplus" in row:
-        reason = f"more fields than the header's {fields}"
-    whole = None if reason else {key: value if value != "" else None for key, value in row.items()}
-    return RawRow(path, reader.reader.line_num, text.encode("utf-8", "surrogateescape"), whole, reason)
-
-
-def read_parquet(path: Path, batch_rows: int = 10_000) -> Iterator[Row]:
-    """Yield the rows of a parquet file, ``batch_rows`` of them in memory at once."""
-    import pyarrow
-    import pyarrow.parquet
-
-    try:
-        with pyarrow.parquet.ParquetFile(path) as file:
-            for batch in file.iter_batches(batch_size=batch_rows):
-                yield from batch.to_pylist()
-    except FileNotFoundError as error:
-        raise SourceError(f"{path}: there is no such file.") from error
-    except (pyarrow.ArrowInvalid, OSError) as error:
-        raise SourceError(f"{path}: not a readable parquet file ({error}).") from error

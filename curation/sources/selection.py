@@ -23,7 +23,7 @@ from curation.records import SourceError
 from curation.sources.joining import FIRST_ROWS, JoinedTable, read_joined
 from curation.sources.places import place_of
 from curation.sources.rows import RawRow, Row, require_path, value_at
-from curation.sources.tables import raw_table_rows, table_rows
+from curation.sources.tables import raw_table_rows
 from curation.sources.where import RowFilter
 
 SPACE = 1 << 64
@@ -69,7 +69,7 @@ def selected_rows(
         SourceError: an expression, a quota or a join that the rows do not allow.
     """
     counts = counts if counts is not None else SelectionCounts()
-    drawn = _drawn(source, folder, batch_rows)
+    drawn = _drawn(source, folder, batch_rows, raw=raw)
     rows = _counted(_placed(source, folder, batch_rows, raw=raw), counts, "rows")
     rows = _counted(_of_where(source, rows, batch_rows), counts, "where")
     rows = _counted((row for row in rows if drawn is None or row.row is None or row.position in drawn), counts, "drawn")
@@ -78,14 +78,11 @@ def selected_rows(
     yield from itertools.islice(_counted(rows, counts, "joined"), source.limit)
 
 
-def _placed(source: Source, folder: Path, batch_rows: int, *, raw: bool) -> Iterator[PlacedRow]:
-    place = place_of(source)
-    if raw:
-        for position, one in enumerate(raw_table_rows(place, folder, batch_rows)):
-            yield PlacedRow(position, one.row, one)
-    else:
-        for position, row in enumerate(table_rows(place, folder, batch_rows)):
-            yield PlacedRow(position, row)
+def _placed(
+    source: Source, folder: Path, batch_rows: int, *, raw: bool, columns: Sequence[str] | None = None
+) -> Iterator[PlacedRow]:
+    for position, one in enumerate(raw_table_rows(place_of(source), folder, batch_rows, columns)):
+        yield PlacedRow(position, one.row if raw else one.read(), one if raw else None)
 
 
 def _counted(rows: Iterable[PlacedRow], counts: SelectionCounts, name: str) -> Iterator[PlacedRow]:
@@ -126,7 +123,7 @@ def _with_path(rows: Iterable[PlacedRow], paths: Sequence[str], where: str) -> I
     yield from rows
 
 
-def _drawn(source: Source, folder: Path, batch_rows: int) -> frozenset[int] | _Share | None:
+def _drawn(source: Source, folder: Path, batch_rows: int, *, raw: bool) -> frozenset[int] | _Share | None:
     """Return the positions that the quota draws; None where every row is taken."""
     quota = source.quota
     if quota is None:
@@ -134,16 +131,15 @@ def _drawn(source: Source, folder: Path, batch_rows: int) -> frozenset[int] | _S
     share = _Share(source.name, quota)
     if not quota.needs_two_passes:
         return share
-    return draw(source.name, quota, _values(source, quota, folder, batch_rows))
+    return draw(source.name, quota, _values(source, quota, folder, batch_rows, raw=raw))
 
 
-def _values(source: Source, quota: Quota, folder: Path, batch_rows: int) -> Iterator[tuple[int, str]]:
+def _values(source: Source, quota: Quota, folder: Path, batch_rows: int, *, raw: bool) -> Iterator[tuple[int, str]]:
     """Yield the position of each row of the `where`, and its value of the quota's column."""
     of_where = RowFilter(source.where, f"source {source.name}").columns if source.where is not None else ()
     columns = {*of_where, *([quota.by.partition(".")[0], quota.by] if quota.by is not None else [])}
-    rows = table_rows(place_of(source), folder, batch_rows, sorted(columns))
-    placed = (PlacedRow(position, row) for position, row in enumerate(rows))
-    taken = _of_where(source, placed, batch_rows)
+    placed = _placed(source, folder, batch_rows, raw=raw, columns=sorted(columns))
+    taken = _of_where(source, (one for one in placed if one.row is not None), batch_rows)
     if quota.by is not None:
         taken = _with_path(taken, [quota.by], f"source {source.name}: `quota.by`")
     for one in taken:

@@ -8,25 +8,14 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-from curation.records import SourceError
+from curation.sources.files import raw_rows
 from curation.sources.hub import load_dataset
 from curation.sources.places import MissingSourceError, Place
 from curation.sources.remote import RemoteFile, fetched_files
-from curation.sources.rows import (
-    BadRowError,
-    RawRow,
-    Row,
-    numbered_rows,
-    raw_rows,
-    read_csv,
-    read_jsonl,
-    read_parquet,
-)
+from curation.sources.rows import RawRow, Row, arrow_rows
 from curation.storage.remote import is_url, local_path
 from curation.storage.stages import file_digest
 
@@ -52,37 +41,29 @@ def table_rows(place: Place, folder: Path, batch_rows: int, columns: Sequence[st
     """Yield the rows of a table.
 
     Args:
-        columns: top-level columns that are enough, where the table's kind can read some alone; absent ones are no
-            error here.
+        columns: as in `raw_table_rows`.
 
     Raises:
         BadRowError: one cannot be read.
     """
-    if place.kind == "dataset":
-        for raw in _dataset_rows(place, folder, batch_rows, columns):
-            if raw.row is None:
-                raise BadRowError(f"{raw.path}, row {raw.line}: {raw.reason}.", raw.reason)
-            yield raw.row
-        return
-    for file in _files(place, folder):
-        with _by_its_url(file):
-            if place.kind == "jsonl":
-                yield from read_jsonl(file.path)
-            elif place.kind == "csv":
-                yield from read_csv(file.path)
-            else:
-                yield from read_parquet(file.path, batch_rows)
+    return (raw.read() for raw in raw_table_rows(place, folder, batch_rows, columns))
 
 
-def raw_table_rows(place: Place, folder: Path, batch_rows: int) -> Iterator[RawRow]:
-    """Yield the rows beside the bytes that they were, in order, those that cannot be read too."""
+def raw_table_rows(
+    place: Place, folder: Path, batch_rows: int, columns: Sequence[str] | None = None
+) -> Iterator[RawRow]:
+    """Yield the rows beside the bytes that they were, in order, those that cannot be read too.
+
+    Args:
+        columns: top-level columns that are enough, where the table's kind can read some alone; absent ones are no
+            error here.
+    """
     if place.kind == "dataset":
-        yield from _dataset_rows(place, folder, batch_rows)
+        yield from _dataset_rows(place, folder, batch_rows, columns)
         return
     for file in _files(place, folder):
-        with _by_its_url(file):
-            for raw in raw_rows(file.path, place.kind, batch_rows):
-                yield raw if not file.url else replace(raw, path=file.url)
+        for raw in raw_rows(file.path, place.kind, batch_rows, file.damage):
+            yield raw if not file.url else replace(raw, path=file.url)
 
 
 def place_files(place: Place, folder: Path) -> list[Path]:
@@ -98,18 +79,6 @@ def _files(place: Place, folder: Path) -> list[RemoteFile]:
     if is_url(place.path):
         return fetched_files(place.source, place.path)
     return [RemoteFile("", path) for path in _local_files(place, folder)]
-
-
-@contextmanager
-def _by_its_url(file: RemoteFile) -> Iterator[None]:
-    """Name a file by its URL in errors, not by its copy."""
-    try:
-        yield
-    except SourceError as error:
-        if not file.url:
-            raise
-        said = str(error).replace(str(file.path), file.url)
-        raise (BadRowError(said, error.reason) if isinstance(error, BadRowError) else SourceError(said)) from error
 
 
 def _local_files(place: Place, folder: Path) -> list[Path]:
@@ -133,25 +102,8 @@ def _dataset_rows(
         wanted = [name for name in dataset.column_names if name in columns]
         dataset = dataset.select_columns(wanted or dataset.column_names[:1])  # rows of no column are no rows
     for table in dataset.with_format("arrow").iter(batch_size=batch_rows):
-        try:
-            yield from numbered_rows(path, table.to_pylist(), start)
-        except UnicodeDecodeError:
-            for at in range(table.num_rows):
-                yield _dataset_row(path, start + at, table.take([at]))
+        yield from arrow_rows(path, table, start)
         start += table.num_rows
-
-
-def _dataset_row(path: Path, number: int, table: Any) -> RawRow:
-    try:
-        (raw,) = numbered_rows(path, table.to_pylist(), number)
-    except UnicodeDecodeError as error:
-        return RawRow(path, number, b"".join(map(_column_bytes, table.columns)), None, f"not UTF-8 ({error})")
-    return raw
-
-
-def _column_bytes(column: Any) -> bytes:
-    """Return the bytes that a column of one row holds, of whatever type."""
-    return b"".join(bytes(buffer) for chunk in column.chunks for buffer in chunk.buffers()[-1:] if buffer is not None)
 
 
 def _neighbours(path: Path) -> str:

@@ -3,26 +3,47 @@
 from __future__ import annotations
 
 import fcntl
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from curation.records import StoreError
 
+_LOOK_S = 0.2
+
 
 @contextmanager
-def lock_folder(folder: Path) -> Iterator[None]:
-    """Lock the run folder. A second run on it is refused; the lock ends with the process, however it ends."""
+def lock_folder(folder: Path, patience_s: float = 0.0, say: Callable[[str], None] | None = None) -> Iterator[None]:
+    """Lock the run folder. A second run on it is refused; the lock ends with the process, however it ends.
+
+    Args:
+        patience_s: so long another holder is waited for, seconds.
+        say: told in a sentence that it is waited for.
+
+    Raises:
+        StoreError: the folder cannot be written, or another process holds it.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         handle = (folder / ".lock").open("w")
     except OSError as error:
         raise StoreError(f"{folder} cannot be made or written ({error.strerror}); give another --out.") from error
+    ends, told = time.monotonic() + patience_s, False
     with handle:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise StoreError(f"{folder} is in use by another run; wait for it or give another --out.") from error
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError as error:
+                if time.monotonic() >= ends:
+                    raise StoreError(
+                        f"{folder} is in use by another run; wait for it or give another --out."
+                    ) from error
+            if say is not None and not told:
+                say(f"{folder} is in use by another process; it is waited for, for {patience_s:g} s at most.")
+                told = True
+            time.sleep(_LOOK_S)
         yield
 
 

@@ -215,9 +215,11 @@ def read_shard(folder: Path, table: str, index: int, columns: Sequence[str] | No
         raise StoreError(f"{file}: the shard cannot be read ({error}); delete {folder} and run again.") from error
 
 
-def read_optional_shard(folder: Path, table: str, index: int) -> pl.DataFrame | None:
-    """Return one shard of a table that not all shards have; None where this one has none."""
-    return read_shard(folder, table, index) if (folder / table / f"{index:05}.parquet").exists() else None
+def read_optional_shard(
+    folder: Path, table: str, index: int, columns: Sequence[str] | None = None
+) -> pl.DataFrame | None:
+    """Return one shard of a table that not all shards have, as `read_shard`; None where this one has none."""
+    return read_shard(folder, table, index, columns) if (folder / table / f"{index:05}.parquet").exists() else None
 
 
 def read_table(

@@ -23,7 +23,8 @@ from typing import Any
 
 from curation.records import Outcome, SourceError
 from curation.response_formats import LOOSE
-from curation.sources.rows import Row, numbered_jsonl
+from curation.sources.files import numbered_jsonl
+from curation.sources.rows import Row
 from curation.storage.stages import atomic_replace
 from curation.thinking import THINK, ThinkingTags
 from curation.verify.extraction import read_answer

@@ -2,9 +2,9 @@ r"""References that were rewritten: what takes layout away must leave the answer
 
     keep_reference(original, rewritten) -> the text to judge against
 
-The rewritten text is taken where the verifier reads both as the same answer, or where only the rewritten one can be
-judged against at all (``4 \\ \end{array}`` for ``4``); else the original stays. So a rewriting can mend a reference,
-and never change one.
+The rewritten text is taken where the verifier reads both as the same answer; else the original stays, and a rewriting
+never changes a reference. An original that cannot be judged against (``4 \\ \end{array}``) is the reference check's to
+drop, which says so where it could be without its layout: a person decides then.
 
 Invariants: texts are read and nothing is computed, so that it is quick and ends in any process; what would take
 arithmetic to prove is not the same.
@@ -13,21 +13,17 @@ arithmetic to prove is not the same.
 from __future__ import annotations
 
 from curation.records import Outcome
-from curation.verify.answers import DEFAULT_POLICY, check_reference, quick_compare
+from curation.verify.answers import DEFAULT_POLICY, quick_compare
 from curation.verify.answers.forms import Reading, Words
 
 
 def keep_reference(original: str, rewritten: str, lang: str = "en") -> str:
-    """Return ``rewritten`` where it is the same answer or the only one that can be judged against, else ``original``.
+    """Return ``rewritten`` where it is the same answer, else ``original``.
 
     >>> keep_reference("$4$ .", "$4$"), keep_reference("(1 & 2)", "1 2")
     ('$4$', '(1 & 2)')
     """
-    if original == rewritten or reads_the_same(original, rewritten, lang):
-        return rewritten
-    if check_reference(original, lang=lang) is not None and check_reference(rewritten, lang=lang) is None:
-        return rewritten
-    return original
+    return rewritten if original == rewritten or reads_the_same(original, rewritten, lang) else original
 
 
 def reads_the_same(left: str, right: str, lang: str = "en") -> bool:

@@ -23,7 +23,7 @@ from flows.publish.curated_set import published_verifier, published_version
 from flows.publish.versions import newest_run
 from flows.run.pipeline import read_results
 from flows.run.run_folder import Run, verdicts_of_people
-from flows.stages.label_trust import weighed_labels
+from flows.stages.label_trust import label_shards
 
 SHOWN = 20
 """Rows that are printed; all of them lie in the file."""
@@ -73,14 +73,18 @@ def _draw(run: Run, size: int) -> Audit:
     verifier, files = published_verifier(run), sorted((run.folder / "curated" / "data").glob("*.parquet"))
     if verifier is None or not files:
         raise StoreError(f"{run.folder} holds no finished run yet; finish it with `goldilocks run`.")
-    columns = ["id", "statement", "answer"]
-    rows = pl.concat([pl.read_parquet(file, columns=columns, glob=False) for file in files])
+    rows = pl.scan_parquet(files, glob=False).select("id", "statement", "answer")
     results = read_results(run, filters_of(run))
-    labels = weighed_labels(newest_run(run.folder), results, verifier).labels.select("problem", "wrong_label")
-    labels = rows.select(problem="id").join(labels, on="problem", how="left", maintain_order="left")
-    strata = draw_audit(labels, size, run.recipe.seed)
+    with label_shards(newest_run(run.folder), results, verifier) as shards:
+        parts = [shards.read(index).select("problem", "wrong_label") for index in range(shards.count)]
+    names = rows.select(problem="id").collect()
+    strata = draw_audit(
+        names.join(pl.concat(parts), on="problem", how="left", maintain_order="left"), size, run.recipe.seed
+    )
     drawn = [name for stratum in strata for name in stratum.drawn]
-    texts = {name: (statement, answer) for name, statement, answer in rows.rows() if name in set(drawn)}
+    texts = {
+        name: (statement, answer) for name, statement, answer in rows.filter(pl.col("id").is_in(drawn)).collect().rows()
+    }
     table: dict[str, Any] = {
         "size": size,
         "version": published_version(run),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -124,8 +124,8 @@ def _tables(place: str) -> PublishedTables:
     left = sorted((folder / "dropped").glob("*.parquet"))
     nobody = pl.DataFrame(schema={"id": pl.String(), "reason": pl.String()})
     return PublishedTables(
-        _read(files),
-        _read(left).select("id", "reason") if left else nobody,
+        _read(files, _contents_hashed),
+        _read(left, lambda frame: frame.select("id", "reason")) if left else nobody,
         {name: _digests(folder / name, columns) for name, columns in _BESIDE.items() if (folder / name).is_dir()},
     )
 
@@ -143,11 +143,20 @@ def _version_tables(folder: Path, number: int) -> PublishedTables:
     return PublishedTables(kept, left.select("id", "reason", "policy", "pass_rate", "judged"))
 
 
-def _read(files: list[Path]) -> pl.DataFrame:
+def _read(files: list[Path], wanted: Callable[[pl.DataFrame], pl.DataFrame] = lambda frame: frame) -> pl.DataFrame:
+    """Return what is ``wanted`` of the rows of some files, of which one is in memory at a time."""
     try:
-        return pl.concat([pl.read_parquet(file, glob=False) for file in files])
+        return pl.concat([wanted(pl.read_parquet(file, glob=False)) for file in files])
     except (pl.exceptions.PolarsError, OSError) as error:
         raise SourceError(f"{files[0].parent}: no table of a curated set ({error}); publish the set again.") from error
+
+
+def _contents_hashed(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return rows of a set with hashes in the place of contents, which are only compared."""
+    hashed = {name: pl.struct(name).hash(0) for name in frame.columns if name not in set_diff.READ}
+    return frame.with_columns(
+        pl.when(pl.col(name).is_not_null()).then(told).alias(name) for name, told in hashed.items()
+    )
 
 
 def _digests(folder: Path, columns: list[str] | None) -> pl.DataFrame:

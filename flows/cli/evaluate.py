@@ -12,7 +12,7 @@ from curation.config import Bench, PolicyFile, RecordedPolicy
 from curation.config.loading import parse_settings, read_toml
 from curation.config.policies import PolicySettings
 from curation.records import ConfigError
-from curation.sources.rows import read_rows
+from curation.sources.files import read_rows
 from flows.cli.as_json import print_json
 from flows.pipelines.evaluate import FOLDER, default_folder, evaluate
 from flows.pipelines.refresh_inputs import checkpoint_table

@@ -13,7 +13,7 @@ import polars as pl
 from rich.console import Console
 from rich.markup import escape
 
-from flows.publish.versions import RefreshedRun, Version, decisions_of, refreshed_run, stored_versions
+from flows.publish.versions import RefreshedRun, Version, refreshed_run, scan_decisions, stored_versions
 from flows.run.run_folder import Run
 
 
@@ -26,7 +26,7 @@ def print_versions(
         attempts: prints the attempts of a run's stage at a problem: console, run, stage, verifier, problem.
     """
     for version in stored_versions(run.folder):
-        decisions = decisions_of(run.folder, version.number).filter(pl.col("problem") == name)
+        decisions = scan_decisions(run.folder, version.number).filter(pl.col("problem") == name).collect()
         if decisions.is_empty():
             continue
         row = decisions.row(0, named=True)

@@ -17,9 +17,10 @@ from curation.filters.statements import classify
 from curation.publish.export_formats import export_set
 from curation.records import ConfigError
 from curation.response_formats import LOOSE, checked_format
+from curation.sources.files import kind_of, raw_rows, read_rows
 from curation.sources.problems import FIRST_ROWS, read_choices, read_texts
 from curation.sources.quarantine import QUARANTINE, read_parts
-from curation.sources.rows import Row, kind_of, raw_rows, read_rows, require_path
+from curation.sources.rows import Row, require_path
 from curation.storage.stages import atomic_replace, require_other_place, write_parquet
 from curation.thinking import OPEN, ThinkingTags
 from curation.verify.pairs import verify_pairs

@@ -8,7 +8,8 @@ verifier can read come in with the next `goldilocks run`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,14 +20,15 @@ from curation.config import Recipe
 from curation.policies.excerpt import excerpt
 from curation.records import ConfigError, StoreError
 from curation.storage.locks import lock_folder
-from curation.storage.stages import read_table
+from curation.storage.scratch import ScratchFolder
+from curation.storage.stages import atomic_replace, read_shard, write_parquet
 from flows.cli.commands import print_funnel
 from flows.pipelines.by_recipe import pipeline_of
 from flows.publish import curated_set
 from flows.run.pipeline import read_results, run_pipeline
 from flows.run.recipe import override_recipe
 from flows.run.run_folder import Run, as_written, open_run, with_grader
-from flows.run.stage import Kind
+from flows.run.stage import Kind, shard_counts
 from flows.run.training_status import is_training
 from flows.stages.attempts import attempts_of
 from flows.stages.decisions import decisions_of
@@ -77,21 +79,17 @@ def rejudge_run(folder: Path, overrides: Sequence[str]) -> None:
     with lock_folder(folder):
         filters = read_results(run, [stage for stage in pipeline.stages_of(run) if stage.kind is Kind.FILTER])
         attempts = read_results(run, [attempts_of(part) for part in run.parts])
-        before = _snapshot(before_run, old)
-        new = verifier_version(run)
-        makers = (verdicts_of, llm_judge_of, label_trust_of, decisions_of)
-        stages = [make(part) for part in run.parts for make in makers]
-        results = run_pipeline(run, stages, results=filters.plus(*attempts))
-        after = _snapshot(run, new)
+        with _snapshot(before_run, old) as before:
+            new = verifier_version(run)
+            makers = (verdicts_of, llm_judge_of, label_trust_of, decisions_of)
+            stages = [make(part) for part in run.parts for make in makers]
+            results = run_pipeline(run, stages, results=filters.plus(*attempts))
+            count, total, shown = _write_changes(before, _tables(run, new), folder / "rejudged.jsonl")
         run.save()
         curated_set.publish(run, run_pipeline(run, [EXPORT], results=results))
-    changes = list(changed_decisions(before, after))
-    total = sum(frame.height for frame, _ in after.values())
-    console.print(f"verifier {old} → {new}: {len(changes)} of {total:,} decisions changed")
-    _print_changes(console, changes)
-    lines = pl.DataFrame([_as_row(change) for change in changes], schema=_ROW, orient="row")
-    lines.write_ndjson(folder / "rejudged.jsonl")
-    if changes:
+    console.print(f"verifier {old} → {new}: {count} of {total:,} decisions changed")
+    _print_changes(console, shown, count)
+    if count:
         console.print(f"all of them: {folder / 'rejudged.jsonl'}")
         print_funnel(run)
 
@@ -120,7 +118,6 @@ def _allowed(overrides: Sequence[str]) -> Sequence[str]:
     return overrides
 
 
-Snapshot = dict[str, tuple[pl.DataFrame, pl.DataFrame]]
 _ROW = {
     "stage": pl.String(),
     "problem": pl.String(),
@@ -128,23 +125,75 @@ _ROW = {
     "after": pl.String(),
     "why": pl.List(pl.String()),
 }
+_COMPARED = {
+    "decisions": ("problem", "reason"),
+    "verdicts": ("problem", "index", "reference", "outcome", "answer", "answer_class", "method"),
+}
+
+Tables = dict[str, dict[str, Path]]
+"""By part and table, where a stage's table lies."""
 
 
-def changed_decisions(before: Snapshot, after: Snapshot) -> Iterator[ChangedDecision]:
+def _tables(run: Run, verifier: str) -> Tables:
+    """Return where the decisions of each difficulty stage lie, and the verdicts that they were made from."""
+    return {
+        part: {
+            "decisions": decisions_of(part).folder_in(run, verifier),
+            "verdicts": final_verdicts(run, part).folder_in(run, verifier),
+        }
+        for part in run.parts
+    }
+
+
+@contextmanager
+def _snapshot(run: Run, verifier: str) -> Iterator[Tables]:
+    """Keep in a temporary folder what of decisions and verdicts is compared: judging again may write their places."""
+    scratch = ScratchFolder("rejudge")
+    try:
+        kept: Tables = {}
+        for part, tables in _tables(run, verifier).items():
+            kept[part] = dict.fromkeys(tables, Path(scratch.path) / part)
+            for table, folder in tables.items():
+                for shard in range(len(shard_counts(folder, table))):
+                    frame = read_shard(folder, table, shard, _COMPARED[table])
+                    write_parquet(kept[part][table] / table / f"{shard:05}.parquet", frame)
+        yield kept
+    finally:
+        scratch.remove()
+
+
+def _write_changes(before: Tables, after: Tables, path: Path) -> tuple[int, int, list[ChangedDecision]]:
+    """Write the decisions that differ as JSON lines, and return how many do, of how many, and the first of them."""
+    count, total, shown = 0, 0, list[ChangedDecision]()
+    with atomic_replace(path) as file:
+        for part, tables in after.items():
+            for shard in range(len(shard_counts(tables["decisions"], "decisions"))):
+                was, now = (
+                    {name: read_shard(side[part][name], name, shard, columns) for name, columns in _COMPARED.items()}
+                    for side in (before, after)
+                )
+                changes = list(changed_decisions(part, was, now))
+                pl.DataFrame([_as_row(change) for change in changes], schema=_ROW, orient="row").write_ndjson(file)
+                count, total = count + len(changes), total + now["decisions"].height
+                shown += changes[: EXAMPLES - len(shown)]
+    return count, total, shown
+
+
+def changed_decisions(
+    stage: str, before: Mapping[str, pl.DataFrame], after: Mapping[str, pl.DataFrame]
+) -> Iterator[ChangedDecision]:
     """Yield the decisions that differ, each with the verdicts that differ, in the order of the problems.
 
     Args:
-        before, after: per stage, `DECISION` and `VERDICT` rows.
+        before, after: the same problems' ``decisions`` and ``verdicts``.
     """
-    for stage, (decisions, verdicts) in after.items():
-        old_decisions, old_verdicts = before[stage]
-        reasons = _decision_reasons(old_decisions, "before").join(
-            _decision_reasons(decisions, "after"), on="problem", maintain_order="left"
-        )
-        changed = reasons.filter(pl.col("before") != pl.col("after"))
-        changed_verdicts = _changed_verdicts(old_verdicts, verdicts)
-        for problem, was, now in changed.iter_rows():
-            yield ChangedDecision(stage, problem, was, now, tuple(changed_verdicts.get(problem, ())))
+    reasons = _decision_reasons(before["decisions"], "before").join(
+        _decision_reasons(after["decisions"], "after"), on="problem", maintain_order="left"
+    )
+    changed = reasons.filter(pl.col("before") != pl.col("after"))
+    changed_verdicts = _changed_verdicts(before["verdicts"], after["verdicts"])
+    for problem, was, now in changed.iter_rows():
+        yield ChangedDecision(stage, problem, was, now, tuple(changed_verdicts.get(problem, ())))
 
 
 def _decision_reasons(decisions: pl.DataFrame, name: str) -> pl.DataFrame:
@@ -168,22 +217,12 @@ def _changed_verdicts(old: pl.DataFrame, new: pl.DataFrame) -> dict[str, list[st
     return lines
 
 
-def _snapshot(run: Run, verifier: str) -> Snapshot:
-    return {
-        part: (
-            read_table(decisions_of(part).folder_in(run, verifier), "decisions"),
-            read_table(final_verdicts(run, part).folder_in(run, verifier), "verdicts"),
-        )
-        for part in run.parts
-    }
-
-
 def _as_row(change: ChangedDecision) -> tuple[str, str, str, str, list[str]]:
     return change.stage, change.problem, change.before, change.after, list(change.verdicts)
 
 
-def _print_changes(console: Console, changes: Sequence[ChangedDecision]) -> None:
-    for change in changes[:EXAMPLES]:
+def _print_changes(console: Console, shown: Sequence[ChangedDecision], count: int) -> None:
+    for change in shown:
         console.print(
             f"{change.stage}  {change.problem}  {change.before} → {change.after}", soft_wrap=True, markup=False
         )
@@ -191,5 +230,5 @@ def _print_changes(console: Console, changes: Sequence[ChangedDecision]) -> None
             console.print(f"    {line}")
         if len(change.verdicts) > VERDICTS:
             console.print(f"    … and {len(change.verdicts) - VERDICTS} more verdicts")
-    if len(changes) > EXAMPLES:
-        console.print(f"… and {len(changes) - EXAMPLES} more decisions")
+    if count > len(shown):
+        console.print(f"… and {count - len(shown)} more decisions")

@@ -14,7 +14,7 @@ tools = typer.Typer()
 verify_app = typer.Typer(help="Judge answers and programs outside a run.", no_args_is_help=True, rich_markup_mode=None)
 tools.add_typer(verify_app, name="verify")
 
-Rows = Annotated[Path, typer.Argument(metavar="IN", help="Rows: .jsonl (also .gz, .zst), .parquet or .csv.")]
+Rows = Annotated[Path, typer.Argument(metavar="IN", help="Rows: .jsonl (also .gz, .zst, .bz2, .xz), .parquet or .csv.")]
 Thinking = Annotated[
     str, typer.Option("--thinking", metavar="TAG", help="The tag in which responses think, as in [THINK]; or none.")
 ]

@@ -70,7 +70,7 @@ def pictures_of(run: Run) -> Iterator[RatesPicture]:
             yield _picture(part_title(stage.part), decided, difficulty_stage(run.recipe, stage.part).band, link=True)
     versions = stored_versions(run.folder)
     for version in versions if len(versions) > 1 else []:
-        decided = decisions_of(run.folder, version.number).select("pass_rate", "keep", "policy")
+        decided = decisions_of(run.folder, version.number, ["pass_rate", "keep", "policy"])
         band = difficulty_stage(run.recipe, run.parts[-1]).band if version == versions[-1] else None
         yield _picture(f"Version {version.number}", decided, band)
 

@@ -76,8 +76,10 @@ def ranked(disputes: Iterable[Dispute], chances: Mapping[str, float] | None = No
 
 
 def weigh(run: Run) -> dict[str, float]:
-    """Return the probability that each problem's reference is wrong, where the attempts tell it."""
-    labels = weighed_labels(run, read_results(run, filters_of(run)), verifier_of(run)).labels
+    """Return the probability that each disputed problem's reference is wrong, where the attempts tell it."""
+    queue = published_queue(run)
+    is_disputed = pl.col("problem").is_in([] if queue is None else queue["id"].unique().to_list())
+    labels = weighed_labels(run, read_results(run, filters_of(run)), verifier_of(run), is_disputed).labels
     return dict(labels.drop_nulls("wrong_label").select("problem", "wrong_label").iter_rows())
 
 

@@ -20,7 +20,7 @@ from flows.page.rendering import show
 from flows.pipelines.by_recipe import pipeline_of
 from flows.pipelines.find_problem import filters_of, find_id
 from flows.pipelines.run_tables import explain_table, verifier_of
-from flows.publish.versions import decisions_of, stored_versions
+from flows.publish.versions import scan_decisions, stored_versions
 from flows.run.lookup import rows_of
 from flows.run.run_folder import Run
 from flows.run.stage import Kind, Stage
@@ -126,7 +126,7 @@ def version_lines(run: Run, name: str) -> list[dict[str, Any]]:
     """Return what each version of the set decided on a problem, oldest first."""
     lines = []
     for version in stored_versions(run.folder):
-        decided = decisions_of(run.folder, version.number).filter(pl.col("problem") == name)
+        decided = scan_decisions(run.folder, version.number).filter(pl.col("problem") == name).collect()
         lines += [{"version": version, **row} for row in decided.iter_rows(named=True)]
     return lines
 

@@ -17,9 +17,10 @@ import polars as pl
 from curation.difficulty.failed_verdicts import has_failed
 from curation.policies.excerpt import excerpt
 from curation.storage.scratch import ScratchFolder
-from curation.storage.stages import read_shard, read_table
+from curation.storage.sorted_parts import in_order, scan_table
+from curation.storage.stages import read_shard, write_parquet
 from flows.publish.receipt_figures import Digests, verdicts_digest
-from flows.publish.versions import Version, decisions_of, digest_of, gather_decisions
+from flows.publish.versions import Version, digest_of, gather_decisions, scan_decisions
 from flows.run.pipeline import read_results, run_stage
 from flows.run.run_folder import Run
 from flows.run.stage import Results, StageResult, shard_counts
@@ -75,25 +76,28 @@ def judged_again(run: Run, filters: Results, verifier: str, version: Version) ->
     votes = [stage for part in run.parts if (stage := llm_judge_of(part)).enabled(run)]
     stored = read_results(run, [*(verdicts_of(part) for part in run.parts), *votes], verifier)
     digests, sentences, count, failed = {}, list[str](), 0, 0
-    for part in run.parts:
-        again, differing, left = _verdicts_again(run, filters, attempts[attempts_of(part)], stored[verdicts_of(part)])
-        opinions = stored.get(llm_judge_of(part))
-        final = again if opinions is None else read_table(opinions.folder, "verdicts")
-        digests[part] = verdicts_digest(final.lazy())
-        sentences += differing
-        count, failed = count + again.height - left, failed + left
     scratch = ScratchFolder("receipt")
     try:
+        for part in run.parts:
+            place = Path(scratch.path) / f"verdicts of {part}"
+            for differing, judged, broken in _verdicts_again(
+                run, filters, attempts[attempts_of(part)], stored[verdicts_of(part)], place
+            ):
+                sentences += differing
+                count, failed = count + judged - broken, failed + broken
+            opinions = stored.get(llm_judge_of(part))
+            digests[part] = verdicts_digest(scan_table(place if opinions is None else opinions.folder, "verdicts"))
         beside = replace(run, folder=_linked(run, Path(scratch.path)))
         results = filters.plus(*attempts, *stored)
         for part in run.parts:
             for stage in (label_trust_of(part), decisions_stage(part)):
                 results = results.plus(run_stage(stage, beside, results)) if stage.enabled(run) else results
         exported = run_stage(EXPORT, beside, results)
-        table = gather_decisions(results.decisions[-1], exported, measured_on(run, run.parts[-1])).collect()
-        sentences += _differing_decisions(decisions_of(run.folder, version.number), table)
-        told = Digests(digests, digest_of(table.lazy()))
-        yield JudgedAgain(told, results.plus(exported), count, failed, table.height, tuple(sentences))
+        table = gather_decisions(results.decisions[-1], exported, measured_on(run, run.parts[-1]))
+        sentences += _differing_decisions(scan_decisions(run.folder, version.number), table)
+        told = Digests(digests, digest_of(table))
+        decided = sum(shard_counts(results.decisions[-1].folder, "decisions"))
+        yield JudgedAgain(told, results.plus(exported), count, failed, decided, tuple(sentences))
     finally:
         scratch.remove()
 
@@ -111,11 +115,14 @@ def _linked(run: Run, folder: Path) -> Path:
 
 
 def _verdicts_again(
-    run: Run, filters: Results, attempts: StageResult, stored: StageResult
-) -> tuple[pl.DataFrame, list[str], int]:
-    """Return the verdicts as they come out, a sentence for each that differs, and how many were not compared."""
+    run: Run, filters: Results, attempts: StageResult, stored: StageResult, place: Path
+) -> Iterator[tuple[list[str], int, int]]:
+    """Write the verdicts as they come out as a stage's table into a folder, a shard at a time.
+
+    Yields, of each shard, a sentence for each verdict that differs, how many verdicts there are, and of how many the
+    verifier failed, which are not compared.
+    """
     store, problems = attempt_store(run, attempts), filters.problems.folder
-    frames, sentences, left = [], list[str](), 0
     with open_judge(run) as judge:
         for index in range(len(shard_counts(problems))):
             frame = read_shard(problems, "kept", index)
@@ -123,12 +130,10 @@ def _verdicts_again(
             rows = store.read(frame["id"].to_list()).join(before, on=_ONE, how="semi", maintain_order="left")
             after = judge_rows(judge, frame, rows)
             differing, failed = _differing_verdicts(before, after)
-            sentences += differing
-            left += failed.height
             settled = after.join(failed, on=_ONE, how="anti")
             kept = before.join(failed, on=_ONE, how="semi").select(settled.columns)
-            frames.append(pl.concat([settled, kept]))
-    return pl.concat(frames), sentences, left
+            write_parquet(place / "verdicts" / f"{index:05}.parquet", pl.concat([settled, kept]))
+            yield differing, settled.height + kept.height, failed.height
 
 
 def _differing_verdicts(before: pl.DataFrame, after: pl.DataFrame) -> tuple[list[str], pl.DataFrame]:
@@ -155,15 +160,15 @@ def _verdict(row: dict[str, object], side: str) -> str:
     return f"{row[f'outcome{side}']} ({told}" + (f" against {excerpt(str(reference), 60)})" if reference else ")")
 
 
-def _differing_decisions(stored: pl.DataFrame, table: pl.DataFrame) -> list[str]:
-    """Return a sentence for each problem that is decided on otherwise than the version says."""
-    both = stored.join(table, on="problem", how="full", coalesce=True, suffix="_now", maintain_order="left_right")
+def _differing_decisions(stored: pl.LazyFrame, table: pl.LazyFrame) -> Iterator[str]:
+    """Yield a sentence for each problem that is decided on otherwise than the version says, sorted by problem."""
     columns = ("keep", "reason", "judged", "correct", "pass_rate", "policy", "published")
-    differs = pl.any_horizontal(pl.col(name).ne_missing(pl.col(f"{name}_now")) for name in columns)
-    return [
-        f"problem {row['problem']}: the version says {_decision(row, '')}, {_decision(row, '_now')} comes out."
-        for row in both.filter(differs).iter_rows(named=True)
-    ]
+    for was, now in in_order(*(side.select("problem", *columns) for side in (stored, table))):
+        both = was.join(now, on="problem", how="full", coalesce=True, suffix="_now").sort("problem")
+        differs = pl.any_horizontal(pl.col(name).ne_missing(pl.col(f"{name}_now")) for name in columns)
+        for row in both.filter(differs).iter_rows(named=True):
+            was_said, comes_out = _decision(row, ""), _decision(row, "_now")
+            yield f"problem {row['problem']}: the version says {was_said}, {comes_out} comes out."
 
 
 def _decision(row: dict[str, object], side: str) -> str:

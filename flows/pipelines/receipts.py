@@ -18,7 +18,8 @@ from curation.policies.excerpt import excerpt
 from curation.publish import receipts, review
 from curation.publish.receipts import Figure, Needs, Receipt
 from curation.records import StoreError
-from curation.storage.stages import read_table
+from curation.storage.sorted_parts import in_order, scan_table
+from curation.storage.stages import read_shard
 from flows.pipelines.find_problem import filters_of
 from flows.pipelines.judged_again import judged_again
 from flows.publish.curated_set import published_folder, published_mark, published_verifier
@@ -28,7 +29,7 @@ from flows.publish.translation_figures import SECTION
 from flows.publish.versions import Version, digest_of, latest, newest_run, scan_decisions
 from flows.run.pipeline import read_results
 from flows.run.run_folder import Run, verdicts_of_people
-from flows.run.stage import Results
+from flows.run.stage import Results, shard_counts
 from flows.stages.decisions import decisions_of as decisions_stage
 from flows.stages.export import EXPORT
 from flows.stages.judging import verifier_version
@@ -229,7 +230,7 @@ def _compare(
     computed = make_receipt(run, results, published.version, folder, digests, planted)
     names = {figure.name for figure in (*stated.figures, *computed.figures) if figure.section not in OF_FILES}
     found.differing += receipts.differing_figures(stated, computed, names)
-    found.differing += _differing_rows(folder, read_table(results[EXPORT].folder, "kept"))
+    found.differing += _differing_rows(folder, results[EXPORT].folder)
     told = [figure for figure in stated.figures if figure.section not in OF_FILES and figure.value is not None]
     training = [figure for figure in told if figure.needs is Needs.TRAINING]
     found.checked.append(f"{len(told) - len(training):,} figures, {stated.rows:,} problems")
@@ -241,26 +242,40 @@ def _compare(
             found.differing.append(f"{receipts.FILE}: {name} is {said}, the run has {came}.")
 
 
-def _differing_rows(folder: Path, exported: pl.DataFrame) -> Iterator[str]:
+def _differing_rows(folder: Path, exported: Path) -> Iterator[str]:
     """Yield a sentence for each problem of the set that is not as the run exports it."""
     files = sorted((folder / "data").glob("train-*.parquet"))
-    rows = pl.concat([pl.read_parquet(file, glob=False) for file in files])
-    if not exported.width:
-        exported = rows.clear()
-    if rows.equals(exported):
+    rows, wanted = pl.scan_parquet(files, glob=False), scan_table(exported, "kept")
+    if not wanted.collect_schema().names():
+        wanted = rows.clear()
+    if _same_rows(rows, exported):
         return
-    for name in sorted(set(exported["id"]) - set(rows["id"])):
-        yield f"problem {name} is missing from the set."
-    for name in sorted(set(rows["id"]) - set(exported["id"])):
-        yield f"problem {name} is in the set, and the run does not export it."
-    shared = [name for name in exported.columns if name in rows.columns and name != "id"]
-    both = exported.join(rows, on="id", suffix="_there", maintain_order="left")
-    for column in shared:
-        for row in both.filter(pl.col(column).ne_missing(pl.col(f"{column}_there"))).iter_rows(named=True):
-            yield (
-                f"problem {row['id']}: {column} is {_short(row[f'{column}_there'])}, the run exports "
-                f"{_short(row[column])}."
-            )
+    shared = [name for name in wanted.collect_schema().names() if name in rows.collect_schema().names()]
+    tables = (table.rename({"id": "problem"}) for table in (wanted, rows))
+    for ours, theirs in in_order(*tables):
+        for name in ours.join(theirs, on="problem", how="anti", maintain_order="left")["problem"]:
+            yield f"problem {name} is missing from the set."
+        for name in theirs.join(ours, on="problem", how="anti", maintain_order="left")["problem"]:
+            yield f"problem {name} is in the set, and the run does not export it."
+        both = ours.join(theirs, on="problem", suffix="_there", maintain_order="left")
+        for column in (name for name in shared if name != "id"):
+            for row in both.filter(pl.col(column).ne_missing(pl.col(f"{column}_there"))).iter_rows(named=True):
+                yield (
+                    f"problem {row['problem']}: {column} is {_short(row[f'{column}_there'])}, the run exports "
+                    f"{_short(row[column])}."
+                )
+
+
+def _same_rows(rows: pl.LazyFrame, exported: Path) -> bool:
+    """Return whether a set's rows are those of the shards of the export, in their order."""
+    counts, start = shard_counts(exported), 0
+    if rows.select(pl.len()).collect().item() != sum(counts):
+        return False
+    for shard, count in enumerate(counts):
+        if not rows.slice(start, count).collect().equals(read_shard(exported, "kept", shard)):
+            return False
+        start += count
+    return True
 
 
 def _short(value: object) -> str:

@@ -23,7 +23,7 @@ from curation.difficulty.early_stopping import StoppingRule
 from curation.difficulty.failed_verdicts import failed_verdicts
 from curation.difficulty.label_trust import suspect_labels
 from curation.difficulty.priors import as_priors
-from curation.difficulty.refresh import ROLLOUT_COUNTS, select_anchor, select_uncertain
+from curation.difficulty.refresh import READ, ROLLOUT_COUNTS, select_anchor, select_uncertain
 from curation.difficulty.refresh import VERSION as REFRESH_VERSION
 from curation.publish import export, versions
 from curation.records import StoreError
@@ -40,6 +40,7 @@ from flows.publish.versions import (
     Version,
     decisions_of,
     refreshed_run,
+    scan_decisions,
     settle_version,
     stored_versions,
     summary,
@@ -145,7 +146,7 @@ def measure_anchor(run: RefreshedRun, published: _PublishedRun, trained: pl.Data
         trained: `ROLLOUT_COUNTS` rows since the newest version.
     """
     number, policy, part = published.newest.number, policy_of(run), run.parts[-1]
-    old, settings = decisions_of(run.folder, number), run.recipe.refresh
+    old, settings = decisions_of(run.folder, number, list(READ)), run.recipe.refresh
     trained = trained.join(old, on="problem", how="semi")
     chosen = select_anchor(old, settings, number + 1, policy)
     if not chosen.height:
@@ -181,7 +182,7 @@ def choose_problems(
 ) -> StageResult:
     """Choose the problems to judge again, as a stage in the pipeline's shards, with the reason for each."""
     band, policy = difficulty_stage(run.recipe, run.parts[-1]).band, policy_of(run)
-    old, number = decisions_of(run.folder, published.newest.number), published.newest.number + 1
+    old, number = decisions_of(run.folder, published.newest.number, list(READ)), published.newest.number + 1
     settings, priors = run.recipe.refresh, None
     if anchor is not None:
         settings, priors = anchor.settings(settings), anchor.priors
@@ -267,28 +268,29 @@ def policy_of(run: RefreshedRun) -> str:
 
 def _publish(run: RefreshedRun, published: _PublishedRun, results: Results) -> RefreshResult:
     """Decide on the new verdicts, make the next version of old and new decisions, and publish it."""
-    part, old, policy = run.parts[-1], decisions_of(run.folder, published.newest.number), policy_of(run)
+    part, policy = run.parts[-1], policy_of(run)
     selected, verdicts = results.problems, results[final_verdicts(run, part)]
     settings = difficulty_stage(run.recipe, part)
     rates = _rates(run, results, policy)
     judged = read_table(verdicts.folder, "verdicts")
     rule = _rule(run, results)
     failures = failed_verdicts(pass_rates.counted_verdicts(judged, rule))
-    labels = weighed_labels(run, published.results, verdicts.folder.name) if run.recipe.weighs_labels else None
+    is_judged, weighs = pl.col("problem").is_in(rates["problem"].implode()), run.recipe.weighs_labels
+    labels = weighed_labels(run, published.results, verdicts.folder.name, is_judged) if weighs else None
     suspects = labels is not None and labels.decides
     by_votes = not suspects or run.recipe.labels.rule == "posterior"
     new = decide_with_reviews(rates, settings, part, verdicts_of_people(run), failures, rule, by_votes=by_votes)
     if labels is not None and suspects:
         new = suspect_labels(new, labels.labels, run.recipe.labels.drop_above)
     new = new.with_columns(measured_on=pl.lit(measured_on(run, part)))
-    table = merge_decisions(old, new, published, run.recipe)
+    table = merge_decisions(scan_decisions(run.folder, published.newest.number), new, published, run.recipe)
     cost = {
         "problems": rates.height,
         **_sampling_cost(run, results[attempts_of(part)], verdicts),
-        "kept_rates": table.height - rates.height,
+        "kept_rates": table.select(pl.len()).collect().item() - rates.height,
     }
     root = published.newest.root
-    version = settle_version(run, table.lazy(), verdicts.folder.name, Cause("refresh", policy, root, cost))
+    version = settle_version(run, table, verdicts.folder.name, Cause("refresh", policy, root, cost))
     if version.number == published.newest.number:
         return RefreshResult(version, False, _count_reasons(selected.folder), cost)
     return _show(published, version)
@@ -335,21 +337,30 @@ def _count_reasons(folder: Path) -> dict[str, int]:
     return dict(Counter(read_table(folder, "why")["why"].to_list()))
 
 
-def merge_decisions(old: pl.DataFrame, new: pl.DataFrame, published: _PublishedRun, recipe: Recipe) -> pl.DataFrame:
+def merge_decisions(old: pl.LazyFrame, new: pl.DataFrame, published: _PublishedRun, recipe: Recipe) -> pl.LazyFrame:
     """Return the decisions of the next version: new ones in place of old, and which problems the set's size admits.
 
     Args:
         old: `curation.publish.versions.KEPT` rows.
         new: the same without ``published``, of problems that are in ``old``.
     """
-    order = old.select("problem")
-    rest = old.drop("published").join(new, on="problem", how="anti")
-    both = order.join(pl.concat([rest, new.select(rest.columns)]), on="problem", how="left", maintain_order="left")
-    index = read_table(published.results.problems.folder, "kept", ["id", "group", "source", "weight"])
-    index = index.join(both.filter("keep"), left_on="id", right_on="problem", how="semi", maintain_order="left")
-    over_quota = export.over_quota(index, recipe.export.size, recipe.seed) if index.height else {}
-    stays = pl.col("keep") & ~pl.col("problem").is_in(list(over_quota))
+    told = new.lazy().select(pl.all().name.prefix("new_"), is_new=pl.lit(True))
+    joined = old.join(told, left_on="problem", right_on="new_problem", how="left", maintain_order="left")
+    names = [name for name in versions.KEPT.names() if name not in ("problem", "published")]
+    both = joined.select(
+        "problem", *(pl.when("is_new").then(f"new_{name}").otherwise(name).alias(name) for name in names)
+    )
+    over_quota = _over_quota(both, published, recipe) if recipe.export.size is not None else []
+    stays = pl.col("keep") & ~pl.col("problem").is_in(over_quota)
     return both.with_columns(published=stays).select(versions.KEPT.names()).cast(versions.KEPT)
+
+
+def _over_quota(decisions: pl.LazyFrame, published: _PublishedRun, recipe: Recipe) -> list[str]:
+    """Return the problems that are kept and that the set's size does not admit."""
+    index = read_table(published.results.problems.folder, "kept", ["id", "group", "source", "weight"])
+    kept = decisions.filter("keep").select("problem").collect()
+    index = index.join(kept, left_on="id", right_on="problem", how="semi", maintain_order="left")
+    return export.over_quota(index, recipe.export.size, recipe.seed)["id"].to_list() if index.height else []
 
 
 def _read_published_run(run: Run) -> _PublishedRun:
@@ -375,10 +386,7 @@ def summarise_refresh(result: RefreshResult) -> list[str]:
         return [f"judged already with this policy, so nothing was done: {summary(result.version)}"]
     told = result.anchor.lines if result.anchor is not None else []
     if not result.chosen:
-        return [
-            *told,
-            f"nothing has become uncertain: {summary(result.version)}",
-        ]
+        return [*told, f"nothing has become uncertain: {summary(result.version)}"]
     reasons = ", ".join(f"{name} {count:,}" for name, count in sorted(result.chosen.items()))
     lines = [
         *told,

@@ -84,13 +84,14 @@ def known_counts(run: Run, results: Results, trained: pl.DataFrame) -> pl.DataFr
     Args:
         trained: `curation.difficulty.refresh.ROLLOUT_COUNTS` rows.
     """
-    parts = [read_table(result.folder, "decisions") for result in results.decisions]
-    parts += [decisions_of(run.folder, version.number) for version in stored_versions(run.folder)]
+    parts = [read_table(result.folder, "decisions", _COLUMNS) for result in results.decisions]
+    parts += [decisions_of(run.folder, version.number, _COLUMNS) for version in stored_versions(run.folder)]
     rows = pl.concat([part.select(_COLUMNS) for part in parts])
     judged = rows.sort(_COLUMNS).unique(_COLUMNS[:2], keep="last", maintain_order=True)
-    problems = read_table(results.problems.folder, "kept", ["id", "source", "meta"])
-    stated = stated_counts(problems, stated_rates(run.recipe)) if problems.width else judged.clear()
-    further = [rollout_counts(trained), stated]
+    further = [rollout_counts(trained)]
+    if rates := stated_rates(run.recipe):
+        problems = read_table(results.problems.folder, "kept", ["id", "source", "meta"])
+        further += [stated_counts(problems, rates)] if problems.width else []
     return pl.concat([judged, *(part.select(_COLUMNS).cast(judged.schema) for part in further)])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from importlib.metadata import version as package_version
 
@@ -15,7 +15,7 @@ from curation.publish import cards, review
 from curation.publish.merged_copies import copies_of
 from curation.publish.versions import MOVED
 from curation.records import DropReason
-from curation.storage.sorted_parts import in_order, scan_table
+from curation.storage.sorted_parts import scan_table
 from curation.storage.stages import read_shard, read_table
 from flows.publish import code_publish
 from flows.publish.filter_precision import precision_sentences
@@ -25,7 +25,7 @@ from flows.run.stage import Results, StageResult, shard_counts
 from flows.stages.attempts import attempt_key, attempts_of
 from flows.stages.decontamination import DECONTAMINATION, benchmarks_of
 from flows.stages.export import EXPORT
-from flows.stages.label_trust import deciding_probabilities, probabilities_of
+from flows.stages.label_trust import LabelShards, deciding_shards
 from flows.stages.sources import SOURCES, read_states
 
 _IS_ACCUSED = pl.col("reason") == DropReason.SUSPECTED_WRONG_LABEL.value
@@ -46,9 +46,8 @@ def card_facts(
     """
     recipe, decided, exported = run.recipe, results.decisions, results[EXPORT]
     curated = scan_table(exported.folder, "kept")
-    ids = curated.select("id").collect()["id"]
-    labels = deciding_probabilities(run, results)
-    rates = {part: _pass_rates(result, ids) for part, result in zip(run.parts, decided, strict=True)}
+    suspicion, label_notes = _suspicion(run, results)
+    rates = {part: _pass_rates(result, exported) for part, result in zip(run.parts, decided, strict=True)}
     settings = {part: difficulty_stage(recipe, part) for part in run.parts}
     per_source, merged = _by_source(curated), _by_source(copies_of(curated))
     read = _rows_read(results)
@@ -78,14 +77,14 @@ def card_facts(
         policies={part: version.policy if part == run.parts[-1] else _policy(run, part) for part in settings},
         verifier=decided[-1].folder.name,
         recipe_toml=recipe_toml,
-        notes=(*_limits(recipe), *_label_notes(recipe, results, labels, ids), *_earlier_policies(curated, version)),
+        notes=(*_limits(recipe), *label_notes, *_earlier_policies(curated, version)),
         benchmarks=_benchmarks(run, results),
-        **_suspicion(recipe, labels),
+        **suspicion,
         disputed={review.KINDS[kind]: count for kind, count in disputed.items()},
         code=code_publish.code_facts(run) if recipe.flow == "curate-code" else None,
         set_version=version.number,
         changed={name.replace("_", " "): version.counts[name] for name in MOVED if version.counts[name]},
-        compared=_compared(decided[0], decided[-1], ids) if len(decided) > 1 and len(ids) else None,
+        compared=_compared(decided[0], decided[-1], exported) if len(decided) > 1 and exported.manifest.kept else None,
     )
 
 
@@ -126,20 +125,30 @@ def _by_source(rows: pl.LazyFrame) -> dict[str, int]:
     return dict(rows.group_by("source").len().collect(engine="streaming").iter_rows())
 
 
-def _pass_rates(decided: StageResult, published: pl.Series) -> pl.DataFrame:
-    """Return the pass rates of a stage (`cards.as_rates`), less those that the verifier left undecided: they say
-    little.
-    """
-    table = scan_table(decided.folder, "decisions")
-    told = table.filter(pl.col("reason").ne_missing(DropReason.VERIFIER_FAILED.value))
+def _with_published(decided: StageResult, exported: StageResult) -> Iterator[tuple[pl.DataFrame, pl.Series]]:
+    """Yield the decisions of a stage with the ids of the set among them, shard by shard: both have the same shards."""
+    for shard in range(len(shard_counts(exported.folder))):
+        decisions = read_shard(decided.folder, "decisions", shard)
+        yield decisions, read_shard(exported.folder, "kept", shard, ["id"])["id"]
+
+
+def _pass_rates(decided: StageResult, exported: StageResult) -> pl.DataFrame:
+    """Return the pass rates of a stage (`cards.RATES`), less what the verifier left undecided: that says little."""
     inside = pl.when(pl.col("skipped") > 0).then(pl.col("reason").is_null())
-    return cards.as_rates(told.with_columns(foreseen_inside=inside), published)
+    is_told = pl.col("reason").ne_missing(DropReason.VERIFIER_FAILED.value)
+    return cards.add_rates(
+        cards.as_rates(decisions.filter(is_told).with_columns(foreseen_inside=inside), published)
+        for decisions, published in _with_published(decided, exported)
+    )
 
 
-def _compared(first: StageResult, last: StageResult, published: pl.Series) -> cards.StageComparison:
+def _compared(first: StageResult, last: StageResult, exported: StageResult) -> cards.StageComparison:
     """Return what the last difficulty stage changed of what the first one decided."""
-    tables = (scan_table(stage.folder, "decisions").select("problem", "keep", "reason") for stage in (first, last))
-    return cards.add_comparisons(cards.compare_stages(was, now, published) for was, now in in_order(*tables))
+    columns = ["problem", "keep", "reason"]
+    return cards.add_comparisons(
+        cards.compare_stages(read_shard(first.folder, "decisions", shard, columns), decisions, published)
+        for shard, (decisions, published) in enumerate(_with_published(last, exported))
+    )
 
 
 def _policy(run: Run, part: str) -> str:
@@ -192,35 +201,35 @@ def _limits(recipe: Recipe) -> tuple[str, ...]:
     return near, contamination, *model_steps, *precision
 
 
-def _suspicion(recipe: Recipe, labels: pl.LazyFrame | None) -> dict[str, str]:
-    """Return when a label is suspected, as the card's field, where it is not by votes."""
-    if labels is None:
-        return {}
-    least = recipe.labels.drop_above
-    return {
-        "suspicion": f"by the answers of all policies the reference is wrong with a probability of {least:g} or more"
-    }
+def _suspicion(run: Run, results: Results) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Return when a label is suspected, as the card's field, and what came of it, in words; nothing by votes."""
+    with deciding_shards(run, results) as labels:
+        if labels is None:
+            return {}, ()
+        least = run.recipe.labels.drop_above
+        suspicion = f"by the answers of all policies the reference is wrong with a probability of {least:g} or more"
+        return {"suspicion": suspicion}, (_label_note(run.recipe, results, labels),)
 
 
-def _label_notes(
-    recipe: Recipe, results: Results, labels: pl.LazyFrame | None, published: pl.Series
-) -> tuple[str, ...]:
-    """Return what was dropped and queued by which probability, with the model's own estimates; nothing by votes."""
-    if labels is None:
-        return ()
-    settings = recipe.labels
-    dropped = read_table(results.decisions[-1].folder, "decisions", ["problem", "reason"], _IS_ACCUSED)
-    accused = probabilities_of(labels, dropped["problem"] if dropped.width else published.clear())
-    is_queued = pl.col("wrong_label") >= settings.queue_above
-    queued = int(labels.filter(is_queued).select(pl.len()).collect(engine="streaming").item())
-    left = float(probabilities_of(labels, published).sum())
-    expected = float(accused.sum()) / max(1, len(accused))
-    words = f"of which the model itself expects {expected:.0%} to be wrong"
+def _label_note(recipe: Recipe, results: Results, labels: LabelShards) -> str:
+    """Return what was dropped and queued by which probability, with the model's own estimates."""
+    settings, exported = recipe.labels, results[EXPORT]
+    accused = queued = 0
+    expected, left = list[float](), list[float]()
+    for shard, (decisions, published) in enumerate(_with_published(results.decisions[-1], exported)):
+        rows = labels.read(shard).select("problem", "wrong_label")
+        dropped = rows.join(decisions.filter(_IS_ACCUSED), on="problem", how="semi")["wrong_label"]
+        accused += len(dropped)
+        queued += int((rows["wrong_label"] >= settings.queue_above).sum())
+        expected.append(float(dropped.sum()))
+        left.append(float(rows.filter(pl.col("problem").is_in(published.implode()))["wrong_label"].sum()))
+    words = f"of which the model itself expects {sum(expected) / max(1, accused):.0%} to be wrong"
     return (
-        f"References were weighed by the answers of all policies, with learnt reliabilities: {len(accused):,} "
+        f"References were weighed by the answers of all policies, with learnt reliabilities: {accused:,} "
         f"problems were dropped as suspected wrong labels at {settings.drop_above:g} or more, {words}; "
-        f"{queued:,} with {settings.queue_above:g} or more were queued for people. Of the {len(published):,} published "
-        f"references the model expects {left:.1f} to be wrong; `goldilocks review --audit` measures it.",
+        f"{queued:,} with {settings.queue_above:g} or more were queued for people. Of the "
+        f"{exported.manifest.kept:,} published "
+        f"references the model expects {sum(left):.1f} to be wrong; `goldilocks review --audit` measures it."
     )
 
 

@@ -62,7 +62,7 @@ def publish(run: Run, results: Results) -> Path:
 def republish(run: Run, version: versions.Version, results: Results) -> Path:
     """Write `DIR/curated` of a refreshed version, from the decisions that are kept of it."""
     refreshed = versions.refreshed_run(run, version)
-    table = versions.decisions_of(run.folder, version.number)
+    table = versions.scan_decisions(run.folder, version.number)
     filters = Results(results.filters)
     applied = versions.apply_version(refreshed, filters, table, version.verifier)
     decided = filters.plus(*results.decisions[:-1], applied)

@@ -14,6 +14,7 @@ from typing import Any
 
 import polars as pl
 
+from curation.filters.statements.rewriting import without_layout
 from curation.publish import review
 from curation.records import DropReason
 from curation.storage.stages import atomic_write, file_digest, read_shard, read_table, write_parquet
@@ -25,6 +26,7 @@ from flows.stages.exact_dedup import EXACT_DEDUP
 from flows.stages.label_trust import deciding_labels
 from flows.stages.llm_judge import final_verdicts
 from flows.stages.near_dedup import NEAR_DEDUP
+from flows.stages.references import REFERENCES
 
 DISPUTED = "disputed.jsonl"
 """In a training run, and in the folder of a version that its attempts were given to: labels that training disputes."""
@@ -38,6 +40,9 @@ def find_disputes(run: Run, results: Results) -> pl.DataFrame:
     parts = [review.exact_conflicts(_table(results[EXACT_DEDUP], "dropped", in_conflict))]
     if (near := results.get(NEAR_DEDUP)) is not None:
         parts.append(review.near_conflicts(_table(near, "dropped", in_conflict), _table(near, "members")))
+    if (checked := results.get(REFERENCES)) is not None:
+        unproven = _table(checked, "dropped", pl.col("reason") == DropReason.UNPROVEN_REWRITING)
+        parts.append(review.unproven_rewritings(unproven.with_columns(rewritten=without_layout(unproven["answer"]))))
     labels = deciding_labels(run, results, pl.col("wrong_label") >= run.recipe.labels.queue_above)
     finders: list[Callable[[pl.DataFrame], pl.DataFrame]] = []
     if labels is not None:

@@ -36,7 +36,8 @@ from curation.languages.identification import VERSION as LANGUAGES_VERSION
 from curation.policies.recorded_translations import RecordedTranslations
 from curation.publish import cards
 from curation.records import ConfigError, Policy, SourceError
-from curation.sources.rows import read_rows, require_path
+from curation.sources.files import read_rows
+from curation.sources.rows import require_path
 from curation.storage.stages import atomic_replace, atomic_write, file_digest, require_other_place, write_parquet
 from curation.translation import VERSION, RenderedPrompt, StoredReplies, Translations, choose_problems, translate
 from flows.publish.curated_set import published_folder

@@ -18,15 +18,15 @@ from curation.filters.statements.precision import BEHIND, MEASURED, SCORED, WRIT
 from curation.planting import VERSION as PLANTING
 from curation.publish.audit import estimate_audit
 from curation.publish.receipts import Figure, Needs, power_of_tests, share_figure
-from curation.storage.sorted_parts import digest_in_order, scan_table
-from curation.storage.stages import read_table
+from curation.storage.sorted_parts import digest_in_order, in_order, scan_table
+from curation.storage.stages import read_shard, read_table
 from flows.publish.audits import Audit, read_audit
-from flows.publish.versions import Version, decisions_of
+from flows.publish.versions import Version, scan_decisions
 from flows.run.run_folder import Run, as_written, verdicts_of_people
-from flows.run.stage import Results
+from flows.run.stage import Results, StageResult
 from flows.stages.base import TESTS_TABLE
 from flows.stages.export import EXPORT
-from flows.stages.label_trust import probabilities_of, wrong_labels
+from flows.stages.label_trust import label_shards
 from flows.stages.llm_judge import final_verdicts
 from flows.stages.sources import SOURCES
 from flows.stages.tests import TESTS
@@ -124,22 +124,32 @@ def _label_figures(run: Run, results: Results, version: Version) -> Iterator[Fig
     """Yield the share of wrong labels by an audit, where there was one, and what the answers of all policies expect."""
     if (audited := _audited(run, version, results)) is not None:
         yield audited
-    curated = read_table(results[EXPORT].folder, "kept", ["id"])
-    ids = curated["id"] if curated.width else pl.Series("id", dtype=pl.String)
-    labels, _ = wrong_labels(run, Results(results.filters), results.decisions[-1].folder.name)
-    expected = probabilities_of(labels, ids).drop_nulls()
+    count, share = _expected_wrong(run, results)
     words = "Expected by a model of everyone's answers, not measured" if audited is None else "The model's expectation"
     yield Figure(
         "labels.expected",
         words,
-        round(float(expected.mean()), 4) if len(expected) else None,  # type: ignore[arg-type]
+        round(share, 4) if count else None,
         None,
-        len(expected),
+        count,
         "the mean over the set of the probability that a reference is wrong, given the answers of all policies; it is "
         f"as good as that model, so it has no interval; `{_AUDIT}` measures the share on rows that people judge",
         Needs.RUN,
-        _AUDIT if not len(expected) else None,
+        None if count else _AUDIT,
     )
+
+
+def _expected_wrong(run: Run, results: Results) -> tuple[int, float]:
+    """Return of how many references of the set a probability is known, and its mean."""
+    exported = results[EXPORT].folder
+    count, total = 0, list[float]()
+    with label_shards(run, Results(results.filters), results.decisions[-1].folder.name) as labels:
+        for shard in range(labels.count):
+            published = read_shard(exported, "kept", shard, ["id"])["id"]
+            rows = labels.read(shard).filter(pl.col("problem").is_in(published.implode()))["wrong_label"].drop_nulls()
+            count += len(rows)
+            total.append(float(rows.sum()))
+    return count, sum(total) / max(1, count)
 
 
 def _audited(run: Run, version: Version, results: Results) -> Figure | None:
@@ -147,12 +157,13 @@ def _audited(run: Run, version: Version, results: Results) -> Figure | None:
     audit = read_audit(run.folder)
     if audit is None or audit.version is None:
         return None
-    curated = read_table(results[EXPORT].folder, "kept", ["id", "answer"])
     verdicts = verdicts_of_people(run)
-    told, answers = audit.told(verdicts), dict(curated.iter_rows()) if curated.height else {}
-    came, left = _moved(run, audit, version, set(answers))
-    gone = {name for name in told if name not in answers} if not came and left <= told.keys() else set()
+    told = audit.told(verdicts)
+    is_told = pl.col("id").is_in(list(told))
+    answers = dict(read_table(results[EXPORT].folder, "kept", ["id", "answer"], is_told).iter_rows())
+    came, left = _moved(run, audit, version, results[EXPORT])
     is_carried = not came and left <= told.keys()
+    gone = {name for name in told if name not in answers} if is_carried else set()
     corrected = {name for name, wrong in told.items() if wrong and answers.get(name) == verdicts[name].answer}
     estimate = estimate_audit(audit.strata, told, corrected if is_carried else (), gone)
     if estimate is None:
@@ -162,7 +173,7 @@ def _audited(run: Run, version: Version, results: Results) -> Figure | None:
         "(Horvitz and Thompson); what they found wrong and was corrected or taken out since no longer counts"
         if is_carried
         else f"measured on version {audit.version} of the set, from which {len(left):,} problems left and to which "
-        f"{len(came):,} came that no audit has seen"
+        f"{came:,} came that no audit has seen"
     )
     return Figure(
         "labels.audited",
@@ -176,13 +187,17 @@ def _audited(run: Run, version: Version, results: Results) -> Figure | None:
     )
 
 
-def _moved(run: Run, audit: Audit, version: Version, present: set[str]) -> tuple[set[str], set[str]]:
-    """Return who came into the set and who left it since the version that was audited."""
+def _moved(run: Run, audit: Audit, version: Version, exported: StageResult) -> tuple[int, set[str]]:
+    """Return how many came into the set since the version that was audited, and who left it."""
     assert audit.version is not None
-    if audit.version == version.number:
-        return set(), set()
-    audited = set(decisions_of(run.folder, audit.version).filter("published")["problem"])
-    return present - audited, audited - present
+    came, left = 0, set[str]()
+    if audit.version != version.number:
+        audited = scan_decisions(run.folder, audit.version).filter("published").select("problem")
+        present = scan_table(exported.folder, "kept").select(problem="id")
+        for before, now in in_order(audited, present):
+            came += now.join(before, on="problem", how="anti").height
+            left.update(before.join(now, on="problem", how="anti")["problem"])
+    return came, left
 
 
 def _test_figures(results: Results) -> list[Figure]:

@@ -77,8 +77,8 @@ def with_contents(receipt: Receipt, folder: Path) -> Receipt:
     """Return a receipt with the rows, digests, licences and translations of the set as it lies in a folder."""
     files = sorted((folder / "data").glob("train-*.parquet"))
     rows, columns = receipts.column_digests(files)
-    table = pl.scan_parquet(files, glob=False).select(_LEDGER)
-    ledger = receipts.licence_figures(cards.license_counts(table), card_license(folder))
+    tables = (pl.scan_parquet(file, glob=False).select(_LEDGER) for file in files)
+    ledger = receipts.licence_figures(cards.license_counts(*tables), card_license(folder))
     translated = translation_figures(folder)
     others = [figure for figure in receipt.figures if figure.section not in OF_FILES]
     place = next((at for at, figure in enumerate(others) if figure.section == "digests"), len(others))

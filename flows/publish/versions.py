@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from itertools import accumulate
 from pathlib import Path
 from typing import Literal
 
@@ -27,7 +28,7 @@ from curation.records import OLD_COLUMNS, DropReason, StoreError
 from curation.storage.sorted_parts import digest_in_order, in_order, scan_table, write_scanned
 from curation.storage.stages import Shard, atomic_write, read_shard, read_table
 from flows.run.run_folder import Run, open_run
-from flows.run.stage import Results, StageResult, StageRun
+from flows.run.stage import Results, StageResult, StageRun, shard_counts
 from flows.stages.attempts import today
 from flows.stages.base import split_rows
 from flows.stages.decisions import decisions_of as decisions_stage
@@ -205,22 +206,27 @@ def newest_run(folder: Path) -> Run:
     return refreshed_run(run, newest) if newest is not None and newest.origin == "refresh" else run
 
 
-def apply_version(run: RefreshedRun, filters: Results, decisions: pl.DataFrame, verifier: str) -> StageResult:
+def apply_version(run: RefreshedRun, filters: Results, decisions: pl.LazyFrame, verifier: str) -> StageResult:
     """Return decisions that were made already, as a finished stage over all problems, in their shards.
 
     Args:
-        decisions: `curation.publish.versions.KEPT` rows, one for each problem.
+        decisions: `curation.publish.versions.KEPT` rows, one for each problem; read a shard at a time where they stand
+            in the order of the problems, as a version keeps them.
     """
     job = StageRun(decisions_stage(run.parts[-1]), run, filters)
     problems, part = job.problems.folder, job.stage.part
+    starts = list(accumulate(shard_counts(problems), initial=0))
 
     def work(index: int) -> Shard:
         frame = read_shard(problems, "kept", index)
-        own = frame.select(problem="id").join(decisions, on="problem", how="left", maintain_order="left")
+        own = decisions.slice(starts[index], frame.height).collect()
+        if not own["problem"].equals(frame["id"]):
+            named = decisions.join(frame.lazy().select(problem="id"), on="problem", how="semi").collect()
+            own = frame.select(problem="id").join(named, on="problem", how="left", maintain_order="left")
         kept, dropped = split_rows(frame, part, own["reason"].to_list(), own["evidence"].to_list())
         return Shard(frame.height, {"kept": kept, "dropped": dropped, "decisions": own.drop("published")})
 
-    folder = job.open("applied@1", digest_of(decisions.lazy()), job.problems, verifier=verifier)
+    folder = job.open("applied@1", digest_of(decisions), job.problems, verifier=verifier)
     return job.shard_by_shard(folder, work)
 
 

@@ -19,7 +19,7 @@ from curation.difficulty.forecast import Prior
 from curation.difficulty.observations import with_domains
 from curation.difficulty.open_problems import SampledProblem
 from curation.difficulty.priors import PRIOR, LearntPriors, learn_priors
-from curation.difficulty.refresh import hash_place, spread_sample
+from curation.difficulty.refresh import spread_sample
 from curation.records import COUNTED_OUTCOMES, Outcome
 from curation.verify.math_judge import Verdict
 
@@ -95,6 +95,11 @@ class PriorLearner:
         return outcomes
 
 
+def wants_learner(settings: DifficultyStage, rule: StoppingRule) -> bool:
+    """Return whether a stage's priors are to be learnt, where there is enough to learn from."""
+    return settings.sampling.prior == "model" and rule.error_rate != 0
+
+
 def prior_learner(
     settings: DifficultyStage,
     rule: StoppingRule,
@@ -112,15 +117,20 @@ def prior_learner(
         counts, rates, domains: as `PriorLearner` has them; those of the policy itself are left out.
     """
     wanted = settings.sampling
-    if wanted.prior != "model" or rule.error_rate == 0:
+    if not wants_learner(settings, rule):
         return None
     size = max(ceil(wanted.anchor_share * len(problems)), wanted.anchor_least)
     if 2 * size > len(problems):
         return None
     counts, rates = (frame.filter(pl.col("policy") != policy) for frame in (counts, rates))
     seen = counts.group_by("problem").agg(rate=pl.col("correct").sum() / pl.col("judged").sum().clip(1))
-    rate_of = dict(seen.iter_rows())
-    anchor = spread_sample([(rate_of.get(name, -1.0), hash_place(name), name) for name in problems], size, 1)
+    rated = (
+        problems.alias("problem")
+        .to_frame()
+        .join(seen, on="problem", how="left")
+        .with_columns(pl.col("rate").fill_null(-1.0))
+    )
+    anchor = spread_sample(rated, ["rate"], size, 1)
     of_others = rates.select(RATES).cast(_RATES)
     counts = counts.cast(_COUNTS)
     return PriorLearner(rule, policy, problems, tuple(anchor), counts, of_others, doubtful_is_open, domains)

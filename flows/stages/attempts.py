@@ -30,7 +30,7 @@ from flows.run.run_folder import PARTS, Run, difficulty_stage
 from flows.run.runner import current_runner
 from flows.run.sampling_session import SamplingSession, read_priors
 from flows.run.stage import Kind, Stage, StageResult, StageRun, refusal_retries
-from flows.run.stage_priors import RATES, PriorLearner, prior_learner
+from flows.run.stage_priors import RATES, PriorLearner, prior_learner, wants_learner
 from flows.stages.judging import open_judge
 
 KEY = "key.json"
@@ -119,12 +119,13 @@ def stage_learner(
         decided: decisions of the stages before it.
     """
     settings = difficulty_stage(run.recipe, part)
-    if (folder / "priors").is_dir():
+    if (folder / "priors").is_dir() or not wants_learner(settings, rule):
         return None
-    problems = read_table(folder, "kept", ["id", "source", "meta"])
+    rated = stated_rates(run.recipe)
+    problems = read_table(folder, "kept", ["id", "source", *(["meta"] if rated else [])])
     parts = [read_table(result.folder, "decisions", list(RATES)) for result in decided]
     rates = pl.concat([part for part in parts if part.width] or [DECISION.to_frame().select(RATES)])
-    stated = stated_counts(problems, stated_rates(run.recipe))
+    stated = stated_counts(problems, rated)
     counts = pl.concat([rates.drop("top_wrong_votes").cast(stated.schema), stated])
     is_open = run.recipe.llm_judge.policy is not None
     domains = problem_domains(problems)

@@ -20,7 +20,7 @@ def export_problems(job: StageRun) -> StageResult:
     """Join the pass rates to what the last difficulty stage keeps, and drop what exceeds the recipe's size."""
     recipe, decided = job.recipe, job.results.decisions
     last, first = decided[-1].folder, decided[0].folder if len(decided) > 1 else None
-    over_quota: dict[str, str] = {}
+    over_quota = export.over_quota(pl.DataFrame(), None, recipe.seed)
     if recipe.export.size is not None and decided[-1].manifest.kept:
         rows = read_table(last, "kept", ["id", "group", "source", "weight"])
         over_quota = export.over_quota(rows, recipe.export.size, recipe.seed)
@@ -36,7 +36,7 @@ def export_problems(job: StageRun) -> StageResult:
         kept, decisions = read_shard(last, "kept", index), read_shard(last, "decisions", index)
         if "measured_on" not in decisions.columns:
             decisions = decisions.with_columns(measured_on=pl.lit(measured))
-        evidence = pl.Series("evidence", [over_quota.get(name) for name in kept["id"]], pl.String)
+        evidence = kept.select("id").join(over_quota, on="id", how="left", maintain_order="left")["evidence"]
         curated = export.curate(
             with_copies(kept.filter(evidence.is_null()), copies),
             decisions,

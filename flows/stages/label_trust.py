@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import polars as pl
@@ -23,8 +23,7 @@ from curation.difficulty.label_votes import label_votes, source_votes
 from curation.difficulty.vote_parts import VoteParts
 from curation.records import VERDICT, DropReason
 from curation.storage.scratch import ScratchFolder
-from curation.storage.sorted_parts import scan_table
-from curation.storage.stages import Shard, read_manifest, read_shard, read_table
+from curation.storage.stages import Shard, read_manifest, read_optional_shard, read_shard, read_table
 from flows.run.lookup import rows_of
 from flows.run.pipeline import read_result
 from flows.run.progress import note, warn
@@ -35,6 +34,7 @@ from flows.stages.llm_judge import final_verdicts
 from flows.stages.near_dedup import NEAR_DEDUP
 
 _VOTED = ("problem", "policy", "index", "outcome", "answer", "answer_class", "method")
+_VOTED_SCHEMA = pl.Schema({name: VERDICT[name] for name in _VOTED})
 
 DECIDES = "posterior_decides"
 """Note of the stage, above 0 where its probabilities decide."""
@@ -156,7 +156,7 @@ def _opened_votes(folders: Sequence[Path], others: pl.DataFrame | None) -> Itera
     voters: set[str] = set()
 
     def parts() -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
-        for part in _verdict_parts(folders):
+        for part in verdict_parts(folders):
             voters.update(part[-1]["policy"].unique())
             votes, answers = label_votes(part)
             if others is not None and others.height:
@@ -172,64 +172,103 @@ def _opened_votes(folders: Sequence[Path], others: pl.DataFrame | None) -> Itera
         scratch.remove()
 
 
-def _verdict_parts(folders: Sequence[Path]) -> Iterator[list[pl.DataFrame]]:
+def verdict_parts(folders: Sequence[Path]) -> Iterator[list[pl.DataFrame]]:
     """Yield each stage's verdicts on the problems of a shard of the first stage; last, those on all other problems.
 
-    The first stage has the most verdicts: of them one shard is in memory at a time.
+    One shard of each stage is in memory at a time; what a later stage has in other shards than the first is held.
     """
     if not folders:
         return
     first, *after = folders
-    nothing = pl.DataFrame(schema={name: VERDICT[name] for name in _VOTED})
-    tables = [read_table(folder, "verdicts", list(_VOTED)) for folder in after]
-    later = [table if table.width else nothing for table in tables]
-    seen = [nothing.select("problem")]
+    strayed = [_strayed_verdicts(first, folder) for folder in after]
+    others = list(strayed)
     for index in range(len(shard_counts(first, "verdicts"))):
         frame = read_shard(first, "verdicts", index, _VOTED)
-        seen.append(frame.select("problem").unique())
-        yield [frame, *(table.join(seen[-1], on="problem", how="semi") for table in later)]
-    yield [nothing, *(table.join(pl.concat(seen), on="problem", how="anti") for table in later)]
+        own = frame.select("problem").unique()
+        later = [
+            pl.concat([_verdict_shard(folder, index), stray]) for folder, stray in zip(after, strayed, strict=True)
+        ]
+        others = [stray.join(own, on="problem", how="anti") for stray in others]
+        yield [frame, *(table.join(own, on="problem", how="semi") for table in later)]
+    yield [pl.DataFrame(schema=_VOTED_SCHEMA), *others]
+
+
+def _verdict_shard(folder: Path, index: int) -> pl.DataFrame:
+    """Return what votes are made from of one shard of a stage's verdicts; none where it has no such shard."""
+    frame = read_optional_shard(folder, "verdicts", index, _VOTED)
+    return pl.DataFrame(schema=_VOTED_SCHEMA) if frame is None else frame
+
+
+def _strayed_verdicts(first: Path, later: Path) -> pl.DataFrame:
+    """Return a later stage's verdicts on problems of which the first stage has none in the same shard."""
+    strayed = [pl.DataFrame(schema=_VOTED_SCHEMA)]
+    for index in range(len(shard_counts(later, "verdicts"))):
+        here = read_optional_shard(first, "verdicts", index, ["problem"])
+        frame = read_shard(later, "verdicts", index, _VOTED)
+        strayed.append(frame if here is None else frame.join(here, on="problem", how="anti"))
+    return pl.concat(strayed)
 
 
 def other_references(near: StageResult | None) -> pl.DataFrame | None:
     """Return the references of near duplicates that conflict with the row that stayed; None without that filter."""
     if near is None:
         return None
-    dropped = read_table(near.folder, "dropped")
-    if not dropped.width:
+    in_conflict = pl.col("reason") == DropReason.CONFLICTING_ANSWERS.value
+    conflicts = read_table(near.folder, "dropped", ["source", "row", "answer", "reason"], in_conflict)
+    if not conflicts.width:
         return None
-    conflicts = dropped.filter(pl.col("reason") == DropReason.CONFLICTING_ANSWERS.value)
-    members = read_table(near.folder, "members").select("source", "row", "kept_id")
+    is_meant = pl.col("row").is_in(conflicts["row"].unique().implode())
+    members = read_table(near.folder, "members", ["source", "row", "kept_id"], is_meant)
     joined = conflicts.join(members, on=["source", "row"], how="inner", maintain_order="left")
     return joined.filter(pl.col("answer").is_not_null()).select(problem="kept_id", source="source", answer="answer")
 
 
-def weighed_labels(run: Run, filters: Results, verifier: str, where: pl.Expr | None = None) -> WeighedLabels:
-    """Return what is said of the references of a finished run, or of a version with the attempts made for it.
+@dataclass(frozen=True, slots=True)
+class LabelShards:
+    """What is said of the references of a finished run, by the shards of its problems, each made when it is read.
+
+    Args:
+        count: of shards. decides: whether a reference is not believed by it.
+        read: returns the `curation.difficulty.label_trust.LABEL_TRUST` rows of a shard.
+    """
+
+    count: int
+    decides: bool
+    read: Callable[[int], pl.DataFrame]
+    check: PlantedCheck | None = None
+
+
+@contextmanager
+def label_shards(run: Run, filters: Results, verifier: str) -> Iterator[LabelShards]:
+    """Open what is said of the references of a finished run, or of a version with the attempts made for it.
 
     Where the recipe goes by votes it is computed here, from the same verdicts, and decides nothing.
 
-    Args:
-        filters: the results of the run's filters.
-        verifier: whose verdicts are read.
-        where: the labels that are wanted; all where absent.
+    Args: ``filters`` are the results of the run's filters, ``verifier`` is whose verdicts are read.
     """
+    folder = filters.problems.folder
+    count = len(shard_counts(folder))
     if (stored := _stored_labels(run, verifier)) is not None:
-        return WeighedLabels(read_table(stored.folder, "labels", where=where), posterior_decides(stored), None)
-    return _computed_labels(run, filters, verifier, lambda labels: labels if where is None else labels.filter(where))
+        yield LabelShards(count, posterior_decides(stored), partial(read_shard, stored.folder, "labels"))
+        return
+    others = other_references(filters.get(NEAR_DEDUP))
+    with weighing(run, _stored_verdicts(run, verifier), _accepted(run), others) as weighed:
+
+        def read(index: int) -> pl.DataFrame:
+            return weighed.labels(read_shard(folder, "kept", index, ["id"])["id"])
+
+        yield LabelShards(count, weighed.decides, read, weighed.check)
 
 
-def wrong_labels(run: Run, filters: Results, verifier: str) -> tuple[pl.LazyFrame, bool]:
-    """Return ``problem`` and ``wrong_label`` of what `weighed_labels` says, read where it lies, and whether it decides.
-
-    Args:
-        filters, verifier: as there.
-    """
-    columns = ["problem", "wrong_label"]
-    if (stored := _stored_labels(run, verifier)) is not None:
-        return scan_table(stored.folder, "labels").select(columns), posterior_decides(stored)
-    weighed = _computed_labels(run, filters, verifier, lambda labels: labels.select(columns))
-    return weighed.labels.lazy(), weighed.decides
+def weighed_labels(run: Run, filters: Results, verifier: str, where: pl.Expr | None = None) -> WeighedLabels:
+    """Return `label_shards` together: the labels that are wanted, all where ``where`` is absent."""
+    with label_shards(run, filters, verifier) as shards:
+        parts = (shards.read(index) for index in range(shards.count))
+        wanted = [
+            label_trust.LABEL_TRUST.to_frame(),
+            *(part if where is None else part.filter(where) for part in parts),
+        ]
+        return WeighedLabels(pl.concat(wanted), shards.decides, shards.check)
 
 
 def _stored_labels(run: Run, verifier: str) -> StageResult | None:
@@ -238,18 +277,6 @@ def _stored_labels(run: Run, verifier: str) -> StageResult | None:
     if run.version_folder is not None or not last.enabled(run):
         return None
     return read_result(last, Run(run.folder, run.recipe, run.recipe_folder), verifier)
-
-
-def _computed_labels(
-    run: Run, filters: Results, verifier: str, wanted: Callable[[pl.DataFrame], pl.DataFrame]
-) -> WeighedLabels:
-    """Return what is said of the references of a finished run, and of that what is ``wanted``."""
-    others, folder = other_references(filters.get(NEAR_DEDUP)), filters.problems.folder
-    with weighing(run, _stored_verdicts(run, verifier), _accepted(run), others) as weighed:
-        shards = range(len(shard_counts(folder)))
-        ids = (read_shard(folder, "kept", index, ["id"])["id"] for index in shards)
-        kept = [wanted(label_trust.LABEL_TRUST.to_frame()), *(wanted(weighed.labels(names)) for names in ids)]
-        return WeighedLabels(pl.concat(kept), weighed.decides, weighed.check)
 
 
 def _stored_verdicts(run: Run, verifier: str) -> list[Path]:
@@ -315,19 +342,14 @@ def deciding_labels(run: Run, results: Results, where: pl.Expr | None = None) ->
     return weighed.labels if weighed.decides else None
 
 
-def deciding_probabilities(run: Run, results: Results) -> pl.LazyFrame | None:
-    """Return ``problem`` and ``wrong_label`` of what `deciding_labels` returns, read where it lies."""
+@contextmanager
+def deciding_shards(run: Run, results: Results) -> Iterator[LabelShards | None]:
+    """Open the `label_shards` by which references are not believed; None where votes decide."""
     if not run.recipe.weighs_labels:
-        return None
-    labels, decides = wrong_labels(run, results, results.decisions[-1].folder.name)
-    return labels if decides else None
-
-
-def probabilities_of(labels: pl.LazyFrame, problems: pl.Series) -> pl.Series:
-    """Return ``wrong_label`` of some problems, in the order of ``labels``."""
-    wanted = problems.alias("problem").to_frame().lazy()
-    joined = labels.join(wanted, on="problem", how="semi", maintain_order="left").select("wrong_label")
-    return joined.collect(engine="streaming")["wrong_label"]
+        yield None
+        return
+    with label_shards(run, results, results.decisions[-1].folder.name) as shards:
+        yield shards if shards.decides else None
 
 
 def posterior_decides(labels: StageResult) -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
+from curation.filters.statements.rewriting import without_layout
 from curation.records import DropReason
 from curation.storage.stages import Shard, read_shard
 from curation.verify.math_judge import Judge
@@ -19,11 +20,13 @@ from flows.stages.judging import open_judge
 
 _Defect = tuple[str | None, str]
 _UNVERIFIABLE, _FAILED = DropReason.UNVERIFIABLE_ANSWER.value, DropReason.VERIFIER_FAILED.value
+_UNPROVEN = DropReason.UNPROVEN_REWRITING.value
+VERSION = "references@1"
 _ROW, _DEFECT = ("source", "row"), ("reason", "evidence")
 
 
 def check_references(job: StageRun) -> StageResult:
-    """Drop what the verifier cannot judge against, and say why.
+    """Drop what the verifier cannot judge against, and say why; also where it could without layout, for a person.
 
     A reference on which the verifier failed is checked again by the next run (`flows.run.retries`).
     """
@@ -34,7 +37,7 @@ def check_references(job: StageRun) -> StageResult:
             frame = read_shard(problems, "kept", index)
             return _shard(frame, _check(judge, frame))
 
-        folder = job.open(judge.version, job.recipe.verify.digest(), job.problems)
+        folder = job.open(f"{VERSION} {judge.version}", job.recipe.verify.digest(), job.problems)
         again = partial(_check_again, job, folder.folder)
         return retries.retry_failed(job, folder, partial(job.shard_by_shard, folder, work), again)
 
@@ -55,10 +58,21 @@ def _check_again(job: StageRun, place: Path, round_number: int) -> Iterator[Call
 def _check(judge: Judge, problems: pl.DataFrame) -> list[_Defect]:
     """Return reason and evidence of each problem; the reason is None where the reference can be verified against."""
     checks = judge.check(problems.select("answer", "lang").iter_rows())
-    return [
+    defects: list[_Defect] = [
         (None if check.usable else _UNVERIFIABLE if check.failure is None else _FAILED, f"{check.reason}: {answer}")
         for check, answer in zip(checks, problems["answer"], strict=True)
     ]
+    unusable = [place for place, (reason, _) in enumerate(defects) if reason == _UNVERIFIABLE]
+    rewritten = without_layout(problems["answer"].gather(unusable))
+    changed = [
+        (place, text) for place, text in zip(unusable, rewritten, strict=True) if text != problems["answer"][place]
+    ]
+    again = judge.check((text, problems["lang"][place]) for place, text in changed)
+    for (place, text), check in zip(changed, again, strict=True):
+        if check.usable:
+            why = f"{defects[place][1]}; without its layout it would be {text}, which nothing proves to be the same"
+            defects[place] = _UNPROVEN, why
+    return defects
 
 
 def _check_failed(judge: Judge, problems: pl.DataFrame, dropped: pl.DataFrame) -> list[_Defect]:

@@ -16,7 +16,7 @@ from curation.filters import statements
 from curation.filters.statements.opinions import BALLOT, decide_opinions, doubtful_rows, requests_of, tally_opinions
 from curation.filters.votes import UNREADABLE
 from curation.prompts.usability import USABILITY as PROMPT
-from curation.storage.stages import Shard, read_shard, read_table
+from curation.storage.stages import Shard, read_shard
 from flows.run.lookup import rows_of
 from flows.run.policies import check_policy, policy_name
 from flows.run.run_folder import Run
@@ -141,8 +141,8 @@ def _found_in(run: Run, folder: Path, problem: str) -> Iterator[str]:
     is_dropped = rows_of(folder, "dropped", problem).height > 0
     for row in verdicts.iter_rows(named=True) if verdicts.height > is_dropped else ():
         yield f"{'finds':<10} {row['rule']}: {row['evidence']} ({row['reason']}), score {row['score']:g}"
-    scores = read_table(folder, SCORES_TABLE, ["id", "score"])
-    for score in scores.filter(pl.col("id") == problem)["score"] if scores.height else ():
+    scores = rows_of(folder, SCORES_TABLE, problem)
+    for score in scores["score"] if scores.height else ():
         yield f"score {score:g}: the probability that it cannot be used as it stands"
 
 

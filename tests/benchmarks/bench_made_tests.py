@@ -362,9 +362,8 @@ def main() -> None:
     run = measured_run(["code.execution_matrix.give_up=1", *args.set], args.seed)
     ways = KNOWLEDGE if args.validators == "both" else (args.validators,)
     all_scored: dict[str, list[Scored]] = {way: [] for way in ways}
-    digest = code_digest(
-        [args.set, args.seed, args.folds, args.right, args.wrong, args.most_s, args.answers, args.hold_right]
-    )
+    asked = [args.seed, args.folds, args.right, args.wrong, args.most_s, args.answers, args.held, args.hold_right]
+    digest = code_digest([run.recipe.code.model_dump_json(), *asked])
     begin = time.monotonic()
     with Runner(args.workers) as runner:
         keep_compiled(runner, out / "compiled")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from multiprocessing.connection import Connection
-from typing import cast
+
+from tests.benchmarks.http_answers import Answering
 
 
 def answer_at_once(content_for: Callable[[bytes, bytes], bytes], port: Connection) -> None:
@@ -15,25 +17,12 @@ def answer_at_once(content_for: Callable[[bytes, bytes], bytes], port: Connectio
         content_for: a response's body, of a request's head and body.
     """
 
-    class Answering(asyncio.Protocol):
-        """One connection; requests come one after another, each perhaps in pieces."""
-
-        def connection_made(self, transport: asyncio.BaseTransport) -> None:
-            self._to, self._read = cast(asyncio.WriteTransport, transport), b""
-
-        def data_received(self, data: bytes) -> None:
-            self._read += data
-            head, end, body = self._read.partition(b"\r\n\r\n")
-            place = head.lower().find(b"content-length:")
-            length = int(head[place + 15 :].split(b"\r\n", 1)[0]) if place >= 0 else 0
-            if not end or len(body) < length:
-                return
-            self._read = b""
-            content = content_for(head, body)
-            self._to.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(content), content))
+    def answer(head: bytes, body: bytes, send: Callable[[bytes], None]) -> None:
+        send(content_for(head, body))
 
     async def run() -> None:
-        server = await asyncio.get_running_loop().create_server(Answering, "127.0.0.1", 0, backlog=1024)
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(partial(Answering, answer), "127.0.0.1", 0, backlog=1024)
         port.send(server.sockets[0].getsockname()[1])
         await server.serve_forever()
 

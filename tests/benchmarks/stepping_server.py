@@ -19,7 +19,10 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, cast
+from functools import partial
+from typing import Any
+
+from tests.benchmarks.http_answers import Answering
 
 SHORTEST = 16
 
@@ -97,38 +100,22 @@ def length_of(prompt: bytes, seed: int, mean: int) -> int:
 async def serve(port: int, decoding: Decoding, mean: int) -> None:
     """Answer requests until killed."""
 
-    class Answering(asyncio.Protocol):
-        """One connection; requests come one after another, each perhaps in pieces."""
+    def answer(head: bytes, body: bytes, send: Callable[[bytes], None]) -> None:
+        def write(content: dict[str, Any]) -> None:
+            send(json.dumps(content).encode())
 
-        def connection_made(self, transport: asyncio.BaseTransport) -> None:
-            self._to, self._read = cast(asyncio.WriteTransport, transport), b""
-
-        def data_received(self, data: bytes) -> None:
-            self._read += data
-            head, end, body = self._read.partition(b"\r\n\r\n")
-            place = head.lower().find(b"content-length:")
-            length = int(head[place + 15 :].split(b"\r\n", 1)[0]) if place >= 0 else 0
-            if not end or len(body) < length:
-                return
-            self._read = b""
-            if not head.startswith(b"POST"):
-                self.write(
-                    vars(decoding.counts) if b"/counts" in head.split(b"\r\n", 1)[0] else {"data": [{"id": "m"}]}
-                )
-                return
-            asked = json.loads(body)
-            prompt = json.dumps(asked["prompt"]).encode()
-            decoding.add(prompt, length_of(prompt, asked["seed"], mean), self.answer)
-
-        def answer(self, tokens: int) -> None:
+        def complete(tokens: int) -> None:
             choice = {"index": 0, "finish_reason": "stop", "text": "", "token_ids": [7] * tokens}
-            self.write({"choices": [choice], "usage": {"completion_tokens": tokens}})
+            write({"choices": [choice], "usage": {"completion_tokens": tokens}})
 
-        def write(self, content: dict[str, Any]) -> None:
-            body = json.dumps(content).encode()
-            self._to.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
+        if not head.startswith(b"POST"):
+            write(vars(decoding.counts) if b"/counts" in head.split(b"\r\n", 1)[0] else {"data": [{"id": "m"}]})
+            return
+        asked = json.loads(body)
+        prompt = json.dumps(asked["prompt"]).encode()
+        decoding.add(prompt, length_of(prompt, asked["seed"], mean), complete)
 
-    server = await asyncio.get_running_loop().create_server(Answering, "127.0.0.1", port, backlog=1024)
+    server = await asyncio.get_running_loop().create_server(partial(Answering, answer), "127.0.0.1", port, backlog=1024)
     async with server:
         await decoding.run()
 

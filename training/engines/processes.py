@@ -24,6 +24,9 @@ LAST_LINES = 12
 GRACE_S = 20.0
 """Seconds between asking processes to end and killing them."""
 
+PATIENCE_S = GRACE_S + 5.0
+"""Seconds that a start waits for the processes of an earlier one that was killed."""
+
 POLL_S = 1.0
 """Seconds between two looks at what a run has written."""
 

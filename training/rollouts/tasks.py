@@ -69,8 +69,10 @@ def load_tasks(data: DataSettings, split: Split, folder: Path) -> dict[str, Trai
     """
     if isinstance(data, EmbeddedData):
         source = _embedded_tasks(data, split)
+    elif isinstance(data, LatentData):
+        source = _latent_tasks(data, split, folder)
     else:
-        source = _latent_tasks(data, split, folder) if isinstance(data, LatentData) else _curated_tasks(data, folder)
+        source = _curated_tasks(data, split, folder)
     tasks: dict[str, TrainingTask] = {}
     for task in source:
         if task.id in tasks:
@@ -86,12 +88,14 @@ def _embedded_tasks(data: EmbeddedData, split: Split) -> Iterator[TrainingTask]:
         yield TrainingTask(PromptRequest(item.id, item.statement, Domain.MATH, item.lang), str(item.answer))
 
 
-def _curated_tasks(data: CuratedData, folder: Path) -> Iterator[TrainingTask]:
+def _curated_tasks(data: CuratedData, split: Split, folder: Path) -> Iterator[TrainingTask]:
     for name in data.folders:
         curated = folder / Path(name).expanduser()
         files = sorted((curated / "data").glob("*.parquet"))
         if not files:
             raise SourceError(f"{curated}: no data/*.parquet; give the folder of a curated set, such as RUN/curated.")
+        if split is not Split.HELD_OUT:
+            _refuse_prefixes(files)
         frames = {file: _with_statements(_read(file, _DROPPED, _MEASURED), file) for file in files}
         code = [
             (file, row)
@@ -104,6 +108,20 @@ def _curated_tasks(data: CuratedData, folder: Path) -> Iterator[TrainingTask]:
                 yield _task_from_row(row, programs.get(row["id"]), file)
         if data.hard:
             yield from _hard_tasks(curated)
+
+
+def _refuse_prefixes(files: Sequence[Path]) -> None:
+    """Refuse a set of before whose problems were measured with the begin of a solution, which nobody is given any more.
+
+    Evaluated they were without it, and are.
+    """
+    for file in files:
+        frame = _read(file, ("id",), ("prefix",))
+        if "prefix" in frame.columns and (count := frame["prefix"].drop_nulls().len()):
+            raise SourceError(
+                f"{file}: problems were measured with the begin of a solution, their `prefix` ({count:,}), and no "
+                "trainer gives it any more; without it they are harder than the set says: publish the set anew."
+            )
 
 
 def _hard_tasks(curated: Path) -> Iterator[TrainingTask]:

@@ -24,7 +24,8 @@ import polars as pl
 from curation.filters.decontamination.dropping import count_templates
 from curation.filters.decontamination.overlap import OVERLAP, BenchmarkIndex, OverlapSettings
 from curation.records import SourceError, problem_id
-from curation.sources.rows import Row, read_rows, value_at
+from curation.sources.files import read_rows
+from curation.sources.rows import Row, value_at
 
 BATCH_ROWS = 5000
 

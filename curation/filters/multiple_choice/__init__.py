@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from curation.filters.multiple_choice.opening import OpenQuestion, Refusal, open_question, sound_option
+from curation.filters.multiple_choice.opening import OpenQuestion, Refusal, open_question, sound_option, tidy_answer
 from curation.filters.multiple_choice.resolving import names_several, resolve_option
 from curation.languages.vocabulary import one_of
 from curation.option_letters import is_only_letter, named_letter
@@ -35,6 +35,7 @@ __all__ = [
     "open_one",
     "open_questions",
     "parse_choices",
+    "tidy_answer",
 ]
 
 # Literals of which an inline multiple choice holds one: the second label.

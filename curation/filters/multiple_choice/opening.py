@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from curation.filters.multiple_choice.words import (
     COUNTS,
@@ -222,6 +223,7 @@ def _points(text: str, code: str) -> re.Match[str] | None:
     return match
 
 
+@lru_cache(maxsize=8)
 def _points_possible(text: str, code: str) -> bool:
     """Return whether a word is there without which no expression of the language matches."""
     if code not in TRIGGERS:

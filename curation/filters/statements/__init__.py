@@ -32,7 +32,7 @@ from curation.filters.statements.filtering import (
 from curation.filters.statements.measuring import Measured, measure
 from curation.filters.statements.rules import RULES
 
-VERSION = "statements@12"
+VERSION = "statements@13"
 """Changed whenever a decision could change."""
 
 __all__ = [

@@ -78,6 +78,15 @@ ENTITIES: list[tuple[str, str]] = [
 ]
 """HTML's writing of single characters, and the characters."""
 
+NAMES: list[tuple[str, str]] = [
+    (r"\\textquotesingle\s?(?:\{\})?", "'"),
+    (r"\\textless\s?(?:\{\})?", "<"),
+    (r"\\textgreater\s?(?:\{\})?", ">"),
+    (r"\\textbar\s?(?:\{\})?", "|"),
+    (r"\\textbackslash\s?(?:\{\})?\\?%", r"\%"),
+]
+"""LaTeX's names of single characters in text, and the characters; the last is a percent sign that was escaped twice."""
+
 # (pattern, replacement), applied in this order. Rust regular expressions.
 STEPS: list[tuple[str, str]] = [
     (r"\r\n?", "\n"),
@@ -92,11 +101,7 @@ STEPS: list[tuple[str, str]] = [
     ),
     *ENTITIES,
     # names of plain characters
-    (r"\\textquotesingle\s?(?:\{\})?", "'"),
-    (r"\\textless\s?(?:\{\})?", "<"),
-    (r"\\textgreater\s?(?:\{\})?", ">"),
-    (r"\\textbar\s?(?:\{\})?", "|"),
-    (r"\\textbackslash\s?(?:\{\})?\\?%", r"\%"),
+    *NAMES,
     (r"\\textasciitilde\s?(?:\{\})?", "~"),
     # blanks to fill in, drawn in several ways, become one
     (r"~?\\uline\s?\{[~\s]*\}~?", "____"),
@@ -128,8 +133,8 @@ def has_debris(column: str, labels: bool = True) -> pl.Expr:
 
 
 def decoded(texts: pl.Series) -> pl.Series:
-    """Return the texts with HTML's entities as the characters that they are, and nothing else changed."""
-    for pattern, replacement in ENTITIES:
+    """Return the texts with entities and names of characters as these characters, and nothing else changed."""
+    for pattern, replacement in (*ENTITIES, *NAMES):
         texts = texts.str.replace_all(pattern, replacement)
     return texts
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import polars as pl
 
-from curation.filters.multiple_choice import is_multiple_choice, open_questions
+from curation.filters.multiple_choice import is_multiple_choice, open_questions, tidy_answer
 from curation.filters.statements import cleaning
+from curation.options import tidy_option
 from curation.records import PROBLEM
 from curation.verify.rewriting import keep_reference
 
@@ -50,11 +51,18 @@ def cleaned(work: pl.DataFrame) -> pl.DataFrame:
 
 def _checked(frame: pl.DataFrame, cleaned: pl.DataFrame, column: str) -> pl.DataFrame:
     """Return the cleaned answers, less those that the verifier no longer reads as the same: they stay as they were,
-    entities aside, which are characters in another writing.
+    entities and names of characters aside, which are these characters in another writing.
     """
     texts = zip(cleaning.decoded(frame[column]), cleaned[column], strict=True)
     kept = [None if old is None or new is None else keep_reference(old, new) for old, new in texts]
     return cleaned.with_columns(pl.Series(column, kept, pl.String))
+
+
+def without_layout(answers: pl.Series) -> pl.Series:
+    """Return answers without debris and layout, whether the verifier reads them as the same or not."""
+    frame = pl.DataFrame({"answer": answers.cast(pl.String)})
+    texts = cleaning.clean_text(frame, "answer", False)["answer"]
+    return pl.Series([None if text is None else tidy_answer(tidy_option(text)) for text in texts], dtype=pl.String)
 
 
 def opened(work: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:

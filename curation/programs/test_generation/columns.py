@@ -145,10 +145,10 @@ def _signed(column: Column, group: Sequence[SeenInputs]) -> Column:
 
 def _column(group: Sequence[SeenInputs]) -> Column:
     tokens = [token for block in group for token in block.tokens]
-    if tokens and all(map(is_whole, tokens)):
+    if tokens and all(map(is_whole, tokens)) and not _are_digits(group):
         return _whole_column([[int(token) for token in block.tokens] for block in group])
     reals = [_REAL.fullmatch(token) for token in tokens if not is_whole(token)]
-    if tokens and all(reals):
+    if reals and all(reals):
         values = [float(token) for token in tokens]
         most = max(len(match[1]) for match in reals if match is not None)
         return Column("real", int(min(values) // 1), int(-(-max(values) // 1)), decimals=most)
@@ -162,6 +162,12 @@ def _column(group: Sequence[SeenInputs]) -> Column:
         length=_length_column(group),
         distinct=len(tokens) >= 4 and len(set(tokens)) == len(tokens),
     )
+
+
+def _are_digits(group: Sequence[SeenInputs]) -> bool:
+    """Return whether numbers are rows of digits: as many as a number read before says, of several sizes."""
+    sizes = {len(token) for block in group for token in block.tokens}
+    return len(sizes) > 1 and _length_column(group) is not None
 
 
 def _whole_column(lists: Sequence[Sequence[int]]) -> Column:

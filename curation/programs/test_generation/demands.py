@@ -23,8 +23,9 @@ _GUARANTEE = re.compile(
 )
 _PROMISE = re.compile(
     r"\b(?:no (?:two|three|pair|other|more than one)|none of|never|such that|exactly (?:one|once|two)|at most one"
-    r"|at least one|each other|(?:not|\w+n't) (?:touch|overlap|intersect|cross|coincide|collide)|collinear"
-    r"|general position|a (?:simple|convex) polygon)\b",
+    r"|always|at least one|each other|(?:not|\w+n't) (?:touch|overlap|intersect|cross|coincide|collide)|collinear"
+    r"|general position|a (?:simple|convex) polygon|strictly (?:inside|within|between)|lies? (?:\w+ )?(?:inside|within)"
+    r"|on the boundary|alternat\w+|(?:horizontal|vertical) (?:and|or) (?:vertical|horizontal))\b",
     re.IGNORECASE,
 )
 _SOLVABLE = re.compile(r"\b(?:solutions?|answers?|valid|feasible|exists?|possible|way to)\b", re.IGNORECASE)
@@ -62,7 +63,8 @@ _REFUSALS = {
 _CHANGING = re.compile(r"\b(?:at (?:every|any|each) (?:moment|time|point)|at all times|result of)\b", re.IGNORECASE)
 """Words of promises on what becomes of an input, or how it came about."""
 _EXPRESSED = re.compile(
-    r"\b(?:distinct|different|unique|twice|more than once|same (?:pair|location|place|position|point)"
+    r"\b(?:distinct|different|unique|identical|twice|(?:more than|exactly|at most|only) once"
+    r"|same (?:pair|location|place|position|point)"
     r"|connected|reach(?:able)?|every pair|sorted|increasing"
     r"|decreasing|ascending|descending|permutation|tree|odd|even|self-loops?|repeated|duplicates?|separated by"
     r"|possible to (?:walk|travel|get|go|reach|move))\b",
@@ -85,10 +87,20 @@ _WORDS = {
     "compare": rf"{_NAME}\$?\s*{_ORDERS}\s*\$?{_NAME}|\bindex|indices|label|number(?:ed|s) (?:from|between)|exceed"
     r"|larger|smaller|greater|less|fewer|at most \$?[a-z]\b|\bto \$?[a-z]\b|before|after|start|end|\bnodes?\b|vert",
     "parity": r"\b(?:odd|even|parity|multiples? of|divisible)\b",
+    "nonzero": r"\bnon-?zero|leading|\\neq? ?0|≠ ?0",
+    "size": r"\b(?:length|characters|letters|digits|long)\b[^.]{0,60}\b(?:least|most|exceed\w*|between|more|less"
+    r"|smaller|larger|greater|longer|shorter|from|to)\b[^.]{0,30}\$[A-Za-z]\$",
+    "border": r"\b(?:borders?|boundar\w+|perimeter|surround\w*|enclosed|outermost|edges? of)\b",
 }
+_BORDER = re.compile(_WORDS["border"], re.IGNORECASE)
 _ALPHABET = re.compile(
     r"\b((?:[lL]ower|[uU]pper)-?\s?case)(?: (?:English|Latin|alphabetic|Roman))* (?:letters?|characters?|alphabet)\b"
     r"|\b(?:letters?|characters?)[^.;]{0,30}?[`'\"({]*\b([aA])[`'\")}]*\s*(?:-|--|–|to|through)\s*[`'\"({]*[zZ]\b"
+)
+_LETTERS = re.compile(
+    r"\b(?:letters?|characters?|strings?|alphabet\w*|(?:lower|upper)-?\s?case|digits?|names?|symbols?|signs?|grid|map"
+    r"|cells?|matrix|bits?|binary|words?)\b|['`\"]\S['`\"]",
+    re.IGNORECASE,
 )
 _TOTAL = re.compile(
     r"\b(?:sum of (?:all |the )*(?:\$?[A-Za-z]\$? (?:over|across)|lengths?)|total (?:length|number))", re.IGNORECASE
@@ -97,7 +109,8 @@ _GREAT = re.compile(r"(?:(\d+)\s*(?:\\cdot|\\times|\*)\s*)?\b10\s*\^\s*\{?(\d)\}
 _LONG = re.compile(r"\b\d{1,3}(?:(?:\\,|,|\{,\}|\s)?\d{3})+\b")
 _ORDER_WORDS = re.compile(
     r"\b(?:before|after|larger|smaller|greater|less|fewer|exceeds?|increas\w+|decreas\w+|sorted|ascending|descending"
-    r"|earlier|later|respectively|at most as|no more than|chronological\w*|starts?|ends?|begins?)\b",
+    r"|earlier|later|respectively|at most as|no more than|chronological\w*|starts?|ends?|begins?)\b"
+    r"|\b(?:between|from)\b[^.;]{1,20}\b(?:and|to)\s+\$?[A-Za-z]\b(?!\w)",
     re.IGNORECASE,
 )
 _KINDS = {
@@ -111,8 +124,14 @@ _KINDS = {
     "compare": "compare",
     "beside": "compare",
     "parity": "parity",
+    "nonzero": "nonzero",
+    "size": "size",
+    "border": "border",
 }
-"""The words without which a relation of that name is taken for an accident."""
+"""The words without which a relation of that name is taken for an accident, where the statement says what is read."""
+
+_UNSPOKEN = frozenset({"ends", "once", "balanced", "length", "among", "rows"})
+"""Relations that go without saying. Rows that differ do so oftener than a statement says it."""
 
 
 def input_section(statement: str) -> str:
@@ -134,10 +153,15 @@ def promises(statement: str) -> list[str]:
     part = input_section(statement)
     if part == statement and _INPUT.search(statement) is None:
         return []
-    told = [sentence for sentence in map(str.strip, _SENTENCE.split(part)) if _promises(sentence)]
-    others = map(str.strip, _SENTENCE.split(statement.replace(part, "\n\n")))
+    told = [sentence for sentence in _sentences(part) if _promises(sentence)]
+    others = _sentences(statement.replace(part, "\n\n"))
     solvable = (one for one in others if _GUARANTEE.search(one) and _SOLVABLE.search(one))
     return told + [sentence for sentence in solvable if _EXPRESSED.search(sentence) is None]
+
+
+def _sentences(text: str) -> list[str]:
+    """Return the sentences of a text, each on one line."""
+    return [" ".join(sentence.split()) for sentence in _SENTENCE.split(text)]
 
 
 def _promises(sentence: str) -> bool:
@@ -179,16 +203,31 @@ def speaks_of_signs(statement: str) -> bool:
     return _SIGNS.search(input_section(statement)) is not None
 
 
+def speaks_of_letters(part: str) -> bool:
+    """Return whether a description of an input says what words are made of: not so of `OCT` and `DEC`."""
+    return _LETTERS.search(part) is not None
+
+
+def speaks_of_border(sentence: str) -> bool:
+    """Return whether a sentence may say what stands on the border of a map."""
+    return _BORDER.search(sentence) is not None
+
+
 def in_order(statement: str) -> bool:
     """Return whether the words on the input may mean that numbers are in some order."""
     return _ORDER_WORDS.search(input_section(statement)) is not None
 
 
-def spoken_of(statement: str) -> frozenset[str]:
-    """Return the relations, by name, that a statement may speak of; those that it cannot mean are not among them."""
+def spoken_of(statement: str, *, told: bool = True) -> frozenset[str]:
+    """Return the relations, by name, that a statement may speak of; those that it cannot mean are not among them.
+
+    ``told``: it says what is read. Else all are that inputs may have, but for odd and even numbers, edges and lengths,
+    of which it says nothing.
+    """
     part = input_section(statement)
     spoken = {kind for kind, words in _WORDS.items() if re.search(words, part, re.IGNORECASE)}
-    return frozenset(name for name, kind in _KINDS.items() if kind in spoken) | {"ends", "once", "balanced", "length"}
+    shown = set() if told else _KINDS.keys() - {"parity", "edges", "size"}
+    return _UNSPOKEN | shown | {name for name, kind in _KINDS.items() if kind in spoken}
 
 
 def required_letters(sentence: str, inputs: Sequence[str]) -> tuple[frozenset[str], ...]:

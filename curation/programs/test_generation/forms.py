@@ -22,6 +22,7 @@ from curation.programs.test_generation.demands import (
     input_section,
     promises,
     required_letters,
+    speaks_of_letters,
     speaks_of_signs,
     spoken_of,
     stated_alphabet,
@@ -30,18 +31,19 @@ from curation.programs.test_generation.grammar import (
     ArrayNode,
     LinesNode,
     Node,
-    RepeatNode,
     SeenInputs,
     blocks_of,
     infer_grammar,
     infer_grammars,
 )
-from curation.programs.test_generation.limits import bounds_in_order, with_numbered_names
+from curation.programs.test_generation.limits import StatedBound, bounds_in_order, with_numbered_names
 from curation.programs.test_generation.relations import Reading, Relations, infer_relations, read_input
-from curation.programs.test_generation.shapes import all_whole, read_lines
+from curation.programs.test_generation.shapes import Line, all_whole, read_lines
 from curation.programs.test_generation.spreads import is_prime
+from curation.programs.test_generation.stated_counts import adds_unsaid, counted_values, counts_as_stated
 from curation.programs.test_generation.stated_geometry import Promise, stated_promises
-from curation.programs.test_generation.stated_rules import NamedColumns, name_columns
+from curation.programs.test_generation.stated_names import name_columns
+from curation.programs.test_generation.stated_rules import NamedColumns
 
 _SLACK = 1.0
 _MOST_INPUTS = 32
@@ -50,12 +52,8 @@ _MOST_BYTES = 64 << 10
 _FORMS = 6
 """Other forms that a careful input must have: those that guess hardly more than the first, at most so many."""
 
-_COUNTED_LINES = re.compile(
-    r"\b(?:next|following|followed by|then|further|are)\s+\$\s*([A-Za-z])\s*\$\s+(?:(?:more|further|other)\s+)?lines\b"
-    r"|^\W*\$\s*([A-Za-z])\s*\$\s+(?:(?:more|further|other)\s+)?lines\b",
-    re.IGNORECASE | re.MULTILINE,
-)
-"""Names of how many lines follow: ``Each of the next $m$ lines``."""
+_SEVERAL_SLACK = 2.5
+"""The same where the statement says how many values stand on a line, which tells forms apart that guess otherwise."""
 
 _PRIME, _MANY_PRIMES = re.compile(r"\bprimes?\b(?! factor)", re.IGNORECASE), 2
 """So many different values that are all primes are no accident where a statement speaks of primes."""
@@ -93,7 +91,8 @@ class InputForm:
 
         A form that only the given inputs show is misread far more often.
         """
-        return self.careful and self.named is not None and len(self.named.columns) >= len(self.columns) - 1
+        named = self.named if self.careful else None
+        return named is not None and not named.loosely and len(named.columns) >= len(self.columns) - 1
 
     def allows(self, text: str) -> bool:
         """Return whether an input has the form, keeps the promises on points and, where the form is careful, its
@@ -115,7 +114,7 @@ class InputForm:
                 return False
             if column.prime and not all(map(is_prime, map(int, block.tokens))):
                 return False
-            if column.kind == "word" and not column.letters and not set(block.tokens) <= set(column.words):
+            if column.kind == "word" and not _spelt_as(column, block):
                 return False
         if self.named is not None and self.named.broken(reading.seen) is not None:
             return False
@@ -136,30 +135,20 @@ def infer_form(inputs: Sequence[str], statement: str, *, careful: bool, vouched:
         vouched: a validator will see the inputs, so that more is taken for the name of a column.
     """
     statement = with_numbered_names(statement)
-    bounds = bounds_in_order(input_section(statement)) or bounds_in_order(statement)
     short = sorted(inputs, key=len)[:_MOST_INPUTS]
     short = [text for text in short if len(text) <= _MOST_BYTES] or short[:1]
     pairs = [(lines, text) for text in short if (lines := read_lines(text)) is not None and all(lines) and lines]
-    forms = infer_grammars(sorted((lines for lines, _ in pairs), key=len)[:12], _SLACK if careful else 0.0)
-    if not forms:
+    chosen = _choose_form(pairs, statement, careful=careful, vouched=vouched)
+    if chosen is None:
         return None
-    nodes = forms[0]
-    readings = [reading for lines, text in pairs if (reading := read_input(nodes, lines, text)) is not None]
+    taken, others = chosen
+    nodes, readings, columns, named = taken.nodes, taken.readings, taken.columns, taken.named
     observed = [block for reading in readings for block in reading.seen]
-    columns = columns_in(nodes, observed, bounds, careful=careful, signs=speaks_of_signs(statement))
-    if _PRIME.search(statement) is not None:
-        _keep_primes(columns, observed)
-    named = name_columns(statement, columns, [reading.seen for reading in readings], listed=vouched)
-    if careful and len(forms[0]) > len(readings) + 1 and (named is None or len(named.columns) < len(columns)):
-        return None  # so many parts were not told apart by so few inputs
-    if named is not None and not _counts_as_stated(nodes, named, statement):
-        if careful:
-            return None
-        named = None
     free = [node.first for node in nodes if isinstance(node, ArrayNode) and node.count is None]
     if careful and any(len(nodes) > 1 or columns[first].kind == "word" for first in free):
         return None  # a sentence, or a line whose length nothing tells
-    relations = infer_relations(readings, spoken_of(statement))
+    told = named is not None and not named.loosely and len(named.columns) >= len(columns) - 1
+    relations = infer_relations(readings, spoken_of(statement, told=told or not careful))
     if careful:
         for name, column in columns.items():
             ways = {way for kind, own, way, _ in relations.kept if kind == "ordered" and own == name}
@@ -169,30 +158,89 @@ def infer_form(inputs: Sequence[str], statement: str, *, careful: bool, vouched:
         _keep_listed_words(columns, statement)
         relations = _widen_letters(columns, relations, stated_alphabet(statement))
     if named is not None:
-        _apply_limits(columns, named)
+        if vouched or not careful or not named.loosely:
+            _apply_limits(columns, named)
         if not careful:
             for later, earlier, sign in named.compared():
                 if sign[0] == "<" and columns[later].kind == "whole":
                     columns[later] = dataclasses.replace(columns[later], most=earlier, certain=True)
-        relations = _with_rules(relations, named, nodes, ordered=in_order(statement))
+        relations = _with_rules(relations, named, nodes, ordered=named.loosely or in_order(statement))
     edges = pairs_in(nodes, observed)
     required = [letters for one in promises(statement) for letters in required_letters(one, inputs)]
     points = stated_promises(
         statement, nodes, columns, lambda first, width: [rows for one in readings for rows in one.rows(first, width)]
     )
     unlike = frozenset(column for _, column, _, _ in infer_relations(readings, frozenset({"rows"})).kept)
-    others = tuple(forms[1:_FORMS])
-    told = named if careful else None
-    return InputForm(nodes, columns, edges, relations, careful, others, told, tuple(required), points, unlike)
+    own = named if careful else None
+    return InputForm(nodes, columns, edges, relations, careful, others, own, tuple(required), points, unlike)
 
 
-def _counts_as_stated(nodes: Sequence[Node], named: NamedColumns, statement: str) -> bool:
-    """Return whether the numbers of which the statement says that so many lines follow count lines of the form."""
-    counting = {node.count.column for node in nodes if isinstance(node, RepeatNode)}
-    counting |= {block.count.column for block in blocks_of(nodes) if block.count is not None}
-    found = _COUNTED_LINES.finditer(input_section(statement))
-    counted = {match[1] or match[2] for match in found} & named.columns.keys()
-    return {named.columns[name] for name in counted} <= counting
+@dataclass(frozen=True, slots=True)
+class _ReadForm:
+    """A form, the given inputs as it reads them, its columns, and their names; ``refuted``: it counts otherwise than
+    the statement says.
+    """
+
+    nodes: tuple[Node, ...]
+    readings: list[Reading]
+    columns: dict[int, Column]
+    named: NamedColumns | None
+    refuted: bool
+
+
+def _choose_form(
+    inputs: Sequence[tuple[list[Line], str]],
+    statement: str,
+    *,
+    careful: bool,
+    vouched: bool,
+) -> tuple[_ReadForm, tuple[tuple[Node, ...], ...]] | None:
+    """Return the form to take, and others that read the inputs almost as well; None where there is none.
+
+    One that the statement refutes is not taken carefully. Where it says how many values stand on a line, forms that
+    guess more are looked at, too.
+    """
+    bounds = bounds_in_order(input_section(statement)) or bounds_in_order(statement)
+    shortest = sorted((lines for lines, _ in inputs), key=len)[:12]
+
+    def read(slack: float) -> list[_ReadForm]:
+        return [
+            _read_as(nodes, inputs, statement, bounds, careful=careful, vouched=vouched)
+            for nodes in infer_grammars(shortest, slack)
+        ]
+
+    forms = read(_SLACK if careful else 0.0)
+    fitting = [one for one in forms if not one.refuted]
+    if forms and not fitting and counted_values(statement):
+        fitting = [one for one in read(_SEVERAL_SLACK) if not one.refuted and one.named is not None]
+    if not fitting and (careful or not forms):
+        return None
+    if not fitting:
+        return dataclasses.replace(forms[0], named=None), ()
+    taken = next((one for one in fitting if one.named is not None), fitting[0]) if careful else fitting[0]
+    named = taken.named is not None and len(taken.named.columns) == len(taken.columns)
+    if careful and len(taken.nodes) > len(taken.readings) + 1 and not named:
+        return None  # so many parts were not told apart by so few inputs
+    return taken, tuple(one.nodes for one in fitting if one is not taken)[: _FORMS - 1]
+
+
+def _read_as(
+    nodes: tuple[Node, ...],
+    inputs: Sequence[tuple[list[Line], str]],
+    statement: str,
+    bounds: Sequence[StatedBound],
+    *,
+    careful: bool,
+    vouched: bool,
+) -> _ReadForm:
+    readings = [reading for lines, text in inputs if (reading := read_input(nodes, lines, text)) is not None]
+    observed = [block for reading in readings for block in reading.seen]
+    columns = columns_in(nodes, observed, bounds, careful=careful, signs=speaks_of_signs(statement))
+    if _PRIME.search(statement) is not None:
+        _keep_primes(columns, observed)
+    named = name_columns(statement, columns, [reading.seen for reading in readings], listed=vouched)
+    refuted = adds_unsaid(nodes, statement) or (named is not None and not counts_as_stated(nodes, named, statement))
+    return _ReadForm(nodes, readings, columns, named, refuted)
 
 
 def inputs_of_another_form(inputs: Sequence[str]) -> frozenset[int]:
@@ -256,11 +304,14 @@ def _keep_primes(columns: dict[int, Column], observed: Sequence[SeenInputs]) -> 
 
 
 def _keep_listed_words(columns: dict[int, Column], statement: str) -> None:
-    """Take the words of a column for all that there are, where the statement names each of them."""
+    """Take the words of a column for all that there are, where the statement names each of them or does not speak of
+    the letters that words may have.
+    """
     part = input_section(statement)
+    spelt = speaks_of_letters(part)
     for name, column in columns.items():
         listed = all(len(word) > 1 and re.search(rf"(?<!\w){re.escape(word)}(?!\w)", part) for word in column.words)
-        if column.kind == "word" and column.letters and listed:
+        if column.kind == "word" and column.letters and (listed or (not spelt and column.length is None)):
             columns[name] = dataclasses.replace(column, letters="", length=None)
 
 
@@ -323,6 +374,15 @@ def _lie(tokens: Sequence[str], column: Column) -> bool:
         numbers = list(map(int, tokens))
         return column.low <= min(numbers) and max(numbers) <= column.high
     return all(_is_real(token) and column.low <= float(token) <= column.high for token in tokens)
+
+
+def _spelt_as(column: Column, block: SeenInputs) -> bool:
+    """Return whether words are those that were seen, or of their letters and their length."""
+    if not column.letters:
+        return set(block.tokens) <= set(column.words)
+    if column.length is not None and {len(token) for token in block.tokens} - {block.env.get(column.length)}:
+        return False
+    return set("".join(block.tokens)) <= set(column.letters)
 
 
 def _is_real(token: str) -> bool:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import random
 
+from curation.programs.test_generation.columns import Pair
+
 _MOST_TRIES = 40
 
 
@@ -73,3 +75,23 @@ def _tree(low: int, high: int, draw: random.Random) -> list[tuple[int, int]]:
             parent = len(names) // 2
         edges.append((names[parent], names[i]))
     return edges
+
+
+def paired(pair: Pair, first: list[str], second: list[str], low: int, high: int) -> tuple[list[str], list[str]]:
+    """Return the numbers of two columns, those of a row unlike and in order where those seen are.
+
+    Args:
+        low, high: the range of the second ones.
+
+    Raises:
+        ValueError: there is no other number.
+    """
+    for i, (a, b) in enumerate(zip(first, second, strict=True)):
+        if pair.unequal and a == b:
+            if low >= high:
+                raise ValueError("two different values of one")
+            second[i] = str(int(a) + 1 if int(a) < high else low)
+    if pair.ordered:
+        rows = [sorted((int(a), int(b))) for a, b in zip(first, second, strict=True)]
+        return [str(a) for a, _ in rows], [str(b) for _, b in rows]
+    return first, second

@@ -12,11 +12,12 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import random
-import string
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
 
-from curation.programs.test_generation.columns import Column, Pair, counting
+from curation.programs.test_generation.borders import with_border
+from curation.programs.test_generation.columns import Column, counting
+from curation.programs.test_generation.drawn_words import spelt_word, whole_alphabets, without_equals
 from curation.programs.test_generation.forms import InputForm
 from curation.programs.test_generation.grammar import (
     FIXED,
@@ -29,11 +30,12 @@ from curation.programs.test_generation.grammar import (
     RepeatNode,
     blocks_of,
 )
-from curation.programs.test_generation.graphs import draw_edges, draw_tree
+from curation.programs.test_generation.graphs import draw_edges, draw_tree, paired
 from curation.programs.test_generation.hints import Hints, hinted_count, hinted_word
 from curation.programs.test_generation.profiles import MIXED, SIZES
 from curation.programs.test_generation.shapes import Line, written
 from curation.programs.test_generation.spreads import ValueSpread, prime_below, prime_from, redraw_repeated
+from curation.programs.test_generation.stated_geometry import mended_rows
 
 _NO_HINTS = Hints()
 _WIDE = (0.0, 0.0, 0.5, 1.0)
@@ -41,13 +43,6 @@ _WIDE = (0.0, 0.0, 0.5, 1.0)
 _ALIKE = ("same", "zero")
 _UNLIKE = 0.85
 """Share of inputs in which rows do not repeat where no given one has a row twice."""
-_ALPHABETS = (string.ascii_lowercase, string.ascii_uppercase, string.digits)
-
-
-def _whole_alphabets(letters: str) -> str:
-    """Return the letters, and all others of their cases."""
-    others = "".join(alphabet for alphabet in _ALPHABETS if set(alphabet) & set(letters))
-    return "".join(sorted(set(letters) | set(others)))
 
 
 class _TooLargeError(Exception):
@@ -116,6 +111,7 @@ class _Growth:
     env: Env = field(default_factory=dict)
     wide: dict[int, float] = field(default_factory=dict)
     repeated: dict[int, bool] = field(default_factory=dict)
+    words: dict[int, list[str]] = field(default_factory=dict)
 
     def node(self, node: Node) -> None:
         """Write a node's lines."""
@@ -158,32 +154,16 @@ class _Growth:
         if node.first in self.form.unrepeated and not joined and self.draw.random() < _UNLIKE:
             redraw_repeated(columns, lambda place, times: self._many(node.first + place, times, alone=False))
         if pair is not None and not joined:
-            columns[0], columns[1] = self._paired(pair, columns[0], columns[1], node)
+            columns[0], columns[1] = paired(pair, columns[0], columns[1], *self._range(node.first + 1))
         if self.form.careful:
             self._relate(node.first, columns)
+            for _, sign in self.form.relations.words_of("border", node.first):
+                columns[0] = with_border(columns[0], sign)
         self.lines += self._mended(node.first, [list(row) for row in zip(*columns, strict=True)])
 
     def _mended(self, first: int, rows: list[Line]) -> list[Line]:
         """Return rows that keep the promises on the points that they are."""
-        for promise in self.form.promises:
-            if promise.first == first:
-                width = promise.width
-                columns = [self.form.columns[first + place] for place in range(width)]
-                mended = promise.mend([row[:width] for row in rows], columns, self.draw)
-                rows = [[*new, *row[width:]] for new, row in zip(mended, rows, strict=True)]
-        return rows
-
-    def _paired(self, pair: Pair, first: list[str], second: list[str], node: LinesNode) -> tuple[list[str], list[str]]:
-        low, high = self._range(node.first + 1)
-        for i, (a, b) in enumerate(zip(first, second, strict=True)):
-            if pair.unequal and a == b:
-                if low >= high:
-                    raise ValueError("two different values of one")
-                second[i] = str(int(a) + 1 if int(a) < high else low)
-        if pair.ordered:
-            rows = [sorted((int(a), int(b))) for a, b in zip(first, second, strict=True)]
-            return [str(a) for a, _ in rows], [str(b) for _, b in rows]
-        return first, second
+        return mended_rows(self.form.promises, first, rows, self.form.columns, self.draw)
 
     def _graph(self, node: LinesNode, count: int) -> tuple[list[str], ...]:
         """Return the ends of the edges of a graph that is connected, or has no edge twice; nothing where neither is
@@ -194,6 +174,12 @@ class _Growth:
         nodes = next((self.env[c] for c in self.counts_of_nodes(node.first) if c in self.env), None)
         if not self.form.careful or node.width == 1 or (nodes is None and not simple):
             return ()
+        if self.form.columns[node.first].kind == "word":
+            names = self._listed(node.first)
+            if names is None or names != self._listed(node.first + 1):
+                return ()
+            pairs = draw_edges(count, 0, len(names) - 1, self.draw, connected=False, simple=True, sort=False)
+            return [names[a] for a, _ in pairs], [names[b] for _, b in pairs]
         low, high = self._range(node.first) if nodes is None else (1, nodes)
         ordered = any(word[0] in "<>" for word, other in relations.beside(node.first + 1) if other == node.first)
         edges = draw_edges(count, low, high, self.draw, connected=nodes is not None, simple=simple, sort=ordered)
@@ -221,6 +207,9 @@ class _Growth:
         for place in range(1, len(columns)):
             for word, other in self.form.relations.beside(first + place):
                 column = columns[other - first]
+                if self.form.columns[first + place].kind == "word":
+                    columns[place] = without_equals(column, columns[place], self.draw)
+                    continue
                 for i, (a, b) in enumerate(zip(columns[place], column, strict=True)):
                     x, y = int(a), int(b)
                     if word[0] in "<>" and (x > y) == (word[0] == "<") and x != y:
@@ -308,7 +297,19 @@ class _Growth:
             low, high = column.wide if column.wide is not None and self._is_wide(name) else (column.low, column.high)
             low, high = max(low * shift, int(column.positive)), high * shift
             return [f"{self.spread.one(name, low, high) / shift:.{column.decimals}f}" for _ in range(count)]
-        return self._words(column, count)
+        words = self._words(name, column, count)
+        self.words.setdefault(name, []).extend(words)
+        return words
+
+    def _listed(self, name: int) -> list[str] | None:
+        """Return the words of the column of which this one holds some; None where that holds of none."""
+        others = self.form.relations.words_of("among", name) if self.form.careful else []
+        listed = [set(self.words.get(other, ())) for other, _ in others]
+        if not listed:
+            return None
+        if not (shared := sorted(set.intersection(*listed))):
+            raise ValueError("no word was listed")
+        return shared
 
     def _numbers(self, name: int, column: Column, count: int) -> list[int]:
         low, high = self._range(name)
@@ -358,23 +359,25 @@ class _Growth:
                 ]
         return values
 
-    def _words(self, column: Column, count: int) -> list[str]:
+    def _words(self, name: int, column: Column, count: int) -> list[str]:
         draw = self.draw
         if not column.words:
             raise ValueError("no word was seen")
+        if (listed := self._listed(name)) is not None:
+            return [draw.choice(listed) for _ in range(count)]
         if not column.letters or (column.length is None and draw.random() < 0.4 and not column.distinct):
             return self.spread.words(column.words, count)
         few = draw.random() < 0.3
-        known = column.letters if self.form.careful or draw.random() < 0.5 else _whole_alphabets(column.letters)
+        known = column.letters if self.form.careful or draw.random() < 0.5 else whole_alphabets(column.letters)
         letters = "".join(draw.sample(known, min(2, len(known)))) if few else known
         spelt = len({letter.islower() for letter in column.letters if letter.isalnum()}) > 1 and draw.random() < 0.8
         words = []
         for _ in range(count):
-            size = self._length(column)
+            size = self._length(name, column)
             self.room -= max(1, size // 6)
             if self.room < 0:
                 raise _TooLargeError
-            word = self._spelt(column, size, known) if spelt else self.spread.word(letters, size)
+            word = spelt_word(column, size, known, draw) if spelt else self.spread.word(letters, size)
             hints = (
                 [hint for hint in self.hints.words if set(hint) <= set(known)] if self.profile[1] == "hinted" else []
             )
@@ -383,16 +386,13 @@ class _Growth:
             raise ValueError("words that are not all different")
         return words
 
-    def _spelt(self, column: Column, size: int, letters: str) -> str:
-        """Return a word whose letters are of the classes that a word seen has; its last class goes on."""
-        model = self.draw.choice(column.words)
-        classes = [next((c for c in _ALPHABETS if letter in c), letter) for letter in model]
-        kinds = [*classes, *[classes[-1]] * size][:size]
-        choices = {kind: "".join(letter for letter in letters if letter in kind) or kind for kind in set(kinds)}
-        return "".join(self.draw.choice(choices[kind]) for kind in kinds)
-
-    def _length(self, column: Column) -> int:
+    def _length(self, name: int, column: Column) -> int:
         if column.length is not None:
             return self.env.get(column.length, 1)
         low, high = column.sizes
+        for other, sign in self.form.relations.words_of("size", name) if self.form.careful else ():
+            number = self.env.get(other, low)
+            low, high = (max(low, number), high) if sign == ">=" else (low, min(high, number))
+        if low > high:
+            raise ValueError(f"no length from {low} to {high}")
         return low if low == high else self._size(low, high, 5 * self.most)

@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from curation.programs.test_generation.demands import promises, required_letters, stated_total
+from curation.programs.test_generation.demands import promises, required_letters, speaks_of_border, stated_total
 from curation.programs.test_generation.forms import InputForm, infer_form
 from curation.programs.test_generation.growing import grow_shapes
 from curation.programs.test_generation.hints import Hints, find_hints
@@ -25,6 +25,8 @@ from curation.programs.test_generation.stated_geometry import promised_kinds
 from curation.programs.test_generation.stated_rules import stated_rules
 
 _GROWN = 2 / 3
+_TRIES = 8
+"""How many inputs are drawn for each that is wanted: many lack a relation."""
 _QUANTIFIED = re.compile(r"\bfor (?:each|all|every|any)\b", re.IGNORECASE)
 """The formulas behind it say of what the promise is, not what it is."""
 _LARGE_BYTES = 256 << 10
@@ -103,6 +105,8 @@ class InputMaker:
             rules = set() if _QUANTIFIED.search(sentence) else set(stated_rules(sentence))
             if required_letters(sentence, self.inputs) or promised_kinds(sentence) & points:
                 continue
+            if speaks_of_border(sentence) and form is not None and form.relations.speaks_of("border"):
+                continue
             if promised_most(sentence, ()) is not None:  # whoever runs the solutions looks at their answers
                 continue
             if (not rules or not rules <= known) and stated_total(sentence) is None:
@@ -172,7 +176,7 @@ class InputMaker:
         made: list[MadeInput] = []
         texts = set(self.inputs)
         large = self.large
-        for number in range(6 * count + len(first)):
+        for number in range(_TRIES * count + len(first)):
             if len(made) >= count:
                 break
             shape = first[number] if number < len(first) else self.shapes.choose(draw)

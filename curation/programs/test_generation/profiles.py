@@ -69,6 +69,7 @@ FIRST_SHAPES = (
     ("least", "low"),
     ("small", "narrow"),
     ("most", "high"),
+    ("least", "high"),
     ("least", "zero"),
     ("hinted", "whole"),
 )

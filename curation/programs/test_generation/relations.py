@@ -8,8 +8,12 @@ them is the poorer for it, but never wrong for it. Those that no validator vouch
     beside     the same of two columns of one row
     different  values of a column never repeat within an array or a block of lines
     ordered    they rise (1, strictly 2) or fall (-1, -2)
+    nonzero    an array never begins (0), or never ends (1), with a 0
     own_place  no value is its own place, counted from 0 or 1
     length     every word of a column is as long as a number read before it says
+    size       no word of a column is longer (<=), or shorter (>=), than a number read before it says
+    among      every word of a column stands in another one before it
+    border     all cells on the border of a map hold the same sign
     ends       an array begins or ends with the same token in every input
     parity     they are odd (1) or even (0); where the statement speaks of it
     sum        its values add up to a number read before, or to no more than it
@@ -26,12 +30,14 @@ Invariants: pure; a given input keeps all relations that were inferred from it.
 from __future__ import annotations
 
 import itertools
+import math
 import operator
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from curation.programs.test_generation.borders import border_of
 from curation.programs.test_generation.grammar import (
     Env,
     LinesNode,
@@ -50,9 +56,11 @@ _OPERATORS: Mapping[str, Callable[[int, int], bool]] = {
     ">=": operator.ge,
     "!=": operator.ne,
 }
-_ALWAYS = {"ends": 3, "once": 2}
+_ALWAYS = {"ends": 3, "once": 2, "border": 1}
 """Relations that every input must show, and so many inputs at least."""
 _IMPLIED = {"=": {"<=", ">="}, "<": {"<=", "!="}, ">": {">=", "!="}}
+_REPEATS = 3
+"""Pairs of like rows that would be expected by chance, of which not one is an accident once in twenty times."""
 _CLASSES = (("A", re.compile("[A-Z]+")), ("a", re.compile("[a-z]+")), ("0", re.compile("[0-9]+")))
 _BRACKETS = {")": "(", "]": "[", "}": "{"}
 
@@ -94,14 +102,16 @@ class Relations:
     def broken(self, reading: Reading) -> Key | None:
         """Return a relation that an input breaks, None where it keeps all."""
         for name, words in _words(reading):
+            if self.words_of("among", name):
+                continue
             if not words[0] <= self.spellings.get(name, frozenset()):
                 return "spelling", name, 0, ""
             if not words[1] <= self.letters.get(name, frozenset()):
                 return "letters", name, 0, ""
         held, shown = evaluate(reading)
         lost = (shown - held) & self.kept
-        columns = {key[:3] for key in shown if key[0] == "ends"}
-        lost |= {key for key in self.kept - held if key[0] == "once" or (key[0] == "ends" and key[:3] in columns)}
+        columns = {key[:3] for key in shown if key[0] in ("ends", "border")}
+        lost |= {key for key in self.kept - held if key[0] == "once" or key[:3] in columns}
         return min(lost, default=None)
 
     def between(self, column: int) -> list[tuple[str, int]]:
@@ -111,6 +121,14 @@ class Relations:
     def beside(self, column: int) -> list[tuple[str, int]]:
         """Return how a column's values compare with those of other columns of its row, before it."""
         return [(word, other) for name, own, other, word in sorted(self.kept) if name == "beside" and own == column]
+
+    def speaks_of(self, name: str) -> bool:
+        """Return whether a relation of that name holds of some column."""
+        return any(key[0] == name for key in self.kept)
+
+    def words_of(self, name: str, column: int) -> list[tuple[int, str]]:
+        """Return the other columns and the words of a column's relations of that name."""
+        return [(other, word) for own_name, own, other, word in sorted(self.kept) if (own_name, own) == (name, column)]
 
     def has(self, name: str, column: int, other: int = 0, word: str = "") -> bool:
         """Return whether a relation holds."""
@@ -144,13 +162,40 @@ def infer_relations(readings: Sequence[Reading], spoken: frozenset[str] | None =
         for column, (own_spellings, own_letters) in _words(reading):
             spellings.setdefault(column, set()).update(own_spellings)
             letters.setdefault(column, set()).update(own_letters)
+    lists = {one.column for reading in readings for one in reading.seen if len(one.tokens) > 1}
+    lost |= {key for key in kept if key[0] == "nonzero" and key[1] not in lists}
     lost |= {key for key, count in times.items() if count < max(len(readings), _ALWAYS[key[0]])}
-    lost |= {key for key in kept if spoken is not None and key[0] not in spoken}
+    if spoken is not None:
+        lost |= {key for key in kept if key[0] not in spoken} - _surprising(readings)
     return Relations(
         frozenset(_strongest(kept - lost)),
         {column: frozenset(words) for column, words in spellings.items()},
         {column: frozenset(words) for column, words in letters.items()},
     )
+
+
+def _surprising(readings: Sequence[Reading]) -> set[Key]:
+    """Return the relations `rows` and `different` that hold though values drawn by chance would repeat: of so many rows
+    `_REPEATS` pairs at least would be alike.
+    """
+    pairs: dict[Key, float] = {}
+    for reading in readings:
+        groups = [(("rows", one.first, 0, ""), [set(column) for column in zip(*one.rows, strict=True)], len(one.rows))
+                  for one in reading.blocks if one.rows]  # fmt: skip
+        groups += [(("different", one.column, 0, ""), [set(one.tokens)], len(one.tokens))
+                   for one in reading.seen if one.tokens and all_whole(one.tokens)]  # fmt: skip
+        for key, values, count in groups:
+            room = math.prod(map(_room, values))
+            pairs[key] = pairs.get(key, 0.0) + count * (count - 1) / 2 / room
+    return {key for key, expected in pairs.items() if expected >= _REPEATS}
+
+
+def _room(values: set[str]) -> int:
+    """Return how many values there seem to be: all whole numbers between the ends, or the words that were seen."""
+    if not all_whole(list(values)):
+        return len(values)
+    numbers = list(map(int, values))
+    return max(numbers) - min(numbers) + 1
 
 
 def _strongest(keys: set[Key]) -> set[Key]:
@@ -175,6 +220,7 @@ def evaluate(reading: Reading) -> tuple[set[Key], set[Key]]:
 
 
 def _of_columns(seen: Sequence[SeenInputs]) -> Iterator[tuple[Key, bool]]:
+    words: dict[int, frozenset[str]] = {}
     for block in seen:
         column = block.column
         if not block.tokens:
@@ -184,8 +230,8 @@ def _of_columns(seen: Sequence[SeenInputs]) -> Iterator[tuple[Key, bool]]:
             yield ("ends", column, 0, block.tokens[0]), True
             yield ("ends", column, 1, block.tokens[-1]), True
         if not all_whole(block.tokens):
-            for other, number in block.env.items():
-                yield ("length", column, other, ""), all(len(token) == number for token in block.tokens)
+            yield from _of_words(block, words)
+            words[column] = words.get(column, frozenset()) | frozenset(block.tokens)
             continue
         values = list(map(int, block.tokens))
         low, high = min(values), max(values)
@@ -196,8 +242,25 @@ def _of_columns(seen: Sequence[SeenInputs]) -> Iterator[tuple[Key, bool]]:
                 yield from _compared(("compare", column, other), [(low, number), (high, number)], values, number)
                 yield ("sum", column, other, "="), sum(values) == number
                 yield ("sum", column, other, "<="), sum(values) <= number
+        yield ("nonzero", column, 0, ""), values[0] != 0
+        yield ("nonzero", column, 1, ""), values[-1] != 0
         if len(values) > 1:
             yield from _of_numbers(column, values)
+
+
+def _of_words(block: SeenInputs, before: Mapping[int, frozenset[str]]) -> Iterator[tuple[Key, bool]]:
+    """Yield the relations of words. ``before``: the words of columns read before."""
+    column, sizes = block.column, {len(token) for token in block.tokens}
+    for other, number in block.env.items():
+        yield ("length", column, other, ""), sizes == {number}
+        yield ("size", column, other, "<="), max(sizes) <= number
+        yield ("size", column, other, ">="), min(sizes) >= number
+    for other, known in before.items():
+        if other != column and max(sizes) > 1:
+            yield ("among", column, other, ""), known.issuperset(block.tokens)
+    border = border_of(block.tokens)
+    for sign in border:
+        yield ("border", column, 0, sign), len(border) == 1
 
 
 def _compared(
@@ -232,10 +295,16 @@ def _of_blocks(blocks: Sequence[Block]) -> Iterator[tuple[Key, bool]]:
                 if a in whole and b in whole:
                     for word, compare in _OPERATORS.items():
                         yield ("beside", block.first + b, block.first + a, word), all(map(compare, whole[b], whole[a]))
+                elif a not in whole and b not in whole:
+                    yield (
+                        ("beside", block.first + b, block.first + a, "!="),
+                        all(map(operator.ne, columns[b], columns[a])),
+                    )
+        ends = {frozenset(edge) for edge in zip(columns[0], columns[1], strict=True)}
+        if (0 in whole) is (1 in whole):  # numbers or names
+            yield ("edges", block.first, 0, ""), len(ends) == len(block.rows)
         if 0 in whole and 1 in whole:
             edges = list(zip(whole[0], whole[1], strict=True))
-            ends = {frozenset(edge) for edge in edges}
-            yield ("edges", block.first, 0, ""), len(ends) == len(edges)
             for column, nodes in block.env.items():
                 if nodes > 1 and all(min(edge) >= 1 and max(edge) <= nodes for edge in edges):
                     yield ("connected", block.first, column, ""), _connected(edges, nodes)

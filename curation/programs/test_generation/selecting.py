@@ -20,13 +20,14 @@ def select_tests(
 ) -> list[int]:
     """Return the tests to keep, at most ``room``, in their order.
 
-    First those that catch a solution which few before them catch, those that catch most first; then others up to
+    First those that catch a solution which none before them catches, a real one before mutants, so that none is lost
+    for want of room; then those that catch one which few catch, those that catch most first; then others up to
     ``fill`` in all, each kind of input in turn, the more solutions fail on them the sooner; one whose answer none of
     those kept has comes a turn earlier.
 
     Args:
         sound: tests on which all voting solutions agree.
-        failing: test → solutions known to be wrong that fail on it.
+        failing: test → solutions known to be wrong that fail on it; numbers below 0 are mutants.
         caught: how often each solution fails on a test kept before.
         kinds: what kinds of input each test is of.
         answers: what tells the right answers apart, by test.
@@ -38,8 +39,11 @@ def select_tests(
     times = dict(caught)
     remaining = list(sound)
 
-    def gain(test: int) -> tuple[float, int]:
-        return sum(1 / (1 + times.get(s, 0)) for s in failing.get(test, nobody) if times.get(s, 0) < TIMES), -test
+    def gain(test: int) -> tuple[int, int, float, int]:
+        fails = failing.get(test, nobody)
+        new = [s for s in fails if not times.get(s, 0)]
+        more = sum(1 / (1 + times.get(s, 0)) for s in fails if times.get(s, 0) < TIMES)
+        return sum(s >= 0 for s in new), len(new), more, -test
 
     def take(test: int) -> None:
         selected.append(test)
@@ -49,7 +53,7 @@ def select_tests(
 
     while remaining and len(selected) < room:
         best = max(remaining, key=gain)
-        if not gain(best)[0]:
+        if not gain(best)[2]:
             break
         take(best)
     used: dict[str, int] = {}

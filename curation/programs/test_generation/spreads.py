@@ -24,6 +24,8 @@ _RARE = 0.05
 """Share of the values of a skewed column that are not the frequent one."""
 
 
+_AT_LIMITS, _BELOW = 0.6, 0.25
+"""Share of inputs of great values that hold the greatest alone, and of values one below it in the others."""
 _BULK, _MOST_ALIKE = 64, 1 << 50
 """So many values or letters are drawn at once, values of ranges in which a float of 53 bits reaches every number."""
 
@@ -41,6 +43,13 @@ class ValueSpread:
     _texts: list[str] = field(default_factory=list)
     _shared: list[int] = field(default_factory=list)
     _way: int = -1
+    _exact: bool | None = None
+
+    def _at_limits(self) -> bool:
+        """Return whether all great values of this input are the greatest: programs start minima just below it."""
+        if self._exact is None:
+            self._exact = self.draw.random() < _AT_LIMITS
+        return self._exact
 
     def one(self, name: int, low: int, high: int) -> int:
         """Return a value of the column ``name`` between two ends, both included."""
@@ -50,7 +59,7 @@ class ValueSpread:
         if mode == "zero":
             return max(low, min(high, 0))
         if mode == "high":
-            return high - draw.choice((0, 0, 0, 1)) if high > low else high
+            return high - (not self._at_limits() and high > low and draw.random() < _BELOW)
         if mode == "ends":
             return draw.choice((low, high))
         if mode == "narrow":
@@ -107,7 +116,7 @@ class ValueSpread:
         if self.mode in ("low", "zero"):
             return [self.one(name, low, high)]
         if self.mode == "high":
-            return [high, high, high, max(low, high - 1)]
+            return [high] if self._at_limits() else [high, high, high, max(low, high - 1)]
         if self.mode == "ends":
             return [low, high]
         if self.mode == "narrow":

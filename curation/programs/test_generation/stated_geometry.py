@@ -152,6 +152,19 @@ def stated_promises(
     return tuple(found.values())
 
 
+def mended_rows(
+    promises: Sequence[Promise], first: int, rows: list[Line], columns: Mapping[int, Column], draw: random.Random
+) -> list[Line]:
+    """Return the rows of the block that begins in the column ``first``, moved so that they keep its promises."""
+    for promise in promises:
+        if promise.first == first:
+            width = promise.width
+            own = [columns[first + place] for place in range(width)]
+            mended = promise.mend([row[:width] for row in rows], own, draw)
+            rows = [[*new, *row[width:]] for new, row in zip(mended, rows, strict=True)]
+    return rows
+
+
 def promised_kinds(sentence: str) -> frozenset[str]:
     """Return the promises on points that the words of a sentence may make."""
     return frozenset(kind for kind, (_, words, _) in _WORDS.items() if words.search(sentence))

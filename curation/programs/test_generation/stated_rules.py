@@ -1,8 +1,6 @@
 """Rules that a statement writes as formulas: ``1 ≤ k ≤ n``, ``a ≠ b``, ``n·m ≤ 10^5``; which column each name is.
 
-The names are those that the input's description introduces ("two integers $n$ and $m$", "$n$ integers $a_1, …, a_n$"),
-in its order, and the columns of a form are in the order of the text. Where there are as many, or as many but for
-columns of words, and every rule holds in every given input, each name is taken for its column; else nothing is.
+Which names there are, and which column each is, is told by `stated_names`.
 
 Invariants: pure; rules are comparisons of sums and products of names and numbers, ``|x|`` is a length or a magnitude.
 What it does not do: read words ("all different"), sums over rows, or formulas with dots.
@@ -17,7 +15,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from curation.programs.test_generation.columns import Column
 from curation.programs.test_generation.demands import input_section
 from curation.programs.test_generation.grammar import SeenInputs
 from curation.programs.test_generation.shapes import is_whole
@@ -28,7 +25,7 @@ _OPERATORS: Mapping[str, Callable[[int, int], bool]] = {
 _SPELLINGS = (
     (re.compile(r"\\(?:leqslant|leq|le)(?![a-z])|≤"), "<="),
     (re.compile(r"\\(?:geqslant|geq|ge)(?![a-z])|≥"), ">="),
-    (re.compile(r"\\(?:neq|ne)(?![a-z])|≠"), "!="),
+    (re.compile(r"\\(?:neq|ne)(?![a-z])|\\not\s*=|≠"), "!="),
     (re.compile(r"\\lt(?![a-z])"), "<"),
     (re.compile(r"\\gt(?![a-z])"), ">"),
     (re.compile(r"\\(?:cdot|times)(?![a-z])|×|·"), "*"),
@@ -37,16 +34,12 @@ _SPELLINGS = (
     (re.compile(r"\\(?:left|right|big|quad|displaystyle)(?![a-z])|\\[ ,;!]|~"), " "),
     (re.compile(r"\b(?:and|for each|for all|where|or)\b"), ","),
 )
-_MATH = re.compile(r"\$([^$]+)\$|\\\((.+?)\\\)", re.DOTALL)
-_NOUN = re.compile(
-    r"\b(?:integers?|numbers?|strings?|words?|reals?|values?|names?|lengths?|sequence|characters?)\s*[(,:]?\s*$",
-    re.IGNORECASE,
-)
-_LINK = re.compile(r"\s*(?:,|and|, and|&)?\s*")
-_SIGN = re.compile(r"(<=|>=|!=|=|<|>)")
-_DOTS = re.compile(r"\\[lc]?dots|…|\.\.\.")
+MATH = re.compile(r"\$([^$]+)\$|\\\((.+?)\\\)", re.DOTALL)
+SIGN = re.compile(r"(<=|>=|!=|=|<|>)")
+DOTS = re.compile(r"\\[lc]?dots|…|\.\.\.")
+_UNEQUAL = re.compile(r"(\\?[A-Za-z]\w*'*)\s*!=\s*(\\?[A-Za-z]\w*'*)")
 _TERM = re.compile(r"\s*(?:(?P<number>\d+(?:\.\d+)?)|(?P<name>\\?[A-Za-z]\w*'*)|(?P<sign>[-+*^|()]))")
-_NAME = re.compile(r"\\?[A-Za-z]\w*'*")
+NAME = re.compile(r"\\?[A-Za-z]\w*'*")
 _MOST = 10**60
 
 Values = Mapping[str, int]
@@ -66,7 +59,7 @@ class Rule:
     @property
     def names(self) -> frozenset[str]:
         """Return the names in it."""
-        return frozenset(_NAME.findall(f"{self.left} {self.right}"))
+        return frozenset(NAME.findall(f"{self.left} {self.right}"))
 
     @property
     def text(self) -> str:
@@ -80,10 +73,15 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class NamedColumns:
-    """Which column each name is, and the rules of which all names are known."""
+    """Which column each name is, and the rules of which all names are known.
+
+    ``loosely``: names stand in the order in which they are mentioned, whatever stands before them. Their rules are
+    kept, but where no validator looks nothing is drawn from their limits: two of eight packages were misread.
+    """
 
     columns: Mapping[str, int]
     rules: tuple[Rule, ...]
+    loosely: bool = False
 
     def broken(self, seen: Sequence[SeenInputs]) -> Rule | None:
         """Return a rule that an input breaks, None where it keeps all."""
@@ -124,7 +122,7 @@ class NamedColumns:
                 (rule.right, {"<=": ">=", "<": ">", ">=": "<=", ">": "<"}.get(rule.sign, ""), rule.left),
             ):
                 own = name.strip("| ")
-                if own not in self.columns or _NAME.search(other) or sign not in ("<=", "<", ">=", ">"):
+                if own not in self.columns or NAME.search(other) or sign not in ("<=", "<", ">=", ">"):
                     continue
                 value, column = _evaluate(other, {}), self.columns[own]
                 low, high = ends.get(column, (None, None))
@@ -154,104 +152,50 @@ def _narrow(ends: dict[int, tuple[int | None, int | None]], smaller: int, greate
         ends[greater] = low + apart if least is None else max(least, low + apart), most
 
 
-def name_columns(
-    statement: str, columns: Mapping[int, Column], readings: Sequence[Sequence[SeenInputs]], *, listed: bool = False
-) -> NamedColumns | None:
-    """Return which column each name of the statement is; None where that cannot be told.
-
-    ``listed``: names need no noun before them (`listed_names`), which is oftener wrong: for whom a validator corrects.
-    """
-    for names in (stated_names(statement), listed_names(statement) if listed else []):
-        named = _with_names(names, stated_rules(statement), columns)
-        if named is not None and not any(named.broken(seen) is not None for seen in readings):
-            return named
-    return None
-
-
-def _with_names(names: Sequence[str], rules: Sequence[Rule], columns: Mapping[int, Column]) -> NamedColumns | None:
-    """Return the columns with these names, in their order, and the rules on them; None where there are not as many."""
-    order = sorted(columns)
-    numbers = [column for column in order if columns[column].kind != "word"]
-    places = order if len(names) == len(order) else numbers if len(names) == len(numbers) else []
-    if not names or not places:
-        return None
-    of_name = dict(zip(names, places, strict=True))
-    known = tuple(rule for rule in rules if rule.names and rule.names <= set(of_name) and _readable(rule))
-    return NamedColumns(of_name, known) if known else None
-
-
-def listed_names(statement: str) -> list[str]:
-    """Return all names that stand alone, or in a list of names, in what a statement says of its input."""
-    names: list[str] = []
-    for match in _MATH.finditer(input_section(statement)):
-        pieces = [piece.strip() for piece in _plain(match[1] or match[2]).split(",")]
-        if all(map(_NAME.fullmatch, pieces)):
-            names += [name for name in map(_base, pieces) if name not in [*names, *"ijk"]]
-    return names
-
-
-def stated_names(statement: str) -> list[str]:
-    """Return the names of what is read, in their order.
-
-    Example: of ``two integers $n$ and $m$, then $n$ integers $a_1, …, a_n$`` they are n, m and a.
-    """
-    part = input_section(statement)
-    names: list[str] = []
-    end = -1
-    for match in _MATH.finditer(part):
-        follows = end >= 0 and _LINK.fullmatch(part[end : match.start()]) is not None and match.start() > end
-        end = -1
-        if not follows and _NOUN.search(part[max(0, match.start() - 40) : match.start()]) is None:
-            continue
-        text = _plain(match[1] or match[2])
-        if _DOTS.search(text):
-            first = (_NAME.findall(_DOTS.sub(" ", text).split(",")[0]) or [""])[0]
-            plain = first.partition("_")[0]
-            found = [first if plain in names else plain] if first else []
-        elif _SIGN.search(text):
-            middle = [piece for piece in _SIGN.split(text)[::2] if _NAME.search(piece)]
-            ahead = [piece.strip() for piece in _SIGN.split(text)[0].split(",")[:-1] if piece.strip()]
-            listed = ahead if ahead and _all_names(ahead) else _NAME.findall(middle[0]) if middle else []
-            found = [_base(name) for name in listed]
-        else:
-            pieces = [piece.strip() for piece in text.split(",")]
-            found = [_base(piece) for piece in pieces] if all(map(_NAME.fullmatch, pieces)) else []
-        if found:
-            end = match.end()
-        names += [name for name in found if name not in names]
-    return names
-
-
 def stated_rules(statement: str) -> list[Rule]:
     """Return the comparisons that a statement's description of its input writes as formulas."""
     rules: list[Rule] = []
-    for match in _MATH.finditer(input_section(statement)):
-        text = _plain(match[1] or match[2])
-        if _DOTS.search(text) or "\\sum" in text:
+    for match in MATH.finditer(input_section(statement)):
+        text = plain_formula(match[1] or match[2])
+        if DOTS.search(text) or "\\sum" in text:
             continue
-        parts = _SIGN.split(text)
+        plain = without_unequal(text)
+        if plain != text:
+            rules += [Rule(_based(a), "!=", _based(b)) for a, b in _UNEQUAL.findall(text)]
+        text = plain
+        parts = SIGN.split(text)
         sides = [[piece for piece in map(str.strip, part.split(",")) if piece] for part in parts[::2]]
         for place, sign in enumerate(parts[1::2]):
             left, right = sides[place], sides[place + 1]
             if not left or not right:
                 continue
-            lefts = left if place and _all_names(left) else left[-1:] if place else _listed(left)
-            rights = right if place + 2 < len(sides) and _all_names(right) else right[:1]
+            lefts = left if place and all_names(left) else left[-1:] if place else _listed(left)
+            rights = right if place + 2 < len(sides) and all_names(right) else right[:1]
             if place + 2 == len(sides):
                 rights = right[:1]
             rules += [Rule(_based(a), sign, _based(b)) for a in lefts for b in rights]
     return list(dict.fromkeys(rules))
 
 
+def without_unequal(formula: str) -> str:
+    """Return a chain of comparisons in which names that are said to differ are listed: both lie between its ends.
+
+    Example: of ``1 <= a != b <= n`` it is ``1 <= a, b <= n``; ``a != b`` stays
+    """
+    unequal = _UNEQUAL.findall(formula)
+    chained = len(SIGN.findall(formula)) > len(unequal)
+    return _UNEQUAL.sub(r"\1, \2", formula) if unequal and chained else formula
+
+
 def _listed(pieces: list[str]) -> list[str]:
-    return pieces if _all_names(pieces) else pieces[-1:]
+    return pieces if all_names(pieces) else pieces[-1:]
 
 
-def _all_names(pieces: Sequence[str]) -> bool:
-    return all(_NAME.fullmatch(piece.strip("| ")) is not None for piece in pieces)
+def all_names(pieces: Sequence[str]) -> bool:
+    return all(NAME.fullmatch(piece.strip("| ")) is not None for piece in pieces)
 
 
-def _plain(formula: str) -> str:
+def plain_formula(formula: str) -> str:
     """Return a formula with ASCII signs, digits together, and subscripts without braces."""
     text = " ".join(formula.split())
     text = re.sub(r"(?<=\d)(?:\\,|\{,\}|\\;|\\!|,(?=\d{3}(?!\d)))(?=\d)", "", text)
@@ -271,7 +215,7 @@ def _unbalanced(text: str) -> str:
             open_places.append(place)
         elif sign == ")" and open_places:
             inner = text[open_places.pop() + 1 : place]
-            if _SIGN.search(inner):  # a remark
+            if SIGN.search(inner):  # a remark
                 signs[place - len(inner) - 1] = signs[place] = ","
         elif sign == ")":
             signs[place] = ","
@@ -280,13 +224,13 @@ def _unbalanced(text: str) -> str:
     return "".join(signs)
 
 
-def _base(name: str) -> str:
+def base_name(name: str) -> str:
     """Return a name without the index that runs over rows: ``a_i`` is ``a``, ``x_1`` stays."""
     return re.sub(r"_[a-z]$", "", name.strip())
 
 
 def _based(expression: str) -> str:
-    return _NAME.sub(lambda match: _base(match[0]), expression.strip())
+    return NAME.sub(lambda match: base_name(match[0]), expression.strip())
 
 
 def _number(token: str) -> int:
@@ -306,7 +250,7 @@ def _all_hold(rule: Rule, known: Values, rows: Mapping[str, Sequence[int]], coun
 
 
 def _values_of(side: str, known: Values, rows: Mapping[str, Sequence[int]], count: int) -> Iterable[int]:
-    varying = [name for name in set(_NAME.findall(side)) if name in rows]
+    varying = [name for name in set(NAME.findall(side)) if name in rows]
     if not varying:
         return itertools.repeat(_evaluate(side, known), count)
     if side.strip() in rows:
@@ -315,7 +259,7 @@ def _values_of(side: str, known: Values, rows: Mapping[str, Sequence[int]], coun
     return [_evaluate(side, {**known, **dict(zip(varying, row, strict=True))}) for row in together]
 
 
-def _readable(rule: Rule) -> bool:
+def readable(rule: Rule) -> bool:
     try:
         rule.holds(dict.fromkeys(rule.names, 1))
     except ValueError:

@@ -15,6 +15,7 @@ from curation.publish.cards.facts import (
     SourceFacts,
     StageComparison,
     add_comparisons,
+    add_rates,
     as_rates,
     compare_stages,
 )
@@ -29,6 +30,7 @@ __all__ = [
     "SourceFacts",
     "StageComparison",
     "add_comparisons",
+    "add_rates",
     "as_rates",
     "attribution",
     "compare_stages",

@@ -61,8 +61,23 @@ def attribution(title: str, license: str, curated: pl.LazyFrame, origins: Sequen
     return "\n".join(text)
 
 
-def license_counts(curated: pl.LazyFrame) -> dict[str, list[tuple[str, int, int, int]]]:
-    """Return per source and licence how many rows there are, of how many the text was changed, and how many copies."""
+def license_counts(*tables: pl.LazyFrame) -> dict[str, list[tuple[str, int, int, int]]]:
+    """Return per source and licence how many rows there are, of how many the text was changed, and how many copies.
+
+    Args:
+        tables: of the set's rows, read one after the other.
+    """
+    by = ["source", "license"]
+    counted = pl.concat([_license_counts(table) for table in tables]).group_by(by).agg(pl.all().sum())
+    counted = counted.sort("source", "problems", "merged", "license", descending=[False, True, True, False])
+    counts: dict[str, list[tuple[str, int, int, int]]] = {}
+    for source, license, problems, times, copied in counted.iter_rows():
+        counts.setdefault(source, []).append((license, problems, times, copied))
+    return counts
+
+
+def _license_counts(curated: pl.LazyFrame) -> pl.DataFrame:
+    """Return source, license, problems, changed and merged of a table."""
     changed = pl.col("raw_statement").is_not_null() | pl.col("raw_answer").is_not_null()
     by = ["source", "license"]
     licensed = curated.with_columns(pl.col("license").fill_null(UNKNOWN))
@@ -72,9 +87,4 @@ def license_counts(curated: pl.LazyFrame) -> dict[str, list[tuple[str, int, int,
     table = own.join(merged, on=by, how="full", coalesce=True).with_columns(
         pl.col("problems", "changed", "merged").fill_null(0)
     )
-    table = table.sort("source", "problems", "merged", "license", descending=[False, True, True, False])
-    counted = table.select(*by, "problems", "changed", "merged").collect(engine="streaming")
-    counts: dict[str, list[tuple[str, int, int, int]]] = {}
-    for source, license, problems, times, copied in counted.iter_rows():
-        counts.setdefault(source, []).append((license, problems, times, copied))
-    return counts
+    return table.select(*by, "problems", "changed", "merged").collect(engine="streaming")

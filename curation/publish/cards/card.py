@@ -213,7 +213,9 @@ def _stage(facts: CardFacts, stage: str) -> dict[str, Any]:
     rates, max_correct = facts.rates[stage], most_correct(facts.bands[stage])
     judged = rates.filter(pl.col("judged") > 0)
     by_counts = (pl.col("correct") >= min_correct) & (pl.col("correct") <= (pl.col("judged") * highest + 1e-9).floor())
-    mean = judged.filter(pl.col("problem").is_not_null())["pass_rate"].mean()
+    of_set = judged.filter("stands")
+    total = float((of_set["pass_rate"] * of_set["problems"]).sum())
+    mean = total / int(of_set["problems"].sum()) if of_set.height else None
 
     def problems(where: pl.Expr | bool = True) -> int:
         return int(judged.filter(where)["problems"].sum())
@@ -229,7 +231,7 @@ def _stage(facts: CardFacts, stage: str) -> dict[str, Any]:
         "inside": problems(pl.coalesce("foreseen_inside", by_counts)),
         "never": problems(pl.col("correct") == 0),
         "always": problems(pl.col("correct") == pl.col("judged")),
-        "mean": f"{mean:.2f}" if isinstance(mean, float) else "–",
+        "mean": f"{mean:.2f}" if mean is not None else "–",
         "one_low": f"{100 * low:.0f} %",
         "one_high": f"{100 * high:.0f} %",
     }
@@ -237,19 +239,10 @@ def _stage(facts: CardFacts, stage: str) -> dict[str, Any]:
 
 def _examples(facts: CardFacts) -> list[dict[str, str]]:
     """Return up to three short problems of the curated set: a hard, a middling and an easy one by the last stage."""
-    rows = facts.curated.with_row_index("at")
-    short = rows.filter(pl.col("statement").str.len_chars() <= 500).select("at", "id").collect(engine="streaming")
     last = next(reversed(tuple(facts.rates)), None)
-    if last is not None:
-        counts = facts.rates[last].select("problem", "correct", "judged", "pass_rate")
-        short = short.join(counts, left_on="id", right_on="problem", how="left").sort("pass_rate", "id")
-    else:
-        short = short.sort("id")
-    height = short.height
-    places = sorted({height // 6, height // 2, (5 * height) // 6}) if height else []
     examples = []
-    for row in (short.row(place, named=True) for place in places):
-        row |= facts.curated.slice(row["at"], 1).collect().row(0, named=True) | row
+    for at in example_places(facts.curated, by_rate=last is not None):
+        row = facts.curated.slice(at, 1).collect().row(0, named=True)
         origin = [LANGUAGES.get(row["lang"], row["lang"]), f"from `{row['source']}`"]
         if last is not None and row["judged"]:
             origin.insert(
@@ -258,3 +251,23 @@ def _examples(facts: CardFacts) -> list[dict[str, str]]:
         statement = escape_markdown(row["statement"]).replace("\n", "  \n> ")
         examples.append({"about": ", ".join(origin), "statement": statement, "answer": code_span(row["answer"] or "")})
     return examples
+
+
+def example_places(curated: pl.LazyFrame, *, by_rate: bool) -> list[int]:
+    """Return the places of up to three short problems: a sixth, half and five sixths through all of them, sorted.
+
+    They are sorted by pass rate and id; a group of equal rates and beginnings of ids is in memory at a time.
+    """
+    rate = pl.col("pass_rate") if by_rate else pl.lit(None, pl.Float64)
+    short = curated.with_row_index("at").filter(pl.col("statement").str.len_chars() <= 500)
+    keyed = short.select("at", "id", rate=rate, begin=pl.col("id").str.slice(0, 2))
+    sizes = keyed.group_by("rate", "begin").len().collect(engine="streaming").sort("rate", "begin")
+    ends, height = sizes["len"].cum_sum(), int(sizes["len"].sum())
+    places = []
+    for place in sorted({height // 6, height // 2, (5 * height) // 6}) if height else []:
+        group = int((ends <= place).sum())
+        wanted, begin, count = sizes.row(group)
+        same = pl.col("rate").eq_missing(pl.lit(wanted, pl.Float64)) & (pl.col("begin") == begin)
+        rows = keyed.filter(same).select("at", "id").collect(engine="streaming").sort("id")
+        places.append(int(rows["at"][place - (ends[group] - count)]))
+    return places

@@ -164,13 +164,28 @@ def add_comparisons(parts: Iterable[StageComparison]) -> StageComparison:
     return StageComparison(never, dict(sorted(outcomes.items())), alone, both, dict(sorted(lost.items())))
 
 
+RATES = pl.Schema(
+    {
+        "stands": pl.Boolean(),  # whether the problems are in the set
+        "judged": pl.Int32(),
+        "correct": pl.Int32(),
+        "pass_rate": pl.Float64(),  # of the set's problems only
+        "foreseen_inside": pl.Boolean(),
+        "problems": pl.Int64(),  # how many there are
+    }
+)
+"""How many problems have which pass rate."""
+
+_SAME_RATE = [name for name in RATES.names() if name != "problems"]
+
+
 @dataclass(frozen=True, slots=True)
 class CardFacts:
     """Everything a card says.
 
-    ``curated`` is read where it is used, for it may be large. ``rates`` holds a frame per stage, as `as_rates` makes it
-    of `PASS_RATE` rows, ``bands`` the least correct attempts, the highest pass rate and the
-    attempts of that stage, ``policies`` who answered there; all three have the same keys, in the order of the stages.
+    ``curated``, in the columns of a curated set, is read where it is used, for it may be large. ``rates`` holds a frame
+    per stage (`RATES`), ``bands`` the least correct attempts, the highest pass rate and the attempts of that stage,
+    ``policies`` who answered there; all three have the same keys, in the order of the stages.
     The funnel may call such a stage by its key or by its key, a dot and more: ``stage1``, ``stage1.decisions``.
     ``notes`` are sentences for the section on limits; ``benchmarks`` are those that the recipe names; ``disputed``
     counts the disputed labels by what is disputed, in words; ``suspicion`` says when a label is suspected.
@@ -202,25 +217,28 @@ class CardFacts:
     compared: StageComparison | None = None
 
 
-def as_rates(measured: pl.LazyFrame, published: pl.Series) -> pl.DataFrame:
-    """Return the pass rates of a stage, those of problems outside the set counted together under no name.
-
-    Columns: ``problem``, null of those; ``judged``, ``correct``, ``pass_rate`` (of the set's only),
-    ``foreseen_inside``, and ``problems``, how many a row stands for.
+def as_rates(measured: pl.DataFrame, published: pl.Series) -> pl.DataFrame:
+    """Return how many problems of a stage, or of a part of it, have which pass rate, in the `RATES` schema.
 
     Args:
         measured: `PASS_RATE` rows; ``foreseen_inside`` says whether a problem is in the band that stopped before all
             attempts, and is null where all were made.
         published: ids of the set.
     """
-    if "foreseen_inside" not in measured.collect_schema().names():
+    if "foreseen_inside" not in measured.columns:
         measured = measured.with_columns(foreseen_inside=pl.lit(None, pl.Boolean))
-    named = published.alias("problem").to_frame().lazy().unique().with_columns(stands=pl.lit(True))
-    told = measured.join(named, on="problem", how="left").with_columns(
-        pl.when("stands").then(name).alias(name) for name in ("problem", "pass_rate")
-    )
-    by = ["problem", "judged", "correct", "pass_rate", "foreseen_inside"]
-    return told.group_by(by).agg(problems=pl.len()).sort(by, nulls_last=True).collect(engine="streaming")
+    told = measured.with_columns(stands=pl.col("problem").is_in(published.implode()))
+    told = told.with_columns(pl.when("stands").then("pass_rate"), problems=pl.lit(1))
+    return add_rates([told.select(RATES.names()).cast(RATES)])
+
+
+def add_rates(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
+    """Return the pass rates of all problems, from those of parts of them (`RATES`)."""
+    whole = RATES.to_frame()
+    for part in parts:
+        together = pl.concat([whole, part]).group_by(_SAME_RATE).agg(pl.col("problems").sum())
+        whole = together.sort(_SAME_RATE, nulls_last=True).select(RATES.names())
+    return whole
 
 
 def values_of(curated: pl.LazyFrame, column: str) -> list[str]:

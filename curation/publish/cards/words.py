@@ -32,6 +32,7 @@ REASON_WORDS: Mapping[str, str] = {
     DropReason.CHOICES_NEEDED: "multiple choice that needs its options",
     DropReason.CHOICES_UNRESOLVED: "letter that names no option",
     DropReason.UNVERIFIABLE_ANSWER: "answer the verifier cannot read",
+    DropReason.UNPROVEN_REWRITING: "answer that only a rewriting makes readable",
     DropReason.VERIFIER_FAILED: "verifier failed",
     DropReason.DUPLICATE: "duplicate",
     DropReason.CONFLICTING_ANSWERS: "copies with conflicting answers",

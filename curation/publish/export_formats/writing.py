@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import shutil
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain, islice
 from pathlib import Path
 
 import polars as pl
@@ -19,6 +20,8 @@ from curation.publish.export_formats.modules import modules_beside
 from curation.publish.export_formats.needs import CARRIES, Need, needs_of
 from curation.publish.export_formats.rows import FORMATS, TYPES, ExportedProblem, Row, as_json, tests_of
 from curation.records import Domain, PromptRequest, SourceError
+from curation.storage.scratch import ScratchFolder
+from curation.storage.sorted_parts import write_scanned
 from curation.storage.stages import atomic_replace, atomic_write, write_parquet
 from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.problem import CodeProblem
@@ -26,6 +29,9 @@ from curation.verify.programs.tables import set_problems
 
 NEEDED = ("id", "group", "domain", "statement", "answer", "lang", "source", "pass_rate")
 """Columns of a curated set that formats read."""
+
+ROWS_AT_ONCE = 10_000
+"""Rows of a format that are held as objects."""
 
 LINES = frozenset({"art", "nemo-gym", "nemo-rl", "openrlhf", "roll", "slime", "tinker"})
 ON_DISK = frozenset({"areal"})
@@ -65,18 +71,25 @@ def export_set(curated: Path, form: str, out: Path) -> ExportResult:
             f"{curated}: its problems were asked with {len(asked.prompt.examples)} worked examples before them, and a "
             "row of nemo-rl holds one message; take another format."
         )
-    rows, problems = [], _problems(curated)
-    for problem in problems:
-        unmet_needs = needs_of(problem.program) - CARRIES[form] if problem.program is not None else set()
-        if unmet_needs:
-            left_out[next(need for need in Need if need in unmet_needs).value] += 1
-        else:
-            rows.append(FORMATS[form](problem))
-    if not rows:
-        why = ", ".join(f"{reason} ({count})" for reason, count in left_out.items())
-        raise SourceError(f"{curated}: {form} can carry none of its {len(problems)} problems: {why}.")
-    file = _write(rows, form, out)
-    facts = SetFacts(curated.absolute().parent.name, str(out), card_license(curated), _domains(problems), asked)
+    domains, count = set[str](), 0
+
+    def rows() -> Iterator[Row]:
+        nonlocal count
+        for problem in _problems(curated):
+            count += 1
+            domains.add(str(problem.row["domain"]))
+            unmet_needs = needs_of(problem.program) - CARRIES[form] if problem.program is not None else set()
+            if unmet_needs:
+                left_out[next(need for need in Need if need in unmet_needs).value] += 1
+            else:
+                yield FORMATS[form](problem)
+
+    made = rows()
+    if (first := next(made, None)) is None:
+        why = ", ".join(f"{reason} ({number})" for reason, number in left_out.items())
+        raise SourceError(f"{curated}: {form} can carry none of its {count} problems: {why}.")
+    file = _write(chain([first], made), form, out)
+    facts = SetFacts(curated.absolute().parent.name, str(out), card_license(curated), frozenset(domains), asked)
     atomic_write(out / "README.md", instructions(form, facts))
     for name, text in modules_beside(form, facts.domains, facts.license).items():
         (out / name).parent.mkdir(parents=True, exist_ok=True)
@@ -84,7 +97,7 @@ def export_set(curated: Path, form: str, out: Path) -> ExportResult:
     prompt = out / "system_prompt.txt" if form == "nemo-rl" and asked.prompt.system else None
     if prompt is not None:
         atomic_write(prompt, asked.prompt.system)
-    return ExportResult(file, len(rows), prompt, left_out=left_out)
+    return ExportResult(file, count - left_out.total(), prompt, left_out=left_out)
 
 
 def set_records(curated: Path) -> dict[str, str]:
@@ -96,24 +109,25 @@ def set_records(curated: Path) -> dict[str, str]:
     return {str(problem.row["id"]): problem.record for problem in _problems(curated)}
 
 
-def _problems(curated: Path) -> list[ExportedProblem]:
+def _problems(curated: Path) -> Iterator[ExportedProblem]:
+    """Yield the problems of a set, of which a part is in memory; of programs all tests are."""
     files = sorted((curated / "data").glob("*.parquet"))
     if not files:
         raise SourceError(f"{curated}: no data/*.parquet; give the folder of a curated set, such as RUN/curated.")
-    frame = pl.concat([_read(file) for file in files])
-    if frame.is_empty():
+    languages: dict[str, tuple[str, CodeLang]] = {}
+    for file in files:
+        languages |= _languages(_read(file), curated)
+    programs, asked = set_problems(curated, languages), read_asked(curated)
+    number = 0
+    for file in files:
+        for row in _read(file).iter_rows(named=True):
+            if row["statement"] is None:
+                where = f"{curated}, row {number}, problem {row['id']}"
+                raise SourceError(f"{where}: has no statement; withheld texts are put back by `goldilocks restore`.")
+            yield _problem(row, number, programs, curated, asked)
+            number += 1
+    if not number:
         raise SourceError(f"{curated}: the set holds no problems; there is nothing to export.")
-    for number, name, statement in frame.with_row_index().select("index", "id", "statement").iter_rows():
-        if statement is None:
-            where = f"{curated}, row {number}, problem {name}"
-            raise SourceError(f"{where}: has no statement; withheld texts are put back by `goldilocks restore`.")
-    programs, asked = set_problems(curated, _languages(frame, curated)), read_asked(curated)
-    rows = frame.iter_rows(named=True)
-    return [_problem(row, number, programs, curated, asked) for number, row in enumerate(rows)]
-
-
-def _domains(problems: Sequence[ExportedProblem]) -> frozenset[str]:
-    return frozenset(str(problem.row["domain"]) for problem in problems)
 
 
 def card_license(curated: Path) -> str:
@@ -128,24 +142,45 @@ def card_license(curated: Path) -> str:
     return str(named) if named else "unknown"
 
 
-def _write(rows: list[Row], form: str, out: Path) -> Path:
+def _write(rows: Iterator[Row], form: str, out: Path) -> Path:
     """Write the rows as their trainer's loader reads them; return the file, or the folder."""
     if form in LINES:
         file = out / "train.jsonl"
         with atomic_replace(file) as handle:
             handle.writelines((as_json(row) + "\n").encode() for row in rows)
         return file
-    column_types = {name: dtype for name, dtype in TYPES.items() if name in rows[0]}
-    frame = pl.DataFrame(rows, schema_overrides=column_types, infer_schema_length=None)
-    if form in ON_DISK:
-        from datasets import Dataset, disable_progress_bars
+    scratch = ScratchFolder("export")
+    try:
+        table = _as_table(rows, Path(scratch.path))
+        if form in ON_DISK:
+            from datasets import Dataset, disable_progress_bars
 
-        disable_progress_bars()
-        shutil.rmtree(out / "train", ignore_errors=True)
-        Dataset(frame.to_arrow()).save_to_disk(out / "train")
-        return out / "train"
-    write_parquet(out / "train.parquet", frame)
-    return out / "train.parquet"
+            disable_progress_bars()
+            shutil.rmtree(out / "train", ignore_errors=True)
+            Dataset(table.lazy().collect().to_arrow()).save_to_disk(out / "train")
+            return out / "train"
+        file = out / "train.parquet"
+        if isinstance(table, pl.DataFrame):
+            write_parquet(file, table)
+        else:
+            write_scanned(file, table)
+        return file
+    finally:
+        scratch.remove()
+
+
+def _as_table(rows: Iterator[Row], folder: Path) -> pl.DataFrame | pl.LazyFrame:
+    """Return rows as a table; where it has more rows than are held, it lies in a folder."""
+    parts = list[pl.LazyFrame]()
+    while held := list(islice(rows, ROWS_AT_ONCE)):
+        column_types = {name: dtype for name, dtype in TYPES.items() if name in held[0]}
+        frame = pl.DataFrame(held, schema_overrides=column_types, infer_schema_length=None)
+        if len(held) < ROWS_AT_ONCE and not parts:
+            return frame
+        part = folder / f"{len(parts):05}.parquet"
+        frame.write_parquet(part)
+        parts.append(pl.scan_parquet(part, glob=False))
+    return pl.concat(parts, how="vertical_relaxed")  # where a part has no value of a column, its type is not known
 
 
 def _read(file: Path) -> pl.DataFrame:

@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from curation.records import JUDGING, SourceError, VerifierError
-from curation.sources.rows import numbered_jsonl
+from curation.sources.files import numbered_jsonl
 from curation.storage.stages import atomic_replace
 from curation.thinking import THINK, ThinkingTags
 from curation.verify.math_judge import Response

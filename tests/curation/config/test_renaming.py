@@ -126,7 +126,7 @@ def test_set_names_the_new_key_where_the_old_one_leads_nowhere() -> None:
     ids=str,
 )
 def test_what_is_not_old_is_read(table: dict[str, object]) -> None:
-    parse_settings(Toy, table, "recipe r")
+    assert parse_settings(Toy, table, "recipe r") == Toy.model_validate_json(json.dumps(table))
 
 
 LISTS = {Toy: {"words.0"}, Recipe: {"decontamination.methods.0"}, TrainRecipe: set[str]()}

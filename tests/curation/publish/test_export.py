@@ -77,6 +77,10 @@ def test_quotas_follow_the_weights_where_there_is_enough(weights: dict[str, floa
     assert all(abs(each[name] - size * weight / total) < 1 + 1e-9 for name, weight in weights.items())
 
 
+def leaving_rows(rows: pl.DataFrame, size: int | None, seed: int) -> dict[str, str]:
+    return dict(over_quota(rows, size, seed).iter_rows())
+
+
 def index(*rows: tuple[str, str, str], weights: Mapping[str, float] | None = None) -> pl.DataFrame:
     """Kept problems as (id, group, source)."""
     return pl.DataFrame(
@@ -92,20 +96,20 @@ SINGLES = index(*[(f"{source}{i}", f"{source}{i}", source) for source in "ab" fo
 
 
 def test_nobody_leaves_a_set_that_is_not_full() -> None:
-    assert over_quota(SINGLES, None, 0) == {}
-    assert over_quota(SINGLES, 20, 0) == {}
-    assert over_quota(SINGLES, 21, 0) == {}
-    assert over_quota(SINGLES.clear(), 5, 0) == {}
+    assert leaving_rows(SINGLES, None, 0) == {}
+    assert leaving_rows(SINGLES, 20, 0) == {}
+    assert leaving_rows(SINGLES, 21, 0) == {}
+    assert leaving_rows(SINGLES.clear(), 5, 0) == {}
 
 
 def test_who_leaves_and_why() -> None:
-    leaving = over_quota(SINGLES.with_columns(weight=pl.when(pl.col("source") == "a").then(3.0).otherwise(1.0)), 8, 0)
+    leaving = leaving_rows(SINGLES.with_columns(weight=pl.when(pl.col("source") == "a").then(3.0).otherwise(1.0)), 8, 0)
     assert Counter(name[0] for name in leaving) == {"a": 4, "b": 8}
     assert set(leaving.values()) == {"a gives 6 of its 10 to a set of 8", "b gives 2 of its 10 to a set of 8"}
 
 
 def test_the_seed_draws_and_draws_the_same_again() -> None:
-    draws = {seed: frozenset(over_quota(SINGLES, 10, seed)) for seed in range(5)}
+    draws = {seed: frozenset(leaving_rows(SINGLES, 10, seed)) for seed in range(5)}
     assert all(len(leaving) == 10 for leaving in draws.values())
     assert len(set(draws.values())) == 5
     # by hand: of "0|a0" … "0|a9" hashed with BLAKE2b (8 bytes), the five smallest stay
@@ -116,12 +120,12 @@ def test_the_seed_draws_and_draws_the_same_again() -> None:
 def test_the_order_of_rows_and_shards_does_not_matter(size: int, seed: int, shuffler: random.Random) -> None:
     order = list(range(SINGLES.height))
     shuffler.shuffle(order)
-    assert over_quota(SINGLES[order], size, seed) == over_quota(SINGLES, size, seed)
+    assert leaving_rows(SINGLES[order], size, seed) == leaving_rows(SINGLES, size, seed)
 
 
 def test_a_larger_set_keeps_what_the_smaller_one_had() -> None:
     everyone = set(SINGLES["id"])
-    kept = [everyone - set(over_quota(SINGLES, size, 0)) for size in range(2, 21, 2)]
+    kept = [everyone - set(leaving_rows(SINGLES, size, 0)) for size in range(2, 21, 2)]
     assert all(smaller < larger for smaller, larger in itertools.pairwise(kept))
 
 
@@ -131,15 +135,15 @@ GROUPS = index(*[(f"{group}{i}", group, "a") for group in "pqrstu" for i in rang
 @pytest.mark.parametrize("size", [2, 5, 8])
 def test_a_group_of_two_sources_leaves_the_same_way_in_any_order(size: int) -> None:
     twins = index(*[(f"{source}{i}", f"g{i}", source) for source in "ab" for i in range(6)])
-    leaving = over_quota(twins, size, 0)
+    leaving = leaving_rows(twins, size, 0)
     assert all((f"a{i}" in leaving) == (f"b{i}" in leaving) for i in range(6))
     assert twins.height - len(leaving) == size // 2 * 2
-    assert over_quota(twins.reverse(), size, 0) == leaving
+    assert leaving_rows(twins.reverse(), size, 0) == leaving
 
 
 @pytest.mark.parametrize("size", [3, 4, 6, 7, 11, 17])
 def test_a_group_stays_or_leaves_together_and_the_set_is_not_larger_than_asked(size: int) -> None:
-    leaving = over_quota(GROUPS, size, 0)
+    leaving = leaving_rows(GROUPS, size, 0)
     kept = Counter(name[0] for name in set(GROUPS["id"]) - set(leaving))
     assert set(kept.values()) <= {3}
     assert 0 < sum(kept.values()) <= size

@@ -17,7 +17,7 @@ from curation.config import EndpointPolicy
 from curation.prompts import SOLVE
 from curation.prompts.asked import asked_by
 from curation.publish.export import CURATED
-from curation.publish.export_formats import FORMATS, ExportResult, export_set
+from curation.publish.export_formats import FORMATS, ExportResult, export_set, writing
 from curation.records import JUDGING, TEST, Domain, PromptRequest, SourceError
 from curation.scoring.trainers import art_reward
 from curation.verify.programs.files import problem_of_row, read_problems
@@ -397,3 +397,16 @@ def test_art_has_a_trajectory_judged_by_its_row(tmp_path: Path) -> None:
     assert (asyncio.run(art_reward(row, right)), asyncio.run(art_reward(row, wrong))) == (1.0, 0.0)
     assert (right.metadata["outcome"], wrong.metadata["outcome"]) == ("correct", "wrong")
     assert not right.metrics["verifier_failed"]
+
+
+@pytest.mark.parametrize("form", sorted(FORMATS))
+def test_rows_are_written_in_parts_as_they_are_at_once(
+    mixed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    whole = export_set(mixed, form, tmp_path / "whole")
+    monkeypatch.setattr(writing, "ROWS_AT_ONCE", 1)  # math and programs have other columns without a value
+    in_parts = export_set(mixed, form, tmp_path / "parts")
+    assert loaded(in_parts) == loaded(whole)
+    assert (in_parts.rows, in_parts.left_out) == (whole.rows, whole.left_out)
+    if whole.file.suffix == ".parquet":
+        assert pl.read_parquet_schema(in_parts.file) == pl.read_parquet_schema(whole.file)

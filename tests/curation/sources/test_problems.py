@@ -301,7 +301,7 @@ def test_what_holds_no_rows_is_refused(tmp_path: Path) -> None:
 def test_a_broken_file_of_a_source(tmp_path: Path) -> None:
     (tmp_path / "x.jsonl.gz").write_bytes(gzip.compress(b'{"problem": "p"}\n' * 9)[:-9])
     (tmp_path / "x.jsonl").write_text('{"problem": "p"}\n{"problem": \n')
-    with pytest.raises(SourceError, match=r"x\.jsonl\.gz: cannot be read to its end"):
+    with pytest.raises(SourceError, match=r"x\.jsonl\.gz, line 10: the file cannot be read to its end"):
         read(source("jsonl", "x.jsonl.gz"), tmp_path)
     with pytest.raises(SourceError, match=r"x\.jsonl, line 2: not JSON"):
         read(source("jsonl", "x.jsonl"), tmp_path)

@@ -16,7 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curation.records import SourceError
-from curation.sources.rows import last_boxed, parse_options, read_rows, require_path, value_at
+from curation.sources.files import read_rows
+from curation.sources.rows import last_boxed, parse_options, require_path, value_at
 
 ROWS = [{"q": "What is 2 + 3?", "a": 5}, {"q": "Größe? “x”\nline", "a": None}, {"q": "", "a": [1, {"b": "c"}]}]
 LINES = "".join(json.dumps(row) + "\n" for row in ROWS).encode()
@@ -50,9 +51,9 @@ def test_json_lines_in_every_wrapping(tmp_path: Path, name: str, content: bytes)
 
 
 def test_csv_with_everything_that_csv_allows(tmp_path: Path) -> None:
-    text = '\ufeffq,a,note\r\n"What is\n2 + 3?",5,"say ""five"", please"\r\n\r\nshort\r\n"",,\r\n"kept\r\nas it is", 7,'
+    text = '\ufeffq,a,note\r\n"What is\n2 + 3?",5,"say ""five"""\r\n\r\nshort,,\r\n"",,\r\n"kept\r\nas it is", 7,'
     rows = [
-        {"q": "What is\n2 + 3?", "a": "5", "note": 'say "five", please'},
+        {"q": "What is\n2 + 3?", "a": "5", "note": 'say "five"'},
         {"q": "short", "a": None, "note": None},
         {"q": None, "a": None, "note": None},
         {"q": "kept\r\nas it is", "a": " 7", "note": None},

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 
 import polars as pl
@@ -309,3 +310,17 @@ def test_the_lock_is_free_after_an_error_and_does_not_touch_the_folder(tmp_path:
         raise ValueError("inside")
     with lock_folder(tmp_path):
         assert files(tmp_path) == sorted([".lock", *before])
+
+
+def test_another_holder_is_waited_for_where_that_is_asked(tmp_path: Path) -> None:
+    said: list[str] = []
+    with ExitStack() as first:
+        first.enter_context(lock_folder(tmp_path))
+
+        def say(line: str) -> None:
+            said.append(line)
+            first.close()
+
+        with lock_folder(tmp_path, 600.0, say), pytest.raises(StoreError, match="in use"), lock_folder(tmp_path):
+            raise AssertionError("two runs hold one folder")
+    assert said == [f"{tmp_path} is in use by another process; it is waited for, for 600 s at most."]

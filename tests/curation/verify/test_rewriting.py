@@ -21,9 +21,6 @@ from curation.verify.rewriting import keep_reference, reads_the_same
         ("90 miles", "90 miles."),
         (r"\text{blue whale}", "blue whale"),
         (r"\text{no real roots}", "no real roots"),
-        # the original cannot be judged against, the rewritten one can
-        ("4 &", "4"),
-        (r"\frac{1}{2} \\ \end{array}", r"$\frac{1}{2}$"),
     ],
 )
 def test_layout_may_go(original: str, rewritten: str) -> None:
@@ -43,6 +40,9 @@ def test_layout_may_go(original: str, rewritten: str) -> None:
         ("blue whale", "blue"),
         (r"\text{blue whale}", "whale"),
         ("x" * 5000, "x" * 4999),
+        # the original cannot be judged against, the rewritten one can: a person decides
+        ("4 &", "4"),
+        (r"\frac{1}{2} \\ \end{array}", r"$\frac{1}{2}$"),
     ],
 )
 def test_what_reads_otherwise_stays(original: str, rewritten: str) -> None:

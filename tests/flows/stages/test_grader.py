@@ -15,8 +15,10 @@ LOOP = Path(flows.__file__).parent / "recipes" / "demo_loop.toml"
 
 
 def test_the_shipped_recipe_of_a_grader_is_one(tmp_path: Path) -> None:
-    check_grader(new_run(LOOP, [], tmp_path))
-    check_grader(new_run(LOOP.with_name("demo_math.toml"), [], tmp_path))  # which has none
+    shipped, without = (new_run(LOOP.with_name(f"{name}.toml"), [], tmp_path) for name in ("demo_loop", "demo_math"))
+    assert (shipped.recipe.grader is None, without.recipe.grader is None) == (False, True)
+    check_grader(shipped)
+    check_grader(without)
 
 
 @pytest.mark.parametrize(

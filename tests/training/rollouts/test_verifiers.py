@@ -112,6 +112,20 @@ def test_what_cannot_be_judged_is_refused(tmp_path: Path) -> None:
         load_tasks(curated(tmp_path / "four"), Split.TRAIN, tmp_path)
 
 
+def test_a_set_of_problems_with_prefixes_is_no_other_set_without_them(tmp_path: Path) -> None:
+    row = {"id": "a", "domain": "math", "statement": "2 + 3?", "lang": "en", "answer": "5"}
+    data = curated(tmp_path / "set", row, {**row, "id": "b"})
+    file = tmp_path / "set" / "data" / "0.parquet"
+    for prefixes in ([None, None], ["First, 2 + 3", None]):
+        pl.read_parquet(file).with_columns(pl.Series("prefix", prefixes, pl.String)).write_parquet(file)
+        assert list(load_tasks(data, Split.HELD_OUT, tmp_path)) == ["a", "b"]
+        if any(prefixes):
+            with pytest.raises(SourceError, match=r"their `prefix` \(1\), and no trainer.*publish the set anew"):
+                load_tasks(data, Split.TRAIN, tmp_path)
+        else:
+            assert list(load_tasks(data, Split.TRAIN, tmp_path)) == ["a", "b"]
+
+
 def test_embedded_tasks_never_meet_the_held_out_ones() -> None:
     data = EmbeddedData(kind="embedded", problems=50, seed=1)
     train, held = (load_tasks(data, split, Path()) for split in (Split.TRAIN, Split.HELD_OUT))

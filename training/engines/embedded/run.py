@@ -30,7 +30,7 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
@@ -42,6 +42,7 @@ from curation.policies.chat_templates import StopTokens, folder_stop_tokens
 from curation.policies.checkpoints import folder_revision
 from curation.policies.vllm.startup import vllm_version
 from curation.records import StoreError
+from curation.storage.locks import lock_folder
 from curation.storage.stages import atomic_write
 from training.checks.results import CheckResult, require_passed
 from training.embedded_model import resolve_model
@@ -55,6 +56,7 @@ from training.engines.embedded.preflight import Preflight
 from training.engines.embedded.servers import asking
 from training.engines.embedded.values import problem_values
 from training.engines.mirroring import RunMirror
+from training.engines.processes import PATIENCE_S
 from training.evaluation.metrics import MetricsLogger, read_metrics
 from training.evaluation.monitors import open_monitors
 from training.evaluation.plots import draw_plots
@@ -96,7 +98,8 @@ def train(
     Args:
         recipe_folder: what the recipe's relative paths refer to.
         out: the run's folder; it must be new, or with ``resume`` hold a run of this recipe's name.
-        resume: go on from the last checkpoint, or from the beginning where the run was killed before the first.
+        resume: go on from the last checkpoint, or from the beginning where the run was killed before the first. The
+            processes of a killed start, which have `GRACE_S` to end, are waited for.
         servers: vLLM's that generate in place of the recipe's own engine.
 
     Raises:
@@ -105,25 +108,45 @@ def train(
     folder = model_folder(recipe, recipe_folder)
     context = DistributedContext(recipe.compute)
     try:
-        if context.is_rank_zero:
-            claim_folder(recipe, recipe_folder, out, resume=resume)
-        recipe = asking(recipe, servers)
-        trainer = Trainer(folder, recipe, context)
-        needs = needs_of(recipe.objective)
-        if needs.uses_reference:
-            reference_folder = (
-                folder if needs.reference_model is None else resolve_model(needs.reference_model, recipe_folder)
-            )
-            trainer.reference = ReferencePolicy(
-                reference_folder, recipe, context, trainer.model.config.vocab_size, needs.reference_ema
-            )
-        if not context.is_rank_zero:
-            trainer.follow()
-            return out / "model"
-        with RunMirror(recipe.storage.mirror, recipe.name, out, _say) as mirror:
-            return _run_rank_zero(recipe, recipe_folder, out, folder, trainer, mirror)
+        with _owned(out, context, resume=resume):
+            return _train(recipe, recipe_folder, out, folder, context, resume=resume, servers=servers)
     finally:
         context.close()
+
+
+def _owned(out: Path, context: DistributedContext, *, resume: bool) -> AbstractContextManager[None]:
+    """Return the lock of the run's folder, which rank 0 holds for all."""
+    return lock_folder(out, PATIENCE_S if resume else 0.0, _say) if context.is_rank_zero else nullcontext()
+
+
+def _train(
+    recipe: TrainRecipe,
+    recipe_folder: Path,
+    out: Path,
+    folder: Path,
+    context: DistributedContext,
+    *,
+    resume: bool,
+    servers: Sequence[str],
+) -> Path:
+    """Train in a folder that is this run's alone, beginning with the model in ``folder``."""
+    if context.is_rank_zero:
+        claim_folder(recipe, recipe_folder, out, resume=resume)
+    recipe = asking(recipe, servers)
+    trainer = Trainer(folder, recipe, context)
+    needs = needs_of(recipe.objective)
+    if needs.uses_reference:
+        reference_folder = (
+            folder if needs.reference_model is None else resolve_model(needs.reference_model, recipe_folder)
+        )
+        trainer.reference = ReferencePolicy(
+            reference_folder, recipe, context, trainer.model.config.vocab_size, needs.reference_ema
+        )
+    if not context.is_rank_zero:
+        trainer.follow()
+        return out / "model"
+    with RunMirror(recipe.storage.mirror, recipe.name, out, _say) as mirror:
+        return _run_rank_zero(recipe, recipe_folder, out, folder, trainer, mirror)
 
 
 def check(recipe: TrainRecipe, recipe_folder: Path) -> list[CheckResult]:

@@ -18,11 +18,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from training.engines.processes import GRACE_S
+from training.engines.processes import PATIENCE_S
 from training.engines.verl.configuration import RECIPE_VARIABLE
-
-PATIENCE_S = GRACE_S + 5.0
-"""Seconds that processes have to end by themselves."""
 
 _LOOK_S = 0.2
 

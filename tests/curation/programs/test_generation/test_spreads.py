@@ -65,3 +65,10 @@ def test_letters_of_long_words_are_about_as_likely_as_one_another() -> None:
     assert set(counts) == set("abcde")
     assert max(counts.values()) < 1.5 * min(counts.values())
     assert draw_word("é漢", 100, random.Random(0)).strip("é漢") == ""
+
+
+def test_great_values_are_often_the_greatest_alone() -> None:
+    lists = [ValueSpread("high", random.Random(seed), Hints()).many(0, 0, 1000, 3) for seed in range(40)]
+    assert 15 < sum(values == [1000] * 3 for values in lists) < 40
+    assert {value for values in lists for value in values} == {999, 1000}
+    assert set(ValueSpread("high", random.Random(1), Hints()).many(0, 0, 1000, 200)) <= {999, 1000}

@@ -16,7 +16,8 @@ from curation.programs.test_generation.demands import (
 from curation.programs.test_generation.forms import InputForm, infer_form, inputs_breaking_the_statement
 from curation.programs.test_generation.making import InputMaker, new_inputs
 from curation.programs.test_generation.negatives import rule_breaking_inputs
-from curation.programs.test_generation.stated_rules import Rule, stated_names, stated_rules
+from curation.programs.test_generation.stated_names import stated_names
+from curation.programs.test_generation.stated_rules import Rule, stated_rules
 
 GRAPH = r"""Input
 
@@ -224,3 +225,10 @@ def test_a_word_that_reads_as_a_number_without_end_is_a_word() -> None:
     words = ["abc\n", "infinity\n", "de\n", "nan\n", "f\n"]
     assert inputs_breaking_the_statement(words, statement) == frozenset()
     assert inputs_breaking_the_statement([*words, "infinitely\n"], statement) == {5}
+
+
+def test_both_of_two_unequal_names_lie_between_the_ends() -> None:
+    told = {rule.text for rule in stated_rules("$1 \\le a \\not= b \\le N$")}
+    assert told == {"a != b", "1 <= a", "1 <= b", "a <= N", "b <= N"}
+    assert [rule.text for rule in stated_rules("$a \\neq b$")] == ["a != b"]
+    assert stated_names("two integers $1 \\le a \\not= b \\le N$") == ["a", "b"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ import polars as pl
 import pytest
 import yaml
 
-from curation.publish.cards.card import render, wilson, write_card
+from curation.publish.cards.card import example_places, render, wilson, write_card
 from curation.publish.cards.facts import (
     CardFacts,
     CodeFacts,
@@ -19,6 +20,7 @@ from curation.publish.cards.facts import (
     SourceFacts,
     StageComparison,
     add_comparisons,
+    add_rates,
     as_rates,
     compare_stages,
     most_correct,
@@ -62,8 +64,13 @@ def measured(corrects: list[int], attempts: int, policy: str) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=PASS_RATE)
 
 
+def with_rates(curated: pl.DataFrame, rates: pl.DataFrame) -> pl.DataFrame:
+    told = curated.select("id").join(rates, left_on="id", right_on="problem", how="left", maintain_order="left")
+    return curated.with_columns(told.select("judged", "correct", "pass_rate"))
+
+
 def counted(rates: pl.DataFrame, kept: int = 0) -> pl.DataFrame:
-    return as_rates(rates.lazy(), problems(kept)["id"])
+    return as_rates(rates, problems(kept)["id"])
 
 
 def facts(stages: int, kept: int = 4) -> CardFacts:
@@ -85,7 +92,9 @@ def facts(stages: int, kept: int = 4) -> CardFacts:
         created="2026-01-02",
         funnel=tuple(funnel),
         sources=(SourceFacts("sheet", "https://example.org/sheet", "MIT", 12, kept),),
-        curated=problems(kept).lazy(),
+        curated=with_rates(problems(kept), measured(counts[names[-1]], 16, "")).lazy()
+        if names
+        else problems(kept).lazy(),
         rates={name: counted(measured(counts[name], 16, policies[name]), kept) for name in names},
         bands={name: (1, 0.75 if name == "stage1" else 0.875, 16) for name in names},
         policies={name: policies[name] for name in names},
@@ -173,9 +182,30 @@ def test_what_is_compared_and_counted_in_parts_is_what_the_whole_says() -> None:
     parts = [(first[at : at + 3], last[at : at + 3]) for at in (6, 0, 3)]
     summed = add_comparisons(compare_stages(*part, published) for part in parts)
     assert summed == compare_stages(first, last, published)
-    rates = as_rates(measured([0, 3, 3, 3, 16], 16, "m@1").lazy(), problems(2)["id"])
-    assert sorted(rates["problems"]) == [1, 1, 1, 2]  # what is outside the set is counted together
-    assert rates.filter(pl.col("problem").is_null())["pass_rate"].null_count() == 2
+    rates, published = measured([0, 3, 3, 3, 16, 3], 16, "m@1"), problems(3)["id"]
+    whole = as_rates(rates, published)
+    assert whole.rows() == [
+        (False, 16, 3, None, None, 2),  # of problems outside the set only the counts are told
+        (False, 16, 16, None, None, 1),
+        (True, 16, 0, 0.0, None, 1),
+        (True, 16, 3, 0.1875, None, 2),
+    ]
+    assert add_rates(as_rates(rates[at : at + 2], published) for at in (4, 0, 2)).equals(whole)
+
+
+def test_example_places_are_those_of_all_short_problems_sorted_by_rate_and_id() -> None:
+    draw = random.Random(3)
+    rows = [
+        {"id": f"{draw.randrange(16**4):04x}", "statement": "x" * draw.choice((20, 500, 501)), "pass_rate": rate}
+        for rate in draw.choices((None, 0.25, 0.5, 0.75), k=300)
+    ]
+    frame = pl.DataFrame(rows).unique("id", maintain_order=True)
+    for by, by_rate in ((["pass_rate", "id"], True), (["id"], False)):
+        short = frame.with_row_index("at").filter(pl.col("statement").str.len_chars() <= 500).sort(by)
+        wanted = [short["at"][place * short.height // 6] for place in (1, 3, 5)]
+        assert example_places(frame.lazy(), by_rate=by_rate) == wanted
+    assert example_places(frame.head(1).lazy(), by_rate=True) in ([0], [])
+    assert example_places(frame.clear().lazy(), by_rate=True) == []
 
 
 def test_the_card_says_what_one_stage_would_have_lost() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 import torch
 
 from curation.records import PolicyError, SourceError, StoreError
+from curation.storage.locks import lock_folder
 from tests.training.optimisation.test_trainer import recipe
 from training.embedded_model import WEIGHTS
 from training.engines.embedded.run import train
@@ -142,6 +144,26 @@ def test_a_finished_run_can_be_taken_further_but_not_started_again(done: Path, t
     assert [row["step"] for row in read_metrics(done)] == list(range(STEPS + 2))
     trained = [tuple(one) for row in lines(done / "batches.jsonl") for one in row["attempts"]]
     assert len(trained) == len(set(trained)) == 16 * (STEPS + 1)
+
+
+def test_a_second_trainer_in_one_folder_is_refused_and_a_resume_waits_for_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    with ExitStack() as first:
+        first.enter_context(lock_folder(tmp_path))
+        with pytest.raises(StoreError, match="is in use by another run"):
+            train(small(), tmp_path, tmp_path)
+        assert not (tmp_path / "run.json").exists()
+
+        def say(line: str) -> None:
+            said.append(line)
+            first.close()  # as the ranks of a killed start do, when they have ended
+
+        monkeypatch.setattr("training.engines.embedded.run._say", say)
+        with pytest.raises(StoreError, match="no run to resume"):
+            train(small(), tmp_path, tmp_path, resume=True)
+    assert said == [f"{tmp_path} is in use by another process; it is waited for, for 25 s at most."]
 
 
 def test_two_minibatches_two_engines_and_a_published_version(tmp_path: Path) -> None:

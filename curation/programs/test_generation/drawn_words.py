@@ -1,0 +1,34 @@
+"""Words of new inputs: their letters by the words that were seen."""
+
+from __future__ import annotations
+
+import random
+import string
+
+from curation.programs.test_generation.columns import Column
+
+_ALPHABETS = (string.ascii_lowercase, string.ascii_uppercase, string.digits)
+
+
+def whole_alphabets(letters: str) -> str:
+    """Return the letters, and all others of their cases."""
+    others = "".join(alphabet for alphabet in _ALPHABETS if set(alphabet) & set(letters))
+    return "".join(sorted(set(letters) | set(others)))
+
+
+def spelt_word(column: Column, size: int, letters: str, draw: random.Random) -> str:
+    """Return a word whose letters are of the classes that a word seen has; its last class goes on."""
+    model = draw.choice(column.words)
+    classes = [next((c for c in _ALPHABETS if letter in c), letter) for letter in model]
+    kinds = [*classes, *[classes[-1]] * size][:size]
+    choices = {kind: "".join(letter for letter in letters if letter in kind) or kind for kind in set(kinds)}
+    return "".join(draw.choice(choices[kind]) for kind in kinds)
+
+
+def without_equals(first: list[str], second: list[str], draw: random.Random) -> list[str]:
+    """Return the second words, those changed to others of them that equal the first of their row."""
+    known = sorted(set(second))
+    return [
+        draw.choice(others) if a == b and (others := [word for word in known if word != a]) else b
+        for a, b in zip(first, second, strict=True)
+    ]
