@@ -16,11 +16,14 @@ _FEWEST = 3
 """Things in the two runs together; two alone may as well be an exchange."""
 
 
-def clause_moved(before: Sequence[Hashable], after: Sequence[Hashable], fewest: int = _FEWEST) -> bool:
+def clause_moved(
+    before: Sequence[Hashable], after: Sequence[Hashable], fewest: int = _FEWEST, shortest: int = 1
+) -> bool:
     """Return whether two neighbouring runs have changed places, and everything else has kept its own.
 
     Args:
         fewest: things in the two runs together.
+        shortest: things in the shorter run.
 
     >>> clause_moved(["A", "B", "C", "C", 20], ["C", 20, "A", "B", "C"])
     True
@@ -37,7 +40,7 @@ def clause_moved(before: Sequence[Hashable], after: Sequence[Hashable], fewest: 
         for end in range(differ[-1] + 1, len(before) + 1):
             mine, others = list(before[start:end]), list(after[start:end])
             if len(mine) >= fewest and len(set(mine)) > 1:
-                turned = (mine[cut:] + mine[:cut] for cut in range(1, len(mine)))
+                turned = (mine[cut:] + mine[:cut] for cut in range(shortest, len(mine) - shortest + 1))
                 if any(run == others for run in turned) and len(set(mine)) >= fewest:
                     return True
     return False

@@ -50,6 +50,7 @@ class Said:
 def read(text: str, lang: str) -> Said:
     """Return what a text says, in a language."""
     plain = "".join(" " if is_formula else piece for piece, is_formula in parts(text)).lower().replace("’", "'")
+    plain = plain.replace(" n't", "n't")
     largest, smallest = (len(matcher(lang, name).findall(plain)) for name in ("largest", "smallest"))
     torn = len(matcher(lang, "torn").findall(plain))
     plain = matcher(lang, "idioms").sub(" ", plain)
@@ -111,7 +112,7 @@ def polarity(segment: Segment, source: str, target: str) -> list[Violation]:
     """Return a violation where one side denies and the other does not, in another word either.
 
     A word that denies by itself explains no lost negation where the original has such a word as well. Nought denies
-    where the other side does not say it: zero points are no points.
+    where the other side does not say it: zero points are no points. What one language says once, another may say again.
     """
     before, after = _both(segment, source, target)
     noughts = before.zeros - after.zeros
@@ -122,7 +123,7 @@ def polarity(segment: Segment, source: str, target: str) -> list[Violation]:
         return [Violation("polarity", f"what is not enough is: {sides(segment)}")]
     if before.privative > before.denied and not (after.denied or after.negative or after.privative):
         return [Violation("polarity", f"what ends or is lacking does not: {sides(segment)}")]
-    if after.denied > denied + max(0, before.negative - after.forms):
+    if not before.denied and after.denied > denied + max(0, before.negative - after.forms):
         return [Violation("polarity", f"a negation came in: {sides(segment)}")]
     return []
 

@@ -80,7 +80,7 @@ def _ways(
     for first, last, way in words:
         low = max((one for one in numbers if one[1] <= first), default=None, key=lambda one: one[1])
         high = min((one for one in numbers if one[0] >= last), default=None, key=lambda one: one[0])
-        if high and not language(lang).spaced and high[0] == last:  # 多10分
+        if high and not language(lang).spaced and not plain[last : high[0]].strip():  # 多10分, 多 10 分
             found.setdefault(high[2], set()).add(way)
         elif low and first - low[1] <= behind and _is_one_clause(plain[low[1] : first], lang):
             found.setdefault(low[2], set()).add(way)

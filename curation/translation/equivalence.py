@@ -42,7 +42,7 @@ from curation.translation.number_words import new_parts, replaced_words
 from curation.translation.numerals import in_digits, plain_digits
 from curation.translation.order import order, units_exchanged, units_stay
 from curation.translation.quantities import months_named, prose_of_units
-from curation.translation.sentences import Segment, align, excerpt, keeps_anchors, length_ratio, sides
+from curation.translation.sentences import Segment, align, excerpt, keeps_anchors, length_ratio, sentences, sides
 from curation.translation.tied_numbers import tied_numbers, without_terms
 from curation.translation.units import DIMENSIONS, units_mentioned
 from curation.translation.violations import Violation
@@ -66,6 +66,7 @@ def check_equivalence(original: str, translated: str, source: str, target: str) 
     whole = [segment for segment in segments if segment.before and segment.after]
     return [
         *coverage(segments, source, target),
+        *question(original, translated, target),
         *(violation for segment in whole for violation in quantities(segment, source, target, names)),
         *(violation for segment in whole for violation in polarity(segment, source, target)),
         *(violation for segment in whole for violation in comparisons(segment, source, target)),
@@ -98,6 +99,16 @@ def coverage(segments: list[Segment], source: str, target: str) -> list[Violatio
     return violations
 
 
+def question(original: str, translated: str, target: str) -> list[Violation]:
+    """Return a violation where the question that ends the original is gone: no question mark, no word that asks."""
+    last = sentences(translated, target)[-1:]
+    if not _QUESTION.search(original[-3:]) or _QUESTION.search(translated):
+        return []
+    if any(re.search(word, one, re.IGNORECASE) for word in language(target).questions.asks for one in last):
+        return []
+    return [Violation("sentences", f"no question: {excerpt(last[0] if last else '')}")]
+
+
 def quantities(segment: Segment, source: str, target: str, names: list[Name]) -> list[Violation]:
     """Return violations for units that were exchanged, and for numbers that changed places."""
     violations = units_exchanged(segment, source, target)
@@ -124,8 +135,10 @@ def _clause_moved(
     before, after = [thing for thing in before if thing in both], [thing for thing in after if thing in both]
     firsts = list(dict.fromkeys(before)), list(dict.fromkeys(after))
     fewest = 4 if names_changed and not _QUESTION.search(segment.before) else 3
+    is_told = names_changed and not language(target).spaced and not _QUESTION.search(segment.before)
+    shortest = 2 if is_told else 1  # 比马克多20 has the name before its number
     return any(
-        clause_moved(mine, others, fewest)
+        clause_moved(mine, others, fewest, shortest)
         and {str, frozenset} <= {type(a) for a, b in zip(mine, others, strict=True) if a != b}
         for mine, others in ((before, after), firsts)
     )

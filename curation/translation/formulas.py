@@ -220,11 +220,14 @@ def _unexplained(missing: list[str], others: list[str]) -> list[str]:
     return [formula for formula in missing if not any(len(formula) > 2 and formula in other for other in others)]
 
 
+_QUOTE = re.compile(r"\\textquotesingle\s?")
+
+
 def variables(original: str, translated: str) -> list[Violation]:
     """Return a violation for names outside formulas, such as the points A and B or the number n, that the translation
     lacks.
     """
-    prose = _UNIT_LETTERS.sub(" ", _prose(original).replace("‘", "’"))
+    prose = _UNIT_LETTERS.sub(" ", _prose(_QUOTE.sub("’", original)).replace("‘", "’"))
     before = set(_VARIABLE.findall(prose))
     if _GEOMETRY.search(prose):
         before.update(_FIGURE.findall(prose))

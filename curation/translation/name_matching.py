@@ -20,6 +20,8 @@ from text_unidecode import unidecode
 
 from curation.languages.vocabulary import language
 from curation.translation.name_sounds import stem, unlike
+from curation.translation.word_pairs import stem as stem_of_word
+from curation.translation.word_pairs import word_pairs
 
 _CAPITALISED = re.compile(
     r"(?<![^\W\d_])[^\W\d_a-z\u0430-\u044f\u0451\u3400-\u9fff][a-zà-ÿ\u0430-\u044f\u0451]+(?:[A-Z][a-z]+)?(?:-[A-Z\u0410-\u042f][a-z\u0430-\u044f\u0451]+)?"
@@ -38,6 +40,8 @@ _SURE, _FARTHEST, _LEFT_OVER = 0.1, 0.26, 0.5
 """How unlike a word may sound that is a name's further form, a name's form, the last form for the last name."""
 _MARGIN = 0.12
 """How much better a pairing of two names must be than the other one."""
+_LEARNT = 0.6
+"""Share of its sentences in which a learnt form must stand with its name."""
 _FIRST_WORD = 0.08
 """What a word costs that begins sentences only."""
 
@@ -252,11 +256,19 @@ def _consonants(word: str) -> str:
 def _written(name: Name, translated: str, target: str, alike: Counter[str]) -> Name:
     """Add to a name how the target's language is known to write it, or transcribes it where words run together."""
     listed = language(target).meaning.names.get(name.original.lower(), ())
-    known = [form for form in listed if form in translated]
+    known = [form for form in (*listed, *_learnt(name.original, target)) if form in translated]
     is_alone = alike[_consonants(name.original).translate(_LOOSE)] == 1
     if not known and not language(target).spaced and is_alone:
         known = _transcribed(name.original, _without_words(translated, target), language(target).meaning.transcribing)
     return Name(name.original, tuple(dict.fromkeys((*name.forms, *known))))
+
+
+def _learnt(name: str, target: str) -> list[str]:
+    """Return the surest learnt form of a name where words run together."""
+    if language(target).spaced:
+        return []
+    said = word_pairs(target).get(stem_of_word(name), {})
+    return [form for form, share in said.items() if share >= _LEARNT and len(form) > 1][:1]
 
 
 def _without_words(text: str, lang: str) -> str:

@@ -134,7 +134,7 @@ def _is_compared(text: str, forms: tuple[str, ...], lang: str) -> bool:
     named = "|".join(map(re.escape, sorted(forms, key=len, reverse=True)))
     than = language(lang).meaning.than
     if not language(lang).spaced:
-        return re.search(rf"(?:{than})(?:{named})", text) is not None
+        return re.search(rf"(?:{than})[^，。\d]?(?:{named})", text) is not None  # of 史蒂文 蒂文 may be known
     return re.search(rf"(?<![^\W\d_])(?:{than})\s(?:[^\W\d_A-Z]{{1,3}}\s)?(?:{named})", text) is not None
 
 

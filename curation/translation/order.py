@@ -19,9 +19,13 @@ from curation.translation.sentences import Segment, sides
 from curation.translation.tied_numbers import TiedNumber, tied_numbers
 from curation.translation.units import DIMENSIONS, units_mentioned
 from curation.translation.violations import Violation
+from curation.translation.word_pairs import SOURCE, says_anything, told_by_words
 
 _Pair = tuple[TiedNumber, TiedNumber]
 _HALF = Fraction(1, 2)
+_TOLD, _EXCHANGED, _EITHER = 0.1, -0.5, -0.03
+"""How much better numbers must agree with their own translations to be told apart by the words around them, and how
+much better with each other's, each of them, to be exchanged wherever they stand."""
 _DATED = "year of a date"
 _OF_THEM = "of them"
 """The kind of a clause whose number is a part of the one before it: exchanged, the part would be the larger one."""
@@ -88,7 +92,10 @@ def _order(
             if mine[0].values & others[0].values or mine[1].values & others[1].values:
                 continue
             moved = places[i] > places[j]
-            if (moved and not _told_apart(mine, others)) or _ties_exchanged(mine, others):
+            told = _told_by_words(mine, others, target) if source == SOURCE else (0.0, 0.0)
+            changed = moved and sum(told) <= _TOLD and not _told_apart(mine, others)
+            exchanged = sum(told) < _EXCHANGED and max(told) < _EITHER
+            if changed or exchanged or _ties_exchanged(mine, others):
                 shown = f"{mine[0].text} and {others[0].text} changed places"
                 return [Violation("order", f"{shown}: {sides(segment)}")]
     lost = [number for number, at in zip(before, partners, strict=True) if at is None]
@@ -185,6 +192,17 @@ def _told_apart(mine: _Pair, others: _Pair) -> bool:
         or bool((one[0].clauses & one[1].clauses) - other[0].clauses - other[1].clauses)
         for one, other in ((mine, others), (others, mine))
     )
+
+
+def _told_by_words(mine: _Pair, others: _Pair, target: str) -> tuple[float, float]:
+    """Return how much better each of two numbers agrees with its own than with the other's translation, by their words.
+
+    Two with nothing said between them stand with the same words: from 3 to 5, of $850, and $705, a ratio.
+    """
+    between = mine[0].around.behind
+    if between == others[0].around.before and not says_anything(between, target):
+        return 0.0, 0.0
+    return told_by_words((mine[0].around, mine[1].around), (others[0].around, others[1].around), target)
 
 
 def _ties_exchanged(mine: _Pair, others: _Pair) -> bool:

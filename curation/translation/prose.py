@@ -143,15 +143,25 @@ def length(original: str, translated: str, source: str, target: str) -> list[Vio
     return [Violation("length", f"too {kind}: {counts}")]
 
 
+_FORM = re.compile(
+    r"\bexpress|\bwritten as\b|\brounded\b|\bnearest\b|\bin terms of\b|\bas an? (?:percent|fraction|decimal|common)",
+    re.IGNORECASE,
+)
+"""What says in an English question in which form its answer is asked for."""
+_BRIEF = 45
+"""Characters of a sentence that says so by itself."""
+
+
 def added_solution(original: str, translated: str, answer: str | None) -> list[Violation]:
     """Return a violation for an answer, a solution or a box that the original does not have, or for words after the
-    question that ends it.
+    question that ends it. In which form the answer is asked for may stand behind the question: as a percentage.
     """
     own_markers, markers = _MARKER.findall(original), [match[0] for match in _MARKER.finditer(translated)]
     if len(markers) > len(own_markers):
         return [Violation("added_solution", f"not in the original: {markers[-1]!r}")]
     tail, own_tail = _after_question(translated), _after_question(original)
-    if tail and not own_tail and re.search(r"[?？]\s*\Z", original.strip()):
+    is_form = len(tail) <= _BRIEF and not re.search(r"\d", tail) and _FORM.search(original) is not None
+    if tail and not own_tail and not is_form and re.search(r"[?？]\s*\Z", original.strip()):
         return [Violation("added_solution", f"stands after the last question: {tail[:80]!r}")]
     if answer is not None and _ends_with(translated, answer) and not _ends_with(original, answer):
         return [Violation("added_solution", f"ends with the answer {answer!r}")]

@@ -21,6 +21,7 @@ from curation.translation.numeral_words import months_of
 from curation.translation.numerals import NumeralToken, in_digits, plain_digits, scale_end, word_tokens
 from curation.translation.quantities import prose_of_units
 from curation.translation.units import UnitMention, units_mentioned
+from curation.translation.word_pairs import NOTHING, Around
 
 _NUMBER = re.compile(r"[\d.,\s{}/]+(?:\\%)?")
 _DISPLAYED = re.compile(
@@ -35,7 +36,7 @@ _BLANKS = " \u00a0\u202f-个"
 @dataclass(frozen=True, slots=True)
 class TiedNumber:
     """A number in digits, the values that it may have, the unit that it stands with, the noun that it counts, its role,
-    the kinds of the subordinate clauses that it stands in.
+    the kinds of the subordinate clauses that it stands in, and the text around it up to the next numbers.
 
     Example: ``TiedNumber("5", frozenset({Fraction(5)}), None, "box")`` of ``5 boxes``
     """
@@ -46,6 +47,7 @@ class TiedNumber:
     noun: str | None = None
     role: str | None = None
     clauses: frozenset[str] = frozenset()
+    around: Around = NOTHING
 
     @property
     def tie(self) -> str | None:
@@ -72,7 +74,10 @@ def tied_numbers(text: str, lang: str, spelt: frozenset[Fraction] = frozenset())
     tied: list[TiedNumber] = []
     clauses = _clauses(plain, lang)
     words = [token for token in word_tokens(plain, lang) if token.values <= spelt] if spelt else []
-    for token in sorted((*in_digits(plain, lang), *words), key=lambda token: token.start):
+    tokens = sorted((*in_digits(plain, lang), *words), key=lambda token: token.start)
+    ends = [0, *(token.start + len(token.text) for token in tokens)]
+    starts = [*(token.start for token in tokens[1:]), len(plain)]
+    for at, token in enumerate(tokens):
         end = scale_end(plain, token.start + len(token.text))
         if _ordinal(lang).match(plain, end):
             continue
@@ -81,7 +86,8 @@ def tied_numbers(text: str, lang: str, spelt: frozenset[Fraction] = frozenset())
         unit = unit or ("fraction" if "/" in token.text else None)
         role = _role(plain, token, end, lang, unit, mentions)
         within = frozenset(kind for start, last, kind in clauses if start <= token.start < last)
-        tied.append(TiedNumber(token.text, token.values, unit, noun, role, within))
+        around = Around(plain[ends[at] : token.start], plain[ends[at + 1] : starts[at]])
+        tied.append(TiedNumber(token.text, token.values, unit, noun, role, within, around))
     return tied
 
 
@@ -220,9 +226,15 @@ def without_terms(text: str) -> str:
     """Return a text without its formulas but those that are a number: what stands in formulas is compared there."""
     pieces = (
         piece if not is_formula else f" {piece} " if _NUMBER.fullmatch(piece.strip()) else " "
-        for piece, is_formula in parts(_DISPLAYED.sub(" ", text))
+        for piece, is_formula in parts(_DISPLAYED.sub(_undisplayed, text))
     )
     return "".join(pieces)
+
+
+def _undisplayed(match: re.Match[str]) -> str:
+    """Return a displayed formula as prose where it is a number alone: $$16$$ marbles."""
+    shown = match[0].strip("$ ")
+    return f" {shown} " if _NUMBER.fullmatch(shown) and shown[:1].isdigit() else " "
 
 
 def _before(text: str, start: int, mention: UnitMention) -> bool:

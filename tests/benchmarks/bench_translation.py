@@ -104,7 +104,7 @@ def _difference(good: str, bad: str) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", nargs="?", default=os.environ.get("GOLDILOCKS_DATA", ROOT.parent / "shared" / "data"))
-    sets = "mgsm, polymath, olymmath, msvamp, gsm8ki, gsm8kzh, mmath"
+    sets = "mgsm, polymath, olymmath, msvamp, gsm8ki, gsm8kzh, mmath, written…"
     parser.add_argument("--sets", default="mgsm,polymath", help=sets)
     parser.add_argument("--langs", help="target languages, all by default")
     parser.add_argument("--corpora", type=Path, help="folder of the sets that are not shared")

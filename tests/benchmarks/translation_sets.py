@@ -7,6 +7,10 @@
     gsm8kzh    1,069 problems of GSM8K's test set in Chinese, by GPT-3.5: MetaMath's GSM8K_zh without MGSM's 250
                (yifusuyi/UCC-Inj, datasets: problemset_encoded0.jsonl of GSM8K_zh as zh.jsonl, of gsm8k as en.jsonl)
     mmath      374 olympiad problems, of the five in es, fr and zh (RUCAIBox/MMATH: en.json, zh.json …)
+    written…   problems that a model translated for the occasion: a folder of the set's name with source.jsonl (n, id,
+               problem) and answers/de.txt, zh1.txt …, where each translation stands behind a line ``### n``;
+               ``written/0`` are the even n, ``written/1`` the odd ones. Where its writer was asked to err at times, and
+               says behind each ``NONE`` or ``MISTAKE: …``, those that err are ``written/0/mistakes``, left out else
 
 A draw is a share of a set's problems by a hash of the English text: the same problems in every language, and another
 draw is rows that this one did not hold.
@@ -148,10 +152,39 @@ def mmath(folder: Path) -> list[Pair]:
     ]
 
 
+_VERDICT = re.compile(r"\s*^(NONE|MISTAKE:.*)$\s*\Z", re.MULTILINE)
+"""What stands behind a translation whose writer was asked to say whether it errs."""
+
+
+def written(folder: Path, half: int | None, *, mistakes: bool = False) -> list[Pair]:
+    """Return the problems of a folder with what was written of them, all or those of even (0) or odd (1) number.
+
+    Args:
+        mistakes: whether what errs by its own writer's word is returned, or else the others.
+    """
+    rows = [json.loads(line) for line in (folder / "source.jsonl").read_text(encoding="utf-8").splitlines()]
+    problems = {row["n"]: row for row in rows}
+    parallel: list[Pair] = []
+    for path in sorted((folder / "answers").glob("*.txt")):
+        lang = path.stem.rstrip("0123456789")
+        pieces = re.split(r"^### (\d+)[ \t]*$", path.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+        for number, text in zip(map(int, pieces[::2]), pieces[1::2], strict=True):
+            verdict = _VERDICT.search(text)
+            errs = verdict is not None and verdict[1] != "NONE"
+            if half in (None, number % 2) and errs == mistakes:
+                row = problems[number]
+                translated = _VERDICT.sub("", text).strip()
+                parallel.append(Pair(f"{folder.name}/{lang}/{number}", row["problem"], translated, lang, None, {}))
+    return parallel
+
+
 def parallel_problems(name: str, data: Path, corpora: Path | None) -> list[Pair]:
-    """Return a set's pairs; ``corpora`` holds the folders msvamp, gsm8ki, gsm8kzh and mmath."""
+    """Return a set's pairs; ``corpora`` holds the folders msvamp, gsm8ki, gsm8kzh, mmath and written…"""
     if name in ("mgsm", "polymath", "olymmath"):
         return shared(data / "math" / f"{name}.jsonl")
     if corpora is None:
         raise SystemExit(f"{name} is not in the shared data: name the folder that holds {name}/ with --corpora.")
+    if name.startswith("written"):
+        folder, half, which = (*name.split("/"), "", "")[:3]
+        return written(corpora / folder, int(half) if half else None, mistakes=which == "mistakes")
     return {"msvamp": msvamp, "gsm8ki": gsm8ki, "gsm8kzh": gsm8kzh, "mmath": mmath}[name](corpora / name)

@@ -8,6 +8,7 @@ from curation.languages.mixing import language_shares
 from curation.translation.equivalence import check_equivalence
 from curation.translation.formulas import variables
 from curation.translation.number_words import replaced_words
+from curation.translation.prose import added_solution
 from curation.translation.quantities import numbers, units
 from curation.translation.sentences import align
 
@@ -134,3 +135,41 @@ def test_a_repeated_word_is_no_passage_and_a_name_no_language() -> None:
     assert dict(language_shares(german)) == {"de": 1.0}
     chinese = "他在 Pat's Pool Supply Store 买了三个苹果。他又买了五个梨，一共花了二十元。他还剩下多少钱？"
     assert dict(language_shares(chinese)) == {"zh": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("target", "original", "true", "turned"),
+    [
+        ("zh", "Each is either white or grey.", "每只不是白色就是灰色。", "每只都不是白色。"),
+        ("zh", "Jake has 13 fewer peaches and 3 more apples than Steven.",
+         "与史蒂文相比，杰克的桃子少13个，苹果多3个。", None),
+        ("zh", "John had 10 video games but 8 of them weren't working.", "约翰有10个电子游戏，但其中8个坏了。", None),
+        ("de", "In a poll of 450 dentists 30 responded.",
+         "Bei einer Umfrage unter 450 Zahnärzten antworteten 30.", None),
+        ("ru", "Roses cost $2 each.", "Одна роза стоит 2 доллара.", "Розы стоят 2 доллара."),
+        ("zh", "He has one sale pending.", "他有一笔销售尚未成交。", None),
+        ("zh", "How many are grey at the most?", "最多有多少只是灰色的？", None),
+        ("zh", "If 8 students do n't want to go, how many go?", "如果8名学生不想去，有多少人去？",
+         "如果8名学生想去，有多少人去？"),
+        ("zh", "8 people couldn't come, and 1/4 that number had other plans.",
+         "8人不能来，另有这个人数的1/4因有约不能来。",
+         None),
+        ("zh", "Exactly 5 of the 8 pupils passed.", "8名学生中恰好有5名通过。", None),
+        ("zh", "Nikita scored 11 more than half as many as Pierson.", "尼基塔的得分比皮尔逊得分的一半多 11 分。",
+         "尼基塔的得分比皮尔逊得分的一半少 11 分。"),
+        ("zh", "Richie scored 20 more goals than Mark and 45 more goals than Anna.",
+         "里奇比马克多进 20 个球，比安娜多进 45 个球。",
+         "里奇比安娜多进 20 个球，比马克多进 45 个球。"),
+    ],
+)  # fmt: skip
+def test_what_a_model_wrote_is_read(target: str, original: str, true: str, turned: str | None) -> None:
+    assert not broken(original, true, target)
+    assert turned is None or broken(original, turned, target)
+
+
+def test_a_form_of_the_answer_may_stand_behind_the_question() -> None:
+    original = "What is the likelihood, expressed as a percentage, that she wins?"
+    assert not added_solution(original, "她获胜的可能性是多少？用百分数表示。", None)
+    assert added_solution(original, "她获胜的可能性是多少？答案是一半。" + "因为她已经赢了两局，" * 5, None)
+    assert added_solution("What is the likelihood that she wins?", "她获胜的可能性是多少？一半。", None)
+    assert not variables("Joseph\\textquotesingle s mice", "约瑟夫的老鼠")
