@@ -36,8 +36,6 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import torch.distributed as dist
-
 from curation.policies.chat_templates import StopTokens, folder_stop_tokens
 from curation.policies.checkpoints import folder_revision
 from curation.policies.vllm.startup import vllm_version
@@ -50,6 +48,7 @@ from training.embedded_model.problems import Split
 from training.engines.claim import claim_folder
 from training.engines.embedded.components import LoopComponents
 from training.engines.embedded.evaluating import first_row
+from training.engines.embedded.generators import build_generators
 from training.engines.embedded.heartbeat import CHECKING, Heartbeat
 from training.engines.embedded.loop import TrainingLoop
 from training.engines.embedded.preflight import Preflight
@@ -60,7 +59,7 @@ from training.engines.processes import PATIENCE_S
 from training.evaluation.metrics import MetricsLogger, read_metrics
 from training.evaluation.monitors import open_monitors
 from training.evaluation.plots import draw_plots
-from training.generation.generators import Generator, GeneratorPool, TorchGenerator
+from training.generation.generators import Generator, GeneratorPool
 from training.generation.vllm_settings import EndpointGeneratorSettings, VllmGeneratorSettings
 from training.generation.weight_sync import WeightPublisher, WeightSync
 from training.objectives.registry import needs_of
@@ -341,35 +340,6 @@ def _publishers(
         place = out / "trajectory"  # unrounded: a step at a rate of 1e-5 moves few weights of a bf16 model at all
         publishers.append(WeightPublisher(place, trainer.model, tokenizer, None, every=settings.trajectory))
     return tuple(publishers)
-
-
-def build_generators(recipe: TrainRecipe, folder: Path) -> list[Generator]:
-    """Build the recipe's generators, not yet running."""
-    settings = recipe.generator
-    if settings.kind == "vllm":
-        from training.generation.vllm_generators import VllmGenerator
-
-        n_async = recipe.collector.n_async
-        head = recipe.compute.head_dtype
-        return [VllmGenerator(folder, settings, temperature=recipe.temperature, capacity=n_async, head_dtype=head)]
-    if settings.kind == "endpoint":
-        from training.generation.endpoint_generators import EndpointGenerator
-
-        copies = recipe.compute.dtype != "float32" or (dist.is_initialized() and dist.get_world_size() > 1)
-        device = recipe.compute.device
-        return [EndpointGenerator(folder, settings, temperature=recipe.temperature, device=device, lasting=copies)]
-    capacity = settings.capacity or -(-recipe.collector.n_async // settings.engines)
-    return [
-        TorchGenerator(
-            folder,
-            capacity=capacity,
-            temperature=recipe.temperature,
-            dtype=settings.dtype,
-            device=settings.device,
-            head_dtype=recipe.compute.head_dtype,
-        )
-        for _ in range(settings.engines)
-    ]
 
 
 @contextmanager
