@@ -115,19 +115,21 @@ def _problems(curated: Path) -> Iterator[ExportedProblem]:
     if not files:
         raise SourceError(f"{curated}: no data/*.parquet; give the folder of a curated set, such as RUN/curated.")
     languages: dict[str, tuple[str, CodeLang]] = {}
-    for file in files:
-        languages |= _languages(_read(file), curated)
-    programs, asked = set_problems(curated, languages), read_asked(curated)
     number = 0
     for file in files:
-        for row in _read(file).iter_rows(named=True):
-            if row["statement"] is None:
-                where = f"{curated}, row {number}, problem {row['id']}"
+        frame = _read(file)
+        languages |= _languages(frame, curated)
+        for place, (name, statement) in enumerate(frame.select("id", "statement").iter_rows(), number):
+            if statement is None:
+                where = f"{curated}, row {place}, problem {name}"
                 raise SourceError(f"{where}: has no statement; withheld texts are put back by `goldilocks restore`.")
-            yield _problem(row, number, programs, curated, asked)
-            number += 1
+        number += frame.height
     if not number:
         raise SourceError(f"{curated}: the set holds no problems; there is nothing to export.")
+    programs, asked = set_problems(curated, languages), read_asked(curated)
+    rows = (row for file in files for row in _read(file).iter_rows(named=True))
+    for number, row in enumerate(rows):
+        yield _problem(row, number, programs, curated, asked)
 
 
 def card_license(curated: Path) -> str:
