@@ -72,7 +72,7 @@ def check_equivalence(original: str, translated: str, source: str, target: str) 
         *(violation for segment in whole for violation in comparisons(segment, source, target)),
         *(violation for segment in whole for violation in turned_numbers(segment, source, target)),
         *(violation for segment in whole for violation in entities(segment, names, source, target)),
-        *(violation for segment in whole for violation in exchanged_words(segment, source, target)),
+        *(violation for segment in whole for violation in exchanged_words(segment, source, target, original)),
         *(violation for segment in whole for violation in distribution(segment, source, target)),
         *new_units(original, translated, source, target),
         *numbers_in_formulas(original, translated),

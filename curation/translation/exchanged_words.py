@@ -32,10 +32,11 @@ _MOST = 10
 """Largest number in words that may not come in; a dozen, a hundred, noon do."""
 
 
-def exchanged_words(segment: Segment, source: str, target: str) -> list[Violation]:
+def exchanged_words(segment: Segment, source: str, target: str, original: str = "") -> list[Violation]:
     """Return a violation where a number in words of a segment stands nowhere in it, and another one came in.
 
-    Both and a pair count here: they may go, but do not become three. From three to ten none comes in at all.
+    Both and a pair count here: they may go, but do not become three. From three to ten none comes in at all, unless
+    another sentence of the original says it: four people …, the four of them.
     """
     before, after = plain_digits(segment.before), plain_digits(segment.after)
     words_before, words_after = in_words(before, source), in_words(after, target)
@@ -60,12 +61,17 @@ def exchanged_words(segment: Segment, source: str, target: str) -> list[Violatio
     counts = (_halves_and_doubles(before, source), _halves_and_doubles(after, target))
     if _is_doubled(*counts) and not implied(before, source) and not _is_by_less(segment, source, target, _TWO):
         return [Violation("numbers", f"half and double are exchanged in {sides(segment)}")]
+    elsewhere = {*in_words(original, source)}
     new = [value for value in words_after if value not in known and (value != _ONE or _whole_part(after, target))]
     for other in new:
         value = next((value for value in lost if value.denominator > 1 or other.denominator == 1), None)
         if value is not None:
             return [Violation("numbers", f"{value} is {other} in {sides(segment)}")]
-        is_known = months_named(before, source) or words_after.count(other) <= ordinals(after, target).count(other)
+        is_known = (
+            other in elsewhere
+            or months_named(before, source)
+            or words_after.count(other) <= ordinals(after, target).count(other)
+        )
         if 2 < other <= _MOST and not is_known and not _names_again(after, target, other):
             return [Violation("numbers", f"{other} came in: {sides(segment)}")]
     return []

@@ -57,9 +57,11 @@ _VARIABLE = re.compile(r"(?<![\w'’.\\-])([B-HJ-Zb-df-hj-np-tv-xz])(?![\w'’.-
 _UNIT_LETTERS = re.compile(
     r"(?<=\d)\s?[A-Za-z]{1,4}/[A-Za-z]{1,4}\b|\b[A-Za-z]/[A-Za-z]{2,4}\b|\b[A-Za-z]{2,4}/[A-Za-z]\b"
     r"|(?<=\()[a-z]{1,4}/[a-z]{1,4}(?=\))|(?<=\d)\s?L(?!\w)|(?<=\d)\s[ghlms](?![\w'’])"
-    r"|\b(?:MPH|KPH|MPG)\b|(?<=degrees )[CF]\b|\b[Mm]&[Mm]s?"
+    r"|\b(?:sq|cu)\.? [mM](?!\w)|\b(?:MPH|KPH|MPG)\b|(?<=degrees )[CF]\b|\b[Mm]&[Mm]s?"
 )
 """A unit by another: 5 g/ml, kw/h."""
+_PLURAL = re.compile(r"(?<=[\w}]\$)['’]?s(?!\w)")
+"""The ending of a formula that is a noun of several: two or more $E$s."""
 _IN_CYRILLIC = dict(
     zip(
         "BCDFGHKLMNPRSTVXZ",
@@ -171,6 +173,7 @@ def _normal(formula: str) -> str:
     formula = re.sub(r"(?<![A-Za-z\\])(?:sen|tg|ctg)(?![A-Za-z])", lambda match: _SAME[match[0]], formula)
     formula = _FUNCTION.sub(r"\1", formula)
     formula = re.sub(r"[\s{}]|\\(?=[{}])", "", formula)
+    formula = re.sub(r"(?<=\d)\^?(?:st|nd|rd|th)\Z", "", formula)
     return formula.strip(".,;:?!'\"").replace("\\vert", "|")
 
 
@@ -227,7 +230,7 @@ def variables(original: str, translated: str) -> list[Violation]:
     """Return a violation for names outside formulas, such as the points A and B or the number n, that the translation
     lacks.
     """
-    prose = _UNIT_LETTERS.sub(" ", _prose(_QUOTE.sub("’", original)).replace("‘", "’"))
+    prose = _UNIT_LETTERS.sub(" ", _prose(_QUOTE.sub("’", _PLURAL.sub("", original))).replace("‘", "’"))
     before = set(_VARIABLE.findall(prose))
     if _GEOMETRY.search(prose):
         before.update(_FIGURE.findall(prose))

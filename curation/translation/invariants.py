@@ -38,7 +38,7 @@ from curation.translation.quantities import numbers, units
 from curation.translation.readings import as_the_original_reads
 from curation.translation.violations import Violation
 
-VERSION = "translation@12"
+VERSION = "translation@13"
 """Changes whenever a translation could pass or fail that did not."""
 
 INVARIANTS = (

@@ -33,7 +33,17 @@ def exchanged_names(segment: Segment, names: list[Name]) -> tuple[str, str] | No
         return None
     if first == second and len(mentions) <= _FEW and sorted(mentions) == sorted(others):
         first, second = mentions, others
+    elif len(mentions) == len(first) == len(others) and _is_turned_round(first, second):
+        return None
     return next(((a, b) for a, b in zip(first, second, strict=True) if a != b), None)
+
+
+def _is_turned_round(first: list[str], second: list[str]) -> bool:
+    """Return whether all that stood behind some name stands before it now: of three or more no two were exchanged.
+
+    Exchanging two of such an order never makes another such order.
+    """
+    return len(first) > 2 and any(first[cut:] + first[:cut] == second for cut in range(1, len(first)))
 
 
 def _is_within(mentions: list[str], others: list[str]) -> bool:
