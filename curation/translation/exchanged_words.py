@@ -36,7 +36,7 @@ def exchanged_words(segment: Segment, source: str, target: str, original: str = 
     """Return a violation where a number in words of a segment stands nowhere in it, and another one came in.
 
     Both and a pair count here: they may go, but do not become three. From three to ten none comes in at all, unless
-    another sentence of the original says it: four people …, the four of them.
+    another sentence of the original says it, and its own says none: four people …, the four of them.
     """
     before, after = plain_digits(segment.before), plain_digits(segment.after)
     words_before, words_after = in_words(before, source), in_words(after, target)
@@ -68,7 +68,7 @@ def exchanged_words(segment: Segment, source: str, target: str, original: str = 
         if value is not None:
             return [Violation("numbers", f"{value} is {other} in {sides(segment)}")]
         is_known = (
-            other in elsewhere
+            (other in elsewhere and not words_before)
             or months_named(before, source)
             or words_after.count(other) <= ordinals(after, target).count(other)
         )

@@ -66,6 +66,8 @@ def test_a_number_in_words_of_another_sentence_may_come_again() -> None:
     true = "四个人过河。四个人所需的时间为1分钟、2分钟或7分钟。"
     assert broken(original, true, "zh") == set()
     assert "numbers" in broken(original, true.replace("。四", "。五"), "zh")
+    taps = "Two of the three taps are open. Each of the two taps fills it in 6 hours."
+    assert "numbers" in broken(taps, "三个水龙头中有两个开着。三个水龙头每个6小时注满它。", "zh")
 
 
 def test_a_quadrant_is_no_quarter() -> None:
