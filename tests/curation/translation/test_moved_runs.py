@@ -66,8 +66,9 @@ def test_a_number_in_words_of_another_sentence_may_come_again() -> None:
     true = "四个人过河。四个人所需的时间为1分钟、2分钟或7分钟。"
     assert broken(original, true, "zh") == set()
     assert "numbers" in broken(original, true.replace("。四", "。五"), "zh")
-    taps = "Two of the three taps are open. Each of the two taps fills it in 6 hours."
-    assert "numbers" in broken(taps, "三个水龙头中有两个开着。三个水龙头每个6小时注满它。", "zh")
+    taps = "There are three taps. Each of the two other taps fills it $4$ times faster."
+    assert broken(taps, "有三个水龙头。另外两个水龙头中的每一个注满它的速度都是它的 $4$ 倍。", "zh") == set()
+    assert "numbers" in broken(taps, "有三个水龙头。另外三个水龙头中的每一个注满它的速度都是它的 $4$ 倍。", "zh")
 
 
 def test_a_quadrant_is_no_quarter() -> None:
