@@ -152,12 +152,13 @@ class Slot:
         self._folder = ScratchFolder("box") if own else None
         self.scratch = self._folder.path if self._folder is not None else ""
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._uid = FIRST_UID + int.from_bytes(os.urandom(4)) % (1 << 27)  # containers share the numbers of users
         view = build_view(kind, tools)
         plan = {
             "rung": rung,
             "kind": kind,
             "control": theirs.fileno(),
-            "uid": FIRST_UID + int.from_bytes(os.urandom(4)) % (1 << 27),  # containers share the numbers of users
+            "uid": self._uid,
             "binds": view.binds,
             "hidden": view.hidden,
             "scratch": self.scratch,
@@ -195,8 +196,8 @@ class Slot:
         self.process.kill()
         self.process.wait()
         if self._folder is not None:
-            if self.facts.get("owns"):  # no namespace ends with it, but all that its user runs is its own
-                self._run_as_its_user("kill -9 -1")
+            if self.facts.get("owns") and self.facts["uid"] == self._uid:  # no namespace ends what its user runs
+                self._kill_what_its_user_runs()
             try:
                 empty(self._folder.path)
             except OSError:
@@ -204,13 +205,13 @@ class Slot:
             else:
                 self._folder.remove()
 
-    def _run_as_its_user(self, command: str) -> None:
-        uid = self.facts["uid"]
+    def _kill_what_its_user_runs(self) -> None:
+        """Kill all processes of the user id that this slot drew, which nobody else has."""
         none = subprocess.DEVNULL
         subprocess.run(
-            ["/bin/sh", "-c", f'[ "$(id -u)" = {uid} ] && {command}'],
-            user=uid,
-            group=uid,
+            ["/bin/sh", "-c", f'[ "$(id -u)" = {self._uid} ] && kill -9 -1'],
+            user=self._uid,
+            group=self._uid,
             extra_groups=(),
             env=ENVIRONMENT,
             cwd="/",
