@@ -98,7 +98,7 @@ PYTHON_SYSTEM_STYLES: dict[str, tuple[str, str]] = {
     "uuids": ("import uuid\nprint(uuid.uuid1().version, uuid.uuid4().version, uuid.uuid5(uuid.NAMESPACE_DNS, 'x'), uuid.getnode() > 0)", ""),
     "secrets and hashes": ("import secrets, hashlib, hmac\nprint(len(secrets.token_hex(8)), secrets.randbelow(1), hashlib.sha3_256(b'x').hexdigest(), hashlib.new('md5', b'x').hexdigest(), hmac.new(b'k', b'm', 'sha1').hexdigest(), hashlib.scrypt(b'p', salt=b's', n=2, r=1, p=1).hex()[:8])", ""),
     "who and where": ("import platform, socket, os, sys\nprint(platform.system(), platform.python_version(), platform.machine(), bool(socket.gethostname()), platform.node() == socket.gethostname(), len(os.uname()), sys.platform, platform.libc_ver()[0], platform.python_implementation())", ""),
-    "who runs it": ("import getpass, os\ntry: print(len(getpass.getuser()) > 0)\nexcept (KeyError, OSError) as e: print(True)\nprint(os.getuid() >= 0, os.getpgrp() > 0, os.getsid(0) > 0, len(os.getgroups()) >= 0)", ""),
+    "who runs it": ("import getpass, os\ntry: print(len(getpass.getuser()) > 0)\nexcept (KeyError, OSError) as e: print(True)\nprint(os.getuid() >= 0, os.getpgrp() >= 0, os.getsid(0) >= 0, len(os.getgroups()) >= 0)", ""),
     "the home folder": ("import os\nfrom pathlib import Path\nprint(os.path.expanduser('~') == os.environ['HOME'] == str(Path.home()), os.path.isdir(Path.home()))", ""),
     "inspect": ("import inspect\ndef f(a, *b, c=1, **d):\n    'doc'\n    return a\nprint(inspect.signature(f), inspect.getdoc(f), inspect.isfunction(f), inspect.currentframe().f_lineno, inspect.getmodule(f).__name__)", ""),
     "the source of a function": ("import inspect\ndef f(x):\n    return x + 1\nprint(inspect.getsource(f))", ""),
