@@ -196,8 +196,10 @@ class Confinement:
         if self._library is None:
             return lambda request, streams: self._started(control, link, request, streams[0])
         run, plan, started = self._library.ran, self._address, ctypes.c_long()
-        path, number = ctypes.create_string_buffer(folder.encode()), -1 if link is None else link.fileno()
-        tests = _TESTS(number, control, int(tick_s * 1000), int(ahead[0] * 1e6), ahead[1], ctypes.addressof(path))
+        # Kept with this object: an address keeps nothing, and where the folder's name is gone no test ends plainly.
+        self._folder = path = ctypes.create_string_buffer(folder.encode())
+        number, until = -1 if link is None else link.fileno(), int(ahead[0] * 1e6)
+        tests = _TESTS(number, control, int(tick_s * 1000), until, ahead[1], ctypes.addressof(path))
         there, counted_at = ctypes.addressof(tests), ctypes.addressof(started)
 
         def start(request: bytes, streams: Sequence[Sequence[int]]) -> Started:
