@@ -153,7 +153,7 @@ def _below(pid: int) -> Iterator[int]:
 
 
 def _secret(box: Sandbox) -> tuple[int, int, int] | None:
-    """Return the number, and those of its process and of the thread as they are called in the slot; None without one."""
+    """Return the number, and those of its process and of the thread as the slot calls them; None without a thread."""
     for pid in (pid for slot in box._idle["std"] for pid in _below(slot.process.pid)):
         tasks = sorted(Path(f"/proc/{pid}/task").iterdir(), key=lambda task: int(task.name))
         process, *threads = (int(re.findall(r"NSpid:.*\s(\d+)\n", (task / "status").read_text())[0]) for task in tasks)
