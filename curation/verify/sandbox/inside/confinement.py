@@ -2,7 +2,8 @@
 
 Order matters: a session of its own, Landlock, descriptors (0, 1, 2 and the report pipe; a binary's file; nothing
 else), limits, the filter; only then foreign code. A call that fails is named on the report pipe, which is closed
-before foreign code runs: so a failure of the sandbox is never taken for the program's.
+before foreign code runs: so a failure of the sandbox is never taken for the program's. Landlock and the filter a binary
+mostly has from the thread that makes its process (`Library.starter`), and not from a call of its own.
 
 The compiled library (`start.c`) runs the calls where there is one, else Python does, with the same list.
 """

@@ -6,7 +6,8 @@ the foreign code). All refuse sockets but a connected pair, ptrace, memfd, share
 keys, io_uring, BPF and whatever else is not named. A program that was promised processes (``spared``) may fork and
 signal besides, but neither the processes with the spared numbers, which serve it, nor a whole group of others.
 
-One filter is put around a program, whole, in the process that becomes it. Its first half is a set of call numbers, 32
+One filter is put around a program, whole, in the process that becomes it, or around the thread that starts binaries
+(`start.c`), which alone knows a ``secret`` and may vfork. Its first half is a set of call numbers, 32
 to a word: an allow-list as a search tree takes 412 instructions instead of some 150, and the kernel 180 instead of
 100 µs of each test to make it (76 of which an empty filter takes too).
 
