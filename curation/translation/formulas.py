@@ -134,13 +134,13 @@ def formulas_of(text: str) -> list[str]:
 
     Example: ``formulas_of("Let $ x_{1}\\\\le 2 $ and \\\\(y\\\\).") == ["x_1\\\\leq2", "y"]``
     """
-    text = _marked(text)
+    text = displayed_as_formulas(text)
     pieces = [piece for piece, is_formula in parts(text) if is_formula and not _WORD.fullmatch(piece)]
     members = (member for piece in pieces for member in _listed(_normal(piece)))
     return [member for member in members if re.search(r"[^\d.,%\-]", member)]
 
 
-def _marked(text: str) -> str:
+def displayed_as_formulas(text: str) -> str:
     """Mark every formula by dollars, in whatever way it was marked, and take code blocks out."""
     text = _FENCE.sub(" ", text)
     text = re.sub(r"\\[\[\](]|\\\)", "$", text.replace("\\\\[", "\\\\ [").replace("\\\\(", "\\\\ ("))
@@ -248,7 +248,7 @@ def variables(original: str, translated: str) -> list[Violation]:
 
 def _prose(text: str) -> str:
     """Return the text without formulas and code; in it a single letter is a name."""
-    text = "".join(" " if is_formula else piece for piece, is_formula in parts(_marked(text)))
+    text = "".join(" " if is_formula else piece for piece, is_formula in parts(displayed_as_formulas(text)))
     return _INLINE.sub(" ", text)
 
 

@@ -9,6 +9,7 @@ Not here: a clause that moved with its names and numbers (`equivalence`).
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
@@ -21,6 +22,7 @@ from curation.translation.units import DIMENSIONS, units_mentioned
 from curation.translation.violations import Violation
 from curation.translation.word_pairs import SOURCE, says_anything, told_by_words
 
+_YEAR = re.compile(r"(?:1[89]|20)\d\d")
 _Pair = tuple[TiedNumber, TiedNumber]
 _HALF = Fraction(1, 2)
 _TOLD, _EXCHANGED, _EITHER = 0.1, -0.5, -0.03
@@ -39,8 +41,7 @@ _TURNED_CLAUSES = ("if", "date", "total", "difference", "note", "limit", "age")
 
 def units_exchanged(segment: Segment, source: str, target: str) -> list[Violation]:
     """Return a violation for a unit that became another of its kind, and for a percentage without its sign."""
-    before = Counter(one.unit for one in units_mentioned(prose_of_units(segment.before), source))
-    after = Counter(one.unit for one in units_mentioned(prose_of_units(segment.after), target))
+    before, after = _units_of(segment.before, source), _units_of(segment.after, target)
     for unit in before - after:
         for other in after - before:
             gone = not after[unit] and not before[other]
@@ -51,6 +52,19 @@ def units_exchanged(segment: Segment, source: str, target: str) -> list[Violatio
             if mine.unit == "percent" and theirs.unit is None:
                 return [Violation("units", f"{theirs.text} is no percentage any more: {sides(segment)}")]
     return []
+
+
+def _units_of(text: str, lang: str) -> Counter[str]:
+    """Return how often a text names each unit; the year of a date is none."""
+    plain = prose_of_units(text)
+    found = Counter(one.unit for one in units_mentioned(plain, lang))
+    dated = sum(number.unit == "year" and is_date(number.text) for number in tied_numbers(text, lang))
+    return found - Counter({"year": dated})
+
+
+def is_date(digits: str) -> bool:
+    """Return whether digits are the year of a date, as 2015 is."""
+    return _YEAR.fullmatch(digits) is not None
 
 
 def _unit_of_number_turned(segment: Segment, source: str, target: str) -> bool:

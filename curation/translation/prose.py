@@ -9,6 +9,7 @@ Invariants: pure functions. Lengths are counted in characters of stripped prose,
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 from curation.config.languages import LANGUAGES
 from curation.languages import vocabulary
@@ -32,6 +33,7 @@ _OUTSIDE = 0.5
 """Confidence from which a language that is none of the seven is believed."""
 _MARKS = ".!?,;:。，？！：；、"
 _SENTENCE = re.compile(r"(?<=[.!?:;…])\s+|(?<=[。！？；：])\s*|\n+")
+_NUMBER = re.compile(r"\d+")
 _LAST_QUESTION = re.compile(r"[?？][^?？]*\Z")
 _COPULAS = one_of(lambda lang: lang.translation.copulas)
 _MARKER = re.compile(
@@ -161,11 +163,21 @@ def added_solution(original: str, translated: str, answer: str | None) -> list[V
         return [Violation("added_solution", f"not in the original: {markers[-1]!r}")]
     tail, own_tail = _after_question(translated), _after_question(original)
     is_form = len(tail) <= _BRIEF and not re.search(r"\d", tail) and _FORM.search(original) is not None
+    is_form = is_form or _has_no_new_number(tail, original, translated)
     if tail and not own_tail and not is_form and re.search(r"[?？]\s*\Z", original.strip()):
         return [Violation("added_solution", f"stands after the last question: {tail[:80]!r}")]
     if answer is not None and _ends_with(translated, answer) and not _ends_with(original, answer):
         return [Violation("added_solution", f"ends with the answer {answer!r}")]
     return []
+
+
+def _has_no_new_number(tail: str, original: str, translated: str) -> bool:
+    """Return whether a tail has numbers, each of which the original ends with and has as often as its translation."""
+    numbers = _NUMBER.findall(tail)
+    ending = _NUMBER.findall(original[-2 * len(tail) - _BRIEF :])
+    counts = (Counter(_NUMBER.findall(text)) for text in (original, translated))
+    before, after = counts
+    return bool(numbers) and all(number in ending and after[number] <= before[number] for number in numbers)
 
 
 def _after_question(text: str) -> str:

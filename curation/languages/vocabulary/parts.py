@@ -71,6 +71,10 @@ class Numerals:
     """Expression of half an hour, and how 30 minutes are written."""
     halving: str
     """Expression of what is cut in two, its number in the group ``two``, where another language says half."""
+    out_of: str
+    """Expression between two numbers that are a share: one out of nine; empty where the larger one stands first."""
+    places: dict[str, str]
+    """Power of ten → expression of its place in a number: the tens digit; in English as such words alone show it."""
     hundreds_or_cents: str
     """Expression of words that are hundreds behind a number, and coins as well (cinq cents); empty elsewhere."""
     implied: dict[str, tuple[str, ...]]
