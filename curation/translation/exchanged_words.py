@@ -29,7 +29,7 @@ from curation.translation.violations import Violation
 
 _ONE, _TWO, _DOZEN = Fraction(1), Fraction(2), Fraction(12)
 _CAPITALS = re.compile(r"(?<![.?!] )(?<!\A)\b[A-Z][a-z]+|(?<=[.?!] )[A-Z][a-z]+(?=['’]s| and | [a-z]+(?:s|ed)\b)")
-_LISTED = re.compile(r",| and ")
+_LISTED = re.compile(r",(?: and)? |(?<!,) and ")
 _MOST = 10
 """Largest number in words that may not come in; a dozen, a hundred, noon do."""
 
@@ -68,7 +68,7 @@ def exchanged_words(segment: Segment, source: str, target: str, original: str = 
     new = [value for value in words_after if value not in known and (value != _ONE or _whole_part(after, target))]
     again = [value for value in words_after if value in more and 2 < value <= _MOST and value not in kept]
     for other in (*new, *again):
-        gone = lost if other in new else [value for value in lost if value in fewer]
+        gone = lost if other in new else [value for value in lost if value in fewer and value.denominator == 1]
         value = next((value for value in gone if value.denominator > 1 or other.denominator == 1), None)
         if value is not None:
             return [Violation("numbers", f"{value} is {other} in {sides(segment)}")]
@@ -76,6 +76,7 @@ def exchanged_words(segment: Segment, source: str, target: str, original: str = 
         is_known = (
             (other in elsewhere and not words_before)
             or months_named(before, source)
+            or other == _listed(before)
             or words_after.count(other) <= ordinals(after, target).count(other)
         )
         named = _names_again(after, target, other) and not fewer and (other in elsewhere or other <= _named(original))
@@ -94,8 +95,12 @@ def _by_count(before: tuple[str, str], after: tuple[str, str]) -> tuple[Counter[
 
 def _named(original: str) -> int:
     """Return how many a text names or lists at most: Becky, Jake and Silvia are the three of them."""
-    listed = max((len(_LISTED.findall(sentence)) for sentence in original.split(". ")), default=0)
-    return max(listed + 1, len(set(_CAPITALS.findall(original))))
+    return max(_listed(original), len(set(_CAPITALS.findall(original))))
+
+
+def _listed(text: str) -> int:
+    """Return how many things the longest list of a text has: three of Becky, Jake, and Silvia."""
+    return max((len(_LISTED.findall(sentence)) for sentence in text.split(". ")), default=0) + 1
 
 
 def _names_again(text: str, lang: str, value: Fraction) -> bool:

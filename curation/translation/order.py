@@ -35,7 +35,7 @@ _TURNED_ROLES = ("label", "than", "every")
 """Roles that only one of two numbers has: house 12 has 1 for house 1 has 12."""
 _ROLES_ALONE = ("every", "rate")
 """Roles that tell a number apart, whatever it counts."""
-_TURNED_CLAUSES = ("if", "date", "total", "difference", "note", "limit", "age")
+_TURNED_CLAUSES = ("if", "date", "total", "difference", "note", "limit", "age", "remainder", "divisor")
 """Kinds of clauses in which only one of two numbers stands: on August 22 at 17 for on August 17 at 22."""
 
 
@@ -170,10 +170,11 @@ def _partners(before: list[TiedNumber], after: list[TiedNumber], *, by_tie: bool
     return partners
 
 
-def _unlike(mine: TiedNumber, other: TiedNumber, by_tie: bool) -> tuple[bool, bool]:
+def _unlike(mine: TiedNumber, other: TiedNumber, by_tie: bool) -> tuple[bool, bool, bool]:
     """Return how two numbers that may be equal differ: 1,000 is sooner 1 000 than 1."""
     differ = mine.tie != other.tie if by_tie else mine.unit != other.unit
-    return max(mine.values) != max(other.values), differ
+    clauses = by_tie and mine.clauses != other.clauses and not mine.clauses & other.clauses
+    return max(mine.values) != max(other.values), differ, clauses
 
 
 def _paired(before: list[TiedNumber], after: list[TiedNumber]) -> list[_Pair]:

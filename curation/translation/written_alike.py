@@ -5,6 +5,7 @@
     8:15, 05:00:00   one number each, where both texts have them
     3 quarters       3/4, where the other text says the fraction
     one out of nine  1/9, where the other text says the fraction
+    3-digit          three-digit, where the translation has it in a word
     $8$ by $8$       8, where the translation counts by 8 once
     the tens digit   no number, where both name the same place
 
@@ -15,6 +16,7 @@ Not here: what only the translation writes doubtfully (`readings`).
 from __future__ import annotations
 
 import re
+from collections import Counter
 from fractions import Fraction
 from functools import cache
 from itertools import pairwise
@@ -27,8 +29,8 @@ from curation.translation.readings import as_the_original_reads
 _PARTED = re.compile(r"(?<![\d.,])(\d{1,3})([.,]) (\d{2,})(?!\d)")
 _DOTTED_CLOCK = re.compile(r"(?<![\d.,:])(\d{1,2})\.([0-5]\d)(?![\d.,]\d|\d)")
 _CLOCK = re.compile(r"(?<![\d.,:])(\d{1,2}):([0-5]\d)(?![\d:])")
-_TIME = re.compile(r"(?<![\d.,:])(\d{1,2})(?::|\s?h\s?)([0-5]\d)(?::([0-5]\d))?(?![\d:])")
 _BY_ITSELF = re.compile(r"(\$+)(\d+)\1 by \1\2\1")
+_COMPOUND = re.compile(r"(?<![\d.,/$-])(\d{1,2})(?=-[a-z]{3,})")
 _HOURS = 12
 _MOST_SHARE = 100
 """Largest denominator of a share that is looked for in words."""
@@ -42,11 +44,11 @@ def written_alike(original: str, translated: str, source: str, target: str) -> t
     """
     original = _joined(original, _numbers(translated, target))
     original, translated = _clocks(original, translated, source)
-    original, translated = _as_one(original, translated)
+    original, translated = _as_one(original, translated, source, target)
     shares = _fractions(original, source), _fractions(translated, target)
     original = _shares(original, shares[1], source)
     translated = _shares(translated, shares[0], target)
-    original = _counted_by(original, translated)
+    original = _in_words(_counted_by(original, translated), translated, source, target)
     original, translated = _places(original, translated, source, target)
     return original, as_the_original_reads(original, translated, source, target)
 
@@ -103,9 +105,18 @@ def _clocks(original: str, translated: str, source: str) -> tuple[str, str]:
     return original, _DOTTED_CLOCK.sub(written, translated)
 
 
-def _as_one(original: str, translated: str) -> tuple[str, str]:
+@cache
+def _times(lang: str) -> re.Pattern[str]:
+    """Return the expression of a time of the day: hours, minutes, seconds."""
+    clock = language(lang).numerals.clock
+    between = rf":|\s?(?:{clock})\s?" if clock else ":"
+    return re.compile(rf"(?<![\d.,:])(\d{{1,2}})(?:{between})([0-5]\d)(?::([0-5]\d))?(?![\d:])")
+
+
+def _as_one(original: str, translated: str, source: str, target: str) -> tuple[str, str]:
     """Return both texts with times of the day that both have as one number each: 8:15 as 815, 20:15 as 815."""
-    before, after = ({_time(match) for match in _TIME.finditer(text)} for text in (original, translated))
+    texts = (original, source), (translated, target)
+    before, after = ({_time(match) for match in _times(lang).finditer(text)} for text, lang in texts)
     both = before & after
     if not both:
         return original, translated
@@ -114,7 +125,7 @@ def _as_one(original: str, translated: str) -> tuple[str, str]:
         time = _time(match)
         return str(int("".join(map("{:02}".format, time)))) if time in both else match[0]
 
-    return _TIME.sub(written, original), _TIME.sub(written, translated)
+    return _times(source).sub(written, original), _times(target).sub(written, translated)
 
 
 def _time(match: re.Match[str]) -> tuple[int, ...]:
@@ -171,6 +182,20 @@ def _counted_by(original: str, translated: str) -> str:
         return f"{match[1]}{match[2]}{match[1]}" if once_less else match[0]
 
     return _BY_ITSELF.sub(written, original)
+
+
+def _in_words(original: str, translated: str, source: str, target: str) -> str:
+    """Return an original with the words of its 3-digit numbers, where the translation has fewer of these digits."""
+    units = language(source).numerals.units
+    counts = Counter(token.text for token in in_digits(plain_digits(original), source))
+    there = Counter(token.text for token in in_digits(plain_digits(translated), target))
+
+    def written(match: re.Match[str]) -> str:
+        number = match[1]
+        is_word = int(number) < len(units) and there[number] < counts[number]
+        return units[int(number)] if is_word else number
+
+    return _COMPOUND.sub(written, original)
 
 
 @cache

@@ -67,6 +67,8 @@ class Numerals:
     """Expression of an hour (group 1) whose half of the day stands before it: 下午4点; empty where it stands behind."""
     by: str
     """Expression between the sides of an area: 4 feet by 4 feet."""
+    clock: str
+    """Expression between the hours and the minutes of a time of the day, where it may be no colon."""
     half_hour: tuple[str, ...]
     """Expression of half an hour, and how 30 minutes are written."""
     halving: str
