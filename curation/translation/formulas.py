@@ -78,6 +78,8 @@ _GEOMETRY = re.compile(
 _WORD_LETTERS = ("a", "e", "i", "o", "u", "y", "I", "Y")
 """Letters that are words of some language: without dollars they are no names."""
 _SHOWN = 4
+_OFTEN = 4
+"""Mentions of a lone symbol of which one may be left out."""
 
 
 def formulas(original: str, translated: str) -> list[Violation]:
@@ -115,12 +117,18 @@ def _changed_formulas(original: str, translated: str) -> list[Violation]:
         and not 0 < names_after[formula] <= names_before[formula]
     ]
     missing, extra = _unexplained(missing, only_after), _unexplained(extra, only_before)
+    missing = [formula for formula in missing if not _is_said_again(formula, before, after)]
     violations: list[Violation] = []
     if missing:
         violations.append(Violation("formulas", f"missing from the translation: {'; '.join(missing[:_SHOWN])}"))
     if extra:
         violations.append(Violation("formulas", f"not in the original: {'; '.join(extra[:_SHOWN])}"))
     return violations
+
+
+def _is_said_again(formula: str, before: Counter[str], after: Counter[str]) -> bool:
+    """Return whether a lone symbol of several mentions is only said once less, where a pronoun stands for it."""
+    return len(formula) == 1 and before[formula] >= _OFTEN and after[formula] == before[formula] - 1
 
 
 def _run_together(only_before: list[str], only_after: list[str]) -> bool:

@@ -96,7 +96,9 @@ def check_translation(
         *prose.language(original.statement, translated.statement, target),
         *prose.length(before, after, source, target),
         *prose.leftovers(original.statement, translated.statement, source, target),
-        *prose.added_solution(original.statement, translated.statement, translated.answer or original.answer),
+        *prose.added_solution(
+            original.statement, translated.statement, translated.answer or original.answer, source, target
+        ),
     ]
     return violations or check_equivalence(original.statement, translated.statement, source, target)
 

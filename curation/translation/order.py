@@ -14,6 +14,7 @@ from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 
+from curation.translation.clauses import clause_moved
 from curation.translation.numerals import in_words, plain_digits
 from curation.translation.quantities import prose_of_units
 from curation.translation.sentences import Segment, sides
@@ -28,6 +29,9 @@ _HALF = Fraction(1, 2)
 _TOLD, _EXCHANGED, _EITHER = 0.1, -0.5, -0.03
 """How much better numbers must agree with their own translations to be told apart by the words around them, and how
 much better with each other's, each of them, to be exchanged wherever they stand."""
+_FEWEST_IN_BLOCKS = 4
+"""Numbers of two blocks together that may change places as such."""
+_SHARE_OF = re.compile(r"\s*(?:%|\\%|per ?cent)?\s*of (?:the )?", re.IGNORECASE)
 _DATED = "year of a date"
 _OF_THEM = "of them"
 """The kind of a clause whose number is a part of the one before it: exchanged, the part would be the larger one."""
@@ -83,10 +87,24 @@ def units_stay(segment: Segment, source: str, target: str) -> bool:
 def order(segment: Segment, source: str, target: str) -> list[Violation]:
     """Return a violation where two numbers changed places or units, and did not take their own units along."""
     before, after = _both(segment, source, target)
-    violations = _order(segment, before, after, _partners(before, after), source, target)
-    if not violations:
+    partners = _partners(before, after)
+    violations = _order(segment, before, after, partners, source, target)
+    if not violations or _blocks_moved([at for at in partners if at is not None]):
         return []
     return _order(segment, before, after, _partners(before, after, by_tie=False), source, target)
+
+
+def _blocks_moved(places: list[int]) -> bool:
+    """Return whether two runs of two numbers or more changed places, and nothing else: no exchange of two does that."""
+    return clause_moved(sorted(places), places, _FEWEST_IN_BLOCKS, _FEWEST_IN_BLOCKS // 2)
+
+
+def _is_share_of_share(mine: _Pair, others: _Pair, source: str) -> bool:
+    """Return whether one share is another's, 15% of 30%, so that their order says nothing."""
+    units = {mine[0].unit, others[0].unit, mine[1].unit, others[1].unit}
+    between = mine[0].around.behind
+    of_it = source == SOURCE and between == others[0].around.before and _SHARE_OF.fullmatch(between) is not None
+    return of_it and len(units) == 1 and units <= {"percent", "fraction"}
 
 
 def _order(
@@ -104,6 +122,8 @@ def _order(
         for j in range(i + 1, len(pairs)):
             others = pairs[j]
             if mine[0].values & others[0].values or mine[1].values & others[1].values:
+                continue
+            if _is_share_of_share(mine, others, source):
                 continue
             moved = places[i] > places[j]
             told = _told_by_words(mine, others, target) if source == SOURCE else (0.0, 0.0)

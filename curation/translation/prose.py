@@ -33,6 +33,9 @@ _OUTSIDE = 0.5
 """Confidence from which a language that is none of the seven is believed."""
 _MARKS = ".!?,;:。，？！：；、"
 _SENTENCE = re.compile(r"(?<=[.!?:;…])\s+|(?<=[。！？；：])\s*|\n+")
+_A_SENTENCE, _LACKING, _WHOLE = 12, 0.5, 1.25
+"""Characters of what may have moved behind a question; which share of them the rest must lack; how long the whole may
+be, as a share of what is expected."""
 _NUMBER = re.compile(r"\d+")
 _LAST_QUESTION = re.compile(r"[?？][^?？]*\Z")
 _COPULAS = one_of(lambda lang: lang.translation.copulas)
@@ -154,9 +157,10 @@ _BRIEF = 45
 """Characters of a sentence that says so by itself."""
 
 
-def added_solution(original: str, translated: str, answer: str | None) -> list[Violation]:
+def added_solution(original: str, translated: str, answer: str | None, source: str, target: str) -> list[Violation]:
     """Return a violation for an answer, a solution or a box that the original does not have, or for words after the
-    question that ends it. In which form the answer is asked for may stand behind the question: as a percentage.
+    question that ends it. In which form the answer is asked for may stand behind the question: as a percentage. So may
+    what the original says before its end: a tail is no addition where the rest is too short without it.
     """
     own_markers, markers = _MARKER.findall(original), [match[0] for match in _MARKER.finditer(translated)]
     if len(markers) > len(own_markers):
@@ -164,11 +168,22 @@ def added_solution(original: str, translated: str, answer: str | None) -> list[V
     tail, own_tail = _after_question(translated), _after_question(original)
     is_form = len(tail) <= _BRIEF and not re.search(r"\d", tail) and _FORM.search(original) is not None
     is_form = is_form or _has_no_new_number(tail, original, translated)
+    is_form = is_form or _takes_the_place(tail, original, translated, source, target)
     if tail and not own_tail and not is_form and re.search(r"[?？]\s*\Z", original.strip()):
         return [Violation("added_solution", f"stands after the last question: {tail[:80]!r}")]
     if answer is not None and _ends_with(translated, answer) and not _ends_with(original, answer):
         return [Violation("added_solution", f"ends with the answer {answer!r}")]
     return []
+
+
+def _takes_the_place(tail: str, original: str, translated: str, source: str, target: str) -> bool:
+    """Return whether a tail is a sentence without new numbers, about as long as what the rest lacks."""
+    lengths = [vocabulary.language(lang).translation.relative_length for lang in (source, target)]
+    whole, expected = len(strip(translated)), len(strip(original)) * lengths[1] / lengths[0]
+    lacking, length = expected - (whole - len(strip(tail))), len(strip(tail))
+    before, after = (Counter(_NUMBER.findall(text)) for text in (original, translated))
+    no_new = all(after[number] <= before[number] for number in _NUMBER.findall(tail))
+    return no_new and whole <= _WHOLE * expected and length >= _A_SENTENCE and lacking >= _LACKING * length
 
 
 def _has_no_new_number(tail: str, original: str, translated: str) -> bool:

@@ -25,6 +25,12 @@ _DISPLAY = re.compile(
 _END = re.compile(
     r"(?<=[.!?…])[\"”»’)\]]*\s+(?=[^\W_a-zа-яà-ÿ]|[\"“«¿¡(\[$\\„])|(?<=[。！？])(?![\"”’）]+\s*[的，、])[\"”’）]*\s*(?=\S)|(?<=[.!?:;…。！？：；])\n+|\n+(?![a-zа-яà-ÿ]|(?<=\d\n)[\u3400-\u9fff])"
 )
+_UNIT = re.compile(
+    r"(?:(?<!\b(?:18|19|20)\d\d)(?<=\d)[\s\u00a0]?|(?<=\d)\s?\w{1,3}/)"
+    r"(?:[kcm]?m|kg|g|h|hr|min|sek|sec|std|oz|ft|lbs?|[кс]?м|кг|г|ч|мин|сек|с|л|руб|коп|долл)\.\s*\Z",
+    re.IGNORECASE,
+)
+"""A unit's short name with its stop, behind a number that is no year."""
 _QUESTION = re.compile(r"[?？]")
 _HIDDEN = "\x01"
 _WORDY = re.compile(r"[^\W_]")
@@ -113,7 +119,8 @@ def sentences(text: str, lang: str) -> list[str]:
     cuts = [
         match
         for match in _END.finditer(hidden)
-        if not _abbreviations(lang).search(hidden[max(0, match.start() - 12) : match.start()])
+        if _ends_with_unit(hidden, match)
+        or not _abbreviations(lang).search(hidden[max(0, match.start() - 12) : match.start()])
     ]
     starts = [0, *(match.end() for match in cuts)]
     ends = [*(match.end() for match in cuts), len(text)]
@@ -125,6 +132,12 @@ def sentences(text: str, lang: str) -> list[str]:
         else:
             whole.append(piece)
     return whole
+
+
+def _ends_with_unit(text: str, cut: re.Match[str]) -> bool:
+    """Return whether a unit's short name stands behind a number before a cut, and a capital behind it: 5 km. Find."""
+    behind = text[cut.end() : cut.end() + 1]
+    return (behind.isupper() or behind in "¿¡") and _UNIT.search(text[: cut.start()]) is not None
 
 
 def _hidden(text: str) -> str:
