@@ -43,6 +43,8 @@ _ANCHOR = 1.5
 """Cost of a number or question mark that only one side of a segment has."""
 _BOTH_GAPS = 6.0
 """What a sentence without an equal costs besides, where both sides have one."""
+_EXCHANGED = 3.5
+"""What two sentences cost besides that become two, where each has what the other should have."""
 _SPREAD, _SLACK = 0.16, 4.0
 """Deviation of a segment's length: its share of the length, and characters."""
 _SHOWN = 70
@@ -96,6 +98,7 @@ def _aligned(before: Sequence[_Sentence], after: Sequence[_Sentence], gap: float
                     best[i - m, j - n][0]
                     + price
                     + gap * (0 in (m, n))
+                    + _EXCHANGED * ((m, n) == (2, 2) and _are_exchanged(before[i - 2 : i], after[j - 2 : j]))
                     + _mismatch(before[i - m : i], after[j - n : j]),
                     (m, n),
                 )
@@ -178,6 +181,12 @@ def _mismatch(before: Sequence[_Sentence], after: Sequence[_Sentence]) -> float:
         return cost
     lengths = sum(one.length for one in before), sum(one.length for one in after)
     return cost + min(12.0, (lengths[0] - lengths[1]) ** 2 / (2 * (_SLACK + _SPREAD * max(lengths)) ** 2))
+
+
+def _are_exchanged(before: Sequence[_Sentence], after: Sequence[_Sentence]) -> bool:
+    """Return whether a number of the first sentence stands in the second now, and one of the second in the first."""
+    (first, second), (mine, others) = ([one.anchors for one in pair] for pair in (before, after))
+    return bool((first - mine) & (others - second)) and bool((mine - first) & (second - others))
 
 
 def _joined(run: Sequence[_Sentence]) -> str:
