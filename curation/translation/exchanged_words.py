@@ -89,7 +89,7 @@ def _by_count(before: tuple[str, str], after: tuple[str, str]) -> tuple[Counter[
     """Return the numbers in words that a side says less often than the other says them in any way, and the others."""
     words = [Counter(in_words(*side)) for side in (before, after)]
     both = [counted + Counter(digit_values(*side)) for counted, side in zip(words, (before, after), strict=True)]
-    fewer, more = words[0] - both[1], words[1] - both[0]
+    fewer, more = words[0] - both[1], both[1] - both[0]
     return Counter({value: count for value, count in fewer.items() if value != _ONE}), more
 
 

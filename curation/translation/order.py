@@ -39,7 +39,7 @@ _TURNED_ROLES = ("label", "than", "every")
 """Roles that only one of two numbers has: house 12 has 1 for house 1 has 12."""
 _ROLES_ALONE = ("every", "rate")
 """Roles that tell a number apart, whatever it counts."""
-_TURNED_CLAUSES = ("if", "date", "total", "difference", "note", "limit", "age", "remainder", "divisor")
+_TURNED_CLAUSES = ("if", "date", "total", "difference", "note", "limit", "age", "remainder", "divisor", "base")
 """Kinds of clauses in which only one of two numbers stands: on August 22 at 17 for on August 17 at 22."""
 
 
