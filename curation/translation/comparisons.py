@@ -54,7 +54,9 @@ def read(text: str, lang: str) -> Said:
     plain = "".join(" " if is_formula else piece for piece, is_formula in parts(text)).lower().replace("’", "'")
     plain = plain.replace(" n't", "n't")
     torn, yet = (len(matcher(lang, name).findall(plain)) for name in ("torn", "yet"))
-    superlatives = matcher(lang, "at_most").sub(" ; ", matcher(lang, "at_least").sub(" ; ", plain))
+    superlatives = plain
+    if any(matcher(lang, name).search(plain) for name in ("largest", "smallest")):
+        superlatives = matcher(lang, "at_most").sub(" ; ", matcher(lang, "at_least").sub(" ; ", plain))
     plain = matcher(lang, "idioms").sub(" ", plain)
     plain, least = matcher(lang, "at_least").subn(" ; ", plain)
     limits = matcher(lang, "at_most").finditer(plain)

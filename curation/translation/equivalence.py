@@ -41,6 +41,7 @@ from curation.translation.names import (
 from curation.translation.number_words import new_parts, replaced_words
 from curation.translation.numerals import in_digits, plain_digits
 from curation.translation.order import is_date, order, units_exchanged, units_stay
+from curation.translation.prose import is_form
 from curation.translation.quantities import months_named, prose_of_units
 from curation.translation.sentences import Segment, align, excerpt, keeps_anchors, length_ratio, sentences, sides
 from curation.translation.tied_numbers import tied_numbers, without_terms
@@ -67,7 +68,7 @@ def check_equivalence(original: str, translated: str, source: str, target: str) 
     names = names_of(original, translated, source, target)
     whole = [segment for segment in segments if segment.before and segment.after]
     return [
-        *coverage(segments, source, target),
+        *coverage(segments, original, source, target),
         *question(original, translated, source, target),
         *(violation for segment in whole for violation in quantities(segment, source, target, names)),
         *(violation for segment in whole for violation in polarity(segment, source, target)),
@@ -84,12 +85,14 @@ def check_equivalence(original: str, translated: str, source: str, target: str) 
     ]
 
 
-def coverage(segments: list[Segment], source: str, target: str) -> list[Violation]:
+def coverage(segments: list[Segment], original: str, source: str, target: str) -> list[Violation]:
     """Return violations for sentences that only one text has, and for ones far shorter or longer than expected."""
     violations: list[Violation] = []
     for segment in segments:
         if not segment.after:
             violations.append(Violation("sentences", f"nothing stands for {excerpt(segment.before)}"))
+        elif not segment.before and is_form(segment.after, original):
+            continue
         elif not segment.before:
             violations.append(Violation("sentences", f"nothing in the original says {excerpt(segment.after)}"))
         else:

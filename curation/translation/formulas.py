@@ -78,8 +78,10 @@ _GEOMETRY = re.compile(
 _WORD_LETTERS = ("a", "e", "i", "o", "u", "y", "I", "Y")
 """Letters that are words of some language: without dollars they are no names."""
 _SHOWN = 4
-_OFTEN = 4
+_OFTEN = 2
 """Mentions of a lone symbol of which one may be left out."""
+_MEASURE = re.compile(r"\d+(?:\.\d+)?(?:[kcm]?m|kg|g|h|s|min|L|ml)(?:\^?[23])?")
+"""A number with its unit, which stands in prose elsewhere: numbers and units are compared apart."""
 
 
 def formulas(original: str, translated: str) -> list[Violation]:
@@ -118,6 +120,7 @@ def _changed_formulas(original: str, translated: str) -> list[Violation]:
     ]
     missing, extra = _unexplained(missing, only_after), _unexplained(extra, only_before)
     missing = [formula for formula in missing if not _is_said_again(formula, before, after)]
+    extra = [formula for formula in extra if not _is_said_again(formula, after, before)]
     violations: list[Violation] = []
     if missing:
         violations.append(Violation("formulas", f"missing from the translation: {'; '.join(missing[:_SHOWN])}"))
@@ -145,7 +148,7 @@ def formulas_of(text: str) -> list[str]:
     text = displayed_as_formulas(text)
     pieces = [piece for piece, is_formula in parts(text) if is_formula and not _WORD.fullmatch(piece)]
     members = (member for piece in pieces for member in _listed(_normal(piece)))
-    return [member for member in members if re.search(r"[^\d.,%\-]", member)]
+    return [member for member in members if re.search(r"[^\d.,%\-]", member) and not _MEASURE.fullmatch(member)]
 
 
 def displayed_as_formulas(text: str) -> str:

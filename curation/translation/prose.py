@@ -166,14 +166,18 @@ def added_solution(original: str, translated: str, answer: str | None, source: s
     if len(markers) > len(own_markers):
         return [Violation("added_solution", f"not in the original: {markers[-1]!r}")]
     tail, own_tail = _after_question(translated), _after_question(original)
-    is_form = len(tail) <= _BRIEF and not re.search(r"\d", tail) and _FORM.search(original) is not None
-    is_form = is_form or _has_no_new_number(tail, original, translated)
-    is_form = is_form or _takes_the_place(tail, original, translated, source, target)
-    if tail and not own_tail and not is_form and re.search(r"[?？]\s*\Z", original.strip()):
+    is_own = is_form(tail, original) or _has_no_new_number(tail, original, translated)
+    is_own = is_own or _takes_the_place(tail, original, translated, source, target)
+    if tail and not own_tail and not is_own and re.search(r"[?？]\s*\Z", original.strip()):
         return [Violation("added_solution", f"stands after the last question: {tail[:80]!r}")]
     if answer is not None and _ends_with(translated, answer) and not _ends_with(original, answer):
         return [Violation("added_solution", f"ends with the answer {answer!r}")]
     return []
+
+
+def is_form(said: str, original: str) -> bool:
+    """Return whether a short sentence can say in which form the answer is asked for: expressed in terms of t."""
+    return len(said) <= _BRIEF and not re.search(r"\d", said) and _FORM.search(original) is not None
 
 
 def _takes_the_place(tail: str, original: str, translated: str, source: str, target: str) -> bool:

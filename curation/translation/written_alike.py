@@ -42,7 +42,8 @@ def written_alike(original: str, translated: str, source: str, target: str) -> t
     >>> written_alike("It is 0. 10.", "它是0.10。", "en", "zh")
     ('It is 0.10.', '它是0.10。')
     """
-    original = _joined(original, _numbers(translated, target))
+    if _PARTED.search(original):
+        original = _joined(original, _numbers(translated, target))
     original, translated = _clocks(original, translated, source)
     original, translated = _as_one(original, translated, source, target)
     shares = _fractions(original, source), _fractions(translated, target)

@@ -130,6 +130,8 @@ class Units:
     """Unit (of `curation.translation.units`) → expressions that name it beside a number, in any form."""
     written: dict[str, tuple[str, ...]]
     """Unit (of `curation.verify.answers.units`) → words that an answer may name it with."""
+    short: str
+    """Expression of short names of units, beside those of every language, that may end a sentence with their stop."""
     powers: dict[str, tuple[str, ...]]
     """2 or 3 → words for it before or behind a unit."""
     empty: tuple[str, ...]
