@@ -92,7 +92,7 @@ class InputForm:
         A form that only the given inputs show is misread far more often.
         """
         named = self.named if self.careful else None
-        return named is not None and not named.loosely and len(named.columns) >= len(self.columns) - 1
+        return named is not None and named.is_told and len(named.columns) >= len(self.columns) - 1
 
     def allows(self, text: str) -> bool:
         """Return whether an input has the form, keeps the promises on points and, where the form is careful, its
@@ -147,7 +147,7 @@ def infer_form(inputs: Sequence[str], statement: str, *, careful: bool, vouched:
     free = [node.first for node in nodes if isinstance(node, ArrayNode) and node.count is None]
     if careful and any(len(nodes) > 1 or columns[first].kind == "word" for first in free):
         return None  # a sentence, or a line whose length nothing tells
-    told = named is not None and not named.loosely and len(named.columns) >= len(columns) - 1
+    told = named is not None and named.is_told and len(named.columns) >= len(columns) - 1
     relations = infer_relations(readings, spoken_of(statement, told=told or not careful))
     if careful:
         for name, column in columns.items():
@@ -158,13 +158,13 @@ def infer_form(inputs: Sequence[str], statement: str, *, careful: bool, vouched:
         _keep_listed_words(columns, statement)
         relations = _widen_letters(columns, relations, stated_alphabet(statement))
     if named is not None:
-        if vouched or not careful or not named.loosely:
+        if vouched or not careful or named.is_limited:
             _apply_limits(columns, named)
         if not careful:
             for later, earlier, sign in named.compared():
                 if sign[0] == "<" and columns[later].kind == "whole":
                     columns[later] = dataclasses.replace(columns[later], most=earlier, certain=True)
-        relations = _with_rules(relations, named, nodes, ordered=named.loosely or in_order(statement))
+        relations = _with_rules(relations, named, nodes, ordered=not named.is_limited or in_order(statement))
     edges = pairs_in(nodes, observed)
     required = [letters for one in promises(statement) for letters in required_letters(one, inputs)]
     points = stated_promises(

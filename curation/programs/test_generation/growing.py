@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 from curation.programs.test_generation.borders import with_border
 from curation.programs.test_generation.columns import Column, counting
-from curation.programs.test_generation.drawn_words import spelt_word, whole_alphabets, without_equals
+from curation.programs.test_generation.drawn_words import spelt_word, whole_alphabets
 from curation.programs.test_generation.forms import InputForm
 from curation.programs.test_generation.grammar import (
     FIXED,
@@ -33,6 +33,8 @@ from curation.programs.test_generation.grammar import (
 from curation.programs.test_generation.graphs import draw_edges, draw_tree, paired
 from curation.programs.test_generation.hints import Hints, hinted_count, hinted_word
 from curation.programs.test_generation.profiles import MIXED, SIZES
+from curation.programs.test_generation.reaching import reachable, with_path
+from curation.programs.test_generation.row_order import put_in_order
 from curation.programs.test_generation.shapes import Line, written
 from curation.programs.test_generation.spreads import ValueSpread, prime_below, prime_from, redraw_repeated
 from curation.programs.test_generation.stated_geometry import mended_rows
@@ -67,7 +69,7 @@ def grow_shapes(
 
 
 def _grow_input(
-    form: InputForm, profile: tuple[str, str], draw: random.Random, most_bytes: int, hints: Hints = _NO_HINTS
+    form: InputForm, profile: tuple[str, str], draw: random.Random, most_bytes: int, hints: Hints
 ) -> str | None:
     """Return one input. Counts are halved until it fits; None where that does not help."""
     repeats = {node.count.column for node in form.nodes if isinstance(node, RepeatNode)} - {FIXED}
@@ -112,6 +114,7 @@ class _Growth:
     wide: dict[int, float] = field(default_factory=dict)
     repeated: dict[int, bool] = field(default_factory=dict)
     words: dict[int, list[str]] = field(default_factory=dict)
+    edges: dict[int, list[list[str]]] = field(default_factory=dict)
 
     def node(self, node: Node) -> None:
         """Write a node's lines."""
@@ -156,7 +159,8 @@ class _Growth:
         if pair is not None and not joined:
             columns[0], columns[1] = paired(pair, columns[0], columns[1], *self._range(node.first + 1))
         if self.form.careful:
-            self._relate(node.first, columns)
+            put_in_order(self.form, node.first, columns, self.draw)
+            self._join(node.first, columns)
             for _, sign in self.form.relations.words_of("border", node.first):
                 columns[0] = with_border(columns[0], sign)
         self.lines += self._mended(node.first, [list(row) for row in zip(*columns, strict=True)])
@@ -202,32 +206,31 @@ class _Growth:
             raise ValueError(f"no count from {low} to {high}")
         return low, high
 
-    def _relate(self, first: int, columns: list[list[str]]) -> None:
-        """Turn or shift values of one row that must be in order or different, where they are not."""
-        for place in range(1, len(columns)):
-            for word, other in self.form.relations.beside(first + place):
-                column = columns[other - first]
-                if self.form.columns[first + place].kind == "word":
-                    columns[place] = without_equals(column, columns[place], self.draw)
-                    continue
-                for i, (a, b) in enumerate(zip(columns[place], column, strict=True)):
-                    x, y = int(a), int(b)
-                    if word[0] in "<>" and (x > y) == (word[0] == "<") and x != y:
-                        columns[place][i], column[i] = b, a
-                    elif x == y and word in ("<", ">", "!="):
-                        columns[place][i] = str(x - 1 if word == "<" else x + 1)
-                    elif word == "=":
-                        columns[place][i] = b
-
     def _single(self, name: int) -> str:
         column = self.form.columns[name]
         if column.kind == "whole":
             low, high = self._limits_of_count(name, *self._range(name, 0.75))
             value = self._size(low, high, name=name) if name in self.counts else self.spread.one(name, low, high)
-            value = self._primes(name, [value], low, high)[0]
+            value = self._reached(name, self._primes(name, [value], low, high)[0])
             self.env[name] = value
             return str(value)
         return self._many(name, 1)[0]
+
+    def _join(self, first: int, columns: list[list[str]]) -> None:
+        """Put a path between two nodes that were written before the edges, where the second is always reached."""
+        for start in {key[1] for key in self.form.relations.kept if key[0] == "reaches" and key[2] == first}:
+            if start + 1 in self.env:
+                with_path(columns, self.env[start], self.env[start + 1], self.draw)
+        self.edges[first] = columns[:2]
+
+    def _reached(self, name: int, value: int) -> int:
+        """Return a node, another one where it must be reached from the number before it along edges written before."""
+        for first, way in self.form.relations.words_of("reaches", name - 1) if self.form.careful else ():
+            if first in self.edges:
+                edges = zip(*(map(int, ends) for ends in self.edges[first]), strict=True)
+                known = reachable(edges, self.env[name - 1], way)
+                value = value if value in known else self.draw.choice(list(known))
+        return value
 
     def _size(self, low: int, high: int, most: int | None = None, *, name: int | None = None) -> int:
         """Return a count of at least ``low``, by the profile; ``most`` replaces the greatest count.

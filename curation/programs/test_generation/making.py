@@ -86,10 +86,9 @@ class InputMaker:
         return self._forms[careful]
 
     @property
-    def is_told(self) -> bool:
-        """Return whether the statement says what the inputs hold (`InputForm.is_told`) and promises nothing besides."""
-        form = self.form(careful=True)
-        return isinstance(form, InputForm) and form.is_told
+    def has_careful_form(self) -> bool:
+        """Return whether inputs can be made carefully: their form is known, and all that the statement promises."""
+        return isinstance(self.form(careful=True), InputForm)
 
     def has_form(self, text: str) -> bool:
         """Return whether an input is one that could be made carefully."""
