@@ -16,6 +16,7 @@ import string
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from curation.programs.test_generation.accidents import accidents
 from curation.programs.test_generation.columns import OPEN, Column, Pair, columns_in, pairs_in
 from curation.programs.test_generation.demands import (
     in_order,
@@ -27,6 +28,7 @@ from curation.programs.test_generation.demands import (
     spoken_of,
     stated_alphabet,
 )
+from curation.programs.test_generation.drawn_words import BRACKETS
 from curation.programs.test_generation.grammar import (
     ArrayNode,
     LinesNode,
@@ -43,7 +45,7 @@ from curation.programs.test_generation.spreads import is_prime
 from curation.programs.test_generation.stated_counts import adds_unsaid, counted_values, counts_as_stated
 from curation.programs.test_generation.stated_geometry import Promise, stated_promises
 from curation.programs.test_generation.stated_names import name_columns
-from curation.programs.test_generation.stated_rules import NamedColumns
+from curation.programs.test_generation.stated_rules import NamedColumns, Trust
 
 _SLACK = 1.0
 _MOST_INPUTS = 32
@@ -149,6 +151,9 @@ def infer_form(inputs: Sequence[str], statement: str, *, careful: bool, vouched:
         return None  # a sentence, or a line whose length nothing tells
     told = named is not None and named.is_told and len(named.columns) >= len(columns) - 1
     relations = infer_relations(readings, spoken_of(statement, told=told or not careful))
+    if named is not None and named.trust is Trust.INTRODUCED:
+        chance = accidents(relations, readings, named.limits(), spoken_of(statement))
+        relations = dataclasses.replace(relations, kept=relations.kept - chance)
     if careful:
         for name, column in columns.items():
             ways = {way for kind, own, way, _ in relations.kept if kind == "ordered" and own == name}
@@ -310,6 +315,8 @@ def _keep_listed_words(columns: dict[int, Column], statement: str) -> None:
     part = input_section(statement)
     spelt = speaks_of_letters(part)
     for name, column in columns.items():
+        if set(column.letters) <= set(BRACKETS):
+            continue
         listed = all(len(word) > 1 and re.search(rf"(?<!\w){re.escape(word)}(?!\w)", part) for word in column.words)
         if column.kind == "word" and column.letters and (listed or (not spelt and column.length is None)):
             columns[name] = dataclasses.replace(column, letters="", length=None)

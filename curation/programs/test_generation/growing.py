@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 from curation.programs.test_generation.borders import with_border
 from curation.programs.test_generation.columns import Column, counting
-from curation.programs.test_generation.drawn_words import spelt_word, whole_alphabets
+from curation.programs.test_generation.drawn_words import BRACKETS, balanced_word, spelt_word, whole_alphabets
 from curation.programs.test_generation.forms import InputForm
 from curation.programs.test_generation.grammar import (
     FIXED,
@@ -28,13 +28,13 @@ from curation.programs.test_generation.grammar import (
     LinesNode,
     Node,
     RepeatNode,
+    RowNode,
     blocks_of,
 )
 from curation.programs.test_generation.graphs import draw_edges, draw_tree, paired
 from curation.programs.test_generation.hints import Hints, hinted_count, hinted_word
 from curation.programs.test_generation.profiles import MIXED, SIZES
-from curation.programs.test_generation.reaching import reachable, with_path
-from curation.programs.test_generation.row_order import put_in_order
+from curation.programs.test_generation.row_order import join_nodes, put_in_order, reached_node
 from curation.programs.test_generation.shapes import Line, written
 from curation.programs.test_generation.spreads import ValueSpread, prime_below, prime_from, redraw_repeated
 from curation.programs.test_generation.stated_geometry import mended_rows
@@ -122,8 +122,10 @@ class _Growth:
             for _ in range(self._count(node.count)):
                 for inner in node.nodes:
                     self.node(inner)
-        elif isinstance(node, LineNode):
+        elif isinstance(node, LineNode | RowNode):
             line = [self._single(node.first + j) for j in range(node.width)]
+            if isinstance(node, RowNode):
+                line += self._many(node.first + node.width, self._count(node.count))
             self.lines += self._mended(node.first, [line])
         elif isinstance(node, ArrayNode):
             count = self._count(node.count) if node.count is not None else self._size(1, 2 * self.most)
@@ -160,7 +162,8 @@ class _Growth:
             columns[0], columns[1] = paired(pair, columns[0], columns[1], *self._range(node.first + 1))
         if self.form.careful:
             put_in_order(self.form, node.first, columns, self.draw)
-            self._join(node.first, columns)
+            join_nodes(self.form.relations, node.first, columns, self.env, self.draw)
+            self.edges[node.first] = columns[:2]
             for _, sign in self.form.relations.words_of("border", node.first):
                 columns[0] = with_border(columns[0], sign)
         self.lines += self._mended(node.first, [list(row) for row in zip(*columns, strict=True)])
@@ -211,26 +214,12 @@ class _Growth:
         if column.kind == "whole":
             low, high = self._limits_of_count(name, *self._range(name, 0.75))
             value = self._size(low, high, name=name) if name in self.counts else self.spread.one(name, low, high)
-            value = self._reached(name, self._primes(name, [value], low, high)[0])
+            value = self._primes(name, [value], low, high)[0]
+            if self.form.careful:
+                value = reached_node(self.form.relations, name, value, self.env, self.edges, self.draw)
             self.env[name] = value
             return str(value)
         return self._many(name, 1)[0]
-
-    def _join(self, first: int, columns: list[list[str]]) -> None:
-        """Put a path between two nodes that were written before the edges, where the second is always reached."""
-        for start in {key[1] for key in self.form.relations.kept if key[0] == "reaches" and key[2] == first}:
-            if start + 1 in self.env:
-                with_path(columns, self.env[start], self.env[start + 1], self.draw)
-        self.edges[first] = columns[:2]
-
-    def _reached(self, name: int, value: int) -> int:
-        """Return a node, another one where it must be reached from the number before it along edges written before."""
-        for first, way in self.form.relations.words_of("reaches", name - 1) if self.form.careful else ():
-            if first in self.edges:
-                edges = zip(*(map(int, ends) for ends in self.edges[first]), strict=True)
-                known = reachable(edges, self.env[name - 1], way)
-                value = value if value in known else self.draw.choice(list(known))
-        return value
 
     def _size(self, low: int, high: int, most: int | None = None, *, name: int | None = None) -> int:
         """Return a count of at least ``low``, by the profile; ``most`` replaces the greatest count.
@@ -374,6 +363,7 @@ class _Growth:
         known = column.letters if self.form.careful or draw.random() < 0.5 else whole_alphabets(column.letters)
         letters = "".join(draw.sample(known, min(2, len(known)))) if few else known
         spelt = len({letter.islower() for letter in column.letters if letter.isalnum()}) > 1 and draw.random() < 0.8
+        matching = set(known) <= set(BRACKETS) and self.form.relations.speaks_of("balanced")
         words = []
         for _ in range(count):
             size = self._length(name, column)
@@ -381,6 +371,7 @@ class _Growth:
             if self.room < 0:
                 raise _TooLargeError
             word = spelt_word(column, size, known, draw) if spelt else self.spread.word(letters, size)
+            word = balanced_word(known, size, draw) if matching else word
             hints = (
                 [hint for hint in self.hints.words if set(hint) <= set(known)] if self.profile[1] == "hinted" else []
             )
