@@ -73,7 +73,7 @@ _EXPRESSED = re.compile(
     r"|same (?:pair|location|place|position|point)"
     r"|connected|reach(?:able)?|every pair|sorted|increasing"
     r"|decreasing|ascending|descending|permutation|tree|odd|even|self-loops?|repeated|duplicates?|separated by"
-    r"|possible to (?:walk|travel|get|go|reach|move))\b",
+    r"|possible to (?:walk|travel|get|go|reach|move)|leading \w+\b[^.;]{0,40}\bnon-?zero|leading zeros?)\b",
     re.IGNORECASE,
 )
 _TOLD = re.compile(
@@ -97,7 +97,8 @@ _WORDS = {
     "size": r"\b(?:length|characters|letters|digits|long)\b[^.]{0,60}\b(?:least|most|exceed\w*|between|more|less"
     r"|smaller|larger|greater|longer|shorter|from|to)\b[^.]{0,30}\$[A-Za-z]\$",
     "reaches": r"\bpossible to (?:reach|get|go|travel|walk|drive|move|come)\b|\b(?:can|always|surely) be reached\b"
-    r"|\b(?:there (?:is|exists)|at least one)\b[^.;]{0,20}\b(?:path|route|way)\b[^.;]{0,30}\bfrom\b|\breachable from\b",
+    r"|\b(?:there (?:is|exists)|at least one)\b[^.;]{0,20}(?<!-)\b(?:path|route|way)\b[^.;]{0,30}\bfrom\b"
+    r"|\breachable from\b",
     "border": r"\b(?:borders?|boundar\w+|perimeter|surround\w*|enclosed|outermost|edges? of)\b",
 }
 _BORDER = re.compile(_WORDS["border"], re.IGNORECASE)

@@ -16,19 +16,22 @@ from curation.programs.test_generation.demands import promises, required_letters
 from curation.programs.test_generation.forms import InputForm, infer_form
 from curation.programs.test_generation.growing import grow_shapes
 from curation.programs.test_generation.hints import Hints, find_hints
-from curation.programs.test_generation.limits import stated_bounds
+from curation.programs.test_generation.limits import stated_bounds, with_numbered_names
 from curation.programs.test_generation.mutation import mutate_input
 from curation.programs.test_generation.profiles import FIRST_SHAPES, SHAPE_PRIORS, shape_name
 from curation.programs.test_generation.promised_outputs import promised_most
 from curation.programs.test_generation.shape_choice import ShapeChoice
 from curation.programs.test_generation.stated_geometry import promised_kinds
-from curation.programs.test_generation.stated_rules import stated_rules
+from curation.programs.test_generation.stated_rules import MATH, stated_rules
 
 _GROWN = 2 / 3
 _TRIES = 8
 """How many inputs are drawn for each that is wanted: many lack a relation."""
+_VAIN = 48
+"""So many tries that all fail: relations exclude one another, and each further try may cost a large input."""
 _QUANTIFIED = re.compile(r"\bfor (?:each|all|every|any)\b", re.IGNORECASE)
-"""The formulas behind it say of what the promise is, not what it is."""
+"""The formulas behind it say of what the promise is, not what it is: unless nothing but formulas is promised."""
+_PLAIN = frozenset("it is guaranteed you we may can safely assume that and for each all every any hold holds".split())
 _LARGE_BYTES = 256 << 10
 """Larger inputs are few: they ask for speed, and a judge reads each of them for every program."""
 _SMALL_BYTES = 512
@@ -100,8 +103,9 @@ class InputMaker:
         known = set(form.named.rules) if form is not None and form.named is not None else set()
         points = {one.kind for one in form.promises} if form is not None else set()
         told = []
-        for sentence in promises(self.statement):
-            rules = set() if _QUANTIFIED.search(sentence) else set(stated_rules(sentence))
+        for sentence in promises(with_numbered_names(self.statement)):
+            quantified = _QUANTIFIED.search(sentence) and not _is_formulas(sentence)
+            rules = set() if quantified else set(stated_rules(sentence))
             if required_letters(sentence, self.inputs) or promised_kinds(sentence) & points:
                 continue
             if speaks_of_border(sentence) and form is not None and form.relations.speaks_of("border"):
@@ -176,7 +180,7 @@ class InputMaker:
         texts = set(self.inputs)
         large = self.large
         for number in range(_TRIES * count + len(first)):
-            if len(made) >= count:
+            if len(made) >= count or (number >= _VAIN and not made):
                 break
             shape = first[number] if number < len(first) else self.shapes.choose(draw)
             if shape.endswith(_HINTED) and not self.hints:
@@ -192,6 +196,11 @@ class InputMaker:
             texts.add(text)
             made.append(MadeInput(text, shape))
         return made
+
+
+def _is_formulas(sentence: str) -> bool:
+    """Return whether a promise says nothing but formulas, and of which names they hold."""
+    return set(re.findall(r"[A-Za-z']+", MATH.sub(" ", sentence.lower()))) <= _PLAIN
 
 
 def new_inputs(

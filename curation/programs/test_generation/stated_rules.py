@@ -41,6 +41,10 @@ DOTS = re.compile(r"\\[lc]?dots|…|\.\.\.")
 _UNEQUAL = re.compile(r"(\\?[A-Za-z]\w*'*)\s*!=\s*(\\?[A-Za-z]\w*'*)")
 _TERM = re.compile(r"\s*(?:(?P<number>\d+(?:\.\d+)?)|(?P<name>\\?[A-Za-z]\w*'*)|(?P<sign>[-+*^|()]))")
 NAME = re.compile(r"\\?[A-Za-z]\w*'*")
+_DISTINCT = re.compile(
+    r"((?:\$[^$<>=]+\$\s*(?:,|and|, and)?\s*){1,9})\b(?:are|be)\b[^.;$]{0,40}\b(?:distinct|different)\b", re.IGNORECASE
+)
+"""Names of which words say that they differ: ``$a$, $b$ and $c$ are all distinct``."""
 _MOST = 10**60
 
 Values = Mapping[str, int]
@@ -197,6 +201,10 @@ def stated_rules(statement: str) -> list[Rule]:
             if place + 2 == len(sides):
                 rights = right[:1]
             rules += [Rule(_based(a), sign, _based(b)) for a in lefts for b in rights]
+    for match in _DISTINCT.finditer(input_section(statement)):
+        listed = [piece.strip() for one in MATH.finditer(match[1]) for piece in plain_formula(one[1]).split(",")]
+        if len(listed) > 1 and all(map(NAME.fullmatch, listed)):
+            rules += [Rule(a, "!=", b) for a, b in itertools.combinations(map(_based, listed), 2) if a != b]
     return list(dict.fromkeys(rules))
 
 
