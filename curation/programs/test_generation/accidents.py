@@ -35,15 +35,22 @@ def accidents(
             if len(block.tokens) > 1:
                 lengths.setdefault(block.column, []).append(len(block.tokens))
 
+    looped = {block.first for reading in readings for block in reading.blocks
+              if any(row[0] == row[1] for row in block.rows)}  # fmt: skip
+
     def chance(key: Key) -> float:
         own = lengths.get(key[1], [])
         if key[0] == "ordered":
             return math.prod(1 / math.factorial(min(length, 20)) for length in own)
         if key[0] == "own_place":
             return math.prod((1 - 1 / length) ** length for length in own)
+        if key[0] == "edges":
+            return float(key[1] in looped)  # ends of ranges, not of edges
         if key[0] == "nonzero":
             least = limits.get(key[1], (None, None))[0]
             return float(least is not None and least <= 0)
         return float(key[0] == "compare" and key[3] == "!=" and {key[1], key[2]} <= limits.keys())
 
-    return frozenset(key for key in relations.kept if key[0] not in spoken and chance(key) > _CHANCE)
+    return frozenset(
+        key for key in relations.kept if (key[0] == "edges" or key[0] not in spoken) and chance(key) > _CHANCE
+    )

@@ -4,7 +4,7 @@ A form is a straight sequence of nodes that reads every input seen from its firs
 
     LineNode     one line of a fixed number of tokens; its whole numbers have names that later counts refer to
     ArrayNode    one line of as many tokens as a number says (or of any number of them)
-    RowNode      one line of a fixed number of tokens and then as many as a number says: ``k`` and ``k`` names
+    RowNode      one line of a fixed number of tokens and then as many as the last of them says: ``k`` and ``k`` names
     LinesNode    as many lines as a number says (or all that are left), each of a fixed or a named number of tokens
     RepeatNode   a sequence of nodes as many times as a number says
 
@@ -273,13 +273,11 @@ def _widths(
 
 
 def _rows(state: _State, first: int) -> Iterator[RowNode]:
-    """Yield the ways to read the next line as a head and so many tokens as its last number, or one before it, says."""
+    """Yield the ways to read the next line as a head and so many tokens as its last number says."""
     line = state.lines[state.at]
     for width in range(1, min(_WIDEST_HEAD, len(line)) + 1):
-        rest = len(line) - width
-        if is_whole(line[width - 1]) and int(line[width - 1]) == rest:
+        if is_whole(line[width - 1]) and int(line[width - 1]) == len(line) - width:
             yield RowNode(first, width, LengthReference(first + width - 1))
-        yield from (RowNode(first, width, LengthReference(at)) for at, value in state.env.items() if value == rest > 0)
 
 
 def _inner(state: _State, first: int) -> Iterator[tuple[Node, ...]]:

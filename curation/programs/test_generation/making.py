@@ -27,8 +27,8 @@ from curation.programs.test_generation.stated_rules import MATH, stated_rules
 _GROWN = 2 / 3
 _TRIES = 8
 """How many inputs are drawn for each that is wanted: many lack a relation."""
-_VAIN = 48
-"""So many tries that all fail: relations exclude one another, and each further try may cost a large input."""
+_VAIN, _VAIN_BYTES = 24, 4 << 10
+"""After so many tries that all fail inputs are no larger: relations may exclude one another, and tries cost time."""
 _QUANTIFIED = re.compile(r"\bfor (?:each|all|every|any)\b", re.IGNORECASE)
 """The formulas behind it say of what the promise is, not what it is: unless nothing but formulas is promised."""
 _PLAIN = frozenset("it is guaranteed you we may can safely assume that and for each all every any hold holds".split())
@@ -180,13 +180,14 @@ class InputMaker:
         texts = set(self.inputs)
         large = self.large
         for number in range(_TRIES * count + len(first)):
-            if len(made) >= count or (number >= _VAIN and not made):
+            if len(made) >= count:
                 break
             shape = first[number] if number < len(first) else self.shapes.choose(draw)
             if shape.endswith(_HINTED) and not self.hints:
                 self.shapes.learn(shape, paid=False)
                 continue
             room = most_bytes if large > 0 and shape.startswith(_LARGE_SHAPES) else min(most_bytes, _LARGE_BYTES)
+            room = room if made or number < _VAIN else min(room, _VAIN_BYTES)
             text = next(iter(grow_shapes(form, texts, [shape], f"{seed} {number}", room, self.hints)), None)
             if text is None:
                 large -= room > _LARGE_BYTES  # it costs time, too

@@ -19,6 +19,8 @@ Edges = Sequence[tuple[int, int]]
 
 DIRECTED, BOTH_WAYS = "directed", "both ways"
 _LONGEST = 6
+_MOST_EDGES = 2_000
+"""Of more edges nothing is said: who draws them sees to it, and looking takes time."""
 FEW_BLOCKS = 4
 """Inputs of more blocks are of many cases: what numbers go with which edges is not looked for."""
 
@@ -27,6 +29,8 @@ def reached(seen: Sequence[SeenInputs], first: int, edges: Edges) -> Iterator[tu
     """Yield for each two single numbers that follow one another whether the second is reached from the first, along
     the edges of the block ``first`` as they point, and along them both ways. The relation stands at the first number.
     """
+    if len(edges) > _MOST_EDGES:
+        return
     nodes = {node for edge in edges for node in edge}
     singles = [one for one in seen if len(one.tokens) == 1 and all_whole(one.tokens)]
     for one, other in itertools.pairwise(singles):

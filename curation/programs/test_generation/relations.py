@@ -17,7 +17,7 @@ them is the poorer for it, but never wrong for it. Those that no validator vouch
     ends       an array begins or ends with the same token in every input
     parity     they are odd (1) or even (0); where the statement speaks of it
     sum        its values add up to a number read before, or to no more than it
-    rows       no two rows of a block are alike; `edges`: nor with the ends turned round, which differ
+    rows       no two rows of a block are alike; `edges`: not even with the ends turned round
     connected  the first two columns of a block are edges that join all of 1 … n
     reaches    a number and the one behind it are nodes, the second reached from the first (`reaching`)
     spelling   which classes of letters follow one another in a word, as in `Aa`; reals: how many decimals
@@ -305,7 +305,7 @@ def _of_blocks(blocks: Sequence[Block], seen: Sequence[SeenInputs]) -> Iterator[
                     )
         ends = {frozenset(edge) for edge in zip(columns[0], columns[1], strict=True)}
         if (0 in whole) is (1 in whole):  # numbers or names
-            yield ("edges", block.first, 0, ""), len(ends) == len(block.rows) and min(map(len, ends)) > 1
+            yield ("edges", block.first, 0, ""), len(ends) == len(block.rows)
         if 0 in whole and 1 in whole:
             edges = list(zip(whole[0], whole[1], strict=True))
             if len(blocks) <= FEW_BLOCKS:
