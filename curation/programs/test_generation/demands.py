@@ -95,7 +95,8 @@ _WORDS = {
     "parity": r"\b(?:odd|even|parity|multiples? of|divisible)\b",
     "nonzero": r"\bnon-?zero|leading|\\neq? ?0|≠ ?0",
     "size": r"\b(?:length|characters|letters|digits|long)\b[^.]{0,60}\b(?:least|most|exceed\w*|between|more|less"
-    r"|smaller|larger|greater|longer|shorter|from|to)\b[^.]{0,30}\$[A-Za-z]\$",
+    r"|smaller|larger|greater|longer|shorter|from|to)\b[^.]{0,30}\$[A-Za-z]\$"
+    r"|\b(?:most|least|than|exceed\w*|exactly)\s+\$[A-Za-z]\$\s+(?:letters|characters|digits|symbols|signs)\b",
     "reaches": r"\bpossible to (?:reach|get|go|travel|walk|drive|move|come)\b|\b(?:can|always|surely) be reached\b"
     r"|\b(?:there (?:is|exists)|at least one)\b[^.;]{0,20}(?<!-)\b(?:path|route|way)\b[^.;]{0,30}\bfrom\b"
     r"|\breachable from\b",

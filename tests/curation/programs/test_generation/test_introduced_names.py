@@ -73,3 +73,15 @@ def test_numbers_that_words_call_distinct() -> None:
         described("The numbers $m_1$, $m_2$, $m_3$ are all primes and distinct. $a$ and $b$ are even.")
     )
     assert rules == [Rule("m_1", "!=", "m_2"), Rule("m_1", "!=", "m_3"), Rule("m_2", "!=", "m_3")]
+
+
+def test_words_are_no_longer_than_a_number_of_letters() -> None:
+    words = (
+        "The height of the tree $H$, $1\\le H\\le 30$ and a string of the letters 'L' and 'R', of at most $H$ letters."
+    )
+    made = [
+        one.text.split()
+        for one in InputMaker(["3 LR\n", "3 RRL\n"], described(words), 4096).make(40, "7", careful=True)
+    ]
+    assert len(made) > 10
+    assert all(len(word) <= int(height) for height, word in made)
