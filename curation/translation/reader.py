@@ -25,8 +25,10 @@ from curation.filters.votes import Ballot
 from curation.policies.failure_budget import FailureBudget
 from curation.prompts.reading import read_difference, reading_request
 from curation.records import Policy, PromptRequest, RequestRefused
-from curation.translation.invariants import CheckedText
+from curation.translation.equivalence import check_equivalence
+from curation.translation.invariants import CheckedText, reasons
 from curation.translation.numerals import in_digits, plain_digits
+from curation.translation.readings import as_the_original_reads
 from curation.translation.violations import Violation
 
 BALLOT = Ballot("same", ("different",))
@@ -40,15 +42,19 @@ LEAST_TO_OVERRULE = 2
 
 def overrulable(
     violations: Sequence[Violation], original: CheckedText, translated: CheckedText, source: str, target: str
-) -> bool:
-    """Return whether rules that weigh words alone refuse a translation.
+) -> tuple[Violation, ...]:
+    """Return what rules that weigh words hold against a translation; empty where another rule refuses it, too.
 
-    A violation of the numbers counts as such where the numbers in digits are the same: then it is one in words.
+    A violation of the numbers counts as such where the numbers in digits are the same: then it is one in words. The
+    rules of sentences did not look where one is (`check_translation`), so what they say is added.
     """
     names = {violation.invariant for violation in violations}
-    if not names or not names <= WEIGHED | {"numbers"}:
-        return False
-    return "numbers" not in names or _digits(original, source) == _digits(translated, target)
+    if "numbers" in names and _digits(original, source) == _digits(translated, target):
+        statement = as_the_original_reads(original.statement, translated.statement, source, target)
+        added = check_equivalence(original.statement, statement, source, target)
+        violations = list(dict.fromkeys([*violations, *added]))
+        names = {violation.invariant for violation in violations} - {"numbers"}
+    return tuple(violations) if names <= WEIGHED else ()
 
 
 def _digits(text: CheckedText, lang: str) -> Counter[frozenset[Fraction]]:
@@ -128,9 +134,12 @@ class Reader:
         source, target = languages
         suspicion: str | None = None
         if violations:
-            if not (self._overrule and overrulable(violations, original, translated, source, target)):
+            weighed: tuple[Violation, ...] = ()
+            if self._overrule:
+                weighed = await asyncio.to_thread(overrulable, violations, original, translated, source, target)
+            if not weighed:
                 return None, list(violations)
-            suspicion = "; ".join(f"{violation.invariant}: {violation.evidence}" for violation in violations)
+            suspicion = reasons(weighed)
         request = reading_request(*_written(original, translated), target, suspicion, domain)
         reading = await self.read(request, tuple(dict.fromkeys(one.invariant for one in violations)))
         if violations:
@@ -173,14 +182,11 @@ _VOTES = {"problem": pl.String, "text": pl.String}
 
 def _written(original: CheckedText, translated: CheckedText) -> tuple[str, str]:
     """Return both problems as the reader sees them: with their options, and with an answer that was translated."""
-    worded = original.answer != translated.answer
-    return tuple(  # type: ignore[return-value] - two in, two out
-        "\n\n".join(
-            [
-                text.statement,
-                *(["Options:\n" + "\n".join(text.choices)] if text.choices else []),
-                *([f"Answer: {text.answer}"] if worded and text.answer is not None else []),
-            ]
-        )
-        for text in (original, translated)
-    )
+    is_worded = original.answer != translated.answer
+    return _whole(original, is_worded), _whole(translated, is_worded)
+
+
+def _whole(text: CheckedText, is_worded: bool) -> str:
+    options = ["Options:\n" + "\n".join(text.choices)] if text.choices else []
+    answer = [f"Answer: {text.answer}"] if is_worded and text.answer is not None else []
+    return "\n\n".join([text.statement, *options, *answer])

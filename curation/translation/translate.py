@@ -1,9 +1,9 @@
 """Translating problems through a policy, checked; what fails is tried again with the reason, then left as it is.
 
 Invariants: every problem that is asked for is accounted for, translated or failed with its reason, also where the
-model's servers refuse it (too many of these end the run); a translation that
-is returned broke no invariant but those that a reader overruled, which its row names; its id is that of its own text, its group its original's, so that splits keep the two
-together. The policy's attempt index is the number of the try. Which problems are asked for: `selection`.
+model's servers refuse it (too many of these end the run); a translation that is returned broke no invariant but those
+that a reader overruled, which its row names; its id is that of its own text, its group its original's, so that splits
+keep the two together. The policy's attempt index is the number of the try. Which problems are asked for: `selection`.
 """
 
 from __future__ import annotations

@@ -2,15 +2,17 @@
 
     python -m tests.benchmarks.bench_translation_reader [DATA] --corpora FOLDER --sets written_mist_zh,…
         [--accepted 40] [--planted 2] [--kinds "negation lost;…"] [--langs de,zh] [--seed 0]
-        (--write-prompts FILE | --answers FILE… )
+        (--write-prompts FILE [--ask alone|told] | --answers FILE… [--reads 1] [--told 2] [--show])
 
 Cases are pairs of `translation_sets`: true ones, mistakes (of a set whose writer was asked to err at times), and
 planted ones, ``--planted`` a kind and language of each set. Of true ones that the rules accept ``--accepted`` a set and
-language are taken, all by default, and of refused ones all. ``--write-prompts`` writes what the product would ask of
-them, in the order of a hash, under the system prompt, which stands once; nothing tells what a case is. Where rules
-that weigh words refuse, it is also asked with their suspicion, and so are units and numbers, which no reader overrules:
-what it would do there is told apart. What stands behind ``### n`` in an answers' file is the vote on the n-th; each file
-is one vote on each. Votes go through the product's own policy of recorded attempts and its `Reader`.
+language are taken, all by default, and of refused ones all.
+
+``--write-prompts`` writes what the product would ask of them, in the order of a hash, under the system prompt, which
+stands once; nothing tells what a case is. What the rules accept is asked "alone", mistakes always. Where rules that
+weigh words refuse, it is asked "told" their suspicion; so are units and numbers, which no reader overrules, to see what
+one would do there. ``x.answers.txt`` answers ``x.txt``: behind each ``### n`` a vote on the n-th; ``x.answers2.txt``
+holds second votes. Votes go through the product's own policy of recorded attempts and its `Reader`.
 """
 
 from __future__ import annotations
@@ -46,9 +48,9 @@ from tests.benchmarks.translation_sets import Pair, parallel_problems  # noqa: E
 TRUE, MISTAKE = "true", "mistake"
 ALSO_ASKED = frozenset({"units", "numbers", "entities", "polarity", "comparisons", "order", "sentences"})
 HEAD = """\
-Below are the instructions of a program that compares translations, then {count} pairs that it would put before you one \
-at a time, each behind a line '### NUMBER'. They have nothing to do with one another: judge each by itself, from what \
-stands there alone, look nothing up, read no other file and run nothing. Answer every one in order: the line '### \
+Below are the instructions of a program that compares translations, then {count} pairs that it would put before you \
+one at a time, each behind a line '### NUMBER'. They have nothing to do with one another: judge each by itself, from \
+what stands there alone, look nothing up, read no other file and run nothing. Answer every one in order: the line '### \
 NUMBER', then your reply in the form that the instructions ask for. Write the answers into {answers}, appending after \
 every ten or so; when all are there, make the empty file {answers}.done.
 
@@ -70,7 +72,8 @@ class Case:
         return CheckedText(self.pair.original), CheckedText(self.pair.translated)
 
     @property
-    def overrulable(self) -> bool:
+    def weighed(self) -> tuple[Violation, ...]:
+        """Return what a reader may overrule."""
         return overrulable(self.violations, *self.texts, "en", self.pair.target)
 
     @property
@@ -89,7 +92,7 @@ class Case:
         if not self.violations or self.kind == MISTAKE:
             yield reading_request(*both)
         if self.also_asked:
-            yield reading_request(*both, reasons(self.violations))
+            yield reading_request(*both, reasons(self.weighed or self.violations))
 
 
 def _order(text: str) -> str:
@@ -126,9 +129,14 @@ def planted_cases(
             yield Case(kind, pair._replace(translated=bad), violations)
 
 
-def write_prompts(cases: Sequence[Case], path: Path) -> None:
+def write_prompts(cases: Sequence[Case], path: Path, which: str | None) -> None:
     """Write the distinct prompts of the cases, numbered from 1, in an order that tells nothing."""
-    requests = {request.id: request for case in cases for request in case.requests()}
+    requests = {
+        request.id: request
+        for case in cases
+        for request in case.requests()
+        if which in (None, "told" if "\n<suspicion " in request.statement else "alone")
+    }
     ordered = sorted(requests.values(), key=lambda request: _order(request.id))
     pieces = [f"### {number}\n{request.statement}\n" for number, request in enumerate(ordered, 1)]
     answers = path.with_name(f"{path.stem}.answers.txt")
@@ -180,21 +188,26 @@ class Outcome:
 
     @property
     def overruled(self) -> bool:
-        return self.case.overrulable and self.suspected is not None and bool(self.suspected.overruled)
+        return bool(self.case.weighed) and self.all_same
 
     @property
     def stands(self) -> bool:
         """Return whether the product accepts it, with veto and overruling."""
         return self.overruled if self.refused_by_rules else not self.vetoed
 
+    @property
+    def all_same(self) -> bool:
+        """Return whether all votes that were told a suspicion call both texts the same."""
+        return self.suspected is not None and bool(self.suspected.overruled)
 
-async def outcomes(cases: Sequence[Case], policy: Policy, reads: int, threshold: float) -> list[Outcome]:
+
+async def outcomes(cases: Sequence[Case], policy: Policy, reads: int, told: int, threshold: float) -> list[Outcome]:
     """Return what the votes say of every case."""
     found = []
     async with policy:
         budget = FailureBudget(1.0, len(cases), "")
         reader = Reader(policy, reads, threshold, overrule=True, budget=budget)
-        overruling = Reader(policy, max(2, reads), threshold, overrule=True, budget=budget)
+        overruling = Reader(policy, told, threshold, overrule=True, budget=budget)
         for case in cases:
             alone = None
             if not case.violations or case.kind == MISTAKE:
@@ -266,11 +279,11 @@ def true_ones(found: Outcomes) -> None:
     if not accepted and not refused:
         return
     print(f"  true, accepted by the rules, vetoed: {interval(sum(one.vetoed for one in read), len(read))}")
-    soft = [one for one in refused if one.case.overrulable]
+    soft = [one for one in refused if one.case.weighed]
     print(f"  true, refused: {len(refused)}, overrulable {len(soft)}, overruled {sum(one.overruled for one in soft)}")
     for name, count in Counter(name for one in refused for name in one.case.names).items():
         of = [one for one in refused if name in one.case.names and one.suspected is not None]
-        print(f"    {name} {count}: asked {len(of)}, all votes the same {sum(bool(o.suspected.overruled) for o in of)}")
+        print(f"    {name} {count}: asked {len(of)}, all votes the same {sum(one.all_same for one in of)}")
 
 
 def mistakes(found: Outcomes) -> None:
@@ -289,10 +302,11 @@ def planted(kind: str, found: Sequence[Outcome]) -> None:
     """Print what of planted ones is refused, and what a reader would overrule."""
     missed = [one for one in found if not one.refused_by_rules]
     asked = [one for one in found if one.suspected is not None and one.suspected.decided]
-    soft = [one for one in asked if one.case.overrulable]
+    soft = [one for one in asked if one.case.weighed]
+    vetoed = sum(one.vetoed for one in missed)
     print(
-        f"{kind}: {len(found)}, missed by the rules {len(missed)}, of these vetoed {sum(one.vetoed for one in missed)}; "
-        f"refused and asked {len(asked)}, all votes the same {sum(bool(o.suspected.overruled) for o in asked)}, "
+        f"{kind}: {len(found)}, missed by the rules {len(missed)}, vetoed of these {vetoed}; "
+        f"refused and asked {len(asked)}, all votes the same {sum(one.all_same for one in asked)}, "
         f"of which overrulable {sum(one.overruled for one in soft)} of {len(soft)}"
     )
 
@@ -310,8 +324,10 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threshold", type=float, default=TranslationSettings().reader_threshold)
     parser.add_argument("--write-prompts", type=Path, metavar="FILE")
+    parser.add_argument("--ask", choices=("alone", "told"), help="prompts without a suspicion alone, or with one")
     parser.add_argument("--answers", type=Path, nargs="+", metavar="FILE")
-    parser.add_argument("--reads", type=int, default=1, help="votes on what the rules accept; two at least elsewhere")
+    parser.add_argument("--reads", type=int, default=1, help="votes on what the rules accept")
+    parser.add_argument("--told", type=int, default=2, help="votes on what they refuse")
     parser.add_argument("--show", action="store_true", help="what a reader got wrong: development data alone")
     parsed = parser.parse_args()
     cases: list[Case] = []
@@ -325,12 +341,12 @@ def main() -> None:
                 kinds = parsed.kinds.split(";") if parsed.kinds else list(KINDS)
                 cases += planted_cases(pairs, kinds, parsed.planted, parsed.seed, judge)
     if parsed.write_prompts:
-        write_prompts(cases, parsed.write_prompts)
+        write_prompts(cases, parsed.write_prompts, parsed.ask)
     if parsed.answers:
         with TemporaryDirectory() as scratch:
-            settings = attempts_of([file for vote in parsed.answers for file in vote], Path(scratch))
+            settings = attempts_of(parsed.answers, Path(scratch))
             policy = open_policy(settings, Path(scratch), READING)
-            found = asyncio.run(outcomes(cases, policy, parsed.reads, parsed.threshold))
+            found = asyncio.run(outcomes(cases, policy, parsed.reads, parsed.told, parsed.threshold))
         report(found)
         if parsed.show:
             show(found)

@@ -176,7 +176,20 @@ def test_hard_rules_are_never_put_before_the_reader(tmp_path: Path) -> None:
 def test_which_rules_weigh_words(names: list[str], after: str, soft: bool) -> None:
     violations = [Violation(name, "evidence") for name in names]
     before = CheckedText("three cats and 5 dogs")
-    assert overrulable(violations, before, CheckedText(after), "en", "de") is soft
+    found = overrulable(violations, before, CheckedText(after), "en", "de")
+    assert list(found[: len(violations)]) == (violations if soft else [])
+
+
+def test_the_rules_of_sentences_look_too_where_a_number_in_words_is_suspected() -> None:
+    before, after = (
+        CheckedText("Anna has three cats and 5 dogs."),
+        CheckedText("Anna hat vier Katzen und keine 5 Hunde."),
+    )
+    found = overrulable([Violation("numbers", "missing: 3")], before, after, "en", "de")
+    assert found[0].invariant == "numbers"
+    assert "polarity" in {one.invariant for one in found}
+    dearer = CheckedText("Anna hat vier Katzen zu 5 €.")
+    assert overrulable([Violation("numbers", "3")], CheckedText("Anna has three cats at $5."), dearer, "en", "de") == ()
 
 
 def test_a_resumed_run_asks_nobody_twice(tmp_path: Path) -> None:
