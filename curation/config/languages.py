@@ -132,8 +132,8 @@ class TranslationSettings(Settings):
     overrule: bool = Field(
         False,
         description="Have the reader, told what they suspect, overrule rules that weigh words (names, negations, "
-        "comparisons, order, sentences, numbers in words), where all of at least 2 `reads` call both texts the same. "
-        "Not in the paper.",
+        "comparisons, order, sentences, units, numbers in words), where all of at least 2 `reads` call both texts the "
+        "same. Not in the paper.",
     )
 
     @model_validator(mode="after")

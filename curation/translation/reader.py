@@ -35,8 +35,10 @@ BALLOT = Ballot("same", ("different",))
 NAME = "reader"
 """What a veto is called among the invariants."""
 
-WEIGHED = frozenset({"entities", "polarity", "comparisons", "order", "sentences"})
+WEIGHED = frozenset({"entities", "polarity", "comparisons", "order", "sentences", "units"})
 """The invariants that weigh words; numbers in words count among them (`overrulable`)."""
+_BEFORE_SENTENCES = frozenset({"numbers", "units"})
+"""Where one of these is broken, the rules of sentences did not look (`check_translation`)."""
 LEAST_TO_OVERRULE = 2
 
 
@@ -45,16 +47,18 @@ def overrulable(
 ) -> tuple[Violation, ...]:
     """Return what rules that weigh words hold against a translation; empty where another rule refuses it, too.
 
-    A violation of the numbers counts as such where the numbers in digits are the same: then it is one in words. The
-    rules of sentences did not look where one is (`check_translation`), so what they say is added.
+    A violation of the numbers counts as such where the numbers in digits are the same: then it is one in words. Where
+    the rules of sentences did not look, what they say is added.
     """
     names = {violation.invariant for violation in violations}
-    if "numbers" in names and _digits(original, source) == _digits(translated, target):
+    if "numbers" in names and _digits(original, source) != _digits(translated, target):
+        return ()
+    if names & _BEFORE_SENTENCES:
         statement = as_the_original_reads(original.statement, translated.statement, source, target)
         added = check_equivalence(original.statement, statement, source, target)
         violations = list(dict.fromkeys([*violations, *added]))
-        names = {violation.invariant for violation in violations} - {"numbers"}
-    return tuple(violations) if names <= WEIGHED else ()
+        names = {violation.invariant for violation in violations}
+    return tuple(violations) if names <= WEIGHED | {"numbers"} else ()
 
 
 def _digits(text: CheckedText, lang: str) -> Counter[frozenset[Fraction]]:

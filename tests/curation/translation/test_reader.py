@@ -168,7 +168,10 @@ def test_hard_rules_are_never_put_before_the_reader(tmp_path: Path) -> None:
         (["numbers"], "vier Katzen und 5 Hunde", True),  # the number in words
         (["numbers"], "drei Katzen und 6 Hunde", False),
         (["order", "formulas"], "drei Katzen und 5 Hunde", False),
-        (["units"], "drei Katzen und 5 Hunde", False),
+        (["units"], "drei Katzen und 5 Hunde", True),
+        (["units", "numbers"], "drei Katzen und 6 Hunde", False),
+        (["notation"], "drei Katzen und 5 Hunde", False),
+        (["language", "leftovers"], "drei Katzen und 5 Hunde", False),
         (["reply"], "drei Katzen und 5 Hunde", False),
         ([], "drei Katzen und 5 Hunde", False),
     ],
@@ -188,8 +191,10 @@ def test_the_rules_of_sentences_look_too_where_a_number_in_words_is_suspected() 
     found = overrulable([Violation("numbers", "missing: 3")], before, after, "en", "de")
     assert found[0].invariant == "numbers"
     assert "polarity" in {one.invariant for one in found}
-    dearer = CheckedText("Anna hat vier Katzen zu 5 €.")
-    assert overrulable([Violation("numbers", "3")], CheckedText("Anna has three cats at $5."), dearer, "en", "de") == ()
+    other = CheckedText("Anna hat vier Katzen zu $5^2$.")
+    assert (
+        overrulable([Violation("numbers", "3")], CheckedText("Anna has three cats at $2^5$."), other, "en", "de") == ()
+    )
 
 
 def test_a_resumed_run_asks_nobody_twice(tmp_path: Path) -> None:
