@@ -12,6 +12,7 @@ invariants       what a translation must keep: `check`
     answers                                       the reference
     equivalence, sentences, names                 what aligned sentences say
     order, tied_numbers, comparisons              numbers in their places; more, less and not
+reader           a policy that reads both texts
 back_solving     one policy's answers to both texts
 """
 
