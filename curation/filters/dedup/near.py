@@ -57,7 +57,7 @@ MEMBER = pl.Schema(
 PAIR = pl.Schema({"left": pl.UInt32(), "right": pl.UInt32(), "similarity": pl.Float64()})
 """Two similar rows by their ranks, the lower one on the left; sorted by right, falling similarity, left."""
 
-STAR_PAIRS = 1_000_000
+STAR_PAIRS = 100_000
 """Pairs that are looked at one by one at once."""
 
 _NAMES = {"id": pl.String(), "source": pl.String(), "row": pl.Int64(), "answer": pl.String()}
@@ -117,25 +117,32 @@ def source_ranks(shards: ProblemShards, sources: Sequence[str], verified: Collec
         verified: ids that come before all others.
     """
     numbers: dict[str, int] = {}
-    parts: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]] = []
+    rows: list[NDArray[np.int64]] = []
+    groups: list[NDArray[np.uint32]] = []
     for index in range(len(shards)):
         frame = shards.read(index, ["id", "source", "row"])
         if frame.is_empty():  # polars gives its codes another type
             continue
         for name in frame["source"].unique():
             numbers.setdefault(name, len(numbers))
-        codes = frame["source"].replace_strict(numbers, return_dtype=pl.Int64)
-        parts.append((frame["row"].to_numpy(), codes.to_numpy(), frame["id"].is_in(list(verified)).to_numpy()))
+        codes = frame["source"].replace_strict(numbers, return_dtype=pl.UInt32)
+        rows.append(frame["row"].to_numpy())
+        groups.append((2 * codes + (~frame["id"].is_in(list(verified))).cast(pl.UInt32)).to_numpy())
     if not numbers:
         return np.zeros(0, dtype=np.uint32)
-    row, code, first = (np.concatenate(part) for part in zip(*parts, strict=True))
     place = {name: number for number, name in enumerate(sources)}
     ordered = sorted(numbers, key=lambda name: (place.get(name, len(place)), name))
-    order_of = np.empty(len(numbers), dtype=np.int64)
+    group_order = np.empty(2 * len(numbers), dtype=np.uint32)
     for number, name in enumerate(ordered):
-        order_of[numbers[name]] = number
-    ranks = np.empty(len(row), dtype=np.uint32)
-    ranks[np.lexsort((row, order_of[code], ~first))] = np.arange(len(row), dtype=np.uint32)
+        group_order[2 * numbers[name]] = number
+        group_order[2 * numbers[name] + 1] = number + len(numbers)
+    groups = [group_order[part] for part in groups]
+    row, group = np.concatenate(rows), np.concatenate(groups)
+    del rows, groups
+    order = np.lexsort((row, group))
+    del row, group
+    ranks = np.empty(len(order), dtype=np.uint32)
+    ranks[order] = np.arange(len(order), dtype=np.uint32)
     return ranks
 
 
