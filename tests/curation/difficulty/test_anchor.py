@@ -9,7 +9,7 @@ from curation.config import Band, RefreshSettings
 from curation.difficulty.anchor import Anchor, anchor_lines, anchored
 from curation.difficulty.early_stopping import AttemptOutcome, StoppingRule
 from curation.difficulty.refresh import ROLLOUT_COUNTS, select_anchor, select_uncertain
-from curation.difficulty.refresh_forecast import RefreshForecast, foresee_refresh
+from curation.difficulty.refresh_forecast import ForecastPart, RefreshForecast, foresee_refresh
 from curation.records import Outcome
 from tests.curation.difficulty.simulated import counts_of, simulated
 from tests.curation.difficulty.test_refresh import decisions
@@ -39,7 +39,16 @@ def foreseen(told: Anchor, old: pl.DataFrame, judged: pl.DataFrame) -> RefreshFo
     }
     agree = pl.min_horizontal(1, pl.col("judged") - pl.col("correct")).cast(old.schema["top_wrong_votes"])
     decided = old.with_columns(top_wrong_votes=agree)
-    return foresee_refresh(told, decided, attempts, StoppingRule(BAND), 0.025)
+    halves = [decided[: decided.height // 2], decided[decided.height // 2 :]]
+    parts = [ForecastPart(half, told.counts.join(half, on="problem", how="semi")) for half in halves]
+    return foresee_refresh(told, parts, attempts, StoppingRule(BAND), 0.025)
+
+
+def sides_of(forecast: RefreshForecast, old: pl.DataFrame) -> pl.DataFrame:
+    """The chances of the sides of all problems, which came in two halves."""
+    names = old["problem"]
+    halves = names[: len(names) // 2], names[len(names) // 2 :]
+    return pl.concat([forecast.shared.sides_of(number, half) for number, half in enumerate(halves)])
 
 
 @pytest.mark.parametrize("shift", [0.3, 1.0, 2.0, -1.0])
@@ -68,7 +77,7 @@ def test_a_refresh_decides_nearly_as_if_all_were_judged_and_misses_few_that_came
         return sum(made[name] != full[name] for name in full) / len(full), len(missed) / len(inside)
 
     judged = new.join(anchor, on="problem", how="semi")
-    with_anchor, without = outcome(foreseen(told, old, judged).sides), outcome(None)
+    with_anchor, without = outcome(sides_of(foreseen(told, old, judged), old)), outcome(None)
     assert with_anchor[0] <= 0.03
     assert with_anchor[1] <= 0.04
     assert without[0] > 0.05  # what an anchor is for
@@ -86,7 +95,7 @@ def test_a_policy_with_other_strengths_is_said_and_nothing_follows_from_its_anch
     forecast = foreseen(told, old, strange.head(200))
     assert forecast.correction.slope < 0.6
     assert "held" in forecast.correction.sentence
-    left = forecast.sides.join(strange.tail(PROBLEMS - 200), on="problem")
+    left = sides_of(forecast, old).join(strange.tail(PROBLEMS - 200), on="problem")
     full = [reason_of(correct) for correct in left["correct"]]
     inside = left["inside"].to_numpy()
     assert inside.mean() == pytest.approx(sum(reason is None for reason in full) / len(full), abs=0.1)
