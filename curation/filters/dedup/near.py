@@ -191,9 +191,14 @@ def cluster_members(shards: ProblemShards, ranks: Ranks, pairs: pl.DataFrame, th
         first += frame.height
         named.append(frame.select(pl.Series("rank", mine), *_NAMES).filter(pl.Series(wanted[mine])))
     names = pl.concat(named)
+    del named
     kept = names.select(keeper="rank", **{f"kept_{name}": pl.col(name) for name in _NAMES})
-    members = stars.join(names, left_on="member", right_on="rank").join(kept, on="keeper").sort("member")
-    return members.match_to_schema(MEMBER, extra_columns="ignore")
+    blocks = [MEMBER.to_frame()]
+    for block in stars.iter_slices(STAR_PAIRS):  # in the order of the members' ranks
+        both = block.join(names, left_on="member", right_on="rank", maintain_order="left")
+        both = both.join(kept, on="keeper", maintain_order="left")
+        blocks.append(both.match_to_schema(MEMBER, extra_columns="ignore"))
+    return pl.concat(blocks)
 
 
 class _OneShard:
