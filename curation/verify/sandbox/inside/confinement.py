@@ -2,7 +2,8 @@
 
 Order matters: a session of its own, Landlock, descriptors (0, 1, 2 and the report pipe; a binary's file; nothing
 else), limits, the filter; only then foreign code. A call that fails is named on the report pipe, which is closed
-before foreign code runs: so a failure of the sandbox is never taken for the program's.
+before foreign code runs: so a failure of the sandbox is never taken for the program's. Landlock and the filter a binary
+mostly has from the thread that makes its process (`Library.starter`), and not from a call of its own.
 
 The compiled library (`start.c`) runs the calls where there is one, else Python does, with the same list.
 """
@@ -65,7 +66,9 @@ def _structure(*fields: Any) -> Any:
 
 
 _STEP = _structure(("name", ctypes.c_char_p), ("number", ctypes.c_long), ("arguments", ctypes.c_long * 6))
-_PLAN = _structure("steps count streams marks marked report failed flags link text room length become run plain asked")
+_PLAN = _structure(
+    "steps count streams marks marked report failed starter flags link text room length become run plain asked"
+)
 _TESTS = _structure("link control tick_ms ahead_us ahead_bytes folder text length")
 _TEST = _structure(
     ("streams", ctypes.c_int * 3), ("pid", ctypes.c_int), "ended status cpu_us wall_us peak_kb stdout stderr"
@@ -82,12 +85,26 @@ class Library:
             function.argtypes, function.restype = (ctypes.c_void_p,), ctypes.c_long
         self.ran.argtypes = (*(3 * (ctypes.c_void_p,)), ctypes.c_long, ctypes.c_void_p)
         self.ran.restype = ctypes.c_long
+        self.starting = library.starting
+        self.starting.argtypes = ctypes.c_void_p, ctypes.c_long, ctypes.c_void_p
+        self.starting.restype = ctypes.c_void_p
+
+    def starter(self, filtering: Template, ruleset: int) -> tuple[int, int]:
+        """Make a thread that starts programs, inside a filter with `SECRET` and Landlock's rules, if any.
+
+        Return where the library knows it, and its number.
+        """
+        number = ctypes.c_long()
+        if not (made := self.starting(filtering.address, ruleset, ctypes.addressof(number))):
+            raise OSError(ctypes.get_errno(), "no thread that starts programs can be made")
+        return int(made), number.value
 
 
-def limits_of(limits: dict[str, Any], alone: bool) -> list[Limit]:
+def limits_of(limits: dict[str, Any], others: int) -> list[Limit]:
     """Return the limits that setrlimit(2) sets for a program, as (resource, soft, hard).
 
-    The stack alone may be raised, as outside: what it takes is memory, which is watched.
+    ``others``: what counts beside it, if the slot is counted alone, else 0. The stack alone may be raised, as outside:
+    what it takes is memory, which is watched.
     """
     memory = limits["memory_mb"] << 20
     targets = {
@@ -100,8 +117,8 @@ def limits_of(limits: dict[str, Any], alone: bool) -> list[Limit]:
         resource.RLIMIT_MSGQUEUE: 0,
         resource.RLIMIT_AS: ADDRESS_SPACE + memory + limits["processes"] * OF_THREAD,
     }
-    if alone:  # the supervisor and the process that compiled count too
-        targets[resource.RLIMIT_NPROC] = limits["processes"] + 3
+    if others:
+        targets[resource.RLIMIT_NPROC] = limits["processes"] + 1 + others
     ready = []
     for resource_id, value in targets.items():
         hard = resource.getrlimit(resource_id)[1]
@@ -114,7 +131,7 @@ class Confinement:
     """The calls for one kind of process, made ready once; ``standard`` are the streams of the one that is started.
 
     ``binary``: the descriptor of an executable file; then the last call executes it, and `command` must be given
-    before each start.
+    before each start. ``starter``: the thread that starts it, inside the filter and Landlock's rules.
     """
 
     def __init__(
@@ -125,6 +142,7 @@ class Confinement:
         ruleset: int,
         binary: int = -1,
         last: Sequence[Step] = (),
+        starter: int = 0,
     ) -> None:
         self._library, self._filter = library, filtering
         self.calls = 0 if library is None else 2
@@ -156,7 +174,7 @@ class Confinement:
         marks = filtering.marks if filtering is not None else []
         self._marks = (ctypes.c_void_p * len(marks))(*marks)
         steps_at, marks_at = ctypes.addressof(self._steps), ctypes.addressof(self._marks)
-        self._plan = _PLAN(steps_at, len(steps), self._streams, marks_at, len(marks), REPORT, FAILED_TO_START)
+        self._plan = _PLAN(steps_at, len(steps), self._streams, marks_at, len(marks), REPORT, FAILED_TO_START, starter)
         self._address = ctypes.addressof(self._plan)
 
     def command(self, arguments: list[bytes], variables: list[bytes]) -> None:
@@ -196,8 +214,10 @@ class Confinement:
         if self._library is None:
             return lambda request, streams: self._started(control, link, request, streams[0])
         run, plan, started = self._library.ran, self._address, ctypes.c_long()
-        path, number = ctypes.create_string_buffer(folder.encode()), -1 if link is None else link.fileno()
-        tests = _TESTS(number, control, int(tick_s * 1000), int(ahead[0] * 1e6), ahead[1], ctypes.addressof(path))
+        # Kept with this object: an address keeps nothing, and where the folder's name is gone no test ends plainly.
+        self._folder = path = ctypes.create_string_buffer(folder.encode())
+        number, until = -1 if link is None else link.fileno(), int(ahead[0] * 1e6)
+        tests = _TESTS(number, control, int(tick_s * 1000), until, ahead[1], ctypes.addressof(path))
         there, counted_at = ctypes.addressof(tests), ctypes.addressof(started)
 
         def start(request: bytes, streams: Sequence[Sequence[int]]) -> Started:

@@ -52,7 +52,7 @@ from .confinement import (
     limits_of,
     next_number,
 )
-from .filter import Template
+from .filter import OWN, SECRET, Template
 from .launcher import Plan, move_imports
 
 TYPE_CHECKING = False
@@ -110,6 +110,9 @@ class Supervisor:
             self.environment["TMPDIR"] = self.folder
         self.whole = plan.apart or owns
         """Whether all processes that this one may signal are of this slot."""
+        self.starter = 0
+        self.threads: tuple[int, ...] = ()
+        """The thread that starts binaries, and its number, once it is there."""
         self.forks = plan.rung != "none" and self.whole and alone and watch.sees_children()
 
     def _own_descriptors(self, ruleset: int, outer: int) -> tuple[_socket.socket, int, int]:
@@ -157,11 +160,25 @@ class Supervisor:
         self, kind: str, limits: dict[str, Any], binary: int = -1, spared: tuple[int, ...] = ()
     ) -> Confinement:
         """Return what confines a program; one with ``spared`` may start processes and signal any but these."""
-        ready, filters = limits_of(limits, self.alone), self.filters
-        if spared:
-            filters = {name: Template(name, self.owns, spared) for name in self.filters}
+        starter = self._starting() if kind == "binary" and not spared else 0
+        ready, filtering = limits_of(limits, self.alone * (2 + len(self.threads))), self.filters.get(kind)
+        if starter:
+            return Confinement(self.library, ready, None, -1, binary, starter=starter)
+        if spared and filtering is not None:
+            filtering = Template(kind, self.owns, spared + self.threads)
         last, ruleset = ([("close", (REPORT,))], -1) if kind == "python" else ([], self.ruleset)
-        return Confinement(self.library, ready, filters.get(kind), ruleset, binary, last)
+        return Confinement(self.library, ready, filtering, ruleset, binary, last)
+
+    def _starting(self) -> int:
+        """Return the thread that starts binaries; 0 where each program puts the filter around itself.
+
+        It serves them all, so they may signal whatever is theirs to signal, but neither this process nor that thread.
+        """
+        if self.library is not None and self.filters and self.whole and not self.starter:
+            filtering = Template("binary", self.owns, (os.getpid(), OWN), SECRET)
+            self.starter, *threads = self.library.starter(filtering, self.ruleset)
+            self.threads = tuple(threads)
+        return self.starter
 
     def python(self, limits: dict[str, Any], source: int) -> None:
         """Run tests of a Python program, each forked by a process that has the program ready, until the end.

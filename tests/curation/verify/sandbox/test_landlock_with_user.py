@@ -19,7 +19,7 @@ from tests.conftest import TEMPORARY
 
 CHECKOUT = Path(curation.__file__).resolve().parents[1]
 FOLDER = "tests/curation/verify/sandbox"
-ATTACKS = [f"{FOLDER}/test_attacks_{part}.py" for part in ("files", "kernel", "processes", "resources")]
+ATTACKS = [f"{FOLDER}/test_attacks_{part}.py" for part in ("files", "kernel", "processes", "resources", "starter")]
 PLUGIN = "tests.curation.verify.sandbox.opened"
 STYLES = "tests/curation/verify/programs/test_differential.py::test_no_style_is_judged_otherwise_than_outside[landlock]"
 

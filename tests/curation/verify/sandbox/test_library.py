@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import shutil
+import socket
 from pathlib import Path
 
 import pytest
 
 from curation.verify.sandbox import Ending, Limits, Sandbox
+from curation.verify.sandbox.inside.confinement import Confinement, Library
 from curation.verify.sandbox.library import LibraryUnavailable, build_library, cache_folder
 
 CODES = [*range(5), *([0] * 12), 70, 0, 0]
@@ -66,6 +71,23 @@ def test_many_tests_of_a_binary_keep_their_order(strongest: Sandbox) -> None:
     assert [ran.exit_code for ran in strongest.run_binary(compiled.artifact, inputs, Limits())] == CODES
     (ran,) = strongest.run_binary(compiled.artifact, [b"1"], Limits(), args=("x",))
     assert ran.exit_code == 101
+
+
+def test_quick_tests_run_one_after_another_in_the_library(tmp_path: Path) -> None:
+    folder, (ours, theirs) = tmp_path / "folder", socket.socketpair()
+    folder.mkdir()
+    with open(shutil.which("true") or "", "rb") as program, contextlib.closing(ours), contextlib.closing(theirs):
+        outputs = [os.memfd_create("out") for _ in range(9)]
+        confinement = Confinement(Library(str(build_library())), [], None, -1, program.fileno())
+        start = confinement.starter(ours.fileno(), str(folder), 60.0, (60.0, 1 << 20))
+        confinement.command([b"true"], [])
+        ended, going = start(b"", [outputs[place : place + 3] for place in range(0, 9, 3)])
+        assert ([status for status, *_ in ended], going) == ([0, 0, 0], None)
+        (folder / "left").touch()
+        ended, going = start(b"", [outputs[:3], outputs[3:6]])
+        assert ([status for status, *_ in ended], going) == ([0], None), "what a test leaves is looked at first"
+        for output in outputs:
+            os.close(output)
 
 
 def test_a_binary_that_cannot_be_executed_is_the_boxs_failure_and_no_verdict(strongest: Sandbox) -> None:
