@@ -11,12 +11,13 @@ from curation.languages.vocabulary import Language, every, one_of
 
 # --- a task -----------------------------------------------------------------------------------------------------------
 
-# Whatever asks: a question mark, a blank, a task verb, an equals sign at the end.
-TASK = either(
+# What asks without a word: a question mark, a blank, an equals sign at the end.
+TASK_SIGNS = cheap(
     r"[?？]|____|_{2,}|\\_|\\boxed|\\underline|\\square|□|（\s*）|\(\s*\)|[=＝:：]\s*(?:\$*|\\[)\]])\s*[.。．]?\s*$"
-    r"|\\q?quad[\s$]*\\?[)）]|[(（][\s$]*[)）]|\[\s*\]|\\q?quad[\s$]*[.。．]?\s*$",
-    *every(lambda lang: lang.statements.task),
+    r"|\\q?quad[\s$]*\\?[)）]|[(（][\s$]*[)）]|\[\s*\]|\\q?quad[\s$]*[.。．]?\s*$"
 )
+# The same, or a word that asks.
+TASK = either(TASK_SIGNS, *every(lambda lang: lang.statements.task))
 
 # A figure's place, behind which a question may end: "The area is <image1>".
 FIGURES = rf"{figures.FIGURE}|<image\s?[0-9]*>"

@@ -19,7 +19,7 @@ import polars as pl
 
 from curation.config import StatementSettings
 from curation.filters.multiple_choice import is_multiple_choice
-from curation.filters.statements import figures, scoring
+from curation.filters.statements import broken_off, figures, scoring
 from curation.filters.statements.expressions import StatementRule
 from curation.filters.statements.precision import CERTAIN, rule_score
 from curation.filters.statements.rewriting import CHOICES_RULE, VERDICT, cleaned, opened
@@ -194,9 +194,11 @@ def _suspicions(rows: pl.DataFrame, settings: StatementSettings, rewritten: pl.D
     found = {
         CHOICES_RULE: doubts.select("_at", rule=pl.lit(CHOICES_RULE), reason=needed, evidence="evidence").cast(VERDICT)
     }
+    whole = rows.filter(pl.col("_at").is_in(rewritten["_at"].implode()).not_())
     for rule in rules_for(settings):
         if rule.name in scoring.FEATURE_RULES:
-            found[rule.name] = _fired(rule, rows.filter(rows.select(rule.gate.fill_null(False)).to_series()))
+            seen = whole if rule in broken_off.RULES else rows
+            found[rule.name] = _fired(rule, seen.filter(seen.select(rule.gate.fill_null(False)).to_series()))
     if (tasks := found.pop("no_task", None)) is not None:
         was_opened = pl.col("_at").is_in(rewritten["_at"].implode())
         found |= {"no_task": tasks.filter(~was_opened), scoring.OPENED: tasks.filter(was_opened)}
