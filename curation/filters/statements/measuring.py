@@ -194,11 +194,12 @@ def _suspicions(rows: pl.DataFrame, settings: StatementSettings, rewritten: pl.D
     found = {
         CHOICES_RULE: doubts.select("_at", rule=pl.lit(CHOICES_RULE), reason=needed, evidence="evidence").cast(VERDICT)
     }
-    whole = rows.filter(pl.col("_at").is_in(rewritten["_at"].implode()).not_())
-    for rule in rules_for(settings):
-        if rule.name in scoring.FEATURE_RULES:
-            seen = whole if rule in broken_off.RULES else rows
-            found[rule.name] = _fired(rule, seen.filter(seen.select(rule.gate.fill_null(False)).to_series()))
+    rules = [rule for rule in rules_for(settings) if rule.name in scoring.FEATURE_RULES]
+    gates = rows.select(rule.gate.fill_null(False).alias(rule.name) for rule in rules)
+    whole = rows["_at"].is_in(rewritten["_at"].implode()).not_()
+    for rule in rules:
+        gate = gates[rule.name] & whole if rule in broken_off.RULES else gates[rule.name]
+        found[rule.name] = _fired(rule, rows.filter(gate))
     if (tasks := found.pop("no_task", None)) is not None:
         was_opened = pl.col("_at").is_in(rewritten["_at"].implode())
         found |= {"no_task": tasks.filter(~was_opened), scoring.OPENED: tasks.filter(was_opened)}
