@@ -133,7 +133,7 @@ def train(rows: Rows, chosen: NDArray[np.bool_]) -> scoring.Classifier:
     weight = np.where(chosen, np.sqrt(np.minimum(rows.weight, MOST_WEIGHT)), 0.0)
     parts: list[Floats] = [np.zeros(len(NAMES)), np.array([-3.0]), np.zeros(GRAM_BUCKETS)]
     ridge = np.where([name in HITS for name in NAMES], RIDGE_RULES, RIDGE_NAMED)
-    of_cut = np.isin(NAMES, [rule.name for rule in broken_off.RULES])
+    of_cut = np.isin(NAMES, [*(rule.name for rule in broken_off.RULES), "cut_off"])
     means = [np.zeros_like(part) for part in parts]
     squares = [np.zeros_like(part) for part in parts]
     for step in range(1, STEPS + 1):

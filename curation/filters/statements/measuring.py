@@ -203,6 +203,9 @@ def _suspicions(rows: pl.DataFrame, settings: StatementSettings, rewritten: pl.D
     if (tasks := found.pop("no_task", None)) is not None:
         was_opened = pl.col("_at").is_in(rewritten["_at"].implode())
         found |= {"no_task": tasks.filter(~was_opened), scoring.OPENED: tasks.filter(was_opened)}
+    for rule in broken_off.RULES:  # that nothing is asked says more than where the text ends
+        if rule.name in found:
+            found[rule.name] = found.pop(rule.name)
     return found
 
 

@@ -59,7 +59,7 @@ CERTAIN = ("missing_statement", "language_not_wanted", "missing_answer")
 """Rules that no threshold lets back: what is not there cannot be asked, and what a recipe does not want it need not
 have. Their score is 1."""
 
-SCORED: Counts = {"a rule's finding": (187, 128), "the text alone": (5, 5)}
+SCORED: Counts = {"a rule's finding": (188, 128), "the text alone": (5, 5)}
 """The same of the classifier's drops at the default thresholds, by what it went by; each row scored by weights that
 were trained without its family of sets (`python -m tests.statement_classifier`)."""
 
