@@ -243,8 +243,8 @@ class TestGenerationSettings(Settings):
     min_votes_unvalidated: int = Field(
         3,
         ge=1,
-        description="The same where no validator is believed and the statement does not name the numbers of an input: "
-        "only their agreement says that it is allowed. Not in the paper.",
+        description="The same where no validator is believed and neither statement nor given inputs tell what an input "
+        "holds: only agreement says that one of a model's programs is allowed. Not in the paper.",
     )
     keep: int = Field(
         64,

@@ -115,6 +115,27 @@ class TranslationSettings(Settings):
         "refused: about that share of true translations is lost. Not in the paper.",
     )
 
+    reads: int = Field(
+        1,
+        ge=1,
+        le=16,
+        description="Votes of a reader on each translation, where one is named (`--reader`): whether it asks the same "
+        "as its original. Not in the paper.",
+    )
+    reader_threshold: float = Field(
+        0.5,
+        gt=0,
+        le=1,
+        description="Share of the reader's votes that call a translation different, from which it is refused. With "
+        "fewer readable votes than `reads` the rules decide. Not in the paper.",
+    )
+    overrule: bool = Field(
+        False,
+        description="Have the reader, told what they suspect, overrule rules that weigh words (names, negations, "
+        "comparisons, order, sentences, units, numbers in words), where all of at least 2 `reads` call both texts the "
+        "same. Not in the paper.",
+    )
+
     @model_validator(mode="after")
     def _can_decide(self) -> Self:
         least = 1 / comb(2 * self.back_solving, self.back_solving) * 2 if self.back_solving else 0.0
@@ -123,4 +144,6 @@ class TranslationSettings(Settings):
                 f"`back_solving` = {self.back_solving} attempts reach a chance of {least:.3f} at best, above "
                 f"`back_solving_level` = {self.back_solving_level}: give more attempts or a higher level"
             )
+        if self.overrule and self.reads < 2:
+            raise ValueError(f"`overrule` needs the word of at least 2 reads, not of `reads` = {self.reads}")
         return self

@@ -17,7 +17,7 @@ import polars as pl
 from curation.difficulty.item_response import MOST_PROBLEMS, ItemResponseModel, fit
 from curation.difficulty.posteriors import Calibration, calibration
 
-_FEW = 2_000
+FEW = 2_000
 """So many of the anchor's problems tell enough; with fewer, others are drawn too."""
 
 
@@ -44,14 +44,15 @@ def anchored(counts: pl.DataFrame, policy: str, before: str) -> Anchor | None:
     """Return what the anchor tells; None where the verifier failed on all of it.
 
     Args:
-        counts: problem, policy, correct, judged: everyone's; the policy's own are the anchor's.
+        counts: problem, policy, correct, judged: everyone's; the policy's own are the anchor's. Where these are at
+            least `FEW`, only rows of its problems are read.
         policy, before: who judged the anchor, and who judged the set.
     """
     own = counts.filter((pl.col("policy") == policy) & (pl.col("judged") > 0))
     if not own.height:
         return None
     met = counts.join(own.select("problem"), on="problem", how="semi")
-    model = fit(met if own.height >= _FEW else counts, always=own["problem"], most_problems=MOST_PROBLEMS)
+    model = fit(met if own.height >= FEW else counts, always=own["problem"], most_problems=MOST_PROBLEMS)
     abilities = model.abilities
     shift = abilities[policy] - abilities[before] if before in abilities else None
     return Anchor(policy, before, own.height, shift, calibration(model, counts, policy), model, counts)

@@ -150,6 +150,11 @@ def with_domains(counts: pl.DataFrame, domains: pl.DataFrame | None) -> pl.DataF
     """
     if domains is None or domains["domain"].n_unique() < 2:
         return counts
+    return told_apart(counts, domains)
+
+
+def told_apart(counts: pl.DataFrame, domains: pl.DataFrame) -> pl.DataFrame:
+    """Return what `with_domains` does of a part of the problems, which may be of one domain alone."""
     untried = domains.join(counts, on="problem", how="anti").select(
         "problem", policy=pl.lit(""), correct=pl.lit(0, pl.Int64), judged=pl.lit(0, pl.Int64)
     )

@@ -25,7 +25,7 @@ Pure functions over frames. Nothing here samples or decides: the new attempts ar
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from functools import lru_cache
 from math import ceil, exp, lgamma
@@ -76,21 +76,44 @@ _RETRIED = (DropReason.NEVER_SOLVED, DropReason.SUSPECTED_WRONG_LABEL)
 
 
 def select_anchor(decisions: pl.DataFrame, settings: RefreshSettings, version: int, policy: str) -> pl.DataFrame:
+    """Return `anchor_of_parts` of decisions that are there whole."""
+    return anchor_of_parts(lambda: [decisions], settings, version, policy)
+
+
+def anchor_of_parts(
+    read: Callable[[], Iterable[pl.DataFrame]], settings: RefreshSettings, version: int, policy: str
+) -> pl.DataFrame:
     """Return the anchor of a refresh as `REFRESH_CHOICE` rows; none where it would be more than half of all problems.
 
     It is a systematic sample of all that others have judged, by side of the band, pass rate and hash; the next version
-    begins elsewhere.
+    begins elsewhere. In memory stand 25 bytes a problem.
 
     Args:
-        decisions, version, policy: as in `select_uncertain`.
+        read: returns the decisions part by part, the same ones each time; it is called twice.
+        version, policy: as in `select_uncertain`.
     """
-    others = decisions.filter(pl.col("policy") != policy)
-    size = max(ceil(settings.anchor_share * others.height), settings.anchor_least)
-    if not settings.anchor_share or 2 * size > others.height:
-        return REFRESH_CHOICE.to_frame()
+    is_others = pl.col("policy") != policy
     side = pl.col("reason").replace_strict(_SIDES, default=0, return_dtype=pl.Int8)
     rate = pl.when(pl.col("judged") > 0).then(pl.col("correct") / pl.col("judged")).otherwise(0.0)
-    anchor = spread_sample(others.select("problem", side=side, rate=rate), ["side", "rate"], size, version)
+    columns: list[list[np.ndarray]] = [[np.zeros(0, np.int8)], [np.zeros(0)], [np.zeros(0)]]
+    for part in read():
+        others = part.filter(is_others).select("problem", side=side, rate=rate)
+        found = (others["side"].to_numpy(), others["rate"].to_numpy(), _hash_places(others["problem"]))
+        for column, values in zip(columns, found, strict=True):
+            column.append(values)
+    sides, rates, places = (np.concatenate(column) for column in columns)
+    size = max(ceil(settings.anchor_share * len(places)), settings.anchor_least)
+    if not settings.anchor_share or 2 * size > len(places):
+        return REFRESH_CHOICE.to_frame()
+    chosen = np.lexsort((places, rates, sides))[_spread(len(places), size, version)]
+    begin, named = 0, [pl.Series("problem", [], pl.String)]
+    ascending = np.sort(chosen)
+    for part in read():
+        names = part.filter(is_others)["problem"]
+        first, last = np.searchsorted(ascending, (begin, begin + len(names)))
+        named.append(names.gather(ascending[first:last] - begin))
+        begin += len(names)
+    anchor = pl.concat(named).gather(np.argsort(np.argsort(chosen)))
     return pl.DataFrame({"problem": anchor, "why": RefreshCause.ANCHOR.value}, schema=REFRESH_CHOICE)
 
 
@@ -100,10 +123,18 @@ def spread_sample(rows: pl.DataFrame, by: Sequence[str], size: int, version: int
     Args:
         rows: problem, and the columns by which they are ordered first, then by hash.
     """
-    places = np.fromiter(map(hash_place, rows["problem"]), np.float64, rows.height)
-    ordered = rows.with_columns(place=places).sort(*by, "place", "problem")["problem"]
+    ordered = rows.with_columns(place=_hash_places(rows["problem"])).sort(*by, "place", "problem")["problem"]
+    return ordered[_spread(len(ordered), size, version)]
+
+
+def _spread(count: int, size: int, version: int) -> list[int]:
+    """Return ``size`` of ``count`` places, at even distances; another version begins elsewhere."""
     begin = hash_place(str(version))
-    return ordered[[int((number + begin) * len(ordered) / size) for number in range(size)]]
+    return [int((number + begin) * count / size) for number in range(size)]
+
+
+def _hash_places(problems: pl.Series) -> np.ndarray:
+    return np.fromiter(map(hash_place, problems), np.float64, len(problems))
 
 
 def select_uncertain(
@@ -125,10 +156,26 @@ def select_uncertain(
         policy: who will judge; problems whose pass rate is this policy's already are not selected.
         sides: `curation.difficulty.posteriors.SIDES` rows of all problems for the policy, where an anchor tells them.
     """
-    trained_counts = {
-        problem: (correct, weight)
-        for problem, correct, weight in age_weighted_counts(trained, settings.half_life).iter_rows()
-    }
+    counted = trained_counts(trained, settings)
+    return uncertain_of_part(decisions, counted, band, settings, version, policy, sides)
+
+
+def trained_counts(trained: pl.DataFrame, settings: RefreshSettings) -> dict[str, tuple[float, float]]:
+    """Return the correct and the judged rollouts of each problem, counted by age."""
+    counted = age_weighted_counts(trained, settings.half_life)
+    return {problem: (correct, judged) for problem, correct, judged in counted.iter_rows()}
+
+
+def uncertain_of_part(
+    decisions: pl.DataFrame,
+    trained: Mapping[str, tuple[float, float]],
+    band: Band,
+    settings: RefreshSettings,
+    version: int,
+    policy: str,
+    sides: pl.DataFrame | None = None,
+) -> pl.DataFrame:
+    """Return what `select_uncertain` does of some of the problems, by the `trained_counts` of all."""
     rows = []
     judged_before = decisions.filter(pl.col("policy") != policy).select(
         "problem", "keep", "reason", "correct", "judged"
@@ -136,7 +183,7 @@ def select_uncertain(
     known = sides if sides is not None else SIDES.to_frame()
     expected = judged_before.join(known, on="problem", how="left", maintain_order="left")
     for problem, keep, reason, correct, judged, *chances in expected.iter_rows():
-        rollouts = trained_counts.get(problem, (0.0, 0.0))
+        rollouts = trained.get(problem, (0.0, 0.0))
         old = float(correct), float(judged)
         chance = chances[1 + expected_side(reason)]
         change = None if chance is None else 1 - chance

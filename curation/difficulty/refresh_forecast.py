@@ -6,27 +6,75 @@ fresh attempts would decide otherwise; judged again, with the probability at whi
 serves both: the largest at which all problems together are expected to lose no more of their decisions than the
 settings allow. So attempts go where they settle most.
 
+Problems come part by part: many of them share a prior, and of each only its prior's number is kept (4 bytes).
+
 Pure functions over frames. The threshold is refused where the anchor, whose attempts are all there, refutes it.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
 
 from curation.difficulty.anchor import Anchor
 from curation.difficulty.early_stopping import AttemptOutcome, ProblemPrior, StoppingRule
+from curation.difficulty.observations import Array
 from curation.difficulty.posteriors import SIDES, beta_sides
-from curation.difficulty.priors import Replay, agreement_prior, as_priors, problem_priors, replay
+from curation.difficulty.priors import (
+    PRIOR,
+    Replay,
+    agreement_of_votes,
+    as_priors,
+    problem_priors,
+    replay,
+    wrong_votes,
+)
 from curation.difficulty.recalibration import Recalibration, recalibrate
 from curation.difficulty.refresh import expected_side
 
 THRESHOLDS = tuple(float(value) for value in np.round(np.arange(0.005, 0.3001, 0.005), 3))
 """Those that are tried, ascending."""
+
+
+_SHARED = ("correct", "other", "agree", "differ")
+"""What makes a prior, of the columns of `PRIOR`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForecastPart:
+    """Some of a set's problems: their `DECISION` rows in the set's last version, and everyone's counts at them."""
+
+    decisions: pl.DataFrame
+    counts: pl.DataFrame
+
+
+@dataclass(frozen=True, slots=True)
+class SharedPriors:
+    """The priors of all problems, each met once.
+
+    Args:
+        table: the columns of `PRIOR` but for the problem and the error rate, one row a prior.
+        sides: [priors, 3] the chances of each side of the band.
+        of_part: for each part [problems] the place of each problem's prior.
+    """
+
+    table: pl.DataFrame
+    sides: Array
+    of_part: tuple[np.ndarray, ...]
+
+    def sides_of(self, part: int, problems: pl.Series) -> pl.DataFrame:
+        """Return the `SIDES` rows of a part, whose problems these are."""
+        found = pl.DataFrame(self.sides[self.of_part[part]], SIDES.names()[1:], orient="row")
+        return found.with_columns(problems.alias("problem")).select(SIDES.names()).cast(SIDES)
+
+    def priors_of(self, part: int, problems: pl.Series, error_rate: float) -> pl.DataFrame:
+        """Return the `PRIOR` rows of a part, whose problems these are."""
+        found = self.table[self.of_part[part]]
+        return found.with_columns(problems.alias("problem"), error_rate=error_rate).select(PRIOR.names()).cast(PRIOR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +83,7 @@ class RefreshForecast:
 
     Args:
         threshold: probability of another decision below which a problem is left, or its attempts end.
-        sides: `SIDES` rows of all problems; ``priors`` `PRIOR` rows of those that the anchor has not judged.
+        shared: the priors of all problems; the anchor's problems need theirs no more.
         lost: expected share of all decisions that will not be a full judgement's.
         share: expected attempts, the anchor's among them, of those of a full judgement.
         replay: the threshold on the anchor.
@@ -43,8 +91,7 @@ class RefreshForecast:
     """
 
     threshold: float
-    sides: pl.DataFrame
-    priors: pl.DataFrame
+    shared: SharedPriors
     lost: float
     share: float
     replay: Replay
@@ -66,7 +113,7 @@ class RefreshForecast:
 
 def foresee_refresh(
     anchor: Anchor,
-    decisions: pl.DataFrame,
+    parts: Iterable[ForecastPart],
     attempts: Mapping[str, Sequence[AttemptOutcome]],
     rule: StoppingRule,
     error_rate: float,
@@ -74,42 +121,91 @@ def foresee_refresh(
     """Return how to spend the attempts of a refresh.
 
     Args:
-        decisions: `DECISION` rows of the set's last version.
+        parts: all problems of the set; they are gone through twice.
         attempts: of the anchor's problems, in the order of the index, up to their stop.
         rule: without priors.
         error_rate: share of all decisions that may differ from a full judgement's.
     """
-    names = decisions["problem"]
-    agreement = agreement_prior(decisions.filter(pl.col("judged") > 0))
-    table = problem_priors(anchor.model, anchor.counts, anchor.policy, names, agreement, 0.0)
-    correction = recalibrate(table, anchor.counts.filter(pl.col("policy") == anchor.policy))
-    table = correction.applied(table)
-    is_anchor = names.is_in(list(attempts)).to_numpy()
-    columns = ("correct", "other", "agree", "differ")
-    keys = table.select(columns).unique(maintain_order=True).with_row_index("key")
-    of_problem = table.join(keys, on=columns, how="left", maintain_order="left")["key"].to_numpy()
-    priors = list(as_priors(keys.with_columns(problem=pl.col("key").cast(pl.String), error_rate=0.0)).values())
-    sides = beta_sides(keys["correct"].to_numpy(), keys["other"].to_numpy(), rule.band)[of_problem]
-    change = _change(decisions, sides)
-    full = _expected(rule, priors, 0.0)[0][of_problem]
-
-    def outcome(threshold: float) -> tuple[float, float]:
-        needed, lost = _expected(rule, priors, threshold)
-        is_asked = ~is_anchor & (change >= threshold)
-        losses = np.where(is_asked, lost[of_problem], np.where(is_anchor, 0.0, change))
-        spent = needed[of_problem][is_asked].sum() + full[is_anchor].sum()
-        return float(losses.mean()), float(spent / full.sum())
-
-    place = bisect_right(THRESHOLDS, error_rate, lo=1, key=lambda threshold: outcome(threshold)[0]) - 1
+    votes = [wrong_votes(part.decisions.filter(pl.col("judged") > 0)) for part in parts]
+    summed = pl.concat(votes).group_by("agree", "others").agg(pl.col("problems").sum()).sort("agree", "others")
+    agreement = agreement_of_votes(summed)
+    own = anchor.counts.filter(pl.col("policy") == anchor.policy)
+    names = own["problem"].unique()
+    correction = recalibrate(problem_priors(anchor.model, anchor.counts, anchor.policy, names, agreement, 0.0), own)
+    gathered = _Gathered(attempts)
+    for part in parts:
+        names = part.decisions["problem"]
+        table = problem_priors(anchor.model, part.counts, anchor.policy, names, agreement, 0.0)
+        gathered.add(part.decisions, correction.applied(table))
+    shared = gathered.shared(rule)
+    outcome = _Outcomes(shared, gathered.classes, rule)
+    place = bisect_right(THRESHOLDS, error_rate, lo=1, key=lambda threshold: outcome.of(threshold)[0]) - 1
     threshold = THRESHOLDS[place]
-    table = table.with_columns(error_rate=pl.lit(threshold))
-    known = as_priors(table.filter(pl.Series(is_anchor)))
+    known = as_priors(pl.concat(gathered.of_anchor).with_columns(error_rate=pl.lit(threshold)))
     replayed = replay(rule.given(known), rule, attempts, threshold)
-    table = table.filter(pl.Series(~is_anchor))
-    of_sides = pl.DataFrame(sides, SIDES.names()[1:], orient="row").with_columns(names.alias("problem"))
-    return RefreshForecast(
-        threshold, of_sides.select(SIDES.names()).cast(SIDES), table, *outcome(threshold), replayed, correction
-    )
+    return RefreshForecast(threshold, shared, *outcome.of(threshold), replayed, correction)
+
+
+@dataclass(slots=True)
+class _Gathered:
+    """What is kept of the parts: each prior once, and how many problems of each class have it.
+
+    ``classes`` counts problems by prior, side of the band, and whether the anchor has judged them.
+    """
+
+    attempts: Mapping[str, Sequence[AttemptOutcome]]
+    keys: dict[tuple[object, ...], int] = field(default_factory=dict)
+    of_part: list[np.ndarray] = field(default_factory=list)
+    classes: dict[tuple[int, int, bool], int] = field(default_factory=dict)
+    of_anchor: list[pl.DataFrame] = field(default_factory=lambda: [PRIOR.to_frame()])
+
+    def add(self, decisions: pl.DataFrame, table: pl.DataFrame) -> None:
+        """Take in the problems of a part with their `PRIOR` rows, which are in the same order."""
+        columns = [*_SHARED, "informed_by"]
+        unique = table.select(columns).unique(maintain_order=True)
+        unique = unique.with_columns(
+            key=pl.Series([self.keys.setdefault(row, len(self.keys)) for row in unique.iter_rows()], dtype=pl.UInt32)
+        )
+        key = table.join(unique, on=columns, how="left", maintain_order="left")["key"]
+        self.of_part.append(key.to_numpy())
+        is_anchor = table["problem"].is_in(list(self.attempts))
+        self.of_anchor.append(table.filter(is_anchor))
+        where = pl.Series([expected_side(reason) for reason in decisions["reason"]], dtype=pl.Int8)
+        met = pl.DataFrame({"key": key, "where": where, "is_anchor": is_anchor})
+        for *of_class, problems in met.group_by(pl.all()).len().sort(pl.all()).iter_rows():
+            at = tuple(of_class)
+            self.classes[at] = self.classes.get(at, 0) + problems
+
+    def shared(self, rule: StoppingRule) -> SharedPriors:
+        """Return the priors with the chances of each side of the rule's band."""
+        schema = {name: PRIOR[name] for name in (*_SHARED, "informed_by")}
+        table = pl.DataFrame(list(self.keys), schema, orient="row")
+        sides = beta_sides(table["correct"].to_numpy(), table["other"].to_numpy(), rule.band)
+        return SharedPriors(table, sides, tuple(self.of_part))
+
+
+class _Outcomes:
+    """What each threshold is expected to come to, over all classes of problems."""
+
+    def __init__(self, shared: SharedPriors, classes: Mapping[tuple[int, int, bool], int], rule: StoppingRule) -> None:
+        keys = shared.table.select(_SHARED).unique(maintain_order=True).with_row_index("key")
+        of_prior = shared.table.join(keys, on=_SHARED, how="left", maintain_order="left")["key"].to_numpy()
+        named = keys.with_columns(problem=pl.col("key").cast(pl.String), error_rate=0.0)
+        self._priors, self._rule = list(as_priors(named).values()), rule
+        prior, where, is_anchor = (np.array(column) for column in zip(*sorted(classes), strict=True))
+        self._problems = np.array([classes[at] for at in sorted(classes)], dtype=np.float64)
+        self._key, self._is_anchor = of_prior[prior], is_anchor
+        self._change = 1 - shared.sides[prior, 1 + where]
+        self._full = _expected(rule, self._priors, 0.0)[0][self._key]
+
+    def of(self, threshold: float) -> tuple[float, float]:
+        """Return the share of all decisions that are lost, and of a full judgement's attempts that are made."""
+        needed, lost = _expected(self._rule, self._priors, threshold)
+        is_asked = ~self._is_anchor & (self._change >= threshold)
+        losses = np.where(is_asked, lost[self._key], np.where(self._is_anchor, 0.0, self._change))
+        made = np.where(is_asked, needed[self._key], np.where(self._is_anchor, self._full, 0.0))
+        weights, full = self._problems, float(self._problems @ self._full)
+        return float(weights @ losses / weights.sum()), float(weights @ made) / full
 
 
 def _expected(rule: StoppingRule, priors: list[ProblemPrior], error_rate: float) -> tuple[np.ndarray, np.ndarray]:
@@ -118,9 +214,3 @@ def _expected(rule: StoppingRule, priors: list[ProblemPrior], error_rate: float)
     rules = rule.given(known)
     found = [rules.of(name).expectation() for name in known]
     return np.array([item.attempts for item in found]), np.array([item.lost for item in found])
-
-
-def _change(decisions: pl.DataFrame, sides: np.ndarray) -> np.ndarray:
-    """Return the probability that fresh attempts decide otherwise than was decided; ``sides`` are [problems, 3]."""
-    where = np.array([expected_side(reason) for reason in decisions["reason"]])
-    return np.asarray(1 - sides[np.arange(len(sides)), 1 + where])

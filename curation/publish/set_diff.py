@@ -29,6 +29,9 @@ CHANGES = pl.Schema(
 )
 """One row a problem of either set."""
 
+EXAMPLES = 3
+"""Problems of each class that are shown."""
+
 MEASURED = frozenset(
     "policy attempts judged correct pass_rate pass_rate_low pass_rate_high decided_by measured_on first_policy "
     "first_pass_rate".split()
@@ -36,9 +39,13 @@ MEASURED = frozenset(
 """Columns that say how hard a problem was; all others are contents, but where it was found."""
 
 _PLACE = ("source", "row")
-_WHERE_FOUND = frozenset({"id", "also_from", *_PLACE})
-READ = MEASURED | _WHERE_FOUND
-"""Columns that are read; of all others it is compared whether they are the same, so hashes may stand for them."""
+_WHERE_FOUND = frozenset({"id", "also_from", *_PLACE, "at"})
+_MEASURES = {"policy": pl.String(), "pass_rate": pl.Float64(), "judged": pl.Int32()}
+READ = frozenset({"id", *_PLACE, *_MEASURES})
+"""Columns that are read as they are."""
+
+PASSED_OVER = (MEASURED | _WHERE_FOUND) - READ
+"""Columns that are not read; of all others it is compared whether they are the same, so hashes may stand for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,19 +62,80 @@ class PublishedTables:
 
 def diff_sets(old: PublishedTables, new: PublishedTables) -> pl.DataFrame:
     """Return one `CHANGES` row per problem of either set, in the order of the new one, then those that are gone."""
-    table = versions.changes(_outcomes(old), _outcomes(new))
-    differing = _differing(old, new)
-    joined = table.join(differing, on="problem", how="left", maintain_order="left")
-    reworded = _reworded(old.data, new.data, table)
-    joined = joined.join(reworded, on="problem", how="left", maintain_order="left")
+    was, now = (_placed(tables) for tables in (old, new))
+    table = part_changes(was, now)
+    pairs = reworded_pairs(moved_rows(now, table, VersionChange.ADDED), moved_rows(was, table, VersionChange.REMOVED))
+    return with_reworded(table, pairs).select(CHANGES.names())
+
+
+def _placed(tables: PublishedTables) -> PublishedTables:
+    """Return the tables with the place of each row, ``at``: dropped rows come behind the others."""
+    behind = tables.data.height + pl.int_range(pl.len())
+    return PublishedTables(
+        tables.data.with_columns(at=pl.int_range(pl.len())), tables.dropped.with_columns(at=behind), tables.further
+    )
+
+
+def part_changes(old: PublishedTables, new: PublishedTables) -> pl.DataFrame:
+    """Return `CHANGES` rows before any is known to be reworded, and the place of each problem: ``now``, ``was``.
+
+    Args:
+        old, new: all rows of some problems, each with its place in its set, ``at``.
+    """
+    sides = _outcomes(old), _outcomes(new)
+    table = versions.changes(*sides).join(_differing(old, new), on="problem", how="left", maintain_order="left")
+    for name, side in zip(("was", "now"), sides, strict=True):
+        places = side.select("problem", pl.col("at").alias(name))
+        table = table.join(places, on="problem", how="left", maintain_order="left")
+    return table
+
+
+def moved_rows(tables: PublishedTables, table: pl.DataFrame, change: VersionChange) -> pl.DataFrame | None:
+    """Return id, place, source, row and text of the set's rows in a class; None in frames without texts.
+
+    Args:
+        table: from `part_changes`.
+    """
+    text = _source_text(tables.data)
+    if text is None:
+        return None
+    names = table.filter(pl.col("change") == change.value)["problem"]
+    return tables.data.filter(pl.col("id").is_in(names.implode())).select("id", "at", *_PLACE, text=text)
+
+
+def reworded_pairs(came: pl.DataFrame | None, left: pl.DataFrame | None) -> pl.DataFrame:
+    """Return ``problem``, ``old_problem`` of rows whose id left the set while another one came for the same row.
+
+    Args:
+        came, left: `moved_rows` of the new and of the old set.
+    """
+    if came is None or left is None:
+        return pl.DataFrame(schema={"problem": pl.String, "old_problem": pl.String})
+    now = came.sort("at").select(*_PLACE, "text", problem="id")
+    was = left.sort("at").select(*_PLACE, "text", old_problem="id")
+    pairs = now.join(was, on=[*_PLACE, "text"], maintain_order="left")
+    return pairs.unique("problem", keep="first", maintain_order=True).unique(
+        "old_problem", keep="first", maintain_order=True
+    )["problem", "old_problem"]
+
+
+def with_reworded(table: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
+    """Return `CHANGES` rows in their order, with what tells it: whether a problem is ``gone``, and its place ``at``.
+
+    Args:
+        table: from `part_changes`. pairs: from `reworded_pairs` of all parts.
+    """
+    joined = table.join(pairs, on="problem", how="left", maintain_order="left")
     return (
-        joined.filter(~pl.col("problem").is_in(reworded["old_problem"].implode()))
+        joined.filter(~pl.col("problem").is_in(pairs["old_problem"].implode()))
         .with_columns(
             change=pl.when(pl.col("old_problem").is_not_null()).then(pl.lit(REWORDED)).otherwise("change"),
             differs=pl.col("differs").fill_null([]),
+            gone=pl.col("now").is_null(),
+            at=pl.coalesce("now", "was"),
         )
-        .select(CHANGES.names())
-        .cast(CHANGES)
+        .select(*(pl.col(name).cast(dtype) for name, dtype in CHANGES.items()), "gone", "at")
+        .sort("gone", "at")
     )
 
 
@@ -82,15 +150,20 @@ def count_differing(table: pl.DataFrame) -> dict[str, int]:
     return dict(counts.sort(["len", "differs"], descending=[True, False]).iter_rows())
 
 
-def rate_shift(table: pl.DataFrame) -> tuple[int, float | None]:
-    """Return the number of problems that both sets measured, and by how much their mean pass rate moved."""
-    both = table.filter(
-        pl.col("change").is_in([VersionChange.KEPT.value, REWORDED])
-        & pl.col("old_pass_rate").is_not_null()
-        & pl.col("new_pass_rate").is_not_null()
-    )
-    shift = (both["new_pass_rate"] - both["old_pass_rate"]).mean()
-    return both.height, float(shift) if isinstance(shift, float) else None
+def rate_shift(moves: pl.Series) -> tuple[int, float | None]:
+    """Return the number of problems that both sets measured, and by how much their mean pass rate moved.
+
+    Args:
+        moves: `rate_move` of all problems, without nulls.
+    """
+    shift = moves.mean()
+    return len(moves), float(shift) if isinstance(shift, float) else None
+
+
+def rate_move() -> pl.Expr:
+    """Return by how much the pass rate of a `CHANGES` row moved; null where not both sets have and measured it."""
+    in_both = pl.col("change").is_in([VersionChange.KEPT.value, REWORDED])
+    return pl.when(in_both).then(pl.col("new_pass_rate") - pl.col("old_pass_rate"))
 
 
 def _outcomes(tables: PublishedTables) -> pl.DataFrame:
@@ -98,8 +171,8 @@ def _outcomes(tables: PublishedTables) -> pl.DataFrame:
 
     Of several rows of a problem the kept one counts, else the one that got furthest: its copies left earlier.
     """
-    kept = tables.data.select(problem="id", keep=True, reason=pl.lit(None, pl.String), **_measures(tables.data))
-    left = tables.dropped.select(problem="id", keep=False, reason="reason", **_measures(tables.dropped))
+    kept = tables.data.select("at", problem="id", keep=True, reason=pl.lit(None, pl.String), **_measures(tables.data))
+    left = tables.dropped.select("at", problem="id", keep=False, reason="reason", **_measures(tables.dropped))
     furthest = left.unique("problem", keep="last", maintain_order=True)
     rows = pl.concat([kept, furthest]).unique("problem", keep="first", maintain_order=True)
     rest = {name: pl.lit(None, dtype) for name, dtype in DECISION.items() if name not in rows.columns}
@@ -107,10 +180,9 @@ def _outcomes(tables: PublishedTables) -> pl.DataFrame:
 
 
 def _measures(frame: pl.DataFrame) -> dict[str, pl.Expr]:
-    wanted = {"policy": pl.String(), "pass_rate": pl.Float64(), "judged": pl.Int32()}
     return {
         name: pl.col(name).cast(dtype) if name in frame.columns else pl.lit(None, dtype)
-        for name, dtype in wanted.items()
+        for name, dtype in _MEASURES.items()
     }
 
 
@@ -132,21 +204,6 @@ def _differing(old: PublishedTables, new: PublishedTables) -> pl.DataFrame:
         found.append(pl.when(f"{name}_differ").then(pl.lit(name)))
     listed = pl.concat_list(found).list.drop_nulls() if found else pl.lit([], pl.List(pl.String))
     return both.select(problem="id", differs=listed).filter(pl.col("differs").list.len() > 0)
-
-
-def _reworded(old: pl.DataFrame, new: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
-    """Return ``problem``, ``old_problem`` of rows whose id left the set while another one came for the same row."""
-    new_text, old_text = _source_text(new), _source_text(old)
-    if new_text is None or old_text is None:
-        return pl.DataFrame(schema={"problem": pl.String, "old_problem": pl.String})
-    came = table.filter(pl.col("change") == VersionChange.ADDED.value)["problem"]
-    left = table.filter(pl.col("change") == VersionChange.REMOVED.value)["problem"]
-    now = new.filter(pl.col("id").is_in(came.implode())).select(*_PLACE, text=new_text, problem="id")
-    was = old.filter(pl.col("id").is_in(left.implode())).select(*_PLACE, text=old_text, old_problem="id")
-    pairs = now.join(was, on=[*_PLACE, "text"], maintain_order="left")
-    return pairs.unique("problem", keep="first", maintain_order=True).unique(
-        "old_problem", keep="first", maintain_order=True
-    )["problem", "old_problem"]
 
 
 def _source_text(frame: pl.DataFrame) -> pl.Expr | None:

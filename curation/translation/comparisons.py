@@ -31,6 +31,7 @@ class Said:
 
     up: int
     down: int
+    least: int
     most: int
     bounds: int
     denied: int
@@ -38,6 +39,7 @@ class Said:
     forms: int
     privative: int
     torn: int
+    yet: int
     zeros: int
     enough: int
     largest: int
@@ -51,18 +53,22 @@ def read(text: str, lang: str) -> Said:
     """Return what a text says, in a language."""
     plain = "".join(" " if is_formula else piece for piece, is_formula in parts(text)).lower().replace("’", "'")
     plain = plain.replace(" n't", "n't")
-    largest, smallest = (len(matcher(lang, name).findall(plain)) for name in ("largest", "smallest"))
-    torn = len(matcher(lang, "torn").findall(plain))
+    torn, yet = (len(matcher(lang, name).findall(plain)) for name in ("torn", "yet"))
+    superlatives = plain
+    if any(matcher(lang, name).search(plain) for name in ("largest", "smallest")):
+        superlatives = matcher(lang, "at_most").sub(" ; ", matcher(lang, "at_least").sub(" ; ", plain))
     plain = matcher(lang, "idioms").sub(" ", plain)
     plain, least = matcher(lang, "at_least").subn(" ; ", plain)
     limits = matcher(lang, "at_most").finditer(plain)
     bounds = sum(matcher(lang, "negations").search(match[0]) is not None for match in limits)
     plain, most = matcher(lang, "at_most").subn(" ; ", plain)
+    largest, smallest = (len(matcher(lang, name).findall(superlatives)) for name in ("largest", "smallest"))
     compared, less = matcher(lang, "less").subn(" ; ", plain)
     affirmed, denied = matcher(lang, "negations").subn(" ; ", plain)
     return Said(
         up=least + len(matcher(lang, "more").findall(compared)),
         down=most + less,
+        least=least,
         most=most,
         bounds=bounds,
         denied=denied,
@@ -70,6 +76,7 @@ def read(text: str, lang: str) -> Said:
         forms=len(matcher(lang, "negative_forms").findall(affirmed)),
         privative=len(matcher(lang, "privative").findall(affirmed)),
         torn=torn,
+        yet=yet,
         zeros=_zeros(plain, lang),
         enough=len(matcher(lang, "suffices").findall(compared)),
         largest=largest,
@@ -123,7 +130,7 @@ def polarity(segment: Segment, source: str, target: str) -> list[Violation]:
         return [Violation("polarity", f"what is not enough is: {sides(segment)}")]
     if before.privative > before.denied and not (after.denied or after.negative or after.privative):
         return [Violation("polarity", f"what ends or is lacking does not: {sides(segment)}")]
-    if not before.denied and after.denied > denied + max(0, before.negative - after.forms):
+    if not before.denied and after.denied - after.yet > denied + max(0, before.negative - after.forms):
         return [Violation("polarity", f"a negation came in: {sides(segment)}")]
     return []
 
@@ -162,7 +169,14 @@ def comparisons(segment: Segment, source: str, target: str) -> list[Violation]:
             return [Violation("comparisons", f"a factor became one of less: {sides(segment)}")]
     if after.down > before.down + (before.smaller if after.up >= before.up else 0):
         return [Violation("comparisons", f"more became less: {sides(segment)}")]
-    if (after.largest - before.largest) * (after.smallest - before.smallest) < 0:
+    upper, lower = (
+        (after.largest + after.most, before.largest + before.most),
+        (
+            after.smallest + after.least,
+            before.smallest + before.least,
+        ),
+    )
+    if (upper[0] - upper[1]) * (lower[0] - lower[1]) < 0:
         return [Violation("comparisons", f"most and least are turned: {sides(segment)}")]
     if before.bounds and after.up and after.down < before.down and not (after.most or after.denied or after.negative):
         return [Violation("comparisons", f"a limit is lost: {sides(segment)}")]

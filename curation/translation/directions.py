@@ -47,7 +47,7 @@ def directions(text: str, lang: str) -> tuple[tuple[frozenset[Fraction], frozens
     """
     plain = plain_digits("".join(" " * len(piece) if is_formula else piece for piece, is_formula in parts(text)))
     plain = plain.lower().replace("’", "'")
-    for name in ("at_least", "at_most"):
+    for name in ("at_least", "at_most", "idioms"):
         plain = matcher(lang, name).sub(_blank, plain)
     numbers = sorted(
         {

@@ -26,7 +26,7 @@ from curation.translation.comparisons import comparisons, polarity
 from curation.translation.directions import turned_numbers
 from curation.translation.distribution import distribution
 from curation.translation.exchanged_words import exchanged_words
-from curation.translation.formulas import formulas_of
+from curation.translation.formulas import displayed_as_formulas, formulas_of
 from curation.translation.name_matching import Name, names_of
 from curation.translation.names import (
     compared_stays,
@@ -40,14 +40,17 @@ from curation.translation.names import (
 )
 from curation.translation.number_words import new_parts, replaced_words
 from curation.translation.numerals import in_digits, plain_digits
-from curation.translation.order import order, units_exchanged, units_stay
+from curation.translation.order import is_date, order, units_exchanged, units_stay
+from curation.translation.prose import is_form
 from curation.translation.quantities import months_named, prose_of_units
 from curation.translation.sentences import Segment, align, excerpt, keeps_anchors, length_ratio, sentences, sides
 from curation.translation.tied_numbers import tied_numbers, without_terms
 from curation.translation.units import DIMENSIONS, units_mentioned
 from curation.translation.violations import Violation
 
-_DIGITS = re.compile(r"\d+")
+_DIGITS = re.compile(r"\d+(?:\.\d+)*")
+_LEAST_LIST = 3
+"""Numbers of a formula from which their order is compared."""
 _CLOCK = re.compile(
     r"\d\s?[ap]\.?\s?m\b|\d:\d\d|o['’]clock|noon|midnight|\b(?:turn(?:s|ed)?|birthday|aged?)\b", re.IGNORECASE
 )
@@ -65,8 +68,8 @@ def check_equivalence(original: str, translated: str, source: str, target: str) 
     names = names_of(original, translated, source, target)
     whole = [segment for segment in segments if segment.before and segment.after]
     return [
-        *coverage(segments, source, target),
-        *question(original, translated, target),
+        *coverage(segments, original, source, target),
+        *question(original, translated, source, target),
         *(violation for segment in whole for violation in quantities(segment, source, target, names)),
         *(violation for segment in whole for violation in polarity(segment, source, target)),
         *(violation for segment in whole for violation in comparisons(segment, source, target)),
@@ -82,12 +85,14 @@ def check_equivalence(original: str, translated: str, source: str, target: str) 
     ]
 
 
-def coverage(segments: list[Segment], source: str, target: str) -> list[Violation]:
+def coverage(segments: list[Segment], original: str, source: str, target: str) -> list[Violation]:
     """Return violations for sentences that only one text has, and for ones far shorter or longer than expected."""
     violations: list[Violation] = []
     for segment in segments:
         if not segment.after:
             violations.append(Violation("sentences", f"nothing stands for {excerpt(segment.before)}"))
+        elif not segment.before and is_form(segment.after, original):
+            continue
         elif not segment.before:
             violations.append(Violation("sentences", f"nothing in the original says {excerpt(segment.after)}"))
         else:
@@ -99,14 +104,22 @@ def coverage(segments: list[Segment], source: str, target: str) -> list[Violatio
     return violations
 
 
-def question(original: str, translated: str, target: str) -> list[Violation]:
-    """Return a violation where the question that ends the original is gone: no question mark, no word that asks."""
+def question(original: str, translated: str, source: str, target: str) -> list[Violation]:
+    """Return a violation where the question that ends the original is gone: no question mark, no word that asks.
+
+    An order with a question mark asks nothing: Divide 32 in the ratio 3:5?
+    """
     last = sentences(translated, target)[-1:]
     if not _QUESTION.search(original[-3:]) or _QUESTION.search(translated):
         return []
-    if any(re.search(word, one, re.IGNORECASE) for word in language(target).questions.asks for one in last):
+    if _asks(last, target) or not _asks(sentences(original, source)[-1:], source):
         return []
     return [Violation("sentences", f"no question: {excerpt(last[0] if last else '')}")]
+
+
+def _asks(said: list[str], lang: str) -> bool:
+    """Return whether a sentence has a word that asks."""
+    return any(re.search(word, one, re.IGNORECASE) for word in language(lang).questions.asks for one in said)
 
 
 def quantities(segment: Segment, source: str, target: str, names: list[Name]) -> list[Violation]:
@@ -184,6 +197,8 @@ def new_units(original: str, translated: str, source: str, target: str) -> list[
     for number in tied_numbers(translated, target):
         if number.unit is None or number.unit not in DIMENSIONS or number.unit == "percent" or number.unit in named:
             continue
+        if number.unit == "year" and is_date(number.text):
+            continue
         kind = DIMENSIONS[number.unit]
         if number.unit in _ALSO_MEANT and _ALSO_MEANT[number.unit] in named:
             continue
@@ -194,14 +209,27 @@ def new_units(original: str, translated: str, source: str, target: str) -> list[
 
 
 def numbers_in_formulas(original: str, translated: str) -> list[Violation]:
-    """Return a violation for a formula that is the same but for its numbers."""
+    """Return a violation for a formula that is the same but for its numbers, or for their order."""
     before, after = Counter(formulas_of(original)), Counter(formulas_of(translated))
     new = {_DIGITS.sub("#", formula): formula for formula in after - before}
     for formula in before - after:
         other = new.get(_DIGITS.sub("#", formula))
         if other is not None and len(formula) > 2:
             return [Violation("formulas", f"{formula[:70]} became {other[:70]}")]
+    lists = _number_lists(original) - _number_lists(translated)
+    others = {tuple(sorted(one)): one for one in _number_lists(translated) - _number_lists(original)}
+    for one in lists:
+        if tuple(sorted(one)) in others:
+            shown = " ".join(one), " ".join(others[tuple(sorted(one))])
+            return [Violation("formulas", f"{shown[0][:70]} became {shown[1][:70]}")]
     return []
+
+
+def _number_lists(text: str) -> Counter[tuple[str, ...]]:
+    """Return the numbers of each formula that has several, in order."""
+    pieces = (piece for piece, is_formula in parts(displayed_as_formulas(text)) if is_formula)
+    lists = (tuple(re.findall(r"\d+", piece)) for piece in pieces)
+    return Counter(one for one in lists if len(one) >= _LEAST_LIST)
 
 
 _FOREIGN_GROUPS = re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?:([.,])\d{3})(?![\d]|[.,]\d)")
@@ -225,4 +253,5 @@ def notation(original: str, translated: str, source: str, target: str) -> list[V
 
 def _is_decimal_there(text: str, original: str, source: str) -> bool:
     value = Fraction(text.replace(",", "."))
-    return any(token.values == {value} for token in in_digits(plain_digits(original), source))
+    same = (token for token in in_digits(plain_digits(original), source) if token.values == {value})
+    return any(value.denominator > 1 or re.search("[.,]", token.text) for token in same)

@@ -28,6 +28,8 @@ from curation.translation.sentences import Segment, sides
 from curation.translation.violations import Violation
 
 _ONE, _TWO, _DOZEN = Fraction(1), Fraction(2), Fraction(12)
+_CAPITALS = re.compile(r"(?<![.?!] )(?<!\A)\b[A-Z][a-z]+|(?<=[.?!] )[A-Z][a-z]+(?=['’]s| and | [a-z]+(?:s|ed)\b)")
+_LISTED = re.compile(r",(?: and)? |(?<!,) and ")
 _MOST = 10
 """Largest number in words that may not come in; a dozen, a hundred, noon do."""
 
@@ -62,19 +64,43 @@ def exchanged_words(segment: Segment, source: str, target: str, original: str = 
     if _is_doubled(*counts) and not implied(before, source) and not _is_by_less(segment, source, target, _TWO):
         return [Violation("numbers", f"half and double are exchanged in {sides(segment)}")]
     elsewhere = {*in_words(original, source)}
+    fewer, more = _by_count((before, source), (after, target))
     new = [value for value in words_after if value not in known and (value != _ONE or _whole_part(after, target))]
-    for other in new:
-        value = next((value for value in lost if value.denominator > 1 or other.denominator == 1), None)
+    again = [value for value in words_after if value in more and 2 < value <= _MOST and value not in kept]
+    for other in (*new, *again):
+        gone = lost if other in new else [value for value in lost if value in fewer and value.denominator == 1]
+        value = next((value for value in gone if value.denominator > 1 or other.denominator == 1), None)
         if value is not None:
             return [Violation("numbers", f"{value} is {other} in {sides(segment)}")]
+    for other in new:
         is_known = (
             (other in elsewhere and not words_before)
             or months_named(before, source)
+            or other == _listed(before)
             or words_after.count(other) <= ordinals(after, target).count(other)
         )
-        if 2 < other <= _MOST and not is_known and not _names_again(after, target, other):
+        named = _names_again(after, target, other) and not fewer and (other in elsewhere or other <= _named(original))
+        if 2 < other <= _MOST and not is_known and not named:
             return [Violation("numbers", f"{other} came in: {sides(segment)}")]
     return []
+
+
+def _by_count(before: tuple[str, str], after: tuple[str, str]) -> tuple[Counter[Fraction], Counter[Fraction]]:
+    """Return the numbers in words that a side says less often than the other says them in any way, and the others."""
+    words = [Counter(in_words(*side)) for side in (before, after)]
+    both = [counted + Counter(digit_values(*side)) for counted, side in zip(words, (before, after), strict=True)]
+    fewer, more = words[0] - both[1], both[1] - both[0]
+    return Counter({value: count for value, count in fewer.items() if value != _ONE}), more
+
+
+def _named(original: str) -> int:
+    """Return how many a text names or lists at most: Becky, Jake and Silvia are the three of them."""
+    return max(_listed(original), len(set(_CAPITALS.findall(original))))
+
+
+def _listed(text: str) -> int:
+    """Return how many things the longest list of a text has: three of Becky, Jake, and Silvia."""
+    return max((len(_LISTED.findall(sentence)) for sentence in text.split(". ")), default=0) + 1
 
 
 def _names_again(text: str, lang: str, value: Fraction) -> bool:

@@ -78,6 +78,10 @@ _GEOMETRY = re.compile(
 _WORD_LETTERS = ("a", "e", "i", "o", "u", "y", "I", "Y")
 """Letters that are words of some language: without dollars they are no names."""
 _SHOWN = 4
+_OFTEN = 2
+"""Mentions of a lone symbol of which one may be left out."""
+_MEASURE = re.compile(r"\d+(?:\.\d+)?(?:[kcm]?m|kg|g|h|s|min|L|ml)(?:\^?[23])?")
+"""A number with its unit, which stands in prose elsewhere: numbers and units are compared apart."""
 
 
 def formulas(original: str, translated: str) -> list[Violation]:
@@ -115,12 +119,19 @@ def _changed_formulas(original: str, translated: str) -> list[Violation]:
         and not 0 < names_after[formula] <= names_before[formula]
     ]
     missing, extra = _unexplained(missing, only_after), _unexplained(extra, only_before)
+    missing = [formula for formula in missing if not _is_said_again(formula, before, after)]
+    extra = [formula for formula in extra if not _is_said_again(formula, after, before)]
     violations: list[Violation] = []
     if missing:
         violations.append(Violation("formulas", f"missing from the translation: {'; '.join(missing[:_SHOWN])}"))
     if extra:
         violations.append(Violation("formulas", f"not in the original: {'; '.join(extra[:_SHOWN])}"))
     return violations
+
+
+def _is_said_again(formula: str, before: Counter[str], after: Counter[str]) -> bool:
+    """Return whether a lone symbol of several mentions is only said once less, where a pronoun stands for it."""
+    return len(formula) == 1 and before[formula] >= _OFTEN and after[formula] == before[formula] - 1
 
 
 def _run_together(only_before: list[str], only_after: list[str]) -> bool:
@@ -134,13 +145,13 @@ def formulas_of(text: str) -> list[str]:
 
     Example: ``formulas_of("Let $ x_{1}\\\\le 2 $ and \\\\(y\\\\).") == ["x_1\\\\leq2", "y"]``
     """
-    text = _marked(text)
+    text = displayed_as_formulas(text)
     pieces = [piece for piece, is_formula in parts(text) if is_formula and not _WORD.fullmatch(piece)]
     members = (member for piece in pieces for member in _listed(_normal(piece)))
-    return [member for member in members if re.search(r"[^\d.,%\-]", member)]
+    return [member for member in members if re.search(r"[^\d.,%\-]", member) and not _MEASURE.fullmatch(member)]
 
 
-def _marked(text: str) -> str:
+def displayed_as_formulas(text: str) -> str:
     """Mark every formula by dollars, in whatever way it was marked, and take code blocks out."""
     text = _FENCE.sub(" ", text)
     text = re.sub(r"\\[\[\](]|\\\)", "$", text.replace("\\\\[", "\\\\ [").replace("\\\\(", "\\\\ ("))
@@ -248,7 +259,7 @@ def variables(original: str, translated: str) -> list[Violation]:
 
 def _prose(text: str) -> str:
     """Return the text without formulas and code; in it a single letter is a name."""
-    text = "".join(" " if is_formula else piece for piece, is_formula in parts(_marked(text)))
+    text = "".join(" " if is_formula else piece for piece, is_formula in parts(displayed_as_formulas(text)))
     return _INLINE.sub(" ", text)
 
 

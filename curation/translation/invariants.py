@@ -35,10 +35,10 @@ from curation.translation.answers import ChecksReferences, check_answer
 from curation.translation.equivalence import check_equivalence
 from curation.translation.formulas import code, formulas, variables
 from curation.translation.quantities import numbers, units
-from curation.translation.readings import as_the_original_reads
 from curation.translation.violations import Violation
+from curation.translation.written_alike import written_alike
 
-VERSION = "translation@13"
+VERSION = "translation@14"
 """Changes whenever a translation could pass or fail that did not."""
 
 INVARIANTS = (
@@ -80,8 +80,10 @@ def check_translation(
         judge: the verifier; it is called, in its workers, where an answer is words.
         source: the code of the original's language.
     """
-    statement = as_the_original_reads(original.statement, translated.statement, source, target)
-    translated = replace(translated, statement=statement)
+    statements = written_alike(original.statement, translated.statement, source, target)
+    original, translated = (
+        replace(text, statement=said) for text, said in zip((original, translated), statements, strict=True)
+    )
     before, after = _whole(original), _whole(translated)
     violations = [
         *numbers(before, after, source, target),
@@ -94,7 +96,9 @@ def check_translation(
         *prose.language(original.statement, translated.statement, target),
         *prose.length(before, after, source, target),
         *prose.leftovers(original.statement, translated.statement, source, target),
-        *prose.added_solution(original.statement, translated.statement, translated.answer or original.answer),
+        *prose.added_solution(
+            original.statement, translated.statement, translated.answer or original.answer, source, target
+        ),
     ]
     return violations or check_equivalence(original.statement, translated.statement, source, target)
 

@@ -66,7 +66,7 @@ def names_of(original: str, translated: str, source: str, target: str) -> list[N
     is_spaced = language(target).spaced
     if is_spaced and language(target).script != "latin":
         names = _by_sound(candidates, translated, target)
-        return [name for name in names if name.forms]
+        return [name for name in names if name.forms and not _is_title(name, translated)]
     taken: dict[str, str] = {}
     small = _small_words(target)
     for form in (form for form in _forms(translated) if form in candidates or form.lower() not in small):
@@ -78,7 +78,15 @@ def names_of(original: str, translated: str, source: str, target: str) -> list[N
     names = [name if _tells(name, short, is_spaced) else Name(name.original, ()) for name in names]
     loose = Counter(_consonants(name).translate(_LOOSE) for name in candidates)
     names = [_written(name, translated, target, loose) for name in names]
-    return [name for name in _apart(names, translated, target, loose) if name.forms]
+    apart = _apart(names, translated, target, loose)
+    return [name for name in apart if name.forms and not _is_title(name, translated)]
+
+
+def _is_title(name: Name, translated: str) -> bool:
+    """Return whether a name stands in quotation marks wherever it is mentioned: карточки «Эйс» are no person."""
+    forms = "|".join(re.escape(form) for form in name.forms)
+    mentions = re.findall(rf"([«„“\"《「]?)(?:{forms})", translated)
+    return bool(mentions) and all(mentions)
 
 
 def _by_sound(candidates: list[str], translated: str, target: str) -> list[Name]:

@@ -23,7 +23,7 @@ _FRACTION_SIGNS = {sign: f" {top}/{bottom}" for sign, top, bottom in (
     ("½", 1, 2), ("⅓", 1, 3), ("⅔", 2, 3), ("¼", 1, 4), ("¾", 3, 4), ("⅕", 1, 5), ("⅛", 1, 8), ("⅜", 3, 8), ("⅝", 5, 8),
     ("⅞", 7, 8),
 )}  # fmt: skip
-_FULL_WIDTH = str.maketrans("０１２３４５６７８９", "0123456789")
+_OTHER_SIGNS = str.maketrans("０１２３４５６７８９⁄∕", "0123456789//")
 _SPACES = "\u00a0\u202f\u2009"
 _DIGITS = re.compile(
     rf"(?P<over>\d+\s?/\s?\d+)(?![\d/])"
@@ -77,7 +77,7 @@ def plain_digits(text: str) -> str:
     """Make full-width digits plain, write fraction signs out, and read LaTeX's separators between digits as spaces."""
     for sign, written in _FRACTION_SIGNS.items():
         text = text.replace(sign, written)
-    text = text.translate(_FULL_WIDTH)
+    text = text.translate(_OTHER_SIGNS)
     return _LATEX_COMMA.sub(lambda match: "," if match[0] == "{,}" else "\u00a0", text)
 
 
@@ -101,7 +101,7 @@ def _tokens(match: re.Match[str], text: str, lang: str) -> list[NumeralToken]:
         hour, minute = re.split("[:h]", digits)
         hours = NumeralToken(hour, start, _half_day(Fraction(int(hour)), text[match.end() :], lang))
         return [hours] if int(minute) == 0 else [hours, NumeralToken(minute, start, frozenset({Fraction(int(minute))}))]
-    values = _readings(digits, match["by"])
+    values = _readings(digits, match["by"], lang)
     rest = text[match.end() : match.end() + 24]
     if _THOUSANDS.match(rest):  # $280k, though 3k may be a term
         return [NumeralToken(digits, start, values | {value * 1000 for value in values})]
@@ -121,8 +121,8 @@ def _is_reduction(rest: str, lang: str) -> bool:
     return sign is not None and re.match(rf"\s?{sign}", rest) is not None
 
 
-def _readings(digits: str, by: str | None) -> frozenset[Fraction]:
-    """Return the values of a token of digits and separators."""
+def _readings(digits: str, by: str | None, lang: str) -> frozenset[Fraction]:
+    """Return the values of a token of digits and separators; a comma parts thousands where a point is the decimal."""
     bare = re.sub(rf"['’{_SPACES} ]", "", digits)
     marks = re.findall(r"[.,]", bare)
     if not marks:
@@ -134,6 +134,8 @@ def _readings(digits: str, by: str | None) -> frozenset[Fraction]:
     if len(marks) > 1:
         return frozenset({grouped})
     decimal = Fraction(f"0{bare.replace(',', '.')}")
+    if by == "," and not language(lang).decimal_comma and not bare.startswith("0"):
+        return frozenset({grouped})
     return frozenset({grouped, decimal}) if by is not None and not bare.startswith("0") else frozenset({decimal})
 
 

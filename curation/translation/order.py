@@ -9,10 +9,12 @@ Not here: a clause that moved with its names and numbers (`equivalence`).
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 
+from curation.translation.clauses import clause_moved
 from curation.translation.numerals import in_words, plain_digits
 from curation.translation.quantities import prose_of_units
 from curation.translation.sentences import Segment, sides
@@ -21,11 +23,15 @@ from curation.translation.units import DIMENSIONS, units_mentioned
 from curation.translation.violations import Violation
 from curation.translation.word_pairs import SOURCE, says_anything, told_by_words
 
+_YEAR = re.compile(r"(?:1[89]|20)\d\d")
 _Pair = tuple[TiedNumber, TiedNumber]
 _HALF = Fraction(1, 2)
 _TOLD, _EXCHANGED, _EITHER = 0.1, -0.5, -0.03
 """How much better numbers must agree with their own translations to be told apart by the words around them, and how
 much better with each other's, each of them, to be exchanged wherever they stand."""
+_FEWEST_IN_BLOCKS = 4
+"""Numbers of two blocks together that may change places as such."""
+_SHARE_OF = re.compile(r"\s*(?:%|\\%|per ?cent)?\s*of (?:the )?", re.IGNORECASE)
 _DATED = "year of a date"
 _OF_THEM = "of them"
 """The kind of a clause whose number is a part of the one before it: exchanged, the part would be the larger one."""
@@ -33,14 +39,13 @@ _TURNED_ROLES = ("label", "than", "every")
 """Roles that only one of two numbers has: house 12 has 1 for house 1 has 12."""
 _ROLES_ALONE = ("every", "rate")
 """Roles that tell a number apart, whatever it counts."""
-_TURNED_CLAUSES = ("if", "date", "total", "difference", "note", "limit", "age")
+_TURNED_CLAUSES = ("if", "date", "total", "difference", "note", "limit", "age", "remainder", "divisor", "base")
 """Kinds of clauses in which only one of two numbers stands: on August 22 at 17 for on August 17 at 22."""
 
 
 def units_exchanged(segment: Segment, source: str, target: str) -> list[Violation]:
     """Return a violation for a unit that became another of its kind, and for a percentage without its sign."""
-    before = Counter(one.unit for one in units_mentioned(prose_of_units(segment.before), source))
-    after = Counter(one.unit for one in units_mentioned(prose_of_units(segment.after), target))
+    before, after = _units_of(segment.before, source), _units_of(segment.after, target)
     for unit in before - after:
         for other in after - before:
             gone = not after[unit] and not before[other]
@@ -51,6 +56,19 @@ def units_exchanged(segment: Segment, source: str, target: str) -> list[Violatio
             if mine.unit == "percent" and theirs.unit is None:
                 return [Violation("units", f"{theirs.text} is no percentage any more: {sides(segment)}")]
     return []
+
+
+def _units_of(text: str, lang: str) -> Counter[str]:
+    """Return how often a text names each unit; the year of a date is none."""
+    plain = prose_of_units(text)
+    found = Counter(one.unit for one in units_mentioned(plain, lang))
+    dated = sum(number.unit == "year" and is_date(number.text) for number in tied_numbers(text, lang))
+    return found - Counter({"year": dated})
+
+
+def is_date(digits: str) -> bool:
+    """Return whether digits are the year of a date, as 2015 is."""
+    return _YEAR.fullmatch(digits) is not None
 
 
 def _unit_of_number_turned(segment: Segment, source: str, target: str) -> bool:
@@ -69,10 +87,24 @@ def units_stay(segment: Segment, source: str, target: str) -> bool:
 def order(segment: Segment, source: str, target: str) -> list[Violation]:
     """Return a violation where two numbers changed places or units, and did not take their own units along."""
     before, after = _both(segment, source, target)
-    violations = _order(segment, before, after, _partners(before, after), source, target)
-    if not violations:
+    partners = _partners(before, after)
+    violations = _order(segment, before, after, partners, source, target)
+    if not violations or _blocks_moved([at for at in partners if at is not None]):
         return []
     return _order(segment, before, after, _partners(before, after, by_tie=False), source, target)
+
+
+def _blocks_moved(places: list[int]) -> bool:
+    """Return whether two runs of two numbers or more changed places, and nothing else: no exchange of two does that."""
+    return clause_moved(sorted(places), places, _FEWEST_IN_BLOCKS, _FEWEST_IN_BLOCKS // 2)
+
+
+def _is_share_of_share(mine: _Pair, others: _Pair, source: str) -> bool:
+    """Return whether one share is another's, 15% of 30%, so that their order says nothing."""
+    units = {mine[0].unit, others[0].unit, mine[1].unit, others[1].unit}
+    between = mine[0].around.behind
+    of_it = source == SOURCE and between == others[0].around.before and _SHARE_OF.fullmatch(between) is not None
+    return of_it and len(units) == 1 and units <= {"percent", "fraction"}
 
 
 def _order(
@@ -90,6 +122,8 @@ def _order(
         for j in range(i + 1, len(pairs)):
             others = pairs[j]
             if mine[0].values & others[0].values or mine[1].values & others[1].values:
+                continue
+            if _is_share_of_share(mine, others, source):
                 continue
             moved = places[i] > places[j]
             told = _told_by_words(mine, others, target) if source == SOURCE else (0.0, 0.0)
@@ -156,10 +190,11 @@ def _partners(before: list[TiedNumber], after: list[TiedNumber], *, by_tie: bool
     return partners
 
 
-def _unlike(mine: TiedNumber, other: TiedNumber, by_tie: bool) -> tuple[bool, bool]:
+def _unlike(mine: TiedNumber, other: TiedNumber, by_tie: bool) -> tuple[bool, bool, bool]:
     """Return how two numbers that may be equal differ: 1,000 is sooner 1 000 than 1."""
     differ = mine.tie != other.tie if by_tie else mine.unit != other.unit
-    return max(mine.values) != max(other.values), differ
+    clauses = by_tie and mine.clauses != other.clauses and not mine.clauses & other.clauses
+    return max(mine.values) != max(other.values), differ, clauses
 
 
 def _paired(before: list[TiedNumber], after: list[TiedNumber]) -> list[_Pair]:

@@ -9,6 +9,7 @@ Invariants: pure functions. Lengths are counted in characters of stripped prose,
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 from curation.config.languages import LANGUAGES
 from curation.languages import vocabulary
@@ -32,6 +33,10 @@ _OUTSIDE = 0.5
 """Confidence from which a language that is none of the seven is believed."""
 _MARKS = ".!?,;:。，？！：；、"
 _SENTENCE = re.compile(r"(?<=[.!?:;…])\s+|(?<=[。！？；：])\s*|\n+")
+_A_SENTENCE, _LACKING, _WHOLE = 12, 0.5, 1.25
+"""Characters of what may have moved behind a question; which share of them the rest must lack; how long the whole may
+be, as a share of what is expected."""
+_NUMBER = re.compile(r"\d+")
 _LAST_QUESTION = re.compile(r"[?？][^?？]*\Z")
 _COPULAS = one_of(lambda lang: lang.translation.copulas)
 _MARKER = re.compile(
@@ -152,20 +157,46 @@ _BRIEF = 45
 """Characters of a sentence that says so by itself."""
 
 
-def added_solution(original: str, translated: str, answer: str | None) -> list[Violation]:
+def added_solution(original: str, translated: str, answer: str | None, source: str, target: str) -> list[Violation]:
     """Return a violation for an answer, a solution or a box that the original does not have, or for words after the
-    question that ends it. In which form the answer is asked for may stand behind the question: as a percentage.
+    question that ends it. In which form the answer is asked for may stand behind the question: as a percentage. So may
+    what the original says before its end: a tail is no addition where the rest is too short without it.
     """
     own_markers, markers = _MARKER.findall(original), [match[0] for match in _MARKER.finditer(translated)]
     if len(markers) > len(own_markers):
         return [Violation("added_solution", f"not in the original: {markers[-1]!r}")]
     tail, own_tail = _after_question(translated), _after_question(original)
-    is_form = len(tail) <= _BRIEF and not re.search(r"\d", tail) and _FORM.search(original) is not None
-    if tail and not own_tail and not is_form and re.search(r"[?？]\s*\Z", original.strip()):
+    is_own = is_form(tail, original) or _has_no_new_number(tail, original, translated)
+    is_own = is_own or _takes_the_place(tail, original, translated, source, target)
+    if tail and not own_tail and not is_own and re.search(r"[?？]\s*\Z", original.strip()):
         return [Violation("added_solution", f"stands after the last question: {tail[:80]!r}")]
     if answer is not None and _ends_with(translated, answer) and not _ends_with(original, answer):
         return [Violation("added_solution", f"ends with the answer {answer!r}")]
     return []
+
+
+def is_form(said: str, original: str) -> bool:
+    """Return whether a short sentence can say in which form the answer is asked for: expressed in terms of t."""
+    return len(said) <= _BRIEF and not re.search(r"\d", said) and _FORM.search(original) is not None
+
+
+def _takes_the_place(tail: str, original: str, translated: str, source: str, target: str) -> bool:
+    """Return whether a tail is a sentence without new numbers, about as long as what the rest lacks."""
+    lengths = [vocabulary.language(lang).translation.relative_length for lang in (source, target)]
+    whole, expected = len(strip(translated)), len(strip(original)) * lengths[1] / lengths[0]
+    lacking, length = expected - (whole - len(strip(tail))), len(strip(tail))
+    before, after = (Counter(_NUMBER.findall(text)) for text in (original, translated))
+    no_new = all(after[number] <= before[number] for number in _NUMBER.findall(tail))
+    return no_new and whole <= _WHOLE * expected and length >= _A_SENTENCE and lacking >= _LACKING * length
+
+
+def _has_no_new_number(tail: str, original: str, translated: str) -> bool:
+    """Return whether a tail has numbers, each of which the original ends with and has as often as its translation."""
+    numbers = _NUMBER.findall(tail)
+    ending = _NUMBER.findall(original[-2 * len(tail) - _BRIEF :])
+    counts = (Counter(_NUMBER.findall(text)) for text in (original, translated))
+    before, after = counts
+    return bool(numbers) and all(number in ending and after[number] <= before[number] for number in numbers)
 
 
 def _after_question(text: str) -> str:

@@ -49,7 +49,8 @@ def numbers(original: str, translated: str, source: str, target: str) -> list[Vi
     again = [value for value in named_again(before, source) if value in (*all_after, *_values(after, target))]
     missing, extra = _said_together(missing, extra, {*all_before, *_values(before, source)}, before)
     if read(translated, target).factors:  # 1/3 as many is three times fewer
-        divisors = {*_values(after, target), *all_after}
+        whole = (token for token in in_digits(after, target) if "/" not in token.text)
+        divisors = {*all_after, *(value for token in whole for value in token.values)}
         less = [token for token in missing if token.values & {1 / value for value in divisors if value > 1}]
         extra = [token for token in extra if not token.values & {1 / value for one in less for value in one.values}]
         missing = [token for token in missing if token not in less]

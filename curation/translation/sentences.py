@@ -23,7 +23,7 @@ _DISPLAY = re.compile(
     r"\\begin\s*\{(\w+\*?)\}.*?\\end\s*\{\1\}|\$\$.*?\$\$|\\\[.*?\\\]|\\\(.*?\\\)|```.*?```|`[^`\n]+`", re.DOTALL
 )
 _END = re.compile(
-    r"(?<=[.!?…])[\"”»’)\]]*\s+(?=[^\W_a-zа-яà-ÿ]|[\"“«¿¡(\[$\\„])|(?<=[。！？])(?![\"”’）]+\s*[的，、])[\"”’）]*\s*(?=\S)|(?<=[.!?:;…。！？：；])\n+|\n+(?![a-zа-яà-ÿ]|(?<=\d\n)[\u3400-\u9fff])"
+    r"(?<=[a-z\u0430-\u044f]\.\.)(?=[A-Z\u0410-\u042f])|(?<=[.!?…])[\"”»’)\]]*\s+(?=[^\W_a-zа-яà-ÿ]|[\"“«¿¡(\[$\\„])|(?<=[。！？])(?![\"”’）]+\s*[的，、])[\"”’）]*\s*(?=\S)|(?<=[.!?:;…。！？：；])\n+|\n+(?![a-zа-яà-ÿ]|(?<=\d\n)[\u3400-\u9fff])"
 )
 _QUESTION = re.compile(r"[?？]")
 _HIDDEN = "\x01"
@@ -37,6 +37,10 @@ _ANCHOR = 1.5
 """Cost of a number or question mark that only one side of a segment has."""
 _BOTH_GAPS = 6.0
 """What a sentence without an equal costs besides, where both sides have one."""
+_JOINED = 1.2
+"""How long two sentences may be that are one sentence's translation, as a share of what is expected."""
+_EXCHANGED = 3.5
+"""What two sentences cost besides that become two, where each has what the other should have."""
 _SPREAD, _SLACK = 0.16, 4.0
 """Deviation of a segment's length: its share of the length, and characters."""
 _SHOWN = 70
@@ -72,9 +76,28 @@ def align(original: str, translated: str, source: str, target: str) -> list[Segm
     Where one sentence of each side would stand alone, they are rather one that was said freely: gaps cost more then.
     """
     before, after = _measured(original, source), _measured(translated, target)
-    segments = _aligned(before, after, 0.0)
+    segments = _with_their_other_half(_aligned(before, after, 0.0), source, target)
     if any(not segment.before for segment in segments) and any(not segment.after for segment in segments):
         return _aligned(before, after, _BOTH_GAPS)
+    return segments
+
+
+def _with_their_other_half(segments: list[Segment], source: str, target: str) -> list[Segment]:
+    """Return segments where a sentence that only the translation has is its neighbour's, which is too short alone."""
+    at = 0
+    while at < len(segments):
+        for place in (at - 1, at + 1):
+            if segments[at].before or not 0 <= place < len(segments) or not segments[place].before:
+                continue
+            near = segments[place]
+            said = f"{near.after} {segments[at].after}" if place < at else f"{segments[at].after} {near.after}"
+            whole = Segment(near.before, said)
+            alone, joined = (length_ratio(one, source, target) for one in (near, whole))
+            if near.after and joined <= _JOINED and 1 - alone > abs(joined - 1):
+                segments = [*segments[: min(at, place)], whole, *segments[max(at, place) + 1 :]]
+                at = min(at, place)
+                break
+        at += 1
     return segments
 
 
@@ -90,6 +113,7 @@ def _aligned(before: Sequence[_Sentence], after: Sequence[_Sentence], gap: float
                     best[i - m, j - n][0]
                     + price
                     + gap * (0 in (m, n))
+                    + _EXCHANGED * ((m, n) == (2, 2) and _are_exchanged(before[i - 2 : i], after[j - 2 : j]))
                     + _mismatch(before[i - m : i], after[j - n : j]),
                     (m, n),
                 )
@@ -113,7 +137,8 @@ def sentences(text: str, lang: str) -> list[str]:
     cuts = [
         match
         for match in _END.finditer(hidden)
-        if not _abbreviations(lang).search(hidden[max(0, match.start() - 12) : match.start()])
+        if _ends_with_unit(hidden, match, lang)
+        or not _abbreviations(lang).search(hidden[max(0, match.start() - 12) : match.start()])
     ]
     starts = [0, *(match.end() for match in cuts)]
     ends = [*(match.end() for match in cuts), len(text)]
@@ -125,6 +150,20 @@ def sentences(text: str, lang: str) -> list[str]:
         else:
             whole.append(piece)
     return whole
+
+
+@cache
+def _unit(lang: str) -> re.Pattern[str]:
+    """Return the expression of a unit's short name with its stop, behind a number that is no year."""
+    short = "|".join(filter(None, ("[kcm]?m|kg|g|h|min", language(lang).units.short, language("en").units.short)))
+    behind = r"(?:(?<!\b(?:18|19|20)\d\d)(?<=\d)[\s\u00a0]?|(?<=\d)\s?\w{1,3}/)"
+    return re.compile(rf"{behind}(?:{short})\.\s*\Z", re.IGNORECASE)
+
+
+def _ends_with_unit(text: str, cut: re.Match[str], lang: str) -> bool:
+    """Return whether a unit's short name stands behind a number before a cut, and a capital behind it: 5 km. Find."""
+    behind = text[cut.end() : cut.end() + 1]
+    return (behind.isupper() or behind in "¿¡") and _unit(lang).search(text[: cut.start()]) is not None
 
 
 def _hidden(text: str) -> str:
@@ -165,6 +204,12 @@ def _mismatch(before: Sequence[_Sentence], after: Sequence[_Sentence]) -> float:
         return cost
     lengths = sum(one.length for one in before), sum(one.length for one in after)
     return cost + min(12.0, (lengths[0] - lengths[1]) ** 2 / (2 * (_SLACK + _SPREAD * max(lengths)) ** 2))
+
+
+def _are_exchanged(before: Sequence[_Sentence], after: Sequence[_Sentence]) -> bool:
+    """Return whether a number of the first sentence stands in the second now, and one of the second in the first."""
+    (first, second), (mine, others) = ([one.anchors for one in pair] for pair in (before, after))
+    return bool((first - mine) & (others - second)) and bool((mine - first) & (second - others))
 
 
 def _joined(run: Sequence[_Sentence]) -> str:

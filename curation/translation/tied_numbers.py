@@ -28,6 +28,8 @@ _DISPLAYED = re.compile(
     r"\$\$.*?\$\$|\\\[.*?\\\]|\\\(.*?\\\)|\\begin\s*\{(\w+\*?)\}.*?\\end\s*\{\1\}|```.*?```|`[^`\n]+`", re.DOTALL
 )
 _YEAR = re.compile(r"(?:19|20)\d\d")
+_OF_A_NAME = re.compile(r"\s(?:[A-Z]{3}|[A-Z][a-z]+ [A-Z])")
+"""What stands behind the year of a contest: 2017 AMC, 2007 Math Kangaroo."""
 _CURRENCIES = "$€£¢"
 _BLANKS = " \u00a0\u202f-个"
 """What may stand between a number and its unit."""
@@ -122,7 +124,10 @@ def _role(
 ) -> str | None:
     """Return whether a number is a year's, a rate (8 feet per minute) or what each share is of (every 8 children)."""
     meaning, spaced = language(lang).meaning, language(lang).spaced
-    if _YEAR.fullmatch(token.text) and (unit == "year" or (unit is None and _is_dated(text, token.start, lang))):
+    is_year = _YEAR.fullmatch(token.text) is not None
+    if is_year and (
+        unit == "year" or (unit is None and (_is_dated(text, token.start, lang) or _OF_A_NAME.match(text, end)))
+    ):
         return "year of a date"
     before = text[max(0, token.start - 24) : token.start].lower()
     bound = r"(?<![^\W\d_])(?:{})\s[$€£]?\Z" if spaced else r"(?:{})\Z"
@@ -239,7 +244,12 @@ def _undisplayed(match: re.Match[str]) -> str:
 
 def _before(text: str, start: int, mention: UnitMention) -> bool:
     """Return whether a currency's sign stands directly before a number."""
-    return mention.end <= start and not text[mention.end : start].strip() and text[mention.end - 1] in _CURRENCIES
+    return mention.end <= start and not text[mention.end : start].strip() and _is_sign(text, mention)
+
+
+def _is_sign(text: str, mention: UnitMention) -> bool:
+    """Return whether a unit is a currency's sign, which stands before its number: $ or Rs."""
+    return text[mention.end - 1] in _CURRENCIES or text[mention.start : mention.start + 2].lower() == "rs"
 
 
 def _behind(text: str, end: int, mention: UnitMention) -> bool:
@@ -247,7 +257,7 @@ def _behind(text: str, end: int, mention: UnitMention) -> bool:
 
     A currency's sign before a number is that number's: one $50 bill.
     """
-    if mention.start < end or (text[mention.end - 1] in _CURRENCIES and text[mention.end : mention.end + 1].isdigit()):
+    if mention.start < end or (_is_sign(text, mention) and text[mention.end : mention.end + 2].strip()[:1].isdigit()):
         return False
     between = text[end : mention.start]
     if not between.strip(_BLANKS):

@@ -1,9 +1,9 @@
 """Translating problems through a policy, checked; what fails is tried again with the reason, then left as it is.
 
 Invariants: every problem that is asked for is accounted for, translated or failed with its reason, also where the
-model's servers refuse it (too many of these end the run); a translation that
-is returned broke no invariant; its id is that of its own text, its group its original's, so that splits keep the two
-together. The policy's attempt index is the number of the try. Which problems are asked for: `selection`.
+model's servers refuse it (too many of these end the run); a translation that is returned broke no invariant but those
+that a reader overruled, which its row names; its id is that of its own text, its group its original's, so that splits
+keep the two together. The policy's attempt index is the number of the try. Which problems are asked for: `selection`.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from curation.records import ConfigError, Domain, Policy, PromptRequest, Request
 from curation.translation.answers import ChecksReferences, is_words
 from curation.translation.back_solving import Agreement, BackSolver, solving_request
 from curation.translation.invariants import CheckedText, check_translation, reasons
+from curation.translation.reader import Reader, Reading
 from curation.translation.violations import Violation
 from curation.verify.math_judge import MathJudge
 
@@ -51,8 +52,9 @@ class FailedTranslation:
 class Translations:
     """The translations of a set: rows with the columns of the originals, failures, and counts.
 
-    ``counts`` has asked, translated, failed, retried (translated at a later try), ``to.fr`` … per language, and
-    ``broke.numbers`` … per invariant over all tries.
+    ``counts`` has asked, translated, failed, retried (translated at a later try), ``to.fr`` … per language,
+    ``broke.numbers`` … per invariant over all tries, and of a reader over all tries ``reader.refused``,
+    ``reader.overruled`` and ``reader.undecided`` (too few readable votes).
     """
 
     rows: list[dict[str, Any]] = field(default_factory=list)
@@ -66,6 +68,25 @@ class _TranslationResult:
     failed: FailedTranslation | None
     tries: int
     broke: tuple[str, ...]
+    readings: tuple[Reading, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Checks:
+    """Who looks at a translation: the verifier always, the others where the settings ask for them."""
+
+    judge: ChecksReferences
+    back_solver: BackSolver | None
+    reader: Reader | None
+
+
+@dataclass(slots=True)
+class _Examined:
+    """What one try broke, and what was found out on the way."""
+
+    violations: list[Violation]
+    reading: Reading | None = None
+    solved: Agreement | None = None
 
 
 async def translate(
@@ -76,6 +97,7 @@ async def translate(
     source: str = "en",
     advance: Callable[[int], None] = lambda _: None,
     solver: Policy | None = None,
+    reader: Policy | None = None,
 ) -> Translations:
     """Translate those of the rows that ``targets`` names, several at once.
 
@@ -87,6 +109,7 @@ async def translate(
             translations).
         advance: called with 1 whenever a problem is translated or given up.
         solver: an entered policy with a solving prompt; needed where ``settings.back_solving`` asks for attempts.
+        reader: an entered policy with the reading prompt; None leaves the rules' word.
 
     Raises:
         ConfigError: back-solving is asked for without a solver.
@@ -99,17 +122,19 @@ async def translate(
     translations = Translations()
     budget = FailureBudget(settings.max_failed, len(selected), "--max-failed")
     with MathJudge(workers=1) as judge:
-        back_solver = (
+        checks = _Checks(
+            judge,
             BackSolver(solver, judge, settings.back_solving, settings.back_solving_level)
             if solver is not None and settings.back_solving
-            else None
+            else None,
+            _reader_of(reader, settings, len(selected)) if reader is not None else None,
         )
 
         async def translate_when_free(row: Row) -> _TranslationResult:
             async with gate:
                 target = targets[row["id"]]
                 try:
-                    result = await _translate_row(row, target, policy, settings, source, judge, back_solver)
+                    result = await _translate_row(row, target, policy, settings, source, checks)
                     budget.count_answer()
                 except RequestRefused as refused:
                     budget.count_refusal(row["id"], refused)
@@ -129,11 +154,18 @@ async def translate(
     return translations
 
 
+def _reader_of(policy: Policy, settings: TranslationSettings, count: int) -> Reader:
+    """Return the reader of a set's translations, which has a failure budget of its own."""
+    budget = FailureBudget(settings.max_failed, count * settings.tries, "--max-failed")
+    return Reader(policy, settings.reads, settings.reader_threshold, overrule=settings.overrule, budget=budget)
+
+
 def _count(translations: Translations, result: _TranslationResult) -> None:
     """Add one problem's result to the rows or failures, and to the counts."""
     counts = translations.counts
     counts["asked"] += 1
     counts.update(f"broke.{name}" for name in result.broke)
+    counts.update(f"reader.{reading.outcome}" for reading in result.readings if reading.outcome)
     if result.row is not None:
         translations.rows.append(result.row)
         counts.update(["translated", f"to.{result.row['lang']}"] + (["retried"] if result.tries > 1 else []))
@@ -148,8 +180,7 @@ async def _translate_row(
     policy: Policy,
     settings: TranslationSettings,
     source: str,
-    judge: ChecksReferences,
-    back_solver: BackSolver | None,
+    checks: _Checks,
 ) -> _TranslationResult:
     """Translate one problem in up to ``settings.tries`` tries."""
     original = _text_of(row)
@@ -157,6 +188,7 @@ async def _translate_row(
     why: str = "the policy gave no translation"
     last: tuple[str, ...] = ()
     broke: list[str] = []
+    readings: list[Reading] = []
     tries = 0
     for index in range(settings.tries):
         request = _request(row, original, target, source, previous, why if index else None)
@@ -170,23 +202,48 @@ async def _translate_row(
             broke += last
             continue
         translated = CheckedText(statement, answer if _needs_translation(original.answer) else original.answer, options)
-        violations = await asyncio.to_thread(check_translation, original, translated, target, judge, source)
-        if not violations and settings.back_translation:
-            violations = await _check_back_translation(row, original, translated, target, policy, index, source, judge)
-        solved: Agreement | None = None
-        if not violations and back_solver is not None:
-            solved, violations = await back_solver.compare(
-                solving_request(row["id"], original.statement, row.get("domain"), source),
-                solving_request(f"{row['id']}#{target}{index}", statement, row.get("domain"), target),
-                original.answer,
-            )
-        if not violations:
-            made = _row_of(row, translated, target, policy, tries, solved)
-            return _TranslationResult(made, None, tries, tuple(broke))
-        previous, why = statement, reasons(violations)
-        last = tuple(dict.fromkeys(violation.invariant for violation in violations))
+        found = await _examine(row, original, translated, target, policy, settings, source, checks, index)
+        if found.reading is not None:
+            readings.append(found.reading)
+        if not found.violations:
+            made = _row_of(row, translated, target, policy, tries, found)
+            return _TranslationResult(made, None, tries, tuple(broke), tuple(readings))
+        previous, why = statement, reasons(found.violations)
+        last = tuple(dict.fromkeys(violation.invariant for violation in found.violations))
         broke += last
-    return _TranslationResult(None, FailedTranslation(row["id"], target, tries, why, last), tries, tuple(broke))
+    failed = FailedTranslation(row["id"], target, tries, why, last)
+    return _TranslationResult(None, failed, tries, tuple(broke), tuple(readings))
+
+
+async def _examine(
+    row: Row,
+    original: CheckedText,
+    translated: CheckedText,
+    target: str,
+    policy: Policy,
+    settings: TranslationSettings,
+    source: str,
+    checks: _Checks,
+    index: int,
+) -> _Examined:
+    """Check one try: by the rules, the reader, a translation back and the solver, each where those before accept it."""
+    judge, domain = checks.judge, row.get("domain")
+    found = _Examined(await asyncio.to_thread(check_translation, original, translated, target, judge, source))
+    if checks.reader is not None:
+        found.reading, found.violations = await checks.reader.review(
+            original, translated, (source, target), found.violations, domain
+        )
+    if not found.violations and settings.back_translation:
+        found.violations = await _check_back_translation(
+            row, original, translated, target, policy, index, source, judge
+        )
+    if not found.violations and checks.back_solver is not None:
+        found.solved, found.violations = await checks.back_solver.compare(
+            solving_request(row["id"], original.statement, domain, source),
+            solving_request(f"{row['id']}#{target}{index}", translated.statement, domain, target),
+            original.answer,
+        )
+    return found
 
 
 def _text_of(row: Row) -> CheckedText:
@@ -248,7 +305,7 @@ _COMPARED_BACK = ("numbers", "units", "formulas", "variables", "code", "choices"
 
 
 def _row_of(
-    row: Row, translated: CheckedText, target: str, policy: Policy, tries: int, solved: Agreement | None
+    row: Row, translated: CheckedText, target: str, policy: Policy, tries: int, found: _Examined
 ) -> dict[str, Any]:
     """Return the translated problem's row, in the columns of the original."""
     domain = row.get("domain") or Domain.MATH.value
@@ -259,8 +316,10 @@ def _row_of(
         "prompt": policy.key.prompt,
         "tries": tries,
     }
-    if solved is not None:
-        meta["translation"]["back_solving"] = solved.record()
+    if found.reading is not None:
+        meta["translation"]["reader"] = found.reading.record()
+    if found.solved is not None:
+        meta["translation"]["back_solving"] = found.solved.record()
     translated_row = {
         **row,
         "id": problem_id(translated.statement, translated.choices or None, domain),

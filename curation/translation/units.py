@@ -12,24 +12,25 @@ _SIGNS: dict[str, tuple[str, tuple[str, ...]]] = {
     "dollar": ("money", (r"\$", r"US\$", "USD")),
     "euro": ("money", ("€", "eur")),
     "pound": ("money", ("£",)),
+    "rupee": ("money", ()),
     "cent": ("money", ("¢",)),
     "percent": ("share", ("%", "％")),
-    "km": ("length", ("kms?",)),
+    "km": ("length", ("kms?", "kmp?h", "kph")),
     "mile": ("length", ("mi", "mph")),
     "foot": ("length", ("ft", r"(?<=\d)['’′](?=\s?\d)")),
     "inch": ("length", ('(?<=\\d)["”″]',)),
     "yard": ("length", ("yd",)),
     "cm": ("length", ("cms?",)),
-    "m": ("length", ("m",)),
+    "m": ("length", ("m", "mtrs?", "mts")),
     "mm": ("length", ("mm",)),
     "kg": ("mass", ("kgs?",)),
-    "gram": ("mass", ("g",)),
+    "gram": ("mass", ("g", "gms?", "gr")),
     "lb": ("mass", ("lbs?",)),
     "ounce": ("mass", ("oz",)),
-    "liter": ("volume", ("l",)),
+    "liter": ("volume", ("l", "ltrs?", "lts")),
     "ml": ("volume", ("ml",)),
     "gallon": ("volume", ("gal",)),
-    "second": ("time", ("sec", "secs")),
+    "second": ("time", ("secs?", r"(?<=\d\s)s")),
     "minute": ("time", ("min", "mins")),
     "hour": ("time", ("hrs?", "h")),
     "day": ("time", ()),
@@ -44,7 +45,7 @@ DIMENSIONS = {name: dimension for name, (dimension, _) in _SIGNS.items()}
 """Unit → what it measures."""
 
 _COMPARED = frozenset(
-    "dollar euro pound percent km mile foot inch yard cm kg gram lb gallon liter".split()
+    "dollar euro pound rupee percent km mile foot inch yard cm kg gram lb gallon liter".split()
 )  # fmt: skip
 """Units that a translation must name again; hours and days are too often said otherwise (a day: daily, 24 h)."""
 _REMEMBERED = 256

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,72 +11,121 @@ import polars as pl
 from rich.console import Console
 
 from curation.publish import set_diff
-from curation.publish.set_diff import PublishedTables
 from curation.publish.versions import VersionChange
 from curation.records import SourceError
+from curation.storage.scratch import ScratchFolder
 from curation.storage.stages import atomic_write, write_parquet
 from flows.cli.as_json import print_json
-from flows.publish import versions
-from flows.publish.curated_set import published_folder
-from flows.stages.base import JUDGING_TABLE, TESTS_TABLE
+from flows.cli.diff_parts import SetParts
 
-EXAMPLES = 3
-"""Problems of each class that are printed."""
+PART_ROWS = 200_000
+"""Rows of both sets together that are compared at once."""
 
 UNMOVED = (VersionChange.KEPT, VersionChange.LEFT_OUT)
-
-_BESIDE = {TESTS_TABLE: ["index", "input", "output"], JUDGING_TABLE: None}
-"""What belongs to the problems of a set of programs, and by which columns two differ; all, where none are named."""
 
 
 @dataclass(frozen=True, slots=True)
 class SetDiff:
-    """Two sets compared: how many problems each has, and `curation.publish.set_diff.CHANGES` rows.
+    """Two sets compared: how many problems each has, how many each class, and the first of each class.
 
-    ``has_contents`` is false where one is a version, of which only decisions are kept.
+    ``has_contents`` is false where one is a version, of which only decisions are kept. ``differing`` counts the
+    problems of which a content differs, ``moves`` are the pass rates' of those that both measured, ``table`` are the
+    `curation.publish.set_diff.CHANGES` rows of all, where they are wanted.
     """
 
     old: str
     new: str
     sizes: tuple[int, int]
-    table: pl.DataFrame
     has_contents: bool
+    counts: Mapping[str, int]
+    differing: Mapping[str, int]
+    moves: pl.Series
+    first: pl.DataFrame
+    table: pl.DataFrame | None
 
 
-def diff_folders(old: str, new: str) -> SetDiff:
+def diff_folders(old: str, new: str, *, whole: bool = False) -> SetDiff:
     """Compare two sets; each is the folder of a run or a set, or a version of a run's set, as in ``runs/x@2``.
+
+    Args:
+        whole: every problem's row is wanted; they are then in memory together.
 
     Raises:
         SourceError: there is no set, or no such version.
     """
-    tables = [_tables(place) for place in (old, new)]
-    changes = set_diff.diff_sets(*tables)
-    sizes = (tables[0].data.height, tables[1].data.height)
-    return SetDiff(old, new, sizes, changes, all("statement" in one.data.columns for one in tables))
+    sides = SetParts(old), SetParts(new)
+    parts = max(1, -(-sum(side.rows for side in sides) // PART_ROWS))
+    scratch = ScratchFolder("diff")
+    try:
+        for name, side in zip(("old", "new"), sides, strict=True):
+            side.lay_down(Path(scratch.path) / name, parts)
+        found = _compare(*sides, parts, Path(scratch.path))
+        counts: Counter[str] = Counter()
+        differing: Counter[str] = Counter()
+        moves, shown, rows = [], [], []
+        for part in found:
+            counts.update(set_diff.count_changes(part))
+            differing.update(set_diff.count_differing(part))
+            moves.append(part.select("at", move=set_diff.rate_move()).drop_nulls("move"))
+            shown.append(part.group_by("change", maintain_order=True).head(set_diff.EXAMPLES).select(part.columns))
+            if whole:
+                rows.append(part)
+        order = ("gone", "at")
+        return SetDiff(
+            old,
+            new,
+            (sides[0].size, sides[1].size),
+            all(side.has_contents for side in sides),
+            dict(counts),
+            dict(sorted(differing.items(), key=lambda item: (-item[1], item[0]))),
+            pl.concat(moves).sort("at")["move"],
+            pl.concat(shown).sort(order),
+            pl.concat(rows).sort(order).select(set_diff.CHANGES.names()) if whole else None,
+        )
+    finally:
+        scratch.remove()
+
+
+def _compare(old: SetParts, new: SetParts, parts: int, folder: Path) -> Iterator[pl.DataFrame]:
+    """Yield the changes of each part in their order, with what tells it (`curation.publish.set_diff.with_reworded`).
+
+    A row that another id stands for may be in any part, so all parts are gone through first.
+    """
+    came: list[pl.DataFrame] = []
+    left: list[pl.DataFrame] = []
+    for part in range(parts):
+        was, now = old.read(part), new.read(part)
+        table = set_diff.part_changes(was, now)
+        for found, tables, change in ((came, now, VersionChange.ADDED), (left, was, VersionChange.REMOVED)):
+            rows = set_diff.moved_rows(tables, table, change)
+            found += [rows] if rows is not None else []
+        table.write_ipc(folder / f"changes-{part}.arrow")
+    pairs = set_diff.reworded_pairs(pl.concat(came) if came else None, pl.concat(left) if left else None)
+    for part in range(parts):
+        yield set_diff.with_reworded(pl.read_ipc(folder / f"changes-{part}.arrow"), pairs)
 
 
 def print_diff(diff: SetDiff, out: Path | None, *, as_json: bool) -> None:
     """Print a comparison; ``out`` takes every problem's row, as .parquet or .jsonl."""
-    if out is not None:
+    if out is not None and diff.table is not None:
         _write(diff.table, out)
-    counts, differing = set_diff.count_changes(diff.table), set_diff.count_differing(diff.table)
-    measured, shift = set_diff.rate_shift(diff.table)
+    measured, shift = set_diff.rate_shift(diff.moves)
     if as_json:
         sizes = dict(zip(("old", "new"), diff.sizes, strict=True))
         rates = {"problems": measured, "mean_pass_rate_shift": shift}
-        print_json({"problems": sizes, "changes": counts, "differs": differing, "measured_in_both": rates})
+        print_json({"problems": sizes, "changes": diff.counts, "differs": diff.differing, "measured_in_both": rates})
         return
     console = Console(highlight=False, markup=False, soft_wrap=True)
     for side, place, size in zip(("old", "new"), (diff.old, diff.new), diff.sizes, strict=True):
         console.print(f"{side}  {place}: {size:,} problems")
-    contents = f": {_contents_text(differing)}" if diff.has_contents else ""
-    console.print(f"in both {counts[VersionChange.KEPT] + counts[set_diff.REWORDED]:,}{contents}")
+    contents = f": {_contents_text(diff.differing)}" if diff.has_contents else ""
+    console.print(f"in both {diff.counts[VersionChange.KEPT] + diff.counts[set_diff.REWORDED]:,}{contents}")
     if shift is not None:
         console.print(f"mean pass rate of {measured:,} problems that both measured: {shift:+.3f}")
-    for name, count in counts.items():
+    for name, count in diff.counts.items():
         if count and name not in UNMOVED:
             console.print(f"{name.replace('_', ' ')} {count:,}")
-            _print_examples(console, diff.table.filter(pl.col("change") == name))
+            _print_examples(console, diff.first.filter(pl.col("change") == name).head(set_diff.EXAMPLES), count)
     if out is not None:
         console.print(f"every problem: {out}")
 
@@ -86,16 +136,16 @@ def _contents_text(differing: Mapping[str, int]) -> str:
     return "contents differ in " + ", ".join(f"{name} ({count:,})" for name, count in differing.items())
 
 
-def _print_examples(console: Console, rows: pl.DataFrame) -> None:
-    for row in rows.head(EXAMPLES).iter_rows(named=True):
+def _print_examples(console: Console, rows: pl.DataFrame, count: int) -> None:
+    for row in rows.iter_rows(named=True):
         sides = [
             "not there" if row["change"] == absent else _side(row[f"{side}_pass_rate"], row[f"{side}_reason"])
             for side, absent in (("old", VersionChange.ADDED), ("new", VersionChange.REMOVED))
         ]
         before = f"was {row['old_problem']}" if row["old_problem"] else " → ".join(sides)
         console.print(f"  {row['problem']}  {before}")
-    if rows.height > EXAMPLES:
-        console.print(f"  and {rows.height - EXAMPLES:,} more")
+    if count > rows.height:
+        console.print(f"  and {count - rows.height:,} more")
 
 
 def _side(rate: float | None, reason: str | None) -> str:
@@ -110,57 +160,3 @@ def _write(table: pl.DataFrame, out: Path) -> None:
         atomic_write(out, table.write_ndjson())
     else:
         raise SourceError(f"--out {out}: the name must end in .parquet or .jsonl.")
-
-
-def _tables(place: str) -> PublishedTables:
-    """Read a set's tables."""
-    run, at, number = place.rpartition("@")
-    if at and number.isdigit() and not Path(place).exists():
-        return _version_tables(Path(run), int(number))
-    folder = published_folder(Path(place))
-    files = sorted((folder / "data").glob("*.parquet"))
-    if not files:
-        raise SourceError(f"{folder}: no data/*.parquet; give the folder of a run or of a curated set, or RUN@VERSION.")
-    left = sorted((folder / "dropped").glob("*.parquet"))
-    nobody = pl.DataFrame(schema={"id": pl.String(), "reason": pl.String()})
-    return PublishedTables(
-        _read(files, _contents_hashed),
-        _read(left, lambda frame: frame.select("id", "reason")) if left else nobody,
-        {name: _digests(folder / name, columns) for name, columns in _BESIDE.items() if (folder / name).is_dir()},
-    )
-
-
-def _version_tables(folder: Path, number: int) -> PublishedTables:
-    """Return what a run keeps of a version of its set: decisions, no contents."""
-    known = [version.number for version in versions.stored_versions(folder)]
-    if number not in known:
-        there = f"versions there: {', '.join(map(str, known))}" if known else "no version is kept there"
-        raise SourceError(f"{folder}@{number}: no such version; {there}.")
-    decisions = versions.decisions_of(folder, number).with_columns(id="problem")
-    rows = decisions.with_columns(source=pl.lit(None, pl.String), row=pl.lit(None, pl.Int64))
-    kept = rows.filter("published").select("id", "source", "row", "policy", "pass_rate", "judged")
-    left = versions.as_published(rows).filter(~pl.col("keep"))
-    return PublishedTables(kept, left.select("id", "reason", "policy", "pass_rate", "judged"))
-
-
-def _read(files: list[Path], wanted: Callable[[pl.DataFrame], pl.DataFrame] = lambda frame: frame) -> pl.DataFrame:
-    """Return what is ``wanted`` of the rows of some files, of which one is in memory at a time."""
-    try:
-        return pl.concat([wanted(pl.read_parquet(file, glob=False)) for file in files])
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise SourceError(f"{files[0].parent}: no table of a curated set ({error}); publish the set again.") from error
-
-
-def _contents_hashed(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return rows of a set with hashes in the place of contents, which are only compared."""
-    hashed = {name: pl.struct(name).hash(0) for name in frame.columns if name not in set_diff.READ}
-    return frame.with_columns(
-        pl.when(pl.col(name).is_not_null()).then(told).alias(name) for name, told in hashed.items()
-    )
-
-
-def _digests(folder: Path, columns: list[str] | None) -> pl.DataFrame:
-    """Return per problem a digest of its rows, whatever their order."""
-    frame = _read(sorted(folder.glob("*.parquet")))
-    hashed = frame.select("problem", digest=pl.struct(columns or pl.exclude("problem")).hash(0))
-    return hashed.group_by("problem").agg(pl.col("digest").sort().implode().hash(0))

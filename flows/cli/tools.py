@@ -157,6 +157,17 @@ def translate(
     solver: Annotated[
         str | None, typer.Option("--solver", metavar="FILE.toml", help="The live policy that solves both texts.")
     ] = None,
+    reader: Annotated[
+        str | None,
+        typer.Option(
+            "--reader", metavar="FILE.toml", help="A policy that reads both texts and may refuse a translation."
+        ),
+    ] = None,
+    reads: Annotated[int | None, typer.Option("--reads", metavar="N", help="Its votes on each; by default 1.")] = None,
+    overrule: Annotated[
+        bool,
+        typer.Option("--overrule", help="Let it, if all of 2 votes or more agree, overrule rules that weigh words."),
+    ] = False,
     max_failed: Annotated[
         float, typer.Option("--max-failed", min=0, max=1, help="Share of them that the model's servers may refuse.")
     ] = 0.01,
@@ -165,14 +176,25 @@ def translate(
     from curation.config import TranslationSettings
     from curation.config.loading import parse_settings
     from curation.records import ConfigError
-    from flows.publish.languages import open_solver, open_translator, translate_set, translation_summary
+    from flows.publish.languages import (
+        open_reader,
+        open_solver,
+        open_translator,
+        translate_set,
+        translation_summary,
+    )
 
-    given = {"share": share, "back_solving": back_solve, "max_failed": max_failed}
+    if reader is None and (reads is not None or overrule):
+        asked = f"--reads {reads}" if reads is not None else "--overrule"
+        raise ConfigError(f"{asked}: nobody reads the translations; name a policy with `--reader FILE.toml`.")
+    given = {"share": share, "back_solving": back_solve, "max_failed": max_failed, "overrule": overrule}
+    given |= {"reads": reads} if reads is not None else {}
     settings = parse_settings(TranslationSettings, given, "goldilocks translate")
     if solver is not None and not back_solve:
         raise ConfigError(f"--solver {solver}: nothing is solved at `--back-solve 0`; give attempts, such as 8.")
     solves = open_solver(solver) if solver is not None and back_solve else None
-    counts = translate_set(folder, open_translator(policy), settings, solver=solves)
+    reads_them = open_reader(reader) if reader is not None else None
+    counts = translate_set(folder, open_translator(policy), settings, solver=solves, reader=reads_them)
     typer.echo(translation_summary(counts, folder))
 
 
@@ -207,7 +229,7 @@ def diff(
     """Compare two curated sets: who came in, who left and why, whose pass rate moved, which contents differ."""
     from flows.cli.diff import diff_folders, print_diff
 
-    print_diff(diff_folders(old, new), out, as_json=json)
+    print_diff(diff_folders(old, new, whole=out is not None), out, as_json=json)
 
 
 @tools.command(short_help="Push a published set to a data set hub.")

@@ -13,14 +13,13 @@ from starlette.routing import Route
 
 from curation.config import Band
 from curation.difficulty.anchor import Anchor, anchored
-from curation.difficulty.refresh import ROLLOUT_COUNTS
 from curation.publish.versions import MOVED
 from curation.storage.stages import read_table
 from flows.page.charts import Column, Flow, flow, histogram
 from flows.page.open_runs import curation_run
 from flows.page.rendering import show
 from flows.pipelines.by_recipe import pipeline_of
-from flows.pipelines.refresh_anchor import known_counts
+from flows.pipelines.refresh_parts import known_counts
 from flows.pipelines.run_tables import verifier_of
 from flows.publish.versions import Version, changes_of, decisions_of, stored_versions, summary
 from flows.run.pipeline import read_result
@@ -121,7 +120,7 @@ def model_of(run: Run) -> Anchor | None:
     results = Results(tuple(result for result in read if result is not None))
     if len(results.decisions) < len(run.parts):
         return None
-    counts = known_counts(root, results, ROLLOUT_COUNTS.to_frame())
+    counts = known_counts(root, results)
     versions = stored_versions(run.folder)
     newest = versions[-1].policy if versions else str(counts["policy"][-1])
     others = counts.filter((pl.col("policy") != newest) & (pl.col("judged") > 0))

@@ -10,37 +10,38 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 import polars as pl
 
-from curation.config import Recipe
 from curation.difficulty import pass_rates
-from curation.difficulty.early_stopping import StoppingRule
-from curation.difficulty.failed_verdicts import failed_verdicts
-from curation.difficulty.label_trust import suspect_labels
-from curation.difficulty.priors import as_priors
-from curation.difficulty.refresh import READ, ROLLOUT_COUNTS, select_anchor, select_uncertain
+from curation.difficulty.early_stopping import AttemptOutcome
+from curation.difficulty.refresh import (
+    REFRESH_CHOICE,
+    ROLLOUT_COUNTS,
+    anchor_of_parts,
+    trained_counts,
+    uncertain_of_part,
+)
 from curation.difficulty.refresh import VERSION as REFRESH_VERSION
-from curation.publish import export, versions
-from curation.records import StoreError
+from curation.records import PASS_RATE, StoreError
 from curation.storage.locks import lock_folder
-from curation.storage.stages import Shard, StageFolder, atomic_write, file_digest, read_shard, read_table
+from curation.storage.stages import Shard, StageFolder, atomic_write, file_digest, read_shard
 from flows.pipelines.by_recipe import pipeline_of
-from flows.pipelines.refresh_anchor import AnchorResult, anchor_result, by_domain, known_counts
+from flows.pipelines.refresh_anchor import AnchorResult, anchor_result
+from flows.pipelines.refresh_decisions import judged_shards, merged_decisions
 from flows.pipelines.refresh_inputs import read_trained, with_policy
+from flows.pipelines.refresh_parts import COUNTS, RefreshParts
 from flows.publish import curated_set
 from flows.publish.disputes import DISPUTED
 from flows.publish.versions import (
     Cause,
     RefreshedRun,
     Version,
-    decisions_of,
     refreshed_run,
-    scan_decisions,
     settle_version,
     stored_versions,
     summary,
@@ -53,12 +54,10 @@ from flows.run.observer import current_observer
 from flows.run.pipeline import read_results, run_pipeline, run_stage
 from flows.run.policies import open_policy
 from flows.run.policy_session import keep_open
-from flows.run.run_folder import Run, difficulty_stage, open_run, verdicts_of_people
+from flows.run.run_folder import Run, difficulty_stage, open_run
 from flows.run.stage import Kind, Results, Stage, StageResult, StageRun, shard_counts
 from flows.run.stage_priors import exact_priors
-from flows.stages.attempts import attempt_store, attempts_of, measured_on, stated_rates, stopping_rule
-from flows.stages.decisions import decide_with_reviews
-from flows.stages.label_trust import weighed_labels
+from flows.stages.attempts import attempts_of, stated_rates, stopping_rule
 from flows.stages.llm_judge import final_verdicts, llm_judge_of
 from flows.stages.verdicts import verdicts_of
 
@@ -117,16 +116,17 @@ def refresh(folder: Path, policy: Path, attempts: Path | None = None) -> Refresh
             return RefreshResult(newest, False, {}, {}, is_repeated=True)
         run = RefreshedRun(folder, recipe, home, version_folder(folder, newest.number + 1))
         trained = read_trained(attempts) if attempts is not None else ROLLOUT_COUNTS.to_frame()
+        parts = RefreshParts(run, published.results, newest.number, trained)
         with keep_open():
-            anchor = measure_anchor(run, published, trained)
-            selected = choose_problems(run, published, trained, attempts, anchor)
+            anchor = measure_anchor(run, published, parts)
+            selected = choose_problems(run, published, parts, attempts, anchor)
             if not selected.manifest.kept:
                 return RefreshResult(newest, False, {}, {}, anchor=anchor)
             if attempts is not None and (disputes := attempts.parent / DISPUTED).is_file():
                 atomic_write(run.place / DISPUTED, disputes.read_text(encoding="utf-8"))
             _cancel_retries(published)
             results = _judge(run, selected)
-        return replace(_publish(run, published, results), anchor=anchor)
+        return replace(_publish(run, published, parts, results), anchor=anchor)
 
 
 def _judge(run: RefreshedRun, selected: StageResult) -> Results:
@@ -139,30 +139,30 @@ def _judge(run: RefreshedRun, selected: StageResult) -> Results:
     return results
 
 
-def measure_anchor(run: RefreshedRun, published: _PublishedRun, trained: pl.DataFrame) -> AnchorResult | None:
+def measure_anchor(run: RefreshedRun, published: _PublishedRun, parts: RefreshParts) -> AnchorResult | None:
     """Let the policy judge the anchor in full, and return what it says of all problems; None where there is no anchor.
 
     Args:
-        trained: `ROLLOUT_COUNTS` rows since the newest version.
+        parts: of the newest version.
     """
     number, policy, part = published.newest.number, policy_of(run), run.parts[-1]
-    old, settings = decisions_of(run.folder, number, list(READ)), run.recipe.refresh
-    trained = trained.join(old, on="problem", how="semi")
-    chosen = select_anchor(old, settings, number + 1, policy)
+    settings = run.recipe.refresh
+    chosen = anchor_of_parts(parts.decisions, settings, number + 1, policy)
     if not chosen.height:
         return None
     anchor_run = replace(run, place=run.place / ANCHOR)
     base = stopping_rule(difficulty_stage(run.recipe, part))
     folder = _selection_folder(anchor_run, published, published.newest, None)
     priors = exact_priors(chosen["problem"].to_list()) if base.foresees else None
-    results = _judge(anchor_run, _select(anchor_run, published, chosen, folder, priors))
-    rates = _rates(anchor_run, results, policy)
-    known = known_counts(run, published.results, trained)
-    exact = base.given({}, error_rate=0.0)
-    verdicts = read_table(results[final_verdicts(anchor_run, part)].folder, "verdicts")
-    attempts = dict(pass_rates.outcomes_by_problem(pass_rates.counted_verdicts(verdicts, exact)))
-    counts = by_domain(published.results, pl.concat([known, rates.select(known.columns)]))
-    return anchor_result(counts, policy, published.newest, old, attempts, exact, settings)
+    chosen_priors = None if priors is None else (lambda _shard, names: _priors_of(names, priors))
+    selected = _select(anchor_run, published, folder, lambda _shard, _names: chosen, chosen_priors)
+    results = _judge(anchor_run, selected)
+    own, exact = [PASS_RATE.to_frame().select(COUNTS)], base.given({}, error_rate=0.0)
+    attempts: dict[str, list[AttemptOutcome]] = {}
+    for judged in judged_shards(anchor_run, results, policy):
+        own.append(judged.rates.select(COUNTS))
+        attempts.update(pass_rates.outcomes_by_problem(pass_rates.counted_verdicts(judged.verdicts, exact)))
+    return anchor_result(parts, pl.concat(own), policy, published.newest, attempts, exact, settings)
 
 
 def _cancel_retries(published: _PublishedRun) -> None:
@@ -176,53 +176,69 @@ def _cancel_retries(published: _PublishedRun) -> None:
 def choose_problems(
     run: RefreshedRun,
     published: _PublishedRun,
-    trained: pl.DataFrame,
+    parts: RefreshParts,
     attempts: Path | None,
     anchor: AnchorResult | None = None,
 ) -> StageResult:
     """Choose the problems to judge again, as a stage in the pipeline's shards, with the reason for each."""
-    band, policy = difficulty_stage(run.recipe, run.parts[-1]).band, policy_of(run)
-    old, number = decisions_of(run.folder, published.newest.number, list(READ)), published.newest.number + 1
-    settings, priors = run.recipe.refresh, None
-    if anchor is not None:
-        settings, priors = anchor.settings(settings), anchor.priors
-    sides = anchor.sides if anchor is not None else None
-    uncertain = select_uncertain(old, trained, band, settings, number, policy, sides)
-    if anchor is not None:  # they are judged already
-        judged = select_anchor(old, run.recipe.refresh, number, policy)
-        others = uncertain.join(judged, on="problem", how="anti")
-        uncertain = old.select("problem").join(pl.concat([judged, others]), on="problem", maintain_order="left")
-        if priors is not None or stopping_rule(difficulty_stage(run.recipe, run.parts[-1])).foresees:
-            exact = exact_priors(judged["problem"].to_list())
-            priors = exact if priors is None else pl.concat([exact, priors.join(exact, on="problem", how="anti")])
+    stage, policy = difficulty_stage(run.recipe, run.parts[-1]), policy_of(run)
+    number = published.newest.number + 1
+    settings, judged = run.recipe.refresh, REFRESH_CHOICE.to_frame()
+    if anchor is not None:  # its problems are judged already
+        judged = anchor_of_parts(parts.decisions, settings, number, policy)
+        settings = anchor.settings(settings)
+    exact = exact_priors(judged["problem"].to_list())
+    counted = trained_counts(parts.all_trained, settings)
+
+    def chosen(shard: int, names: pl.Series) -> pl.DataFrame:
+        sides = anchor.sides(shard, names) if anchor is not None else None
+        decisions = parts.decisions_of_shard(shard)
+        uncertain = uncertain_of_part(decisions, counted, stage.band, settings, number, policy, sides)
+        return pl.concat([judged, uncertain.join(judged, on="problem", how="anti")])
+
+    def priors(shard: int, names: pl.Series) -> pl.DataFrame:
+        if anchor is None or not anchor.gives_priors:
+            return _priors_of(names, exact)
+        learnt = anchor.priors(shard, names)
+        return pl.concat([_priors_of(names, exact), learnt.join(exact, on="problem", how="anti")])
+
+    has_priors = anchor is not None and (anchor.gives_priors or stopping_rule(stage).foresees)
     folder = _selection_folder(run, published, published.newest, attempts)
-    return _select(run, published, uncertain, folder, priors)
+    return _select(run, published, folder, chosen, priors if has_priors else None)
+
+
+def _priors_of(names: pl.Series, priors: pl.DataFrame) -> pl.DataFrame:
+    """Return those of some `curation.difficulty.priors.PRIOR` rows that are of these problems."""
+    return priors.join(names.alias("problem").to_frame(), on="problem", how="semi")
+
+
+OfShard = Callable[[int, pl.Series], pl.DataFrame]
+"""Returns rows by problem for a shard of the pipeline's problems, whose names these are; others are passed over."""
 
 
 def _select(
-    run: RefreshedRun,
-    published: _PublishedRun,
-    selection: pl.DataFrame,
-    folder: StageFolder,
-    priors: pl.DataFrame | None,
+    run: RefreshedRun, published: _PublishedRun, folder: StageFolder, chosen: OfShard, priors: OfShard | None
 ) -> StageResult:
     """Keep the selected problems of the pipeline's shards, in a stage of its own.
 
     Args:
-        selection: `curation.difficulty.refresh.REFRESH_CHOICE` rows.
-        priors: `curation.difficulty.priors.PRIOR` rows by which their attempts end, where there are any.
+        chosen: returns `curation.difficulty.refresh.REFRESH_CHOICE` rows.
+        priors: returns `curation.difficulty.priors.PRIOR` rows by which their attempts end, where there are any.
     """
 
     def choose(job: StageRun) -> StageResult:
         problems = job.problems.folder
 
         def work(index: int) -> Shard:
-            frame = read_shard(problems, "kept", index).join(selection, left_on="id", right_on="problem", how="inner")
+            whole = read_shard(problems, "kept", index)
+            selection = chosen(index, whole["id"])
+            frame = whole.join(selection, left_on="id", right_on="problem", how="inner", maintain_order="left")
             why = frame.select(problem="id", why="why")
             tables = {"kept": frame.drop("why"), "why": why}
             if priors is not None:
                 names = frame.select(problem="id")
-                tables["priors"] = names.join(priors, on="problem", how="inner", maintain_order="left")
+                of_shard = priors(index, whole["id"])
+                tables["priors"] = names.join(of_shard, on="problem", how="inner", maintain_order="left")
             return Shard(frame.height, tables)
 
         counts = shard_counts(problems)
@@ -266,51 +282,17 @@ def policy_of(run: RefreshedRun) -> str:
     return open_policy(difficulty_stage(run.recipe, run.parts[-1]).policy, run.recipe_folder).key.policy
 
 
-def _publish(run: RefreshedRun, published: _PublishedRun, results: Results) -> RefreshResult:
+def _publish(run: RefreshedRun, published: _PublishedRun, parts: RefreshParts, results: Results) -> RefreshResult:
     """Decide on the new verdicts, make the next version of old and new decisions, and publish it."""
-    part, policy = run.parts[-1], policy_of(run)
-    selected, verdicts = results.problems, results[final_verdicts(run, part)]
-    settings = difficulty_stage(run.recipe, part)
-    rates = _rates(run, results, policy)
-    judged = read_table(verdicts.folder, "verdicts")
-    rule = _rule(run, results)
-    failures = failed_verdicts(pass_rates.counted_verdicts(judged, rule))
-    is_judged, weighs = pl.col("problem").is_in(rates["problem"].implode()), run.recipe.weighs_labels
-    labels = weighed_labels(run, published.results, verdicts.folder.name, is_judged) if weighs else None
-    suspects = labels is not None and labels.decides
-    by_votes = not suspects or run.recipe.labels.rule == "posterior"
-    new = decide_with_reviews(rates, settings, part, verdicts_of_people(run), failures, rule, by_votes=by_votes)
-    if labels is not None and suspects:
-        new = suspect_labels(new, labels.labels, run.recipe.labels.drop_above)
-    new = new.with_columns(measured_on=pl.lit(measured_on(run, part)))
-    table = merge_decisions(scan_decisions(run.folder, published.newest.number), new, published, run.recipe)
-    cost = {
-        "problems": rates.height,
-        **_sampling_cost(run, results[attempts_of(part)], verdicts),
-        "kept_rates": table.select(pl.len()).collect().item() - rates.height,
-    }
-    root = published.newest.root
-    version = settle_version(run, table, verdicts.folder.name, Cause("refresh", policy, root, cost))
+    policy, selected = policy_of(run), results.problems
+    verifier = results[final_verdicts(run, run.parts[-1])].folder.name
+    with merged_decisions(run, parts, results, policy) as merged:
+        version = settle_version(
+            run, merged.table, verifier, Cause("refresh", policy, published.newest.root, merged.cost)
+        )
     if version.number == published.newest.number:
-        return RefreshResult(version, False, _count_reasons(selected.folder), cost)
+        return RefreshResult(version, False, _count_reasons(selected.folder), merged.cost)
     return _show(published, version)
-
-
-def _rates(run: RefreshedRun, results: Results, policy: str) -> pl.DataFrame:
-    """Return the `PASS_RATE` rows of the problems that were judged."""
-    part = run.parts[-1]
-    folder = results[final_verdicts(run, part)].folder
-    names = read_table(results.problems.folder, "kept", ["id"])["id"]
-    stopped = read_table(folder, "stopped")["problem"]
-    rule = _rule(run, results)
-    return pass_rates.pass_rates(names, read_table(folder, "verdicts"), policy, rule, stopped)
-
-
-def _rule(run: RefreshedRun, results: Results) -> StoppingRule:
-    """Return the rule by which the attempts of a refresh ended, with its priors."""
-    part = run.parts[-1]
-    rule, folder = stopping_rule(difficulty_stage(run.recipe, part)), results[attempts_of(part)].folder
-    return rule.given(as_priors(read_table(folder, "priors"))) if (folder / "priors").is_dir() else rule
 
 
 def _show(published: _PublishedRun, version: Version) -> RefreshResult:
@@ -323,44 +305,11 @@ def _show(published: _PublishedRun, version: Version) -> RefreshResult:
     return RefreshResult(version, True, _count_reasons(run.place / CHOSEN), version.cost)
 
 
-def _sampling_cost(run: RefreshedRun, attempts_result: StageResult, verdicts: StageResult) -> dict[str, int]:
-    """Return the number of attempts that count and of their tokens, however often the refresh was killed meanwhile."""
-    counted = read_table(verdicts.folder, "verdicts").select("problem", "index")
-    attempts = attempt_store(run, attempts_result).read(
-        counted["problem"].unique().to_list(), ["problem", "index", "tokens"]
-    )
-    tokens = attempts.join(counted, on=["problem", "index"], how="semi")["tokens"].sum()
-    return {"attempts": counted.height, "tokens": int(tokens or 0)}
-
-
 def _count_reasons(folder: Path) -> dict[str, int]:
-    return dict(Counter(read_table(folder, "why")["why"].to_list()))
-
-
-def merge_decisions(old: pl.LazyFrame, new: pl.DataFrame, published: _PublishedRun, recipe: Recipe) -> pl.LazyFrame:
-    """Return the decisions of the next version: new ones in place of old, and which problems the set's size admits.
-
-    Args:
-        old: `curation.publish.versions.KEPT` rows.
-        new: the same without ``published``, of problems that are in ``old``.
-    """
-    told = new.lazy().select(pl.all().name.prefix("new_"), is_new=pl.lit(True))
-    joined = old.join(told, left_on="problem", right_on="new_problem", how="left", maintain_order="left")
-    names = [name for name in versions.KEPT.names() if name not in ("problem", "published")]
-    both = joined.select(
-        "problem", *(pl.when("is_new").then(f"new_{name}").otherwise(name).alias(name) for name in names)
-    )
-    over_quota = _over_quota(both, published, recipe) if recipe.export.size is not None else []
-    stays = pl.col("keep") & ~pl.col("problem").is_in(over_quota)
-    return both.with_columns(published=stays).select(versions.KEPT.names()).cast(versions.KEPT)
-
-
-def _over_quota(decisions: pl.LazyFrame, published: _PublishedRun, recipe: Recipe) -> list[str]:
-    """Return the problems that are kept and that the set's size does not admit."""
-    index = read_table(published.results.problems.folder, "kept", ["id", "group", "source", "weight"])
-    kept = decisions.filter("keep").select("problem").collect()
-    index = index.join(kept, left_on="id", right_on="problem", how="semi", maintain_order="left")
-    return export.over_quota(index, recipe.export.size, recipe.seed)["id"].to_list() if index.height else []
+    counts: Counter[str] = Counter()
+    for index in range(len(shard_counts(folder))):
+        counts.update(read_shard(folder, "why", index, ["why"])["why"])
+    return dict(counts)
 
 
 def _read_published_run(run: Run) -> _PublishedRun:

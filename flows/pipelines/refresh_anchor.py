@@ -7,23 +7,17 @@ Attempts of the run's stages and versions, of training since, and the anchor's o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
 
 from curation.config import RefreshSettings
-from curation.difficulty.anchor import Anchor, anchor_lines, anchored
+from curation.difficulty.anchor import FEW, Anchor, anchor_lines, anchored
 from curation.difficulty.early_stopping import AttemptOutcome, StoppingRule
-from curation.difficulty.observations import rollout_counts, stated_counts, with_domains
-from curation.difficulty.refresh_forecast import RefreshForecast, foresee_refresh
-from curation.storage.stages import read_table
-from flows.publish.versions import Version, decisions_of, stored_versions
-from flows.run.run_folder import Run
-from flows.run.stage import Results
-from flows.stages.attempts import problem_domains, stated_rates
-
-_COLUMNS = ["problem", "policy", "correct", "judged"]
+from curation.difficulty.refresh_forecast import ForecastPart, RefreshForecast, foresee_refresh
+from flows.pipelines.refresh_parts import COUNTS, RefreshParts
+from flows.publish.versions import Version
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,27 +33,30 @@ class AnchorResult:
         return [*anchor_lines(self.anchor), self.forecast.correction.sentence, self.forecast.sentence]
 
     @property
-    def sides(self) -> pl.DataFrame:
-        """Return the chances of each side of the band for the policy."""
-        return self.forecast.sides
+    def gives_priors(self) -> bool:
+        """Return whether the anchor bears the priors out by which attempts end."""
+        return self.forecast.replay.holds
 
-    @property
-    def priors(self) -> pl.DataFrame | None:
-        """Return the priors by which attempts end, where the anchor bears them out."""
-        return self.forecast.priors if self.forecast.replay.holds else None
+    def sides(self, shard: int, problems: pl.Series) -> pl.DataFrame:
+        """Return the chances of each side of the band for the policy, of a shard's problems."""
+        return self.forecast.shared.sides_of(shard, problems)
+
+    def priors(self, shard: int, problems: pl.Series) -> pl.DataFrame:
+        """Return the priors by which attempts at a shard's problems end."""
+        return self.forecast.shared.priors_of(shard, problems, self.forecast.threshold)
 
     def settings(self, settings: RefreshSettings) -> RefreshSettings:
         """Return the settings of a refresh with the probability of another decision from which a problem is judged."""
-        if self.priors is None:
+        if not self.gives_priors:
             return settings
         return settings.model_copy(update={"change_probability": self.forecast.threshold})
 
 
 def anchor_result(
-    counts: pl.DataFrame,
+    parts: RefreshParts,
+    own: pl.DataFrame,
     policy: str,
     before: Version,
-    decisions: pl.DataFrame,
     attempts: Mapping[str, Sequence[AttemptOutcome]],
     rule: StoppingRule,
     settings: RefreshSettings,
@@ -67,35 +64,35 @@ def anchor_result(
     """Return what the anchor tells; None where the verifier failed on all of it.
 
     Args:
-        counts: of everyone, the policy's own on the anchor among them.
+        own: problem, policy, correct and judged of the policy on the anchor.
         attempts: the anchor's, in the order of the index, up to their stop by ``rule``.
     """
-    anchor = anchored(counts, policy, before.policy)
+    anchor = anchored(_met_counts(parts, own.select(COUNTS), policy), policy, before.policy)
     if anchor is None:
         return None
-    return AnchorResult(anchor, foresee_refresh(anchor, decisions, attempts, rule, settings.error_rate))
+    read = _ForecastParts(parts, own.select(COUNTS))
+    return AnchorResult(anchor, foresee_refresh(anchor, read, attempts, rule, settings.error_rate))
 
 
-def known_counts(run: Run, results: Results, trained: pl.DataFrame) -> pl.DataFrame:
-    """Return problem, policy, correct and judged of all stages and versions of a run, of sources, of training since.
+@dataclass(frozen=True, slots=True)
+class _ForecastParts:
+    """All shards as a forecast reads them, each time anew."""
 
-    Of equal policies those with the most attempts count.
+    parts: RefreshParts
+    own: pl.DataFrame
 
-    Args:
-        trained: `curation.difficulty.refresh.ROLLOUT_COUNTS` rows.
-    """
-    parts = [read_table(result.folder, "decisions", _COLUMNS) for result in results.decisions]
-    parts += [decisions_of(run.folder, version.number, _COLUMNS) for version in stored_versions(run.folder)]
-    rows = pl.concat([part.select(_COLUMNS) for part in parts])
-    judged = rows.sort(_COLUMNS).unique(_COLUMNS[:2], keep="last", maintain_order=True)
-    further = [rollout_counts(trained)]
-    if rates := stated_rates(run.recipe):
-        problems = read_table(results.problems.folder, "kept", ["id", "source", "meta"])
-        further += [stated_counts(problems, rates)] if problems.width else []
-    return pl.concat([judged, *(part.select(_COLUMNS).cast(judged.schema) for part in further)])
+    def __iter__(self) -> Iterator[ForecastPart]:
+        return (self.parts.forecast_part(index, self.own) for index in range(len(self.parts)))
 
 
-def by_domain(results: Results, counts: pl.DataFrame) -> pl.DataFrame:
-    """Return counts with the domains of all problems, where the run has several (`flows.stages.attempts`)."""
-    problems = read_table(results.problems.folder, "kept", ["id", "source"])
-    return with_domains(counts, problem_domains(problems) if problems.width else None)
+def _met_counts(parts: RefreshParts, own: pl.DataFrame, policy: str) -> pl.DataFrame:
+    """Return everyone's counts at the problems that the policy has tried; at all problems where these are few."""
+    met, tried = [], 0
+    for index in range(len(parts)):
+        counts = parts.counts_of_shard(index, own)
+        names = counts.filter((pl.col("policy") == policy) & (pl.col("judged") > 0)).select("problem")
+        met.append(counts.join(names, on="problem", how="semi", maintain_order="left"))
+        tried += names["problem"].n_unique()
+    if tried >= FEW:
+        return pl.concat(met)
+    return pl.concat([parts.counts_of_shard(index, own) for index in range(len(parts))])

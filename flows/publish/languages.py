@@ -6,6 +6,7 @@ A translated set gets, beside what is there::
     translations/failed.jsonl                what was chosen and stays in English, with the reason
     translations/replies.jsonl               every reply as it came; a command that broke off takes them up again
     translations/attempts.jsonl              the solver's attempts, where translations are solved back; kept likewise
+    translations/votes.jsonl                 the reader's votes, where one reads them; kept likewise
     translations/made.json                   versions, settings, counts, and the digest of what was translated
     README.md                                a section on translations, replaced when it is made again
 
@@ -34,6 +35,7 @@ from curation.config.loading import parse_settings, read_toml
 from curation.languages.identification import UNDETERMINED, identify_many
 from curation.languages.identification import VERSION as LANGUAGES_VERSION
 from curation.policies.recorded_translations import RecordedTranslations
+from curation.prompts.reading import READING
 from curation.publish import cards
 from curation.records import ConfigError, Policy, SourceError
 from curation.sources.files import read_rows
@@ -51,6 +53,7 @@ FAILED_FILE = "translations/failed.jsonl"
 MADE_FILE = "translations/made.json"
 ATTEMPTS_FILE = "translations/attempts.jsonl"
 REPLIES_FILE = "translations/replies.jsonl"
+VOTES_FILE = "translations/votes.jsonl"
 MARK = ".published.json"
 _BEGIN, _END = "<!-- translations -->", "<!-- /translations -->"
 _NOT_MEASURED = (
@@ -140,12 +143,28 @@ def open_solver(spec: str) -> Policy:
     return open_policy(settings, path.parent)
 
 
+def open_reader(spec: str) -> Policy:
+    """Return the policy that ``--reader`` names: a live one, or recorded votes; it is asked with the reading prompt.
+
+    Raises:
+        ConfigError: it is no TOML file with a policy's table.
+    """
+    path = Path(spec).expanduser()
+    if path.suffix != ".toml":
+        raise ConfigError(f"--reader {spec}: give the .toml file of the policy that reads translations.")
+    subject = f"--reader {spec}"
+    table = read_toml(path, subject)
+    settings = parse_settings(PolicyFile, {"policy": table.get("policy", table)}, subject).policy
+    return open_policy(settings, path.parent, READING)
+
+
 def translate_set(
     folder: Path,
     policy: Policy,
     settings: TranslationSettings,
     source: str = "en",
     solver: Policy | None = None,
+    reader: Policy | None = None,
 ) -> dict[str, int]:
     """Translate a share of a curated set, write the rows beside it, and return the counts.
 
@@ -153,6 +172,7 @@ def translate_set(
         folder: a curated set, or a run's folder that holds one in ``curated``.
         policy: from `open_translator`; entered and left here.
         solver: from `open_solver`, where ``settings.back_solving`` asks for attempts; entered and left here.
+        reader: from `open_reader`; entered and left here.
 
     Raises:
         SourceError: there is no curated set.
@@ -168,9 +188,10 @@ def translate_set(
     if not isinstance(policy, RecordedTranslations):
         policy = StoredReplies(policy, home / REPLIES_FILE)
     solver = StoredReplies(solver, home / ATTEMPTS_FILE) if solver is not None else None
-    translations = asyncio.run(_run_translation(rows, targets, policy, settings, source, solver))
+    reader = StoredReplies(reader, home / VOTES_FILE) if reader is not None else None
+    translations = asyncio.run(_run_translation(rows, targets, policy, settings, source, solver, reader))
     counts = {"problems": frame.height, **dict(sorted(translations.counts.items()))}
-    made_by = (policy, solver)
+    made_by = (policy, solver, reader)
     _write(home, frame.schema, translations, counts, made_by, settings, [file_digest(file) for file in files])
     return counts
 
@@ -182,13 +203,14 @@ async def _run_translation(
     settings: TranslationSettings,
     source: str,
     solver: Policy | None,
+    reader: Policy | None,
 ) -> Translations:
     async with AsyncExitStack() as stack:
-        await stack.enter_async_context(policy)
-        if solver is not None:
-            await stack.enter_async_context(solver)
+        for opened in (policy, solver, reader):
+            if opened is not None:
+                await stack.enter_async_context(opened)
         with bar("translate", len(rows)) as advance:
-            return await translate(rows, targets, policy, settings, source, advance, solver)
+            return await translate(rows, targets, policy, settings, source, advance, solver, reader)
 
 
 def translation_summary(counts: Mapping[str, int], folder: Path) -> str:
@@ -199,6 +221,7 @@ def translation_summary(counts: Mapping[str, int], folder: Path) -> str:
         6 of 12 chosen problems translated (de 2, fr 2, it 2), 2 of them at a later try: run/curated/data/translated-…
         6 stay in English: run/curated/translations/failed.jsonl
         broken over all tries: numbers 8, language 6
+        the reader, over all tries: refused 3, overruled 1
     """
     home = published_folder(folder)
     spread, broke = _counts_text("to.", counts), _counts_text("broke.", counts)
@@ -209,7 +232,11 @@ def translation_summary(counts: Mapping[str, int], folder: Path) -> str:
     ]
     if counts.get("failed"):
         lines.append(f"{counts['failed']:,} stay in English: {home / FAILED_FILE}")
-    return "\n".join([*lines, f"broken over all tries: {broke}"] if broke else lines)
+    if broke:
+        lines.append(f"broken over all tries: {broke}")
+    if said := _counts_text("reader.", counts):
+        lines.append(f"the reader, over all tries: {said}")
+    return "\n".join(lines)
 
 
 def _counts_text(prefix: str, counts: Mapping[str, int]) -> str:
@@ -225,12 +252,12 @@ def _write(
     schema: pl.Schema,
     translations: Translations,
     counts: Mapping[str, int],
-    made_by: tuple[Policy, Policy | None],
+    made_by: tuple[Policy, Policy | None, Policy | None],
     settings: TranslationSettings,
     digests: list[str],
 ) -> None:
     """Write the translated rows first, then the failed ones, what made them, and the card."""
-    policy, solver = made_by
+    policy, solver, reader = made_by
     unmeasured = [name for name in _NOT_MEASURED if name in schema]
     rows = [{**row, **dict.fromkeys(unmeasured)} for row in translations.rows]
     write_parquet(home / DATA_FILE, pl.DataFrame(rows, schema=schema))
@@ -244,26 +271,29 @@ def _write(
         "prompt": policy.key.prompt,
         "sampling": policy.key.sampling,
         "solver": asdict(solver.key) if solver is not None else None,
+        "reader": asdict(reader.key) if reader is not None else None,
         "settings": settings.model_dump(mode="json"),
         "counts": dict(counts),
         "made_from": digests,
     }
     atomic_write(home / MADE_FILE, json.dumps(about, indent=1, ensure_ascii=False) + "\n")
-    _write_card(home, counts, policy)
+    _write_card(home, counts, policy, reader)
     cards.list_files_again(home)
     renew_contents(home)
     _register_files(home)
 
 
-def _write_card(home: Path, counts: Mapping[str, int], policy: Policy) -> None:
+def _write_card(home: Path, counts: Mapping[str, int], policy: Policy, reader: Policy | None) -> None:
     """Write the card's section on translations, new or in place of the old one."""
     card = home / "README.md"
     text = card.read_text(encoding="utf-8") if card.is_file() else ""
     spread, why = _counts_text("to.", counts) or "none", _counts_text("broke.", counts)
+    said = _counts_text("reader.", counts) or "nothing refused"
+    read = f" and read by `{reader.key.policy}` with `{reader.key.prompt}` ({said})" if reader is not None else ""
     section = (
         f"{_BEGIN}\n## Translations\n\n"
         f"{counts.get('translated', 0):,} of {counts['problems']:,} problems are there a second time, translated by "
-        f"`{policy.key.policy}` with `{policy.key.prompt}` and checked by `{VERSION}`: `{DATA_FILE}` ({spread}). "
+        f"`{policy.key.policy}` with `{policy.key.prompt}` and checked by `{VERSION}`{read}: `{DATA_FILE}` ({spread}). "
         f"A translation shares the `group` of its original, so a split by `group` keeps them together; its pass rate "
         f"is not measured. {counts.get('failed', 0):,} chosen problems failed every try and stay in English "
         f"(`{FAILED_FILE}`)" + (f"; invariants broken over all tries: {why}" if why else "") + f".\n{_END}\n"

@@ -1,6 +1,7 @@
 """What of broken translations the invariants find, on a set's own: figures of its receipt, from the set's files alone.
 
-Every translation of a set passed the invariants. Copies are broken in known ways (`curation.planting.translations`)
+Every translation of a set passed the invariants, but those for which a reader overruled one: these would be refused
+unbroken, and are left out. Copies are broken in known ways (`curation.planting.translations`)
 and held to them again. Back-translations and solving back ask a model, and are left out. The same set and the same
 Goldilocks give the same figures.
 """
@@ -73,7 +74,8 @@ def _pairs(folder: Path) -> Iterator[TranslatedPair]:
     table = pl.concat([pl.read_parquet(file, columns=_COLUMNS, glob=False) for file in files])
     originals = {row["id"]: row for row in table.iter_rows(named=True)}
     together: dict[str, dict[str, str]] = {}
-    of = [json.loads(meta or "{}").get("translation", {}).get("of", "") for meta in rows["meta"]]
+    made = [json.loads(meta or "{}").get("translation", {}) for meta in rows["meta"]]
+    of = ["" if one.get("reader", {}).get("overruled") else one.get("of", "") for one in made]
     for name, lang, statement in zip(of, rows["lang"], rows["statement"], strict=True):
         together.setdefault(name, {})[lang] = statement or ""
     for name, row in zip(of, rows.iter_rows(named=True), strict=True):

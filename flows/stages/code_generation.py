@@ -375,9 +375,9 @@ def generate_tests(
 
 
 def _votes_wanted(run: Run, vouching: Vouching, maker: test_generation.InputMaker) -> int:
-    """Return how many solutions must agree: fewer where a validator or the statement says which inputs are allowed."""
+    """Return how many solutions must agree: fewer where a validator or the form of the inputs says what is allowed."""
     settings = run.recipe.code.test_generation
-    if vouching.by or maker.is_told:
+    if vouching.by or maker.has_careful_form:
         return settings.min_votes
     return max(settings.min_votes, settings.min_votes_unvalidated)
 

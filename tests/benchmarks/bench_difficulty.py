@@ -33,7 +33,7 @@ from curation.difficulty.item_response import ItemResponseModel, difficulty_post
 from curation.difficulty.observations import observations
 from curation.difficulty.priors import as_priors
 from curation.difficulty.refresh import ROLLOUT_COUNTS, expected_side, select_anchor, select_uncertain
-from curation.difficulty.refresh_forecast import RefreshForecast, foresee_refresh
+from curation.difficulty.refresh_forecast import ForecastPart, RefreshForecast, foresee_refresh
 from curation.records import DECISION, Outcome
 from tests.benchmarks.recorded_policies import attempts_by_policy, files, recorded
 from tests.benchmarks.refresh_bound import least_cost
@@ -243,15 +243,17 @@ def refreshed(first: list[list[AttemptOutcome]], tried: list[list[AttemptOutcome
     assert told is not None
     by_name = dict(zip(names, tried, strict=True))
     settings, of_anchor = RefreshSettings(), {name: by_name[name][: full[name][2]] for name in anchor}
-    forecast = foresee_refresh(told, decisions, of_anchor, exact, settings.error_rate)
+    whole = [ForecastPart(decisions, told.counts)]
+    forecast = foresee_refresh(told, whole, of_anchor, exact, settings.error_rate)
+    ids = decisions["problem"]
     made_full = sum(row[2] for row in new)
 
     def outcome(expected: RefreshForecast | None, first: list[str]) -> Refreshed:
-        none, sides = ROLLOUT_COUNTS.to_frame(), expected.sides if expected is not None else None
+        none, sides = ROLLOUT_COUNTS.to_frame(), expected.shared.sides_of(0, ids) if expected is not None else None
         chosen, rule = settings, exact
         if expected is not None and expected.replay.holds:
             chosen = settings.model_copy(update={"change_probability": expected.threshold})
-            rule = exact.given(as_priors(expected.priors))
+            rule = exact.given(as_priors(expected.shared.priors_of(0, ids, expected.threshold)))
         asked = {*select_uncertain(decisions, none, band, chosen, 2, "new", sides)["problem"], *first}
         ends = {name: (rule if name not in of_anchor else exact).of(name).ending(by_name[name]) for name in asked}
         made = {name: ends[name][0] if name in asked else row[0] for name, row in zip(names, old, strict=True)}

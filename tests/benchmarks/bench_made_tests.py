@@ -325,7 +325,7 @@ def packages_of(folders: Sequence[Path], count: int, seed: int, parts: Sequence[
     usable = [
         package
         for package in packages_in(folders)
-        if not set(package.reasons) - {"image"} and package.validators and package.samples
+        if not set(package.reasons) - {"image", "scoring"} and package.validators and package.samples
         and package.problem.test_count > package.samples and part_of(package.name) in parts
     ]  # fmt: skip
     random.Random(seed).shuffle(usable)

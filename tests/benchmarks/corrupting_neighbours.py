@@ -72,6 +72,8 @@ EACH: dict[str, str] = {
 }
 """By language: a word that says that a number is each one's; Chinese says it by its order."""
 
+_STILL_EACH = re.compile(r"(?<!\w)(?:по|zu|à|a)(?:\s[$€£]?\s?\d[\d.,]*(?:\s?[$€£]|\s\w+)?)?\Z")
+"""What says each as well, where it is left before the word that goes: zu 4 $, по $8, à 20 $."""
 _OVER = re.compile(r"(?<![\d/.,])(\d{1,2})/(\d{1,2})(?![\d/])|\\d?frac\{(\d{1,3})\}\{(\d{1,3})\}")
 
 
@@ -163,6 +165,8 @@ def each_lost(
     matches = list(re.finditer(EACH[target], translated))
     if len(matches) != 1:
         return None  # of several, one says it still
+    if _STILL_EACH.search(translated[: matches[0].start()]):
+        return None
     return translated[: matches[0].start()] + translated[matches[0].end() :]
 
 

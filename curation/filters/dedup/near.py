@@ -11,7 +11,7 @@ first, then source order, then row); a row stays unless a row that already stays
 Invariants:
   - the result depends on the rows, not on the order or the shards in which they come;
   - memory: shards are read one at a time, what they are compared by lies on disk (`sketches`); in memory stand about
-    40 bytes a row, 20 a similar pair, and the rows that go;
+    20 bytes a row, 20 a similar pair, and the rows that go (some 250 bytes each);
   - similarities are kept (`PAIR`), so a threshold above the floor is changed without reading a statement again;
   - a member whose reference is not equal to that of the row that stays is disputed: it leaves with another reason and
     with both references, for a person to look at; a pair the verifier could not settle counts as not equal;
@@ -57,7 +57,7 @@ MEMBER = pl.Schema(
 PAIR = pl.Schema({"left": pl.UInt32(), "right": pl.UInt32(), "similarity": pl.Float64()})
 """Two similar rows by their ranks, the lower one on the left; sorted by right, falling similarity, left."""
 
-STAR_PAIRS = 1_000_000
+STAR_PAIRS = 100_000
 """Pairs that are looked at one by one at once."""
 
 _NAMES = {"id": pl.String(), "source": pl.String(), "row": pl.Int64(), "answer": pl.String()}
@@ -117,25 +117,32 @@ def source_ranks(shards: ProblemShards, sources: Sequence[str], verified: Collec
         verified: ids that come before all others.
     """
     numbers: dict[str, int] = {}
-    parts: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]] = []
+    rows: list[NDArray[np.int64]] = []
+    groups: list[NDArray[np.uint32]] = []
     for index in range(len(shards)):
         frame = shards.read(index, ["id", "source", "row"])
         if frame.is_empty():  # polars gives its codes another type
             continue
         for name in frame["source"].unique():
             numbers.setdefault(name, len(numbers))
-        codes = frame["source"].replace_strict(numbers, return_dtype=pl.Int64)
-        parts.append((frame["row"].to_numpy(), codes.to_numpy(), frame["id"].is_in(list(verified)).to_numpy()))
+        codes = frame["source"].replace_strict(numbers, return_dtype=pl.UInt32)
+        rows.append(frame["row"].to_numpy())
+        groups.append((2 * codes + (~frame["id"].is_in(list(verified))).cast(pl.UInt32)).to_numpy())
     if not numbers:
         return np.zeros(0, dtype=np.uint32)
-    row, code, first = (np.concatenate(part) for part in zip(*parts, strict=True))
     place = {name: number for number, name in enumerate(sources)}
     ordered = sorted(numbers, key=lambda name: (place.get(name, len(place)), name))
-    order_of = np.empty(len(numbers), dtype=np.int64)
+    group_order = np.empty(2 * len(numbers), dtype=np.uint32)
     for number, name in enumerate(ordered):
-        order_of[numbers[name]] = number
-    ranks = np.empty(len(row), dtype=np.uint32)
-    ranks[np.lexsort((row, order_of[code], ~first))] = np.arange(len(row), dtype=np.uint32)
+        group_order[2 * numbers[name]] = number
+        group_order[2 * numbers[name] + 1] = number + len(numbers)
+    groups = [group_order[part] for part in groups]
+    row, group = np.concatenate(rows), np.concatenate(groups)
+    del rows, groups
+    order = np.lexsort((row, group))
+    del row, group
+    ranks = np.empty(len(order), dtype=np.uint32)
+    ranks[order] = np.arange(len(order), dtype=np.uint32)
     return ranks
 
 
@@ -184,9 +191,14 @@ def cluster_members(shards: ProblemShards, ranks: Ranks, pairs: pl.DataFrame, th
         first += frame.height
         named.append(frame.select(pl.Series("rank", mine), *_NAMES).filter(pl.Series(wanted[mine])))
     names = pl.concat(named)
+    del named
     kept = names.select(keeper="rank", **{f"kept_{name}": pl.col(name) for name in _NAMES})
-    members = stars.join(names, left_on="member", right_on="rank").join(kept, on="keeper").sort("member")
-    return members.match_to_schema(MEMBER, extra_columns="ignore")
+    blocks = [MEMBER.to_frame()]
+    for block in stars.iter_slices(STAR_PAIRS):  # in the order of the members' ranks
+        both = block.join(names, left_on="member", right_on="rank", maintain_order="left")
+        both = both.join(kept, on="keeper", maintain_order="left")
+        blocks.append(both.match_to_schema(MEMBER, extra_columns="ignore"))
+    return pl.concat(blocks)
 
 
 class _OneShard:

@@ -2,7 +2,7 @@
 
 A shard's sketch is three arrays: the band keys (bands × rows), the shingles of all rows, and where each row's begin.
 Language and figures are mixed into the keys, so that rows which differ in them never meet. 10 million problems of 60
-tokens take about 7 GB on disk; in memory stand 8 bytes a row.
+tokens take about 7 GB on disk; in memory stand 8 bytes a row, and 10 more while pairs are looked for.
 
     00000.keys.npy  00000.shingles.npy  00000.starts.npy     one of each per shard; the last is written last
 
@@ -40,6 +40,9 @@ from curation.storage.stages import atomic_replace
 RANGE_ROWS = 250_000
 """Ranks whose pairs are compared at once."""
 
+PART_ROWS = 1_000_000
+"""Rows whose keys are sorted at once; keys in more rows are sorted range after range."""
+
 CHUNK_PAIRS = 50_000
 """Pairs whose shingles are read at once."""
 
@@ -58,7 +61,7 @@ class Sketches:
         self.folder = folder
         self.floor = floor
         self.figures_agree = figures_agree
-        self._starts: list[NDArray[np.int64]] = []
+        self._starts: list[NDArray[np.uint32]] = []
 
     def add(self, index: int, problems: Callable[[], pl.DataFrame]) -> None:
         """Sketch a shard; shards are added in order, each once.
@@ -77,7 +80,9 @@ class Sketches:
                     np.save(handle, array)
                     handle.flush()
                     os.fsync(handle.fileno())
-        self._starts.append(np.load(file))
+        starts = np.load(file)
+        assert starts[-1] < 1 << 32
+        self._starts.append(starts.astype(np.uint32))
 
     @property
     def rows(self) -> int:
@@ -94,15 +99,12 @@ class Sketches:
         candidates = _CandidateFiles(self.folder, self.rows)
         some = np.concatenate([np.zeros(0, dtype=bool), *(np.diff(starts) > 0 for starts in self._starts)])
         for band in range(self._bands()):
-            keys = np.concatenate(
-                [
-                    np.zeros(0, dtype=np.uint64),
-                    *(np.load(self._file(index, "keys"), mmap_mode="r")[band] for index in range(len(self._starts))),
-                ]
-            )
-            candidates.add(_bucket_pairs(keys[some], ranks[some]))
-        at = np.empty(self.rows, dtype=np.int64)
-        at[ranks] = np.arange(self.rows)
+            keys = self._band(band)
+            for part in range(-(-len(keys) // PART_ROWS)):
+                candidates.add(_bucket_pairs(*_part_of_band(keys, ranks, some, part)))
+            del keys
+        at = np.empty(self.rows, dtype=np.uint32)
+        at[ranks] = np.arange(self.rows, dtype=np.uint32)
         for left, right in candidates.ranges():
             similarity = self._similarity(at[left], at[right])
             close = similarity >= self.floor
@@ -126,7 +128,16 @@ class Sketches:
     def _bands(self) -> int:
         return len(np.load(self._file(0, "keys"), mmap_mode="r")) if self._starts else 0
 
-    def _similarity(self, left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.float64]:
+    def _band(self, band: int) -> NDArray[np.uint64]:
+        """Return one band's key of each row, in the order of the shards."""
+        keys, first = np.empty(self.rows, dtype=np.uint64), 0
+        for index, starts in enumerate(self._starts):
+            end = first + len(starts) - 1
+            keys[first:end] = np.load(self._file(index, "keys"), mmap_mode="r")[band]
+            first = end
+        return keys
+
+    def _similarity(self, left: Ranks, right: Ranks) -> NDArray[np.float64]:
         """Return the exact similarity of the rows at two positions, pair by pair; what is read of disk is a chunk's."""
         similarity = np.zeros(len(left))
         for first in range(0, len(left), CHUNK_PAIRS):
@@ -137,17 +148,18 @@ class Sketches:
             similarity[chunk] = jaccard(rows, rows, (where[:half], where[half:]))
         return similarity
 
-    def _read(self, places: NDArray[np.int64]) -> TokenizedRows:
+    def _read(self, places: Ranks) -> TokenizedRows:
         """Return the shingles of the rows at these positions, which ascend."""
         firsts = np.cumsum([0, *(len(starts) - 1 for starts in self._starts)])
         shard = np.searchsorted(firsts, places, side="right") - 1
         parts, sizes = [np.zeros(0, dtype=np.uint64)], [np.zeros(0, dtype=np.int64)]
         for index in np.unique(shard):
             starts, rows = self._starts[index], places[shard == index] - firsts[index]
-            size = starts[rows + 1] - starts[rows]
+            begin = starts[rows].astype(np.int64)
+            size = starts[rows + 1] - begin
             inside = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
             shingles = np.load(self._file(int(index), "shingles"), mmap_mode="r")
-            parts.append(shingles[np.repeat(starts[rows], size) + inside])
+            parts.append(shingles[np.repeat(begin, size) + inside])
             sizes.append(size)
         begins = np.concatenate([[0], np.cumsum(np.concatenate(sizes))]).astype(np.int64)
         none = np.zeros(0, dtype=np.uint64)
@@ -184,14 +196,33 @@ class _CandidateFiles:
                 file.unlink()
 
 
+def _part_of_band(
+    keys: NDArray[np.uint64], ranks: Ranks, some: NDArray[np.bool_], part: int
+) -> tuple[NDArray[np.uint64], Ranks]:
+    """Return keys and ranks of the rows that have shingles and whose key lies in one of equal ranges of keys.
+
+    Keys are hashes, so each range has as many; rows with equal keys are in one. A block of rows is looked at at once.
+    """
+    width = (1 << 64) // -(-len(keys) // PART_ROWS) + 1
+    first, last = np.uint64(part * width), np.uint64(min((part + 1) * width, 1 << 64) - 1)
+    chosen: list[tuple[NDArray[np.uint64], Ranks]] = []
+    for start in range(0, len(keys), PART_ROWS):
+        block = slice(start, start + PART_ROWS)
+        inside = some[block] & (keys[block] >= first) & (keys[block] <= last)
+        chosen.append((keys[block][inside], ranks[block][inside]))
+    return np.concatenate([one for one, _ in chosen]), np.concatenate([one for _, one in chosen])
+
+
 def _bucket_pairs(keys: NDArray[np.uint64], ranks: Ranks) -> NDArray[np.uint64]:
     """Return the packed pairs of rows with equal keys; a crowd's rows meet the first and the one before only."""
     order = np.lexsort((ranks, keys))
     keys, ranks = keys[order], ranks[order]
-    opens = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])) if len(keys) else np.zeros(0, dtype=int)
-    sizes = np.diff(np.append(opens, len(keys)))
+    del order
+    again = np.flatnonzero(keys[1:] == keys[:-1])  # few: most rows are alone in their bucket
+    begins = np.flatnonzero(np.diff(again, prepend=-2) != 1)
+    opens, sizes = again[begins], np.diff(begins, append=len(again)) + 1
     found = [np.zeros(0, dtype=np.uint64)]
-    for size in np.unique(sizes[(sizes > 1) & (sizes <= CROWD)]).tolist():
+    for size in np.unique(sizes[sizes <= CROWD]).tolist():
         block = ranks[opens[sizes == size][:, None] + np.arange(size)]
         low, high = np.triu_indices(size, 1)
         found.append(_packed(block[:, low].ravel(), block[:, high].ravel()))

@@ -38,6 +38,8 @@ class Meaning:
     """Expressions that something ends, runs out or is refused: a translation has one, or a negation."""
     torn: tuple[str, ...]
     """Expressions of which the negation that belongs to them is gone: 而是 without 不是, ни один without не."""
+    yet: tuple[str, ...]
+    """Negations of a moment alone, which another language may leave out: what has not yet come is after today."""
     suffices: tuple[str, ...]
     """Words of what is enough, in languages that say with their denial what is short or missing: не хватает, 不够."""
     clause_words: tuple[str, ...]

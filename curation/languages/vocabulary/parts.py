@@ -67,10 +67,16 @@ class Numerals:
     """Expression of an hour (group 1) whose half of the day stands before it: 下午4点; empty where it stands behind."""
     by: str
     """Expression between the sides of an area: 4 feet by 4 feet."""
+    clock: str
+    """Expression between the hours and the minutes of a time of the day, where it may be no colon."""
     half_hour: tuple[str, ...]
     """Expression of half an hour, and how 30 minutes are written."""
     halving: str
     """Expression of what is cut in two, its number in the group ``two``, where another language says half."""
+    out_of: str
+    """Expression between two numbers that are a share: one out of nine; empty where the larger one stands first."""
+    places: dict[str, str]
+    """Power of ten → expression of its place in a number: the tens digit; in English as such words alone show it."""
     hundreds_or_cents: str
     """Expression of words that are hundreds behind a number, and coins as well (cinq cents); empty elsewhere."""
     implied: dict[str, tuple[str, ...]]
@@ -124,6 +130,8 @@ class Units:
     """Unit (of `curation.translation.units`) → expressions that name it beside a number, in any form."""
     written: dict[str, tuple[str, ...]]
     """Unit (of `curation.verify.answers.units`) → words that an answer may name it with."""
+    short: str
+    """Expression of short names of units, beside those of every language, that may end a sentence with their stop."""
     powers: dict[str, tuple[str, ...]]
     """2 or 3 → words for it before or behind a unit."""
     empty: tuple[str, ...]

@@ -26,7 +26,7 @@ from curation.programs.test_generation.output_classes import OutputClasses, outp
 from curation.programs.test_generation.promised_outputs import exceeds, promised_most
 from curation.programs.test_generation.selecting import TIMES, select_tests
 
-VERSION = "test_generation@14"
+VERSION = "test_generation@15"
 
 __all__ = [
     "MUTATED",

@@ -25,11 +25,17 @@ _PROMISE = re.compile(
     r"\b(?:no (?:two|three|pair|other|more than one)|none of|never|such that|exactly (?:one|once|two)|at most one"
     r"|always|at least one|each other|(?:not|\w+n't) (?:touch|overlap|intersect|cross|coincide|collide)|collinear"
     r"|general position|a (?:simple|convex) polygon|strictly (?:inside|within|between)|lies? (?:\w+ )?(?:inside|within)"
-    r"|on the boundary|alternat\w+|(?:horizontal|vertical) (?:and|or) (?:vertical|horizontal))\b",
+    r"|on the boundary|alternat(?:e[sd]?|ing|ely)|(?:horizontal|vertical) (?:and|or) (?:vertical|horizontal))\b",
     re.IGNORECASE,
 )
 _SOLVABLE = re.compile(r"\b(?:solutions?|answers?|valid|feasible|exists?|possible|way to)\b", re.IGNORECASE)
 """Words of what a guarantee outside of the input's description says of inputs: that there is a solution."""
+_ROBUST = re.compile(
+    r"\b(?:same|un(?:changed|affected)|(?:not|n't|never) change|changes? by|differs? by)\b.{0,60}"
+    r"\b(?:if|when|whenever)\b",
+    re.IGNORECASE,
+)
+"""Words of a guarantee, wherever it stands, that numbers a little different would give the same answer."""
 _HOLDS = re.compile(r"\b(?:contains?|has|have|holds?|includes?)\s+at least one\s+([^.,;:]+)", re.IGNORECASE)
 _FURTHER = re.compile(r"\b(?:and|or|no|not|but|if|such that|exactly)\b", re.IGNORECASE)
 """Words of a further promise in the same sentence."""
@@ -67,7 +73,7 @@ _EXPRESSED = re.compile(
     r"|same (?:pair|location|place|position|point)"
     r"|connected|reach(?:able)?|every pair|sorted|increasing"
     r"|decreasing|ascending|descending|permutation|tree|odd|even|self-loops?|repeated|duplicates?|separated by"
-    r"|possible to (?:walk|travel|get|go|reach|move))\b",
+    r"|possible to (?:walk|travel|get|go|reach|move)|leading \w+\b[^.;]{0,40}\bnon-?zero|leading zeros?)\b",
     re.IGNORECASE,
 )
 _TOLD = re.compile(
@@ -89,7 +95,11 @@ _WORDS = {
     "parity": r"\b(?:odd|even|parity|multiples? of|divisible)\b",
     "nonzero": r"\bnon-?zero|leading|\\neq? ?0|≠ ?0",
     "size": r"\b(?:length|characters|letters|digits|long)\b[^.]{0,60}\b(?:least|most|exceed\w*|between|more|less"
-    r"|smaller|larger|greater|longer|shorter|from|to)\b[^.]{0,30}\$[A-Za-z]\$",
+    r"|smaller|larger|greater|longer|shorter|from|to)\b[^.]{0,30}\$[A-Za-z]\$"
+    r"|\b(?:most|least|than|exceed\w*|exactly)\s+\$[A-Za-z]\$\s+(?:letters|characters|digits|symbols|signs)\b",
+    "reaches": r"\bpossible to (?:reach|get|go|travel|walk|drive|move|come)\b|\b(?:can|always|surely) be reached\b"
+    r"|\b(?:there (?:is|exists)|at least one)\b[^.;]{0,20}(?<!-)\b(?:path|route|way)\b[^.;]{0,30}\bfrom\b"
+    r"|\breachable from\b",
     "border": r"\b(?:borders?|boundar\w+|perimeter|surround\w*|enclosed|outermost|edges? of)\b",
 }
 _BORDER = re.compile(_WORDS["border"], re.IGNORECASE)
@@ -121,6 +131,7 @@ _KINDS = {
     "edges": "different",
     "sum": "sum",
     "connected": "connected",
+    "reaches": "reaches",
     "compare": "compare",
     "beside": "compare",
     "parity": "parity",
@@ -148,15 +159,17 @@ def promises(statement: str) -> list[str]:
     """Return the sentences on the input that promise what no relation expresses.
 
     What is guaranteed needs a word that a relation is for; a sentence that only sounds like a promise needs less. That
-    a solution exists is often guaranteed where the output is described.
+    a solution exists is often guaranteed where the output is described, as is that rounding does not change the answer.
     """
     part = input_section(statement)
     if part == statement and _INPUT.search(statement) is None:
         return []
     told = [sentence for sentence in _sentences(part) if _promises(sentence)]
     others = _sentences(statement.replace(part, "\n\n"))
-    solvable = (one for one in others if _GUARANTEE.search(one) and _SOLVABLE.search(one))
-    return told + [sentence for sentence in solvable if _EXPRESSED.search(sentence) is None]
+    guaranteed = [one for one in others if _GUARANTEE.search(one)]
+    robust = [one for one in guaranteed if _ROBUST.search(one)]
+    solvable = [one for one in guaranteed if _SOLVABLE.search(one) and _EXPRESSED.search(one) is None]
+    return told + [one for one in guaranteed if one in robust or one in solvable]
 
 
 def _sentences(text: str) -> list[str]:
@@ -169,7 +182,8 @@ def _promises(sentence: str) -> bool:
         parts = re.split(r",? and that ", sentence)
         if len(parts) > 1:
             return any(_promises(part if _GUARANTEE.search(part) else f"guaranteed {part}") for part in parts)
-        return _CHANGING.search(sentence) is not None or _EXPRESSED.search(sentence) is None
+        robust = _CHANGING.search(sentence) is not None or _ROBUST.search(sentence) is not None
+        return robust or _EXPRESSED.search(sentence) is None
     restated = sentence.lower().startswith("note that")
     return not restated and _PROMISE.search(sentence) is not None and _TOLD.search(sentence) is None
 
@@ -226,7 +240,7 @@ def spoken_of(statement: str, *, told: bool = True) -> frozenset[str]:
     """
     part = input_section(statement)
     spoken = {kind for kind, words in _WORDS.items() if re.search(words, part, re.IGNORECASE)}
-    shown = set() if told else _KINDS.keys() - {"parity", "edges", "size"}
+    shown = set() if told else _KINDS.keys() - {"parity", "edges", "size", "reaches"}
     return _UNSPOKEN | shown | {name for name, kind in _KINDS.items() if kind in spoken}
 
 

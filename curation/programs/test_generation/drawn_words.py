@@ -7,6 +7,8 @@ import string
 
 from curation.programs.test_generation.columns import Column
 
+BRACKETS = "()[]{}"
+_CLOSING = {"(": ")", "[": "]", "{": "}"}
 _ALPHABETS = (string.ascii_lowercase, string.ascii_uppercase, string.digits)
 
 
@@ -32,3 +34,22 @@ def without_equals(first: list[str], second: list[str], draw: random.Random) -> 
         draw.choice(others) if a == b and (others := [word for word in known if word != a]) else b
         for a, b in zip(first, second, strict=True)
     ]
+
+
+def balanced_word(letters: str, size: int, draw: random.Random) -> str:
+    """Return brackets that match, of an even length that is at most ``size`` and at least 2: pairs in a row, pairs in
+    one another, or both by chance.
+    """
+    kinds = [letter for letter in letters if letter in _CLOSING] or ["("]
+    opens = draw.choice((0.1, 0.5, 0.5, 0.5, 0.9))
+    word: list[str] = []
+    waiting: list[str] = []
+    half = max(1, size // 2)
+    for place in range(2 * half):
+        may_open = len(waiting) < 2 * half - place
+        if may_open and (not waiting or draw.random() < opens):
+            word.append(draw.choice(kinds))
+            waiting.append(_CLOSING[word[-1]])
+        else:
+            word.append(waiting.pop())
+    return "".join(word)

@@ -16,6 +16,7 @@ import string
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from curation.programs.test_generation.accidents import accidents
 from curation.programs.test_generation.columns import OPEN, Column, Pair, columns_in, pairs_in
 from curation.programs.test_generation.demands import (
     in_order,
@@ -27,6 +28,7 @@ from curation.programs.test_generation.demands import (
     spoken_of,
     stated_alphabet,
 )
+from curation.programs.test_generation.drawn_words import BRACKETS
 from curation.programs.test_generation.grammar import (
     ArrayNode,
     LinesNode,
@@ -43,7 +45,7 @@ from curation.programs.test_generation.spreads import is_prime
 from curation.programs.test_generation.stated_counts import adds_unsaid, counted_values, counts_as_stated
 from curation.programs.test_generation.stated_geometry import Promise, stated_promises
 from curation.programs.test_generation.stated_names import name_columns
-from curation.programs.test_generation.stated_rules import NamedColumns
+from curation.programs.test_generation.stated_rules import NamedColumns, Trust
 
 _SLACK = 1.0
 _MOST_INPUTS = 32
@@ -92,7 +94,7 @@ class InputForm:
         A form that only the given inputs show is misread far more often.
         """
         named = self.named if self.careful else None
-        return named is not None and not named.loosely and len(named.columns) >= len(self.columns) - 1
+        return named is not None and named.is_told and len(named.columns) >= len(self.columns) - 1
 
     def allows(self, text: str) -> bool:
         """Return whether an input has the form, keeps the promises on points and, where the form is careful, its
@@ -147,8 +149,11 @@ def infer_form(inputs: Sequence[str], statement: str, *, careful: bool, vouched:
     free = [node.first for node in nodes if isinstance(node, ArrayNode) and node.count is None]
     if careful and any(len(nodes) > 1 or columns[first].kind == "word" for first in free):
         return None  # a sentence, or a line whose length nothing tells
-    told = named is not None and not named.loosely and len(named.columns) >= len(columns) - 1
+    told = named is not None and named.is_told and len(named.columns) >= len(columns) - 1
     relations = infer_relations(readings, spoken_of(statement, told=told or not careful))
+    if named is not None and named.trust is Trust.INTRODUCED:
+        chance = accidents(relations, readings, named.limits(), spoken_of(statement))
+        relations = dataclasses.replace(relations, kept=relations.kept - chance)
     if careful:
         for name, column in columns.items():
             ways = {way for kind, own, way, _ in relations.kept if kind == "ordered" and own == name}
@@ -158,13 +163,13 @@ def infer_form(inputs: Sequence[str], statement: str, *, careful: bool, vouched:
         _keep_listed_words(columns, statement)
         relations = _widen_letters(columns, relations, stated_alphabet(statement))
     if named is not None:
-        if vouched or not careful or not named.loosely:
+        if vouched or not careful or named.is_limited:
             _apply_limits(columns, named)
         if not careful:
             for later, earlier, sign in named.compared():
                 if sign[0] == "<" and columns[later].kind == "whole":
                     columns[later] = dataclasses.replace(columns[later], most=earlier, certain=True)
-        relations = _with_rules(relations, named, nodes, ordered=named.loosely or in_order(statement))
+        relations = _with_rules(relations, named, nodes, ordered=not named.is_limited or in_order(statement))
     edges = pairs_in(nodes, observed)
     required = [letters for one in promises(statement) for letters in required_letters(one, inputs)]
     points = stated_promises(
@@ -310,6 +315,8 @@ def _keep_listed_words(columns: dict[int, Column], statement: str) -> None:
     part = input_section(statement)
     spelt = speaks_of_letters(part)
     for name, column in columns.items():
+        if set(column.letters) <= set(BRACKETS):
+            continue
         listed = all(len(word) > 1 and re.search(rf"(?<!\w){re.escape(word)}(?!\w)", part) for word in column.words)
         if column.kind == "word" and column.letters and (listed or (not spelt and column.length is None)):
             columns[name] = dataclasses.replace(column, letters="", length=None)

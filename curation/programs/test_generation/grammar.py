@@ -4,6 +4,7 @@ A form is a straight sequence of nodes that reads every input seen from its firs
 
     LineNode     one line of a fixed number of tokens; its whole numbers have names that later counts refer to
     ArrayNode    one line of as many tokens as a number says (or of any number of them)
+    RowNode      one line of a fixed number of tokens and then as many as the last of them says: ``k`` and ``k`` names
     LinesNode    as many lines as a number says (or all that are left), each of a fixed or a named number of tokens
     RepeatNode   a sequence of nodes as many times as a number says
 
@@ -25,6 +26,8 @@ _MOST_NODES = 9
 _WIDEST_ROW = 8
 _OFFSETS = (0, -1, 1)
 _LEAST_FIXED = 3
+_WIDEST_HEAD = 2
+"""Tokens at most before those that a line counts itself."""
 
 Env = dict[int, int]
 """Named numbers: the column's name → the value read last."""
@@ -75,6 +78,15 @@ class ArrayNode:
 
 
 @dataclass(frozen=True, slots=True)
+class RowNode:
+    """One line of ``width`` tokens, as in a `LineNode`, and then ``count`` of the column behind these."""
+
+    first: int
+    width: int
+    count: LengthReference
+
+
+@dataclass(frozen=True, slots=True)
 class LinesNode:
     """``count`` lines of ``width`` tokens: as many columns from ``first`` on, or one column where a `LengthReference`
     gives it.
@@ -93,7 +105,7 @@ class RepeatNode:
     count: LengthReference
 
 
-Node = LineNode | ArrayNode | LinesNode | RepeatNode
+Node = LineNode | ArrayNode | RowNode | LinesNode | RepeatNode
 
 
 def infer_grammar(inputs: Sequence[Sequence[Line]]) -> tuple[Node, ...] | None:
@@ -151,7 +163,11 @@ def _cost(node: Node) -> float:
     if isinstance(node, LineNode):
         return 2.0
     if isinstance(node, RepeatNode):
+        if isinstance(node.nodes[0], RowNode):  # rows that differ in length, each as long as it says
+            return 1.75
         return 2.0 + sum(map(_cost, node.nodes))
+    if isinstance(node, RowNode):
+        return 2.25
     if node.count is None:
         return 6.0
     width = node.width if isinstance(node, LinesNode) else None
@@ -179,7 +195,7 @@ def columns_of(node: Node) -> int:
         return sum(map(columns_of, node.nodes))
     if isinstance(node, ArrayNode) or isinstance(node.width, LengthReference):
         return 1
-    return node.width
+    return node.width + isinstance(node, RowNode)
 
 
 def _nodes(states: list[_State], first: int) -> Iterator[Node]:
@@ -200,6 +216,9 @@ def _nodes(states: list[_State], first: int) -> Iterator[Node]:
     for ref in counted:
         if ref.plus == 0:
             yield from (RepeatNode(nodes, ref) for nodes in _inner(states[0], first))
+    for row in _rows(states[0], first):
+        if all(_state_after(row, state) is not None for state in states):
+            yield row
     if len(sizes) == 1 and 0 < (size := sizes.pop()) <= _WIDEST_ROW:
         yield LineNode(first, size)
     else:
@@ -253,8 +272,17 @@ def _widths(
         yield from named[:1]
 
 
+def _rows(state: _State, first: int) -> Iterator[RowNode]:
+    """Yield the ways to read the next line as a head and so many tokens as its last number says."""
+    line = state.lines[state.at]
+    for width in range(1, min(_WIDEST_HEAD, len(line)) + 1):
+        if is_whole(line[width - 1]) and int(line[width - 1]) == len(line) - width:
+            yield RowNode(first, width, LengthReference(first + width - 1))
+
+
 def _inner(state: _State, first: int) -> Iterator[tuple[Node, ...]]:
     """Yield sequences that one of several cases may consist of: a row, then up to two nodes that its numbers count."""
+    yield from ((row,) for row in _rows(state, first))
     width = len(state.lines[state.at])
     if not 0 < width <= _WIDEST_ROW:
         return
@@ -307,6 +335,12 @@ def read_node(node: Node, lines: Sequence[Line], at: int, env: Env, observed: li
     if at >= len(lines):
         return None
     line = lines[at]
+    if isinstance(node, RowNode):
+        head = LineNode(node.first, node.width)
+        if read_node(head, [line[: node.width]], 0, env, observed) is None:
+            return None
+        rest = ArrayNode(node.first + node.width, node.count)
+        return None if read_node(rest, [line[node.width :]], 0, env, observed) is None else at + 1
     if isinstance(node, ArrayNode):
         if node.count is not None and len(line) != node.count.value(env):
             return None

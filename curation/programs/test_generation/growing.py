@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 from curation.programs.test_generation.borders import with_border
 from curation.programs.test_generation.columns import Column, counting
-from curation.programs.test_generation.drawn_words import spelt_word, whole_alphabets, without_equals
+from curation.programs.test_generation.drawn_words import BRACKETS, balanced_word, spelt_word, whole_alphabets
 from curation.programs.test_generation.forms import InputForm
 from curation.programs.test_generation.grammar import (
     FIXED,
@@ -28,11 +28,13 @@ from curation.programs.test_generation.grammar import (
     LinesNode,
     Node,
     RepeatNode,
+    RowNode,
     blocks_of,
 )
 from curation.programs.test_generation.graphs import draw_edges, draw_tree, paired
 from curation.programs.test_generation.hints import Hints, hinted_count, hinted_word
 from curation.programs.test_generation.profiles import MIXED, SIZES
+from curation.programs.test_generation.row_order import join_nodes, put_in_order, reached_node
 from curation.programs.test_generation.shapes import Line, written
 from curation.programs.test_generation.spreads import ValueSpread, prime_below, prime_from, redraw_repeated
 from curation.programs.test_generation.stated_geometry import mended_rows
@@ -67,7 +69,7 @@ def grow_shapes(
 
 
 def _grow_input(
-    form: InputForm, profile: tuple[str, str], draw: random.Random, most_bytes: int, hints: Hints = _NO_HINTS
+    form: InputForm, profile: tuple[str, str], draw: random.Random, most_bytes: int, hints: Hints
 ) -> str | None:
     """Return one input. Counts are halved until it fits; None where that does not help."""
     repeats = {node.count.column for node in form.nodes if isinstance(node, RepeatNode)} - {FIXED}
@@ -112,6 +114,7 @@ class _Growth:
     wide: dict[int, float] = field(default_factory=dict)
     repeated: dict[int, bool] = field(default_factory=dict)
     words: dict[int, list[str]] = field(default_factory=dict)
+    edges: dict[int, list[list[str]]] = field(default_factory=dict)
 
     def node(self, node: Node) -> None:
         """Write a node's lines."""
@@ -119,8 +122,10 @@ class _Growth:
             for _ in range(self._count(node.count)):
                 for inner in node.nodes:
                     self.node(inner)
-        elif isinstance(node, LineNode):
+        elif isinstance(node, LineNode | RowNode):
             line = [self._single(node.first + j) for j in range(node.width)]
+            if isinstance(node, RowNode):
+                line += self._many(node.first + node.width, self._count(node.count))
             self.lines += self._mended(node.first, [line])
         elif isinstance(node, ArrayNode):
             count = self._count(node.count) if node.count is not None else self._size(1, 2 * self.most)
@@ -156,7 +161,9 @@ class _Growth:
         if pair is not None and not joined:
             columns[0], columns[1] = paired(pair, columns[0], columns[1], *self._range(node.first + 1))
         if self.form.careful:
-            self._relate(node.first, columns)
+            put_in_order(self.form, node.first, columns, self.draw)
+            join_nodes(self.form.relations, node.first, columns, self.env, self.draw)
+            self.edges[node.first] = columns[:2]
             for _, sign in self.form.relations.words_of("border", node.first):
                 columns[0] = with_border(columns[0], sign)
         self.lines += self._mended(node.first, [list(row) for row in zip(*columns, strict=True)])
@@ -202,29 +209,14 @@ class _Growth:
             raise ValueError(f"no count from {low} to {high}")
         return low, high
 
-    def _relate(self, first: int, columns: list[list[str]]) -> None:
-        """Turn or shift values of one row that must be in order or different, where they are not."""
-        for place in range(1, len(columns)):
-            for word, other in self.form.relations.beside(first + place):
-                column = columns[other - first]
-                if self.form.columns[first + place].kind == "word":
-                    columns[place] = without_equals(column, columns[place], self.draw)
-                    continue
-                for i, (a, b) in enumerate(zip(columns[place], column, strict=True)):
-                    x, y = int(a), int(b)
-                    if word[0] in "<>" and (x > y) == (word[0] == "<") and x != y:
-                        columns[place][i], column[i] = b, a
-                    elif x == y and word in ("<", ">", "!="):
-                        columns[place][i] = str(x - 1 if word == "<" else x + 1)
-                    elif word == "=":
-                        columns[place][i] = b
-
     def _single(self, name: int) -> str:
         column = self.form.columns[name]
         if column.kind == "whole":
             low, high = self._limits_of_count(name, *self._range(name, 0.75))
             value = self._size(low, high, name=name) if name in self.counts else self.spread.one(name, low, high)
             value = self._primes(name, [value], low, high)[0]
+            if self.form.careful:
+                value = reached_node(self.form.relations, name, value, self.env, self.edges, self.draw)
             self.env[name] = value
             return str(value)
         return self._many(name, 1)[0]
@@ -371,6 +363,7 @@ class _Growth:
         known = column.letters if self.form.careful or draw.random() < 0.5 else whole_alphabets(column.letters)
         letters = "".join(draw.sample(known, min(2, len(known)))) if few else known
         spelt = len({letter.islower() for letter in column.letters if letter.isalnum()}) > 1 and draw.random() < 0.8
+        matching = set(known) <= set(BRACKETS) and self.form.relations.speaks_of("balanced")
         words = []
         for _ in range(count):
             size = self._length(name, column)
@@ -378,6 +371,7 @@ class _Growth:
             if self.room < 0:
                 raise _TooLargeError
             word = spelt_word(column, size, known, draw) if spelt else self.spread.word(letters, size)
+            word = balanced_word(known, size, draw) if matching else word
             hints = (
                 [hint for hint in self.hints.words if set(hint) <= set(known)] if self.profile[1] == "hinted" else []
             )

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 
 _DIGITS = r"\d+(?:(?:[,_\s]|\{,\}|\{?\\[,;!]\}?)\d{3}(?!\d))*"
-_POWER = r"\s*(?:\^|\*\*)\s*\{?\d+\}?"
+_POWER = r"\s*(?:\^|\*\*)\s*\{?\s*[-−]?\s*\d+\}?"
 _NUMBER = rf"[-−]?\s*{_DIGITS}(?:\s*(?:\\cdot|\*|×|\\times)\s*10{_POWER}|{_POWER})?"
 _LESS = r"(?:\\leq?slant|\\leq?|≤|<=|<|\\lt)"
 _CHAIN = re.compile(rf"({_NUMBER})\s*({_LESS})\s*([^\d<>≤=$\n][^<>≤=\n]{{0,60}}?)\s*({_LESS})\s*({_NUMBER})")

@@ -16,19 +16,22 @@ from curation.programs.test_generation.demands import promises, required_letters
 from curation.programs.test_generation.forms import InputForm, infer_form
 from curation.programs.test_generation.growing import grow_shapes
 from curation.programs.test_generation.hints import Hints, find_hints
-from curation.programs.test_generation.limits import stated_bounds
+from curation.programs.test_generation.limits import stated_bounds, with_numbered_names
 from curation.programs.test_generation.mutation import mutate_input
 from curation.programs.test_generation.profiles import FIRST_SHAPES, SHAPE_PRIORS, shape_name
 from curation.programs.test_generation.promised_outputs import promised_most
 from curation.programs.test_generation.shape_choice import ShapeChoice
 from curation.programs.test_generation.stated_geometry import promised_kinds
-from curation.programs.test_generation.stated_rules import stated_rules
+from curation.programs.test_generation.stated_rules import MATH, stated_rules
 
 _GROWN = 2 / 3
 _TRIES = 8
 """How many inputs are drawn for each that is wanted: many lack a relation."""
+_VAIN, _VAIN_BYTES = 24, 4 << 10
+"""After so many tries that all fail inputs are no larger: relations may exclude one another, and tries cost time."""
 _QUANTIFIED = re.compile(r"\bfor (?:each|all|every|any)\b", re.IGNORECASE)
-"""The formulas behind it say of what the promise is, not what it is."""
+"""The formulas behind it say of what the promise is, not what it is: unless nothing but formulas is promised."""
+_PLAIN = frozenset("it is guaranteed you we may can safely assume that and for each all every any hold holds".split())
 _LARGE_BYTES = 256 << 10
 """Larger inputs are few: they ask for speed, and a judge reads each of them for every program."""
 _SMALL_BYTES = 512
@@ -86,10 +89,9 @@ class InputMaker:
         return self._forms[careful]
 
     @property
-    def is_told(self) -> bool:
-        """Return whether the statement says what the inputs hold (`InputForm.is_told`) and promises nothing besides."""
-        form = self.form(careful=True)
-        return isinstance(form, InputForm) and form.is_told
+    def has_careful_form(self) -> bool:
+        """Return whether inputs can be made carefully: their form is known, and all that the statement promises."""
+        return isinstance(self.form(careful=True), InputForm)
 
     def has_form(self, text: str) -> bool:
         """Return whether an input is one that could be made carefully."""
@@ -101,8 +103,9 @@ class InputMaker:
         known = set(form.named.rules) if form is not None and form.named is not None else set()
         points = {one.kind for one in form.promises} if form is not None else set()
         told = []
-        for sentence in promises(self.statement):
-            rules = set() if _QUANTIFIED.search(sentence) else set(stated_rules(sentence))
+        for sentence in promises(with_numbered_names(self.statement)):
+            quantified = _QUANTIFIED.search(sentence) and not _is_formulas(sentence)
+            rules = set() if quantified else set(stated_rules(sentence))
             if required_letters(sentence, self.inputs) or promised_kinds(sentence) & points:
                 continue
             if speaks_of_border(sentence) and form is not None and form.relations.speaks_of("border"):
@@ -184,6 +187,7 @@ class InputMaker:
                 self.shapes.learn(shape, paid=False)
                 continue
             room = most_bytes if large > 0 and shape.startswith(_LARGE_SHAPES) else min(most_bytes, _LARGE_BYTES)
+            room = room if made or number < _VAIN else min(room, _VAIN_BYTES)
             text = next(iter(grow_shapes(form, texts, [shape], f"{seed} {number}", room, self.hints)), None)
             if text is None:
                 large -= room > _LARGE_BYTES  # it costs time, too
@@ -193,6 +197,11 @@ class InputMaker:
             texts.add(text)
             made.append(MadeInput(text, shape))
         return made
+
+
+def _is_formulas(sentence: str) -> bool:
+    """Return whether a promise says nothing but formulas, and of which names they hold."""
+    return set(re.findall(r"[A-Za-z']+", MATH.sub(" ", sentence.lower()))) <= _PLAIN
 
 
 def new_inputs(

@@ -19,6 +19,7 @@ them is the poorer for it, but never wrong for it. Those that no validator vouch
     sum        its values add up to a number read before, or to no more than it
     rows       no two rows of a block are alike; `edges`: not even with the ends turned round
     connected  the first two columns of a block are edges that join all of 1 … n
+    reaches    a number and the one behind it are nodes, the second reached from the first (`reaching`)
     spelling   which classes of letters follow one another in a word, as in `Aa`; reals: how many decimals
     letters    the letters seen
     once       letters that every input holds once
@@ -46,6 +47,7 @@ from curation.programs.test_generation.grammar import (
     SeenInputs,
     read_node,
 )
+from curation.programs.test_generation.reaching import FEW_BLOCKS, reached
 from curation.programs.test_generation.shapes import Line, all_whole, is_whole
 
 _OPERATORS: Mapping[str, Callable[[int, int], bool]] = {
@@ -213,7 +215,8 @@ def evaluate(reading: Reading) -> tuple[set[Key], set[Key]]:
     held: set[Key] = set()
     shown: set[Key] = set()
     lost: set[Key] = set()
-    for key, holds in (*_of_columns(reading.seen), *_of_blocks(reading.blocks), *_of_text(reading.text)):
+    blocks = _of_blocks(reading.blocks, reading.seen)
+    for key, holds in (*_of_columns(reading.seen), *blocks, *_of_text(reading.text)):
         shown.add(key)
         (held if holds else lost).add(key)
     return held - lost, shown
@@ -282,7 +285,7 @@ def _of_numbers(column: int, values: Sequence[int]) -> Iterator[tuple[Key, bool]
             yield ("own_place", column, base, ""), all(map(operator.ne, values, itertools.count(base)))
 
 
-def _of_blocks(blocks: Sequence[Block]) -> Iterator[tuple[Key, bool]]:
+def _of_blocks(blocks: Sequence[Block], seen: Sequence[SeenInputs]) -> Iterator[tuple[Key, bool]]:
     for block in blocks:
         width = len(block.rows[0]) if block.rows else 0
         if width < 2:
@@ -305,6 +308,8 @@ def _of_blocks(blocks: Sequence[Block]) -> Iterator[tuple[Key, bool]]:
             yield ("edges", block.first, 0, ""), len(ends) == len(block.rows)
         if 0 in whole and 1 in whole:
             edges = list(zip(whole[0], whole[1], strict=True))
+            if len(blocks) <= FEW_BLOCKS:
+                yield from reached(seen, block.first, edges)
             for column, nodes in block.env.items():
                 if nodes > 1 and all(min(edge) >= 1 and max(edge) <= nodes for edge in edges):
                     yield ("connected", block.first, column, ""), _connected(edges, nodes)

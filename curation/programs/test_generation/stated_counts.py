@@ -19,6 +19,7 @@ from curation.programs.test_generation.grammar import (
     LinesNode,
     Node,
     RepeatNode,
+    RowNode,
     blocks_of,
     columns_of,
 )
@@ -94,7 +95,7 @@ def _widths(nodes: Sequence[Node]) -> Iterator[LengthReference]:
     for node in nodes:
         if isinstance(node, RepeatNode):
             yield from _widths(node.nodes)
-        elif isinstance(node, ArrayNode) and node.count is not None:
+        elif isinstance(node, ArrayNode | RowNode) and node.count is not None:
             yield node.count
         elif isinstance(node, LinesNode) and isinstance(node.width, LengthReference):
             yield node.width

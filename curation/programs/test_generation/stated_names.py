@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from curation.programs.test_generation.columns import Column
 from curation.programs.test_generation.demands import input_section
 from curation.programs.test_generation.grammar import SeenInputs
+from curation.programs.test_generation.introduced_names import introduced_names
 from curation.programs.test_generation.stated_rules import (
     DOTS,
     MATH,
@@ -22,6 +23,7 @@ from curation.programs.test_generation.stated_rules import (
     SIGN,
     NamedColumns,
     Rule,
+    Trust,
     all_names,
     base_name,
     plain_formula,
@@ -45,25 +47,27 @@ def name_columns(
     ``listed``: names need no noun before them (`listed_names`), which is oftener wrong: for whom a validator corrects.
     """
     rules = stated_rules(statement)
-    tried = [(stated_names(statement), False), *((names, True) for names in mentioned_names(statement))]
-    for names, all_limited in [*tried, *([(listed_names(statement), False)] if listed else [])]:
+    tried = [(stated_names(statement), Trust.TOLD)]
+    tried += [(names, Trust.INTRODUCED) for names in introduced_names(statement)]
+    tried += [(names, Trust.MENTIONED) for names in mentioned_names(statement)]
+    for names, trust in [*tried, *([(listed_names(statement), Trust.TOLD)] if listed else [])]:
         named = _with_names(names, rules, columns)
         if named is None or any(named.broken(seen) is not None for seen in readings):
             continue
-        if not all_limited or _lie_within(named, columns):
-            return dataclasses.replace(named, loosely=all_limited)
+        if trust is Trust.TOLD or _lie_within(named, columns, readings):
+            return dataclasses.replace(named, trust=trust)
     return None
 
 
-def _lie_within(named: NamedColumns, columns: Mapping[int, Column]) -> bool:
+def _lie_within(named: NamedColumns, columns: Mapping[int, Column], readings: Sequence[Sequence[SeenInputs]]) -> bool:
     """Return whether the formulas give ends to all columns but one, which hold what was seen."""
     limits = named.limits()
     fitting = 0
     for place in named.columns.values():
         low, high = limits.get(place, (None, None))
-        column = columns[place]
-        least, most = column.sizes if column.kind == "word" else (column.low, column.high)
-        if (low is not None and least < low) or (high is not None and most > high):
+        tokens = [token for seen in readings for block in seen if block.column == place for token in block.tokens]
+        sizes = list(map(len if columns[place].kind == "word" else float, tokens))
+        if sizes and ((low is not None and min(sizes) < low) or (high is not None and max(sizes) > high)):
             return False
         fitting += low is not None and high is not None
     return fitting >= max(1, len(named.columns) - 1)

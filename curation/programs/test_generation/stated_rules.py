@@ -13,6 +13,7 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from functools import lru_cache
 
 from curation.programs.test_generation.demands import input_section
@@ -40,6 +41,10 @@ DOTS = re.compile(r"\\[lc]?dots|…|\.\.\.")
 _UNEQUAL = re.compile(r"(\\?[A-Za-z]\w*'*)\s*!=\s*(\\?[A-Za-z]\w*'*)")
 _TERM = re.compile(r"\s*(?:(?P<number>\d+(?:\.\d+)?)|(?P<name>\\?[A-Za-z]\w*'*)|(?P<sign>[-+*^|()]))")
 NAME = re.compile(r"\\?[A-Za-z]\w*'*")
+_DISTINCT = re.compile(
+    r"((?:\$[^$<>=]+\$\s*(?:,|and|, and)?\s*){1,9})\b(?:are|be)\b[^.;$]{0,40}\b(?:distinct|different)\b", re.IGNORECASE
+)
+"""Names of which words say that they differ: ``$a$, $b$ and $c$ are all distinct``."""
 _MOST = 10**60
 
 Values = Mapping[str, int]
@@ -71,17 +76,39 @@ class Rule:
         return _OPERATORS[self.sign](_evaluate(self.left, values), _evaluate(self.right, values))
 
 
+class Trust(Enum):
+    """How the names of columns were found.
+
+    Behind nouns (`stated_names`); as a description introduces them (`introduced_names`), so that limits are drawn from,
+    but all that the given inputs have in common is kept; in the order in which they are mentioned, whatever stands
+    before them: where no validator looks nothing is drawn from their limits, two of eight packages were misread.
+    """
+
+    TOLD = "told"
+    INTRODUCED = "introduced"
+    MENTIONED = "mentioned"
+
+
 @dataclass(frozen=True, slots=True)
 class NamedColumns:
     """Which column each name is, and the rules of which all names are known.
 
-    ``loosely``: names stand in the order in which they are mentioned, whatever stands before them. Their rules are
-    kept, but where no validator looks nothing is drawn from their limits: two of eight packages were misread.
+    Their rules are kept whatever the ``trust``.
     """
 
     columns: Mapping[str, int]
     rules: tuple[Rule, ...]
-    loosely: bool = False
+    trust: Trust = Trust.TOLD
+
+    @property
+    def is_told(self) -> bool:
+        """Return whether a noun stands before each name."""
+        return self.trust is Trust.TOLD
+
+    @property
+    def is_limited(self) -> bool:
+        """Return whether numbers may be drawn from the limits that the names have."""
+        return self.trust is not Trust.MENTIONED
 
     def broken(self, seen: Sequence[SeenInputs]) -> Rule | None:
         """Return a rule that an input breaks, None where it keeps all."""
@@ -174,6 +201,10 @@ def stated_rules(statement: str) -> list[Rule]:
             if place + 2 == len(sides):
                 rights = right[:1]
             rules += [Rule(_based(a), sign, _based(b)) for a in lefts for b in rights]
+    for match in _DISTINCT.finditer(input_section(statement)):
+        listed = [piece.strip() for one in MATH.finditer(match[1]) for piece in plain_formula(one[1]).split(",")]
+        if len(listed) > 1 and all(map(NAME.fullmatch, listed)):
+            rules += [Rule(a, "!=", b) for a, b in itertools.combinations(map(_based, listed), 2) if a != b]
     return list(dict.fromkeys(rules))
 
 

@@ -74,9 +74,9 @@ class CodeFacts:
     validator refuses; ``generated`` were made of ``tried`` inputs, of which validators ``refused`` some. ``vouched``
     counts the kept problems by who speaks for their inputs, empty where nobody does; ``unvouched`` are the generated
     tests of those, ``unvouched_model`` such of them as a model's programs wrote, and ``votes`` how many solutions had
-    to agree on each where the statement names all that an input holds, and elsewhere; ``aside`` the problems that have
-    a validator which is not believed. ``older_standards`` counts the solutions in C++ of the kept problems that only an
-    older standard than the usual one accepts, by standard.
+    to agree on each where statement or given inputs tell what an input holds, and elsewhere; ``aside`` the problems
+    that have a validator which is not believed. ``older_standards`` counts the solutions in C++ of the kept problems
+    that only an older standard than the usual one accepts, by standard.
     """
 
     tests_read: int

@@ -8,8 +8,8 @@ import pytest
 from curation.config import Band, RefreshSettings
 from curation.difficulty.anchor import Anchor, anchor_lines, anchored
 from curation.difficulty.early_stopping import AttemptOutcome, StoppingRule
-from curation.difficulty.refresh import ROLLOUT_COUNTS, select_anchor, select_uncertain
-from curation.difficulty.refresh_forecast import RefreshForecast, foresee_refresh
+from curation.difficulty.refresh import ROLLOUT_COUNTS, anchor_of_parts, select_anchor, select_uncertain
+from curation.difficulty.refresh_forecast import ForecastPart, RefreshForecast, foresee_refresh
 from curation.records import Outcome
 from tests.curation.difficulty.simulated import counts_of, simulated
 from tests.curation.difficulty.test_refresh import decisions
@@ -31,7 +31,7 @@ def tiers(shift: float, seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
     return decisions(*rows), table.filter(pl.col("policy") == "new@1")
 
 
-def foreseen(told: Anchor, old: pl.DataFrame, judged: pl.DataFrame) -> RefreshForecast:
+def foreseen(told: Anchor, old: pl.DataFrame, judged: pl.DataFrame, cut: int | None = None) -> RefreshForecast:
     """What follows from an anchor whose attempts come in any order: here the correct ones first."""
     attempts: dict[str, list[AttemptOutcome]] = {
         name: [(Outcome.CORRECT, 0)] * correct + [(Outcome.WRONG, 1 + place) for place in range(made - correct)]
@@ -39,7 +39,17 @@ def foreseen(told: Anchor, old: pl.DataFrame, judged: pl.DataFrame) -> RefreshFo
     }
     agree = pl.min_horizontal(1, pl.col("judged") - pl.col("correct")).cast(old.schema["top_wrong_votes"])
     decided = old.with_columns(top_wrong_votes=agree)
-    return foresee_refresh(told, decided, attempts, StoppingRule(BAND), 0.025)
+    cut = decided.height // 2 if cut is None else cut
+    halves = [decided[:cut], decided[cut:]]
+    parts = [ForecastPart(half, told.counts.join(half, on="problem", how="semi")) for half in halves]
+    return foresee_refresh(told, parts, attempts, StoppingRule(BAND), 0.025)
+
+
+def sides_of(forecast: RefreshForecast, old: pl.DataFrame) -> pl.DataFrame:
+    """The chances of the sides of all problems, which came in two halves."""
+    names = old["problem"]
+    halves = names[: len(names) // 2], names[len(names) // 2 :]
+    return pl.concat([forecast.shared.sides_of(number, half) for number, half in enumerate(halves)])
 
 
 @pytest.mark.parametrize("shift", [0.3, 1.0, 2.0, -1.0])
@@ -68,10 +78,28 @@ def test_a_refresh_decides_nearly_as_if_all_were_judged_and_misses_few_that_came
         return sum(made[name] != full[name] for name in full) / len(full), len(missed) / len(inside)
 
     judged = new.join(anchor, on="problem", how="semi")
-    with_anchor, without = outcome(foreseen(told, old, judged).sides), outcome(None)
+    with_anchor, without = outcome(sides_of(foreseen(told, old, judged), old)), outcome(None)
     assert with_anchor[0] <= 0.03
     assert with_anchor[1] <= 0.04
     assert without[0] > 0.05  # what an anchor is for
+
+
+def test_a_forecast_and_an_anchor_in_parts_are_those_of_the_whole() -> None:
+    old, new = tiers(1.0, seed=3)
+    anchor = select_anchor(old, RefreshSettings(), 2, "new@1")
+    halves = [old[:111], old[:0], old[111:]]
+    assert anchor_of_parts(lambda: halves, RefreshSettings(), 2, "new@1").equals(anchor)
+    judged = new.join(anchor, on="problem", how="semi")
+    counts = old.select("problem", "policy", "correct", "judged").cast(dict(new.schema))
+    told = anchored(counts.vstack(judged), "new@1", "old@1")
+    assert told is not None
+    names = old["problem"]
+    one, other = (foreseen(told, old, judged, at) for at in (0, len(names) // 2))
+    assert one.threshold == other.threshold
+    assert (one.lost, one.share) == pytest.approx((other.lost, other.share))
+    cut = len(names) // 2
+    parts = [other.shared.priors_of(0, names[:cut], 0.1), other.shared.priors_of(1, names[cut:], 0.1)]
+    assert pl.concat(parts).equals(one.shared.priors_of(1, names, 0.1))
 
 
 def test_a_policy_with_other_strengths_is_said_and_nothing_follows_from_its_anchor() -> None:
@@ -86,7 +114,7 @@ def test_a_policy_with_other_strengths_is_said_and_nothing_follows_from_its_anch
     forecast = foreseen(told, old, strange.head(200))
     assert forecast.correction.slope < 0.6
     assert "held" in forecast.correction.sentence
-    left = forecast.sides.join(strange.tail(PROBLEMS - 200), on="problem")
+    left = sides_of(forecast, old).join(strange.tail(PROBLEMS - 200), on="problem")
     full = [reason_of(correct) for correct in left["correct"]]
     inside = left["inside"].to_numpy()
     assert inside.mean() == pytest.approx(sum(reason is None for reason in full) / len(full), abs=0.1)

@@ -10,11 +10,18 @@ import pytest
 from curation.publish.set_diff import (
     CHANGES,
     PublishedTables,
+    _placed,
     count_changes,
     count_differing,
     diff_sets,
+    moved_rows,
+    part_changes,
+    rate_move,
     rate_shift,
+    reworded_pairs,
+    with_reworded,
 )
+from curation.publish.versions import VersionChange
 
 ROW = {
     **{"id": pl.String(), "source": pl.String(), "row": pl.Int64(), "statement": pl.String(), "answer": pl.String()},
@@ -42,6 +49,10 @@ def published(
 
 def change_of(table: pl.DataFrame) -> dict[str, str]:
     return dict(table.select("problem", "change").iter_rows())
+
+
+def moves_of(table: pl.DataFrame) -> pl.Series:
+    return table.select(move=rate_move())["move"].drop_nulls()
 
 
 def test_each_problem_stands_in_one_class() -> None:
@@ -75,7 +86,7 @@ def test_contents_differ_and_measurements_do_not_count_as_contents() -> None:
     table = diff_sets(old, new)
     assert dict(table.select("problem", "differs").iter_rows()) == {"a": ["answer"], "b": ["tests"], "c": ["tests"]}
     assert count_differing(table) == {"tests": 2, "answer": 1}
-    assert rate_shift(table) == (3, pytest.approx(0.25 / 3))
+    assert rate_shift(moves_of(table)) == (3, pytest.approx(0.25 / 3))
 
 
 def test_a_rewritten_statement_is_one_problem_under_another_id() -> None:
@@ -95,4 +106,33 @@ def test_a_set_against_itself_moves_nothing() -> None:
     one = published({"id": "a"}, {"id": "b", "pass_rate": None}, dropped={"c": "proof"}, tests={"a": 1})
     table = diff_sets(one, one)
     assert change_of(table) == {"a": "kept", "b": "kept", "c": "left_out"}
-    assert (count_differing(table), rate_shift(table)) == ({}, (1, 0.0))
+    assert (count_differing(table), rate_shift(moves_of(table))) == ({}, (1, 0.0))
+
+
+def test_sets_compared_in_parts_are_compared_as_whole() -> None:
+    names = [f"p{number}" for number in range(40)]
+    old = published(*({"id": name, "row": at, "statement": f"s{at}"} for at, name in enumerate(names)))
+    renamed = [f"n{name}" if at % 7 == 0 else name for at, name in enumerate(names)]
+    new = published(
+        *(
+            {"id": name, "row": at, "statement": f"s{at}", "answer": "2" if at % 5 == 0 else "1"}
+            for at, name in enumerate(renamed)
+            if at % 11
+        ),
+        dropped={"p11": "too_easy", "q": "proof"},
+    )
+    whole = diff_sets(old, new)
+    assert {"reworded", "kept", "retired", "removed"} <= set(whole["change"])
+    sides = [_placed(tables) for tables in (old, new)]
+    pairs, tables = [], []
+    for part in range(3):
+        inside = pl.col("id").hash(0) % 3 == part
+        was, now = (
+            PublishedTables(side.data.filter(inside), side.dropped.filter(inside), side.further) for side in sides
+        )
+        tables.append(table := part_changes(was, now))
+        pairs.append((moved_rows(now, table, VersionChange.ADDED), moved_rows(was, table, VersionChange.REMOVED)))
+    came, left = (pl.concat([found for found in side if found is not None]) for side in zip(*pairs, strict=True))
+    reworded = reworded_pairs(came, left)
+    parts = pl.concat([with_reworded(table, reworded) for table in tables]).sort("gone", "at")
+    assert parts.select(whole.columns).equals(whole)

@@ -169,7 +169,7 @@ def test_what_a_model_wrote_is_read(target: str, original: str, true: str, turne
 
 def test_a_form_of_the_answer_may_stand_behind_the_question() -> None:
     original = "What is the likelihood, expressed as a percentage, that she wins?"
-    assert not added_solution(original, "她获胜的可能性是多少？用百分数表示。", None)
-    assert added_solution(original, "她获胜的可能性是多少？答案是一半。" + "因为她已经赢了两局，" * 5, None)
-    assert added_solution("What is the likelihood that she wins?", "她获胜的可能性是多少？一半。", None)
+    assert not added_solution(original, "她获胜的可能性是多少？用百分数表示。", None, "en", "zh")
+    assert added_solution(original, "她获胜的可能性是多少？答案是一半。" + "因为她已经赢了两局，" * 5, None, "en", "zh")
+    assert added_solution("What is the likelihood that she wins?", "她获胜的可能性是多少？一半。", None, "en", "zh")
     assert not variables("Joseph\\textquotesingle s mice", "约瑟夫的老鼠")

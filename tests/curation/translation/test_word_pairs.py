@@ -79,7 +79,7 @@ def test_names_have_their_learnt_transcriptions() -> None:
     ],
 )
 def test_the_question_that_ends_a_problem_may_not_go(original: str, translated: str, target: str, gone: bool) -> None:
-    assert bool(question(original, translated, target)) == gone
+    assert bool(question(original, translated, "en", target)) == gone
 
 
 def test_words_are_learnt_from_what_they_stand_with() -> None:

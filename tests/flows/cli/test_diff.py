@@ -6,7 +6,9 @@ import json
 from pathlib import Path
 
 import polars as pl
+import pytest
 
+from flows.cli import diff
 from tests.flows.conftest import Tiny, goldilocks
 
 
@@ -30,6 +32,14 @@ def test_a_stricter_band_retires_what_is_too_easy(tiny_copy: Tiny, tiny_run: Tin
     assert f"retired {len(easy)}" in text
     versions = goldilocks("diff", f"{tiny_copy.folder}@1", f"{tiny_copy.folder}@2").out
     assert f"retired {len(easy)}" in versions
+
+
+def test_sets_of_any_size_are_told_alike(tiny_run: Tiny, tiny_copy: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert tiny_copy.run("stage1.band.max_pass_rate=0.5").status == 0
+    places = tiny_run.folder, tiny_copy.folder
+    whole = [goldilocks("diff", *places).out, goldilocks("diff", *places, "--json").out]
+    monkeypatch.setattr(diff, "PART_ROWS", 5)
+    assert [goldilocks("diff", *places).out, goldilocks("diff", *places, "--json").out] == whole
 
 
 def test_what_is_no_set_is_one_sentence(tiny_run: Tiny, tmp_path: Path) -> None:

@@ -223,3 +223,76 @@ def test_what_a_live_translator_said_is_not_asked_again(curated: Path, served: P
     assert goldilocks("translate", curated, "--policy", served, "--share", "1.0").status == 0
     assert asked() == first + 1
     assert json.loads((home / MADE_FILE).read_text())["counts"]["asked"] == 12
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--reads", "3"], "--reads 3: nobody reads the translations; name a policy with `--reader FILE.toml`."),
+        (["--overrule"], "--overrule: nobody reads the translations; name a policy with `--reader FILE.toml`."),
+        (["--reader", "r.toml", "--overrule"], "`overrule` needs the word of at least 2 reads, not of `reads` = 1"),
+        (
+            ["--reader", "r.toml", "--reads", "0"],
+            "goldilocks translate: `reads` = 0: input should be greater than or equal to 1.",
+        ),
+        (
+            ["--reader", "votes.jsonl"],
+            "--reader votes.jsonl: give the .toml file of the policy that reads translations.",
+        ),
+        (["--reader", "none.toml"], "--reader none.toml: there is no such file"),
+    ],
+)
+def test_what_cannot_be_meant_of_a_reader_is_refused(
+    curated: Path, tmp_path: Path, given: list[str], said: str
+) -> None:
+    told = goldilocks("translate", curated, "--policy", translations(tmp_path / "made.jsonl"), *given)
+    assert told.status == 1
+    assert said in told.err
+    assert not (curated / "curated" / DATA_FILE).exists()
+
+
+def test_a_reader_refuses_and_overrules_and_both_are_said(curated: Path, tmp_path: Path) -> None:
+    """French ones are called different; German ones exchange their numbers, and the reader says no harm."""
+    made = translations(tmp_path / "made.jsonl")
+    turned = "Eine Kiste enthält 7 rote Bälle und {} blaue Bälle. Wie viele Bälle sind in der Kiste?"
+    lines = [json.loads(line) for line in made.read_text(encoding="utf-8").splitlines()]
+    for line in lines:
+        if line["target"] == "de":
+            line["text"] = turned.format(line["text"].split()[3])
+    made.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    says = [["</translation", "Une boîte", "DIFFERENCE: The box is French.\nVERDICT: DIFFERENT"]]
+    says += [
+        ["</suspicion", "changed places", "DIFFERENCE: none\nVERDICT: SAME"],
+        ["</translation", "", "VERDICT: SAME"],
+    ]
+    (tmp_path / "says.json").write_text(json.dumps(says), encoding="utf-8")
+    server = StandIn(tmp_path / "journal.jsonl", says=tmp_path / "says.json")
+    table = tmp_path / "reader.toml"
+    table.write_text(
+        f'kind = "endpoint"\nmodel = "m"\nrevision = "1"\nurls = ["{server.url}"]\nback_off_s = 0.01\n'
+        "[decoding]\nmax_tokens = 512\n"
+    )
+    command = ["translate", curated, "--policy", made, "--share", "1.0", "--reader", table]
+    command += ["--reads", "2", "--overrule"]
+    try:
+        said = goldilocks(*command)
+        assert said.status == 0, said.err
+        journal = (tmp_path / "journal.jsonl").read_text()
+        assert goldilocks(*command).out == said.out
+        assert (tmp_path / "journal.jsonl").read_text() == journal  # votes are kept
+    finally:
+        server.stop()
+    home = curated / "curated"
+    assert "the reader, over all tries: overruled 2, refused 2" in said.out
+    rows = pl.read_parquet(home / DATA_FILE)
+    metas = {row["lang"]: json.loads(row["meta"])["translation"] for row in rows.to_dicts()}
+    assert "fr" not in metas
+    assert metas["de"]["reader"] == {
+        "asked": 2, "same": 2, "different": 0, "decided": True, "overruled": ["order"]
+    }  # fmt: skip
+    assert metas["zh"]["reader"] == {"asked": 2, "same": 2, "different": 0, "decided": True}
+    failed = [json.loads(line) for line in (home / FAILED_FILE).read_text().splitlines()]
+    assert [one["why"] for one in failed if one["target"] == "fr"] == ["reader: The box is French."] * 2
+    about = json.loads((home / MADE_FILE).read_text())
+    assert about["reader"] == {"policy": "m@1", "prompt": "reading@1", "sampling": about["reader"]["sampling"]}
+    assert "read by `m@1` with `reading@1` (overruled 2, refused 2)" in (home / "README.md").read_text()

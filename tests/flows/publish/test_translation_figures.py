@@ -20,8 +20,11 @@ from tests.flows.publish.test_receipts import verify
 __all__ = ["curated"]
 
 
-def translate(home: Path, rows: pl.DataFrame, texts: dict[tuple[str, str], str]) -> None:
+def translate(
+    home: Path, rows: pl.DataFrame, texts: dict[tuple[str, str], str], reader: dict[str, object] | None = None
+) -> None:
     """Write translations of a set's rows: by id of the original, and language."""
+    record = {"reader": reader} if reader is not None else {}
     by_id = {row["id"]: row for row in rows.iter_rows(named=True)}
     made = [
         {
@@ -29,7 +32,7 @@ def translate(home: Path, rows: pl.DataFrame, texts: dict[tuple[str, str], str])
             "id": f"{name}{lang}",
             "lang": lang,
             "statement": text,
-            "meta": json.dumps({"translation": {"of": name}}),
+            "meta": json.dumps({"translation": {"of": name, **record}}),
         }
         for (name, lang), text in texts.items()
     ]
@@ -59,6 +62,17 @@ def test_what_is_found_of_each_kind(curated: Path) -> None:
     assert changed == {"numbers": 24}
     assert figures[f"{SECTION}.formula_dropped"].value is None  # there are none
     assert translation_figures(home) == list(figures.values())
+
+
+def test_what_a_reader_overruled_is_not_broken(curated: Path) -> None:
+    home = curated / "curated"
+    rows = pl.read_parquet(home / "data" / "train-*.parquet")
+    names = dict(zip(rows["statement"], rows["id"], strict=True))
+    texts = {(names[text], "de"): IN["de"].format(number) for number, text in enumerate(PROBLEMS, 20)}
+    translate(home, rows, texts, {"asked": 2, "same": 2, "different": 0, "decided": True})
+    assert {figure.n for figure in translation_figures(home) if figure.name.endswith("number_changed")} == {12}
+    translate(home, rows, texts, {"asked": 2, "same": 2, "different": 0, "decided": True, "overruled": ["order"]})
+    assert translation_figures(home) == []
 
 
 def test_the_receipt_has_them_and_the_set_alone_verifies(tiny_copy: Tiny, tmp_path: Path) -> None:

@@ -147,8 +147,10 @@ def test_inputs_of_the_kind_on_which_a_solution_crashes_are_not_kept(runner: Run
 
 
 def test_why_nothing_was_made_is_said(runner: Runner) -> None:
-    few = made(runner, "", 2, "batch=4", "rounds=1", statement="Sum $n$ integers.")
-    assert (few.tests, few.reason) == ([], "too few solutions vote: 2, 3 wanted")
+    formless = made(runner, "It is guaranteed that the numbers are pretty.", 2, "batch=4", "rounds=1")
+    assert (formless.tests, formless.reason) == ([], "too few solutions vote: 2, 3 wanted")
+    shown = made(runner, "", 2, "batch=4", "rounds=1", statement="Sum $n$ integers.")
+    assert shown.tests  # in the form that the samples show
     alone = made(runner, "", 1, "batch=4", "rounds=1")
     assert (alone.tests, alone.reason) == ([], "too few solutions vote: 1, 2 wanted")
     promised = made(runner, "It is guaranteed that the numbers are pretty.", 3, "batch=4", "rounds=1")

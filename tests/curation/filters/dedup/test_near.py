@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from curation.filters.dedup import sketches
 from curation.filters.dedup.near import (
     MEMBER,
     cluster_members,
@@ -239,3 +240,15 @@ def test_a_killed_search_goes_on_behind_the_last_sketch(tmp_path: Path) -> None:
     assert cluster_members(again, ranks, pairs, 0.75).equals(near_duplicates(ROWS, ["b", "a"]))
     assert again.sketched == [1, 2]
     assert not list(tmp_path.glob("candidates-*"))
+
+
+@pytest.mark.parametrize("rows", [1, 2, 5])
+def test_keys_that_are_sorted_range_after_range_propose_the_same_pairs(
+    rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = Shards([ROWS[:4], ROWS[4:]])
+    ranks = source_ranks(parts, ["b", "a"], [])
+    whole = similar_pairs(parts, ranks, tmp_path, 0.5)
+    monkeypatch.setattr(sketches, "PART_ROWS", rows)
+    assert whole.height
+    assert similar_pairs(parts, ranks, tmp_path, 0.5).equals(whole)

@@ -8,6 +8,7 @@ from curation.programs.test_generation.demands import promises
 from curation.programs.test_generation.grammar import ArrayNode, LengthReference, LineNode, LinesNode
 from curation.programs.test_generation.stated_counts import adds_unsaid, counted_values
 from curation.programs.test_generation.stated_names import mentioned_names
+from curation.programs.test_generation.stated_rules import Trust
 
 
 def made_of(inputs: list[str], statement: str, count: int = 40) -> list[str]:
@@ -128,7 +129,7 @@ def test_names_in_the_order_of_mention() -> None:
     form = infer_form(["4 5\n", "9 1\n"], words, careful=True)
     assert form is not None
     assert form.named is not None
-    assert form.named.loosely
+    assert form.named.trust is Trust.INTRODUCED
     assert not form.is_told
     # not where a value lies outside of what the formulas say
     other = infer_form(["4 50\n", "9 1\n"], words, careful=True)

@@ -355,8 +355,8 @@ def test_tests_without_a_validator_say_who_agreed_on_them() -> None:
     text = render(replace(facts(1), code=code))
     assert (
         "For 2 problems there is none: each of the 5 generated tests of these was kept because at least 3 solutions "
-        "ran through and agreed on it, or 2 where the statement names all that an input holds, and all that vote; they "
-        "have the form and the relations of the given inputs." in text
+        "ran through and agreed on it, or 2 where the statement or the given inputs tell what an input holds, and all "
+        "that vote; they have the form and the relations of the given inputs." in text
     )
     written = render(replace(facts(1), code=replace(code, unvouched_model=4)))
     assert "a model's programs wrote 4 of them, the others have the form" in written

@@ -1,0 +1,159 @@
+"""The decisions of a refresh, and those of the version that it makes, a shard of the pipeline's problems at a time.
+
+A refresh keeps what it judged in the shards of the pipeline. Old and new decisions of a shard are put together in
+files beside, so that a version of any size is read and written as one of the pipeline itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from curation.difficulty import pass_rates
+from curation.difficulty.early_stopping import StoppingRule
+from curation.difficulty.failed_verdicts import failed_verdicts
+from curation.difficulty.label_trust import suspect_labels
+from curation.publish import export, versions
+from curation.storage.scratch import ScratchFolder
+from curation.storage.sorted_parts import scan_table
+from curation.storage.stages import read_shard, read_table, write_parquet
+from flows.pipelines.refresh_parts import RefreshParts
+from flows.publish.versions import RefreshedRun
+from flows.run.run_folder import difficulty_stage, verdicts_of_people
+from flows.run.stage import Results, shard_counts
+from flows.stages.attempts import attempt_store, attempts_of, measured_on, rule_of_shard, stopping_rule
+from flows.stages.decisions import decide_with_reviews
+from flows.stages.label_trust import label_shards
+from flows.stages.llm_judge import final_verdicts
+
+_STORED = [name for name in versions.KEPT.names() if name != "published"]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedShard:
+    """What a refresh judged of a shard.
+
+    Args:
+        rates: `curation.difficulty.pass_rates.PASS_RATE` rows. verdicts: `VERDICT` rows.
+        rule: by which its attempts ended, with its priors.
+    """
+
+    index: int
+    rates: pl.DataFrame
+    verdicts: pl.DataFrame
+    rule: StoppingRule
+
+
+@dataclass(frozen=True, slots=True)
+class MergedDecisions:
+    """The decisions of the next version, as `curation.publish.versions.KEPT` rows in files, and what they cost."""
+
+    table: pl.LazyFrame
+    cost: Mapping[str, int]
+
+
+def judged_shards(run: RefreshedRun, results: Results, policy: str) -> Iterator[JudgedShard]:
+    """Yield what the policy judged, shard by shard.
+
+    Args:
+        results: of the refresh: chosen problems, attempts, verdicts.
+    """
+    part = run.parts[-1]
+    folder, sampled = results[final_verdicts(run, part)].folder, results[attempts_of(part)].folder
+    base = stopping_rule(difficulty_stage(run.recipe, part))
+    for index in range(len(shard_counts(results.problems.folder))):
+        names = read_shard(results.problems.folder, "kept", index, ["id"])["id"]
+        verdicts = read_shard(folder, "verdicts", index)
+        stopped = read_shard(folder, "stopped", index)["problem"]
+        rule = rule_of_shard(base, sampled, index)
+        yield JudgedShard(index, pass_rates.pass_rates(names, verdicts, policy, rule, stopped), verdicts, rule)
+
+
+@contextmanager
+def merged_decisions(
+    run: RefreshedRun, parts: RefreshParts, results: Results, policy: str
+) -> Iterator[MergedDecisions]:
+    """Open the decisions of the next version: new ones in place of old; they are there until this closes.
+
+    Args:
+        parts: of the version before.
+        results: of the refresh: chosen problems, attempts, verdicts.
+    """
+    scratch = ScratchFolder("decisions")
+    try:
+        place = Path(scratch.path)
+        cost = _write_merged(place, run, parts, results, policy)
+        decisions = scan_table(place, "decisions")
+        over_quota = _over_quota(decisions, parts.results, run) if run.recipe.export.size is not None else []
+        stays = pl.col("keep") & ~pl.col("problem").is_in(over_quota)
+        table = decisions.with_columns(published=stays).select(versions.KEPT.names()).cast(versions.KEPT)
+        yield MergedDecisions(table, cost)
+    finally:
+        scratch.remove()
+
+
+def _write_merged(place: Path, run: RefreshedRun, parts: RefreshParts, results: Results, policy: str) -> dict[str, int]:
+    """Write old and new decisions shard by shard, and return what the new ones cost."""
+    part = run.parts[-1]
+    verifier = results[final_verdicts(run, part)].folder.name
+    store, day = attempt_store(run, results[attempts_of(part)]), measured_on(run, part)
+    opened = label_shards(run, parts.results, verifier) if run.recipe.weighs_labels else nullcontext()
+    cost = dict.fromkeys(("problems", "attempts", "tokens", "kept_rates"), 0)
+    with opened as labels:
+        for judged in judged_shards(run, results, policy):
+            trust = labels.read(judged.index) if labels is not None and labels.decides else None
+            new = _decided(run, judged, trust).with_columns(measured_on=pl.lit(day))
+            old = parts.version_of_shard(parts.number, _STORED, judged.index)
+            write_parquet(place / "decisions" / f"{judged.index:05}.parquet", merge_decisions(old, new))
+            counted = judged.verdicts.select("problem", "index")
+            attempts = store.read(counted["problem"].unique().to_list(), ["problem", "index", "tokens"])
+            tokens = attempts.join(counted, on=["problem", "index"], how="semi")["tokens"].sum()
+            made = (new.height, counted.height, int(tokens or 0), old.height - new.height)
+            cost = {name: cost[name] + more for name, more in zip(cost, made, strict=True)}
+    return cost
+
+
+def _decided(run: RefreshedRun, judged: JudgedShard, trust: pl.DataFrame | None) -> pl.DataFrame:
+    """Return the `DECISION` rows of a shard.
+
+    Args:
+        trust: `curation.difficulty.label_trust.LABEL_TRUST` rows of the shard's problems, where they decide.
+    """
+    part = run.parts[-1]
+    settings, rule = difficulty_stage(run.recipe, part), judged.rule
+    failures = failed_verdicts(pass_rates.counted_verdicts(judged.verdicts, rule))
+    by_votes = trust is None or run.recipe.labels.rule == "posterior"
+    reviews = verdicts_of_people(run)
+    new = decide_with_reviews(judged.rates, settings, part, reviews, failures, rule, by_votes=by_votes)
+    if trust is None:
+        return new
+    return suspect_labels(new, trust.join(new, on="problem", how="semi"), run.recipe.labels.drop_above)
+
+
+def merge_decisions(old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
+    """Return decisions with new ones in place of old.
+
+    Args:
+        old: `curation.publish.versions.KEPT` rows without ``published``; new: the same, of problems that are in it.
+    """
+    told = new.select(pl.all().name.prefix("new_"), is_new=pl.lit(True))
+    joined = old.join(told, left_on="problem", right_on="new_problem", how="left", maintain_order="left")
+    both = {
+        name: pl.when("is_new").then(f"new_{name}").otherwise(name).cast(versions.KEPT[name])
+        for name in _STORED
+        if name != "problem"
+    }
+    return joined.select("problem", **both)
+
+
+def _over_quota(decisions: pl.LazyFrame, filtered: Results, run: RefreshedRun) -> list[str]:
+    """Return the problems that are kept and that the set's size does not admit."""
+    index = read_table(filtered.problems.folder, "kept", ["id", "group", "source", "weight"])
+    kept = decisions.filter("keep").select("problem").collect()
+    index = index.join(kept, left_on="id", right_on="problem", how="semi", maintain_order="left")
+    size, seed = run.recipe.export.size, run.recipe.seed
+    return export.over_quota(index, size, seed)["id"].to_list() if size is not None and index.height else []

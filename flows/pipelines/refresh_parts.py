@@ -1,0 +1,139 @@
+"""What a refresh reads of a set, a shard of its problems at a time: their decisions, and everyone's counts at them.
+
+Decisions and versions lie in the order of the problems, so a shard of each is a slice of its file; a version of which
+that is not so is looked through for the shard's problems. In memory stand a shard, and the attempts of training.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+
+import polars as pl
+
+from curation.difficulty.observations import rollout_counts, stated_counts, told_apart
+from curation.difficulty.refresh import READ
+from curation.difficulty.refresh_forecast import ForecastPart
+from curation.storage.stages import read_shard, read_table
+from flows.publish.versions import decisions_of, scan_decisions, stored_versions
+from flows.run.run_folder import Run
+from flows.run.stage import Results, shard_counts
+from flows.stages.attempts import problem_domains, stated_rates
+
+COUNTS = ["problem", "policy", "correct", "judged"]
+
+
+@dataclass(frozen=True)
+class RefreshParts:
+    """The problems of a set whose newest version is ``number``, shard by shard.
+
+    Args:
+        results: of the finished pipeline behind it.
+        all_trained: `curation.difficulty.refresh.ROLLOUT_COUNTS` rows since that version, of any problems.
+    """
+
+    run: Run
+    results: Results
+    number: int
+    all_trained: pl.DataFrame
+
+    def __len__(self) -> int:
+        return len(self._starts) - 1
+
+    @cached_property
+    def trained(self) -> pl.DataFrame:
+        """Return the rollouts at problems of the set."""
+        if not self.all_trained.height:
+            return self.all_trained
+        named = pl.concat([self._names(index) for index in range(len(self))])
+        return self.all_trained.filter(pl.col("problem").is_in(named.implode()))
+
+    def decisions(self) -> Iterator[pl.DataFrame]:
+        """Yield the decisions of the newest version."""
+        return (self.decisions_of_shard(index) for index in range(len(self)))
+
+    def decisions_of_shard(self, index: int) -> pl.DataFrame:
+        """Return the decisions of the newest version on a shard's problems, in their order."""
+        return self.version_of_shard(self.number, list(READ), index)
+
+    def counts_of_shard(self, index: int, own: pl.DataFrame) -> pl.DataFrame:
+        """Return problem, policy, correct and judged of all stages and versions, of sources, of training since.
+
+        With them comes the domain, where the run has several (`flows.stages.attempts`).
+
+        Args:
+            own: the same columns of the anchor's attempts.
+        """
+        decided = [read_shard(result.folder, "decisions", index, COUNTS) for result in self.results.decisions]
+        decided += [self.version_of_shard(number, COUNTS, index) for number in self._numbers]
+        names = self._names(index).alias("problem").to_frame()
+        further = [self._rollouts]
+        if rates := stated_rates(self.run.recipe):
+            further.append(stated_counts(self._problems(index, ["id", "source", "meta"]), rates))
+        counts = join_counts(decided, [part.join(names, on="problem", how="semi") for part in (*further, own)])
+        if not self._has_domains:
+            return counts
+        return told_apart(counts, problem_domains(self._problems(index, ["id", "source"])))
+
+    def forecast_part(self, index: int, own: pl.DataFrame) -> ForecastPart:
+        """Return what a forecast reads of a shard."""
+        return ForecastPart(self.decisions_of_shard(index), self.counts_of_shard(index, own))
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return list(accumulate(shard_counts(self.results.problems.folder), initial=0))
+
+    @cached_property
+    def _numbers(self) -> list[int]:
+        return [version.number for version in stored_versions(self.run.folder)]
+
+    @cached_property
+    def _rollouts(self) -> pl.DataFrame:
+        return rollout_counts(self.trained)
+
+    @cached_property
+    def _has_domains(self) -> bool:
+        domains: set[str] = set()
+        for index in range(len(self)):
+            domains.update(problem_domains(self._problems(index, ["id", "source"]))["domain"].unique())
+        return len(domains) > 1
+
+    def _problems(self, index: int, columns: Sequence[str]) -> pl.DataFrame:
+        return read_shard(self.results.problems.folder, "kept", index, columns)
+
+    def _names(self, index: int) -> pl.Series:
+        return self._problems(index, ["id"])["id"]
+
+    def version_of_shard(self, number: int, columns: list[str], index: int) -> pl.DataFrame:
+        """Return the decisions of a version on a shard's problems, in their order."""
+        names, table = self._names(index), scan_decisions(self.run.folder, number).select(columns)
+        own = table.slice(self._starts[index], len(names)).collect()
+        if own["problem"].equals(names):
+            return own
+        ids = names.alias("problem").to_frame()
+        named = table.join(ids.lazy(), on="problem", how="semi").collect()
+        return ids.join(named, on="problem", how="inner", maintain_order="left").select(columns)
+
+
+def join_counts(decided: Sequence[pl.DataFrame], further: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Return problem, policy, correct and judged of decisions, of equal policies those with the most, and what else.
+
+    Args:
+        decided: each with these columns; ``further`` likewise.
+    """
+    rows = pl.concat([part.select(COUNTS) for part in decided])
+    judged = rows.sort(COUNTS).unique(COUNTS[:2], keep="last", maintain_order=True)
+    return pl.concat([judged, *(part.select(COUNTS).cast(judged.schema) for part in further)])
+
+
+def known_counts(run: Run, results: Results) -> pl.DataFrame:
+    """Return the counts of a whole run at once, without domains: of all stages and versions, and of sources."""
+    decided = [read_table(result.folder, "decisions", COUNTS) for result in results.decisions]
+    decided += [decisions_of(run.folder, version.number, COUNTS) for version in stored_versions(run.folder)]
+    further = []
+    if rates := stated_rates(run.recipe):
+        problems = read_table(results.problems.folder, "kept", ["id", "source", "meta"])
+        further += [stated_counts(problems, rates)] if problems.width else []
+    return join_counts(decided, further)

@@ -1,0 +1,67 @@
+"""Landlock where each slot has a user id of its own: as root, with an interpreter that other users may read.
+
+A checkout in a private home has no such slots. Here a namespace of mounts is made in which the folders on the way to
+the interpreter and to the checkout are open to all, and tests of this folder run again in it; the host sees none of it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import curation
+from tests.conftest import TEMPORARY
+
+CHECKOUT = Path(curation.__file__).resolve().parents[1]
+FOLDER = "tests/curation/verify/sandbox"
+ATTACKS = [f"{FOLDER}/test_attacks_{part}.py" for part in ("files", "kernel", "processes", "resources")]
+PLUGIN = "tests.curation.verify.sandbox.opened"
+STYLES = "tests/curation/verify/programs/test_differential.py::test_no_style_is_judged_otherwise_than_outside[landlock]"
+
+
+def _private(place: Path) -> Path | None:
+    """Return the highest folder on the way to a place that other users may not pass, or None."""
+    for folder in [*reversed(place.parents), place]:
+        if not folder.stat().st_mode & 0o001:
+            return folder
+    return None
+
+
+def _opened(places: set[Path]) -> str:
+    """Return shell commands that make the way to these places open to all: what is private is covered, they are not."""
+    lines = ["set -e"]
+    covered = {folder: {place for place in places if _private(place) == folder} for folder in map(_private, places)}
+    for folder, below in covered.items():
+        if folder is None:
+            continue
+        held = {place: f"/mnt/{number}" for number, place in enumerate(sorted(below))}
+        lines += ["mount -t tmpfs -o mode=755 none /mnt"]
+        lines += [f"mkdir {hold} && mount --bind '{place}' {hold}" for place, hold in held.items()]
+        lines += [f"mount -t tmpfs -o mode=755 none '{folder}'"]
+        lines += [f"mkdir -p '{place}' && mount --bind {hold} '{place}'" for place, hold in held.items()]
+    return "\n".join([*lines, 'exec "$@"'])
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give a slot a user id of its own without namespaces")
+@pytest.mark.skipif(shutil.which("unshare") is None, reason="`unshare` (util-linux) is not installed")
+@pytest.mark.parametrize("what", [ATTACKS, [STYLES]], ids=["attacks", "styles"])
+def test_attacks_and_styles_with_a_user_id_of_its_own(what: list[str]) -> None:
+    if subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no namespace of mounts can be made here")
+    places = {Path(sys.base_prefix).resolve(), Path(sys.prefix).resolve(), CHECKOUT}
+    inner = [sys.executable, "-m", "pytest", *what, "-k", "landlock", "-p", "no:cacheprovider", "-p", PLUGIN]
+    ran = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", _opened(places), "sh", *inner],
+        cwd=CHECKOUT,
+        env={**os.environ, "TMPDIR": TEMPORARY},  # which others may pass, unlike the folder of these tests
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout[-6000:] + ran.stderr[-2000:]
