@@ -96,13 +96,13 @@ DEBRIS = cheap(
     + r"]\s?){3}"
     r"|(?:[ä-é][" + _LATE + r"]{2}){2}"
     r"|&nbsp|</(?:div|span|script|nav|form|iframe|style|button)>|<a\s+(?:href|class)|<!DOCTYPE|<\?xml"
-    r"|<(?:div|span|script|nav|form|iframe|style|input|button)\s+[a-z-]+\s*=|<(?:script|style|iframe)>"
+    r"|<(?:div|span|script|nav|form|iframe|style|input|button)\s+[a-z-]+\s*=|<(?:script|style|iframe)>|<img\s[^<>]{0,200}\sonerror\s*="
     r"|^%PDF-|\bendobj\b|\bendstream\b|/FlateDecode|\bundefined\s+undefined\b|\[object\s+Object\]).{0,20}"
 )
 DEBRIS_NEEDLES = [
     "锟斤拷", "烫烫烫", "ï¿½", "Ã", "â€", "Â", "Ð", "Ñ", "ä", "å", "æ", "ç", "è", "é", "&nbsp", "div", "span",
     "<script", "</", "<nav", "<form", "<iframe", "<style", "<input", "<button", "<a ", "<!doctype", "<?xml", "%PDF",
-    "endobj", "endstream", "FlateDecode", "undefined undefined", "[object ",
+    "onerror", "endobj", "endstream", "FlateDecode", "undefined undefined", "[object ",
     *map(chr, (*range(9), 11, *range(14, 32), 127)),
 ]  # fmt: skip
 # A character that was lost; what it was can often be told.
