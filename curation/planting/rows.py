@@ -56,7 +56,7 @@ KINDS: Mapping[str, Kind] = {
     "answer_in_statement": Kind("The answer in the statement", frozenset({_R.ANSWER_IN_STATEMENT})),
     "remark": Kind("A remark in place of the answer", frozenset({_R.TEXTUAL_ANSWER, _R.UNVERIFIABLE_ANSWER})),
     "missing_answer": Kind("No answer", frozenset({_R.MISSING_ANSWER})),
-    "truncated": Kind("Statements cut off", frozenset({_R.UNUSABLE, _R.DEBRIS, _R.NOT_A_PROBLEM})),
+    "truncated": Kind("Statements cut off", frozenset({_R.TRUNCATED, _R.UNUSABLE, _R.NOT_A_PROBLEM})),
     "duplicate": Kind(
         "Copies in another typography", frozenset({_R.DUPLICATE, _R.NEAR_DUPLICATE}), True, math_only=False
     ),
@@ -255,11 +255,14 @@ def _parts(row: Row, number: int, draw: random.Random, words: Sequence[str]) -> 
     return {**row, "statement": forms[number % 2].replace("{}", row["statement"], 1).replace("{}", other, 1)}
 
 
+def cut_off(text: str, draw: random.Random) -> str:
+    """Return the first half of a text, more or less: whole words, where it has eight between spaces."""
+    share, parts = draw.uniform(0.4, 0.7), text.split(" ")
+    return " ".join(parts[: int(share * len(parts))]) if len(parts) >= 8 else text[: int(share * len(text))]
+
+
 def _truncated(row: Row, _number: int, draw: random.Random, _words: Sequence[str]) -> Row:
-    text, share = row["statement"], draw.uniform(0.4, 0.7)
-    parts = text.split(" ")
-    cut = " ".join(parts[: int(share * len(parts))]) if len(parts) >= 8 else text[: int(share * len(text))]
-    return {**row, "statement": cut}
+    return {**row, "statement": cut_off(row["statement"], draw)}
 
 
 def _other_answer(row: Row, _number: int, draw: random.Random, words: Sequence[str]) -> Row:

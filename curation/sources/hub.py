@@ -174,6 +174,8 @@ def _loaded(place: Place, load: Any) -> Any:
 
 def _what_to_do(place: Place, error: BaseException) -> str:
     import huggingface_hub.errors as hub_errors
+    from datasets.exceptions import DatasetGenerationError
+    from pyarrow import ArrowInvalid
 
     chain = list(_causes(error))
     text = _first_line(error)
@@ -192,7 +194,13 @@ def _what_to_do(place: Place, error: BaseException) -> str:
         )
     if any(isinstance(one, hub_errors.RepositoryNotFoundError) for one in chain):
         return f"cannot be loaded: the hub has no such data set (any more), or it is private; see {page}."
-    return f"cannot be loaded: {type(error).__name__}: {text}{'' if text.endswith('.') else '.'}"
+    said = f"cannot be loaded: {type(error).__name__}: {text}{'' if text.endswith('.') else '.'}"
+    if any(isinstance(one, (DatasetGenerationError, ArrowInvalid)) for one in chain):
+        said += (
+            " `datasets` refuses a damaged file as a whole: name its files by kind `jsonl`, `csv` or `parquet`, which "
+            'are read as far as they are sound, with `on_bad_row = "quarantine"`.'
+        )
+    return said
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:

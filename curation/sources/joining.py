@@ -16,8 +16,8 @@ from curation.config.base import names
 from curation.config.sources import Join
 from curation.records import SourceError
 from curation.sources.places import Place, joined_place
-from curation.sources.rows import BadRowError, Row, require_path, value_at
-from curation.sources.tables import table_rows
+from curation.sources.rows import BadRowError, RawRow, Row, require_path, too_many, value_at
+from curation.sources.tables import raw_table_rows
 from curation.sources.where import RowFilter
 
 FIRST_ROWS = 1000
@@ -66,11 +66,17 @@ class JoinedTable:
         return {**row, **{name: value for name, value in beside.items() if name not in row}}
 
 
-def read_joined(source: Source, join: Join, folder: Path, batch_rows: int) -> JoinedTable:
+def read_joined(
+    source: Source, join: Join, folder: Path, batch_rows: int, aside: list[RawRow] | None = None
+) -> JoinedTable:
     """Read the second table of a source.
 
+    Args:
+        aside: takes its rows that cannot be read, as many as the source may have.
+
     Raises:
-        SourceError: it is not there, is empty, or lacks a column.
+        BadRowError: one of its rows cannot be read, and nothing takes it.
+        SourceError: it is not there, is empty, or lacks a column; or too many of its rows cannot be read.
     """
     place = joined_place(source)
     assert place is not None
@@ -78,7 +84,8 @@ def read_joined(source: Source, join: Join, folder: Path, batch_rows: int) -> Jo
     paths = names(join.key if join.key is not None else join.on)
     by_key: dict[Key, list[dict[str, Any]]] = {}
     columns: dict[str, None] = {}
-    for row in _checked(_rows(place, folder, batch_rows, where), [*paths, *join.columns], where, join, batch_rows):
+    rows = _rows(source, place, folder, batch_rows, where, aside)
+    for row in _checked(rows, [*paths, *join.columns], where, join, batch_rows):
         key = _key(row, paths)
         if key is None:
             continue
@@ -92,12 +99,22 @@ def read_joined(source: Source, join: Join, folder: Path, batch_rows: int) -> Jo
     return JoinedTable(join, by_key, tuple(columns))
 
 
-def _rows(place: Place, folder: Path, batch_rows: int, where: str) -> Iterator[Row]:
-    """Yield the rows of the table; one that cannot be read ends the run, since it would lack beside others."""
-    try:
-        yield from table_rows(place, folder, batch_rows)
-    except BadRowError as error:
-        raise SourceError(f"{where}: {error} Mend it; a joined table is read whole.") from error
+def _rows(
+    source: Source, place: Place, folder: Path, batch_rows: int, where: str, aside: list[RawRow] | None
+) -> Iterator[Row]:
+    """Yield the rows of the table that can be read, and hand the others over."""
+    for raw in raw_table_rows(place, folder, batch_rows):
+        if raw.row is not None:
+            yield raw.row
+        elif aside is not None:
+            aside.append(raw)
+            if len(aside) > source.bad_rows:
+                raise too_many(source.name, source.bad_rows, raw, raw.reason)
+        else:
+            try:
+                raw.read()
+            except BadRowError as error:
+                raise BadRowError(f"{where}: {error}", error.reason) from error
 
 
 def _checked(rows: Iterator[Row], paths: Sequence[str], where: str, join: Join, batch_rows: int) -> Iterator[Row]:

@@ -7,8 +7,9 @@ Invariants:
   - sound + bad = rows of the batch, and a row's position counts both, so that it is that of the file;
   - a bad row is one that its file's reader refuses, or one that alone cannot be built: an error that no row makes by
     itself ends the run as ever;
-  - more bad rows than the source's ``bad_rows`` end the run.
-
+  - more bad rows than the source's ``bad_rows`` end the run, those of its joined table with them;
+  - a bad row of a joined table is no row of the source: it is in the `QUARANTINE` table of the first batch, and dropped
+    nowhere; what it would have stood beside has no match in it;
   - a source of which no row can be read ends it too, whatever its budget.
 
 Not here: how what cannot be read is told from what can (`curation.sources.files`).
@@ -27,7 +28,7 @@ import polars as pl
 from curation.config import Source
 from curation.records import DROPPED, DropReason, SourceError, problem_id
 from curation.sources.problems import FIRST_ROWS, check_columns, taken_by
-from curation.sources.rows import BadRowError, RawRow, Row
+from curation.sources.rows import BadRowError, RawRow, Row, too_many
 from curation.sources.selection import PlacedRow, SelectionCounts, selected_rows
 
 Built = TypeVar("Built")
@@ -39,7 +40,7 @@ TABLE = "quarantine"
 QUARANTINE = pl.Schema(
     {
         "source": pl.String(),
-        "row": pl.Int64(),  # position in the source, from 0
+        "row": pl.Int64(),  # position in the source, from 0; null of a row of its joined table
         "file": pl.String(),  # relative to the recipe's folder where it lies within; or a URL
         "line": pl.Int64(),  # from 1; of a parquet file or a data set, the row's number
         "reason": pl.String(),
@@ -74,22 +75,26 @@ def read_parts(
     Raises:
         SourceError: the source is empty or lacks a column, or more rows are bad than it may have, or all.
     """
-    rows = selected_rows(source, folder, batch_rows, raw=True, counts=counts)
+    of_joined: list[RawRow] = []
+    rows = selected_rows(source, folder, batch_rows, raw=True, counts=counts, of_joined=of_joined)
     first = list(itertools.islice(rows, FIRST_ROWS))
     if not first:
         raise SourceError(f"source {source.name}: {source.path} holds no rows{taken_by(source)}.")
     check_columns(source, [placed.row for placed in first if placed.row is not None])
     again = itertools.chain(first, rows)
-    bad_rows = sound_rows = 0
+    bad_rows, sound_rows = len(of_joined), 0
+    beside = _table(source, folder, [(None, raw, raw.reason) for raw in of_joined])
     while batch := list(itertools.islice(again, batch_rows)):
         bad = {at: _raw(placed).reason for at, placed in enumerate(batch) if placed.row is None}
         built, sound = _build(batch, bad, build)
         bad_rows += len(bad)
         if bad_rows > source.bad_rows:
-            raise _too_many(source, _raw(batch[max(bad)]), bad[max(bad)])
+            raise too_many(source.name, source.bad_rows, _raw(batch[max(bad)]), bad[max(bad)])
         sound_rows += len(sound)
-        table = _quarantine(source, folder, batch, bad)
-        yield Part(len(batch), built, [batch[at].position for at in sound], _dropped(source, table), table)
+        table = _table(source, folder, [(batch[at].position, _raw(batch[at]), bad[at]) for at in sorted(bad)])
+        dropped, aside = _dropped(source, table), pl.concat([beside, table])
+        yield Part(len(batch), built, [batch[at].position for at in sound], dropped, aside)
+        beside = beside.clear()
     if not sound_rows:
         evidence = _dropped(source, table)["evidence"][-1]
         raise SourceError(
@@ -117,13 +122,6 @@ def _build(batch: Sequence[PlacedRow], bad: dict[int, str], build: Build[Built])
     return build(list(kept.values()), [batch[at].position for at in kept]), list(kept)
 
 
-def _too_many(source: Source, raw: RawRow, reason: str) -> SourceError:
-    return SourceError(
-        f"source {source.name}: more than {source.bad_rows:,} rows cannot be read (the last one: {raw.place}: "
-        f"{reason}); mend the source, or raise its `bad_rows`."
-    )
-
-
 def refused_packages(
     source: Source, folder: Path, refused: Sequence[tuple[Path, str]], start: int
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -143,21 +141,20 @@ def refused_packages(
         file = path / "problem.yaml"
         raw = RawRow(file, 1, file.read_bytes() if file.is_file() else b"", None, reason)
         if len(rows) == source.bad_rows:
-            raise _too_many(source, raw, reason)
+            raise too_many(source.name, source.bad_rows, raw, reason)
         rows.append((source.name, start + len(rows), _place(file, folder), raw.line, raw.reason, raw.content))
     table = pl.DataFrame(rows, schema=QUARANTINE, orient="row")
     return _dropped(source, table), table
 
 
-def _quarantine(source: Source, folder: Path, batch: Sequence[PlacedRow], bad: dict[int, str]) -> pl.DataFrame:
+def _table(source: Source, folder: Path, bad: Sequence[tuple[int | None, RawRow, str]]) -> pl.DataFrame:
+    """Return bad rows in the `QUARANTINE` schema, of their positions in the source, their bytes and the reasons."""
     rows = []
-    for at in sorted(bad):
-        raw = _raw(batch[at])
-        content, reason = raw.content, bad[at]
+    for position, raw, reason in bad:
+        content = raw.content
         if len(content) > MOST_KEPT:
             reason = f"{reason} (of its {len(content):,} bytes the first {MOST_KEPT:,} are kept)"
-        place = _place(raw.path, folder)
-        rows.append((source.name, batch[at].position, place, raw.line, reason, content[:MOST_KEPT]))
+        rows.append((source.name, position, _place(raw.path, folder), raw.line, reason, content[:MOST_KEPT]))
     return pl.DataFrame(rows, schema=QUARANTINE, orient="row")
 
 

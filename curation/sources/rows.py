@@ -35,6 +35,14 @@ class BadRowError(SourceError):
         self.reason = reason or message
 
 
+def too_many(source: str, most: int, raw: RawRow, reason: str) -> SourceError:
+    """Return the error of a source of which more rows cannot be read than it may have; ``raw`` is the last one."""
+    return SourceError(
+        f"source {source}: more than {most:,} rows cannot be read (the last one: {raw.place}: {reason}); mend the "
+        "source, or raise its `bad_rows`."
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class RawRow:
     """A row beside the bytes that it was.

@@ -53,10 +53,18 @@ class SelectionCounts:
     joined: int = 0
     matched: int = 0
     """Rows that have at least one match in the joined table."""
+    joined_bad: int = 0
+    """Rows of the joined table that cannot be read, and were set aside."""
 
 
 def selected_rows(
-    source: Source, folder: Path, batch_rows: int, *, raw: bool = False, counts: SelectionCounts | None = None
+    source: Source,
+    folder: Path,
+    batch_rows: int,
+    *,
+    raw: bool = False,
+    counts: SelectionCounts | None = None,
+    of_joined: list[RawRow] | None = None,
 ) -> Iterator[PlacedRow]:
     """Yield the rows of a source that are taken.
 
@@ -64,8 +72,11 @@ def selected_rows(
         folder: what relative paths are relative to.
         raw: give the bytes of each row, and the rows that cannot be read too.
         counts: is counted up while rows are read.
+        of_joined: takes the rows of the joined table that cannot be read, before the first row comes; without it they
+            end the reading.
 
     Raises:
+        BadRowError: a row of the joined table cannot be read.
         SourceError: an expression, a quota or a join that the rows do not allow.
     """
     counts = counts if counts is not None else SelectionCounts()
@@ -74,7 +85,9 @@ def selected_rows(
     rows = _counted(_of_where(source, rows, batch_rows), counts, "where")
     rows = _counted((row for row in rows if drawn is None or row.row is None or row.position in drawn), counts, "drawn")
     if source.join is not None:
-        rows = _joined(rows, read_joined(source, source.join, folder, batch_rows), f"source {source.name}", counts)
+        table = read_joined(source, source.join, folder, batch_rows, of_joined)
+        counts.joined_bad = len(of_joined or ())
+        rows = _joined(rows, table, f"source {source.name}", counts)
     yield from itertools.islice(_counted(rows, counts, "joined"), source.limit)
 
 

@@ -9,6 +9,7 @@ Not here: what is read there (`curation.sources.remote`), and what is written (`
 from __future__ import annotations
 
 import re
+import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -68,6 +69,12 @@ def _reason(error: Exception) -> str:
         error = error.__cause__  # as fsspec's own for http, whatever came instead of the file
     text = first_line(error)
     said = f" ({text})" if text else ""
+    if isinstance(error, zipfile.BadZipFile):
+        return (
+            f"cannot be opened{said}: its directory, which stands at its end, is lost or damaged, as of a file that "
+            "was not fetched whole. Fetch it again, or make a directory of what is there by `zip -FF OLD.zip --out "
+            "NEW.zip`, and name the new file."
+        )
     if isinstance(error, ImportError):
         return f"needs a package that is not installed{said}; install it beside this one."
     missing = isinstance(error, FileNotFoundError) or type(error).__name__ in ("NoSuchBucket", "NoSuchKey")

@@ -35,6 +35,8 @@ class Dispute:
     reasons: tuple[tuple[str, str], ...]
     rows: tuple[str, ...]
     wrong: float | None
+    unproven: bool = False
+    """Whether the second reference is the first one without its layout, and the first cannot be judged against."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,7 @@ def _dispute(rows: list[dict[str, object]], wrong: float | None) -> Dispute:
         tuple((review.KINDS[str(row["kind"])], str(row["evidence"])) for row in rows),
         tuple(dict.fromkeys(str(place) for row in rows for place in _listed(row["rows"]))),
         wrong,
+        all(row["kind"] == "unproven_rewriting" for row in rows),
     )
 
 

@@ -52,6 +52,10 @@ def read_sources(job: StageRun) -> StageResult:
             if source.join is not None and not counts[source.name].matched:
                 told = f"source {source.name}: no row of it has a match in {source.join.path}; look at `on` and `key`"
                 warn(run.folder, SOURCES.name, told)
+            if (bad := counts[source.name].joined_bad) and source.join is not None:
+                of = f"{bad:,} {'row' if bad == 1 else 'rows'} of {source.join.path}, joined with source {source.name}"
+                told = f"{of}, cannot be read and {'is' if bad == 1 else 'are'} set aside: {quarantine.TABLE}"
+                warn(run.folder, SOURCES.name, told)
     check_licenses(recipe, result.folder)
     return result
 

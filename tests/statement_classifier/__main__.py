@@ -8,7 +8,9 @@ was trained on the others: that is what is printed, by threshold, by family and 
 rows give the same bytes.
 
 Trained on are rows that no trusted rule drops; a row weighs the square root of the rows that it stands for, at most 6,
-so that no clean set drowns the others. Weights are found by gradient descent with momentum (Adam) in a fixed number of
+so that no clean set drowns the others. Beside them stand copies of the usable ones, cut off:
+from these only the rules about broken off texts learn, for sets hold few that are, and no other feature should say what
+only they can show. Weights are found by gradient descent with momentum (Adam) in a fixed number of
 steps, without chance; n-grams are held back more than named features (ridge).
 """
 
@@ -17,6 +19,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import random
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,10 +29,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from curation.config import StatementSettings
-from curation.filters.statements import scoring
+from curation.filters.statements import broken_off, scoring
 from curation.filters.statements.measuring import suspicious_rows
 from curation.filters.statements.scoring import GRAM_BUCKETS, HITS, NAMES, Floats, probabilities
-from curation.records import PROBLEM
+from curation.planting.rows import cut_off
+from curation.records import PROBLEM, DropReason
 from tests.benchmarks.bench_filters import ROOT, load
 from tests.benchmarks.labelled_rows import KEEP, LABELS, load_elsewhere, written_rows
 
@@ -38,6 +42,11 @@ RIDGE_NAMED, RIDGE_RULES, RIDGE_GRAMS = 3.0, 0.3, 6.0
 MOST_WEIGHT = 6.0
 WRITTEN_WEIGHT = 2.0
 """Of a row written to try the rules: what the rules are for, where real rows are few."""
+CUT = "cut off: "
+"""What the ids of copies begin with that were cut off here."""
+CUT_WEIGHT = 0.25
+LEAST_CUT = 40
+"""Characters of a statement that is worth cutting."""
 DOUBT = -2.5
 THRESHOLDS = (0.3, 0.5, 0.7, 0.85, 0.9)
 FAMILIES = (
@@ -57,8 +66,8 @@ BARE = "math_bare"
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The rows trained on: features, n-grams by row, whether each is unusable, its weight and its family; ``texts`` are
-    id, statement, answer and language as the filter leaves them.
+    """The rows trained on: features, n-grams by row, whether each is unusable, its weight, its family and whether
+    it was cut off here; ``texts`` are id, statement, answer and language as the filter leaves them.
     """
 
     named: Floats
@@ -66,6 +75,7 @@ class Rows:
     unusable: Floats
     weight: Floats
     family: NDArray[np.str_]
+    planted: NDArray[np.bool_]
     texts: pl.DataFrame
 
 
@@ -75,7 +85,8 @@ def labelled_rows(data: Path, elsewhere: Path) -> Rows:
     read = labels.filter(pl.col("how") == "read").select("id", "label", stands_for="weight")
     problems = pl.concat([load(data), load_elsewhere(elsewhere)]).join(read, on="id", maintain_order="left").sort("id")
     written = written_problems().with_columns(stands_for=pl.lit(WRITTEN_WEIGHT))
-    problems = pl.concat([problems.select(written.columns), written])
+    problems = problems.select(written.columns)
+    problems = pl.concat([problems, cut_copies(problems), written])
     rows = suspicious_rows(problems.select(PROBLEM.names()), StatementSettings())
     picked = problems[rows["_at"].to_list()]
     return Rows(
@@ -84,7 +95,21 @@ def labelled_rows(data: Path, elsewhere: Path) -> Rows:
         (picked["label"] != KEEP).cast(pl.Float64).to_numpy(),
         picked["stands_for"].fill_null(1.0).to_numpy(),
         np.array([family_of(name) for name in picked["source"]]),
+        picked["id"].str.starts_with(CUT).fill_null(False).to_numpy(),
         picked.select("id", "lang").hstack(rows.select("statement", "answer")),
+    )
+
+
+def cut_copies(problems: pl.DataFrame) -> pl.DataFrame:
+    """Return the usable ones of labelled rows, cut off as a receipt plants it; sets hold hardly any that is."""
+    whole = problems.filter((pl.col("label") == KEEP) & (pl.col("statement").str.len_chars() >= LEAST_CUT))
+    whole = whole.filter(pl.col("choices").is_null())
+    cut = [cut_off(text, random.Random(name)) for name, text in whole.select("id", "statement").iter_rows()]
+    return whole.with_columns(
+        pl.concat_str(pl.lit(CUT), "id").alias("id"),
+        pl.Series("statement", cut),
+        label=pl.lit(str(DropReason.TRUNCATED)),
+        stands_for=pl.lit(CUT_WEIGHT),
     )
 
 
@@ -108,14 +133,16 @@ def train(rows: Rows, chosen: NDArray[np.bool_]) -> scoring.Classifier:
     weight = np.where(chosen, np.sqrt(np.minimum(rows.weight, MOST_WEIGHT)), 0.0)
     parts: list[Floats] = [np.zeros(len(NAMES)), np.array([-3.0]), np.zeros(GRAM_BUCKETS)]
     ridge = np.where([name in HITS for name in NAMES], RIDGE_RULES, RIDGE_NAMED)
+    of_cut = np.isin(NAMES, [*(rule.name for rule in broken_off.RULES), "cut_off"])
     means = [np.zeros_like(part) for part in parts]
     squares = [np.zeros_like(part) for part in parts]
     for step in range(1, STEPS + 1):
         named, intercept, grams = parts
         log_odds = rows.named @ named + intercept + np.bincount(place, value * grams[bucket], len(weight))
-        error = weight * (probabilities(log_odds) - rows.unusable)
+        every = weight * (probabilities(log_odds) - rows.unusable)
+        error = np.where(rows.planted, 0.0, every)
         slopes = [
-            rows.named.T @ error + ridge * named,
+            rows.named.T @ error + of_cut * (rows.named.T @ (every - error)) + ridge * named,
             np.array([error.sum()]),
             np.bincount(bucket, value * error[place], GRAM_BUCKETS) + RIDGE_GRAMS * grams,
         ]
@@ -152,8 +179,9 @@ def report(rows: Rows, probability: Floats) -> None:
     Written rows are trained on and not counted, nor are those whose figures were taken away, of which every one would
     need a figure or be lucky: they have a line of their own.
     """
-    real = ~np.isin(rows.family, ("written", BARE))
+    real = ~np.isin(rows.family, ("written", BARE)) & ~rows.planted
     report_bare(rows, probability)
+    report_cut(rows, probability)
     unusable, weight, probability, families = (
         rows.unusable[real],
         rows.weight[real],
@@ -193,9 +221,19 @@ def report(rows: Rows, probability: Floats) -> None:
 
 def report_bare(rows: Rows, probability: Floats) -> None:
     """Print what the default threshold drops of the rows whose figures were taken away, by weights that saw none."""
-    drop = (rows.family == BARE) & (probability >= StatementSettings().suspected_from)
-    print(f"of {int((rows.family == BARE).sum())} rows without their figures {int(drop.sum())} would be dropped by "
+    drop = (rows.family == BARE) & ~rows.planted & (probability >= StatementSettings().suspected_from)
+    bare = int(((rows.family == BARE) & ~rows.planted).sum())
+    print(f"of {bare} rows without their figures {int(drop.sum())} would be dropped by "
           f"weights trained without them, {int(rows.unusable[drop].sum())} rightly")  # fmt: skip
+
+
+def report_cut(rows: Rows, probability: Floats) -> None:
+    """Print how many of the copies that were cut off here are dropped at the defaults."""
+    settings = StatementSettings()
+    by_rule = rows.named[:, -len(HITS) :].any(axis=1)
+    drop = rows.planted & (probability >= np.where(by_rule, settings.suspected_from, settings.unusable_from))
+    print(f"of {int(rows.planted.sum()):,} rows that were cut off {int(drop.sum()):,} are dropped by default, in "
+          f"{int((rows.planted & by_rule).sum()):,} a rule found something")  # fmt: skip
 
 
 def write(weights: scoring.Classifier, folder: Path) -> None:

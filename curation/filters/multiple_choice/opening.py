@@ -91,7 +91,7 @@ def open_question(question: str, options: Sequence[str], index: int, lang: str |
 
 def _bare_end(text: str) -> re.Match[str] | None:
     """Return the end of a sentence that does not say what its blank stands for."""
-    return ("____" in text and _BARE_BLANK.search(text)) or _BARE_END.search(text)
+    return ("____" in text and _BARE_BLANK.search(text)) or _BARE_END.search(text, max(0, len(text) - _LONGEST_END))
 
 
 def sound_option(option: str) -> str:
@@ -209,14 +209,14 @@ def _pointing(text: str, lang: str | None) -> str | None:
         match = POINTS[lang].search(last)
         if match:
             return match.group().strip()
-    match = POINTS[_FALLBACK].search(POINTS_HARMLESS[_FALLBACK].sub(" ¦ ", last))
+    match = POINTS[_FALLBACK].search(_without_harmless(last, _FALLBACK))
     return match.group().strip() if match else None
 
 
 def _points(text: str, code: str) -> re.Match[str] | None:
     if not _points_possible(text, code):
         return None
-    plain = POINTS_HARMLESS[code].sub(" ¦ ", text) if code in POINTS_HARMLESS else text
+    plain = _without_harmless(text, code) if code in POINTS_HARMLESS else text
     match = POINTS[code].search(plain)
     if match is None and code in POINTS_WHEN_ASKED:
         match = POINTS_WHEN_ASKED[code].search(_asking_part(plain))
@@ -235,19 +235,28 @@ def _points_possible(text: str, code: str) -> bool:
     return False
 
 
+@lru_cache(maxsize=8)
+def _without_harmless(text: str, code: str) -> str:
+    """Return a text without the phrases that only look as if they pointed; asked for twice of most texts."""
+    return POINTS_HARMLESS[code].sub(" ¦ ", text)
+
+
 def _doubt(text: str, lang: str | None) -> str | None:
     """Return the words that make it doubtful that a question stands alone, or None."""
     codes: Sequence[str] = _HAN_CODES if _HAN.search(text) else (_FALLBACK, *((lang,) if lang in POINTS else ()))
     for code in codes:
         if code not in POINTS_DOUBTFUL or not _points_possible(text, code):
             continue
-        plain = POINTS_HARMLESS[code].sub(" ¦ ", text) if code in _HAN_CODES else _question_part(text)
-        part = _THEN.split(_asking_part(plain))[-1] if code in _HAN_CODES else POINTS_HARMLESS[code].sub(" ¦ ", plain)
+        if code in _HAN_CODES:
+            part = _THEN.split(_asking_part(_without_harmless(text, code)))[-1]
+        else:
+            part = _without_harmless(_question_part(text), code)
         if (match := POINTS_DOUBTFUL[code].search(part)) is not None:
             return match.group().strip()
     return None
 
 
+@lru_cache(maxsize=8)
 def _asking_part(text: str) -> str:
     """Return the sentences of a Chinese text that ask: those with a question mark or a blank, and the last one; what
     stands in quotation marks or notes in brackets does not ask.
@@ -259,6 +268,7 @@ def _asking_part(text: str) -> str:
     return " ".join([*asking, *sentences[-1:]])
 
 
+@lru_cache(maxsize=8)
 def _question_part(text: str) -> str:
     """Return the sentences that ask: those with a question mark, and the last one."""
     sentences = re.split(
@@ -287,6 +297,8 @@ _HAN_THEN = one_of(lambda lang: lang.choices.then_words_at_end, spaced=False)
 # What stands before it is a condition.
 _THEN = re.compile(rf"[，,]\s*(?:{_HAN_THEN})")
 _SPACED_THEN = one_of(lambda lang: lang.choices.then_words_at_end, spaced=True)
+_LONGEST_END = 200
+"""Characters at the end of a text in which such a sentence ends."""
 _BARE_END = re.compile(rf"(?i)(?:，|,|。|．|；|;)\s*(?:{_HAN_THEN})\s*$|\b(?:{_SPACED_THEN})\s*[:.]?$")
 # A bracket that the source lost the end of: $a=($
 _OPEN_BRACKET = re.compile(r"[（(]\s*\$\s*(?:____)?\s*[,，]?\s*$")

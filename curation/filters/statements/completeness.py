@@ -11,12 +11,13 @@ from curation.languages.vocabulary import Language, every, one_of
 
 # --- a task -----------------------------------------------------------------------------------------------------------
 
-# Whatever asks: a question mark, a blank, a task verb, an equals sign at the end.
-TASK = either(
+# What asks without a word: a question mark, a blank, an equals sign at the end.
+TASK_SIGNS = cheap(
     r"[?？]|____|_{2,}|\\_|\\boxed|\\underline|\\square|□|（\s*）|\(\s*\)|[=＝:：]\s*(?:\$*|\\[)\]])\s*[.。．]?\s*$"
-    r"|\\q?quad[\s$]*\\?[)）]|[(（][\s$]*[)）]|\[\s*\]|\\q?quad[\s$]*[.。．]?\s*$",
-    *every(lambda lang: lang.statements.task),
+    r"|\\q?quad[\s$]*\\?[)）]|[(（][\s$]*[)）]|\[\s*\]|\\q?quad[\s$]*[.。．]?\s*$"
 )
+# The same, or a word that asks.
+TASK = either(TASK_SIGNS, *every(lambda lang: lang.statements.task))
 
 # A figure's place, behind which a question may end: "The area is <image1>".
 FIGURES = rf"{figures.FIGURE}|<image\s?[0-9]*>"
@@ -95,13 +96,13 @@ DEBRIS = cheap(
     + r"]\s?){3}"
     r"|(?:[ä-é][" + _LATE + r"]{2}){2}"
     r"|&nbsp|</(?:div|span|script|nav|form|iframe|style|button)>|<a\s+(?:href|class)|<!DOCTYPE|<\?xml"
-    r"|<(?:div|span|script|nav|form|iframe|style|input|button)\s+[a-z-]+\s*=|<(?:script|style|iframe)>"
+    r"|<(?:div|span|script|nav|form|iframe|style|input|button)\s+[a-z-]+\s*=|<(?:script|style|iframe)>|<img\s[^<>]{0,200}\sonerror\s*="
     r"|^%PDF-|\bendobj\b|\bendstream\b|/FlateDecode|\bundefined\s+undefined\b|\[object\s+Object\]).{0,20}"
 )
 DEBRIS_NEEDLES = [
     "锟斤拷", "烫烫烫", "ï¿½", "Ã", "â€", "Â", "Ð", "Ñ", "ä", "å", "æ", "ç", "è", "é", "&nbsp", "div", "span",
     "<script", "</", "<nav", "<form", "<iframe", "<style", "<input", "<button", "<a ", "<!doctype", "<?xml", "%PDF",
-    "endobj", "endstream", "FlateDecode", "undefined undefined", "[object ",
+    "onerror", "endobj", "endstream", "FlateDecode", "undefined undefined", "[object ",
     *map(chr, (*range(9), 11, *range(14, 32), 127)),
 ]  # fmt: skip
 # A character that was lost; what it was can often be told.

@@ -19,7 +19,7 @@ import polars as pl
 
 from curation.config import StatementSettings
 from curation.filters.multiple_choice import is_multiple_choice
-from curation.filters.statements import figures, scoring
+from curation.filters.statements import broken_off, figures, scoring
 from curation.filters.statements.expressions import StatementRule
 from curation.filters.statements.precision import CERTAIN, rule_score
 from curation.filters.statements.rewriting import CHOICES_RULE, VERDICT, cleaned, opened
@@ -194,12 +194,18 @@ def _suspicions(rows: pl.DataFrame, settings: StatementSettings, rewritten: pl.D
     found = {
         CHOICES_RULE: doubts.select("_at", rule=pl.lit(CHOICES_RULE), reason=needed, evidence="evidence").cast(VERDICT)
     }
-    for rule in rules_for(settings):
-        if rule.name in scoring.FEATURE_RULES:
-            found[rule.name] = _fired(rule, rows.filter(rows.select(rule.gate.fill_null(False)).to_series()))
+    rules = [rule for rule in rules_for(settings) if rule.name in scoring.FEATURE_RULES]
+    gates = rows.select(rule.gate.fill_null(False).alias(rule.name) for rule in rules)
+    whole = rows["_at"].is_in(rewritten["_at"].implode()).not_()
+    for rule in rules:
+        gate = gates[rule.name] & whole if rule in broken_off.RULES else gates[rule.name]
+        found[rule.name] = _fired(rule, rows.filter(gate))
     if (tasks := found.pop("no_task", None)) is not None:
         was_opened = pl.col("_at").is_in(rewritten["_at"].implode())
         found |= {"no_task": tasks.filter(~was_opened), scoring.OPENED: tasks.filter(was_opened)}
+    for rule in broken_off.RULES:  # that nothing is asked says more than where the text ends
+        if rule.name in found:
+            found[rule.name] = found.pop(rule.name)
     return found
 
 

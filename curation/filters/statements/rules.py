@@ -20,6 +20,7 @@ import polars as pl
 
 from curation.config import StatementSettings
 from curation.filters.statements import (
+    broken_off,
     completeness,
     external_references,
     figure_rules,
@@ -347,6 +348,7 @@ _FIXED: tuple[StatementRule, ...] = (
         contains_any(STATEMENT, completeness.TASK_NEEDLES).not_() & pl.col("lang").is_in(language_tags.TAGS),
         either_text(_ASKS_NOTHING, tail(STATEMENT, 80)),
     ),
+    *broken_off.RULES,
     StatementRule(
         "wrong_script",
         DropReason.WRONG_LANGUAGE,

@@ -27,7 +27,7 @@ from curation.filters.statements.ngrams import BUCKETS, hashed
 
 FEATURE_RULES = (
     "choices", "missing_figure", "no_task", "lost_characters", "refers_elsewhere", "rounded_answer", "either_number",
-    "series_guess", "cut_off", "open_formula", "open_environment",
+    "series_guess", "cut_off", "open_formula", "open_environment", "broken_off", "no_request",
 )  # fmt: skip
 """Rules whose precision on labelled rows is below what drops a row alone: what they find is a feature here. Of
 `choices`, words in the question that only make it doubtful that it stands alone.

@@ -100,6 +100,8 @@ class Statements:
     """Expressions of whatever asks: verbs, question words."""
     task_needles: tuple[str, ...]
     """Literals that ask beyond doubt; only what has none of them is looked at more closely."""
+    requests: tuple[str, ...]
+    """Expressions of what makes a sentence ask, fewer than ``task``: no word that a story or a definition has, too."""
     unfinished: tuple[str, ...]
     """Expressions at the very end of a text that must be followed by something. Left out is what a text to be
     completed may end in ("the value of x is") and what is a name or a number elsewhere ("in terms of a", "y", 的和)."""
