@@ -5,6 +5,9 @@ The pairs are learnt from word problems and their translations by how often two 
 runs of characters where words run together. They are evidence alone: a number whose neighbours are said by the
 neighbours of a number of the translation is sooner that number than another.
 
+Those that come along were counted in GSM8K's training problems and their translations by NJUNLP/QAlign, a corpus that
+names no licence. What is kept of it are counts: single words, and how often they go together. No sentence is in it.
+
 Invariants: pure functions. A language without a file, and a word that is not in it, says nothing.
 """
 
