@@ -18,7 +18,7 @@ from curation.languages.vocabulary import every
 from curation.records import DropReason
 
 _NEIGHBOURS = (
-    r"구하|계산|찾으|얼마|몇|أوجد|احسب|جد |كم |ما هو|ما هي|求め|いくつ|何|計算"
+    r"구하|계산|찾으|얼마|몇|أوجد|احسب|جد |كم |ما هو|ما هي|求め|いくつ|何"
     r"|\b(?:encontr[ea]|determin[ea]|calcul[ea]|ache|qual|quais|quant[oa]s?)\b"
 )
 """Words that ask in the languages that have none of their own here: Korean, Arabic, Japanese, Portuguese."""
