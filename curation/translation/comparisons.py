@@ -169,14 +169,9 @@ def comparisons(segment: Segment, source: str, target: str) -> list[Violation]:
             return [Violation("comparisons", f"a factor became one of less: {sides(segment)}")]
     if after.down > before.down + (before.smaller if after.up >= before.up else 0):
         return [Violation("comparisons", f"more became less: {sides(segment)}")]
-    upper, lower = (
-        (after.largest + after.most, before.largest + before.most),
-        (
-            after.smallest + after.least,
-            before.smallest + before.least,
-        ),
-    )
-    if (upper[0] - upper[1]) * (lower[0] - lower[1]) < 0:
+    upper = after.largest + after.most - before.largest - before.most
+    lower = after.smallest + after.least - before.smallest - before.least
+    if upper * lower < 0:
         return [Violation("comparisons", f"most and least are turned: {sides(segment)}")]
     if before.bounds and after.up and after.down < before.down and not (after.most or after.denied or after.negative):
         return [Violation("comparisons", f"a limit is lost: {sides(segment)}")]

@@ -38,7 +38,7 @@ from curation.translation.quantities import numbers, units
 from curation.translation.violations import Violation
 from curation.translation.written_alike import written_alike
 
-VERSION = "translation@14"
+VERSION = "translation@15"
 """Changes whenever a translation could pass or fail that did not."""
 
 INVARIANTS = (

@@ -154,6 +154,9 @@ def scale_end(text: str, end: int) -> int:
     return scale.end() if scale else end
 
 
+_NOON = Fraction(12)
+
+
 @cache
 def _clock(lang: str) -> re.Pattern[str] | None:
     """Return the expression of what stands behind an hour of a twelve-hour clock, in a language that has one."""
@@ -164,12 +167,33 @@ def _clock(lang: str) -> re.Pattern[str] | None:
     return re.compile(rf"(?:\s?(?:{between})\s?\d{{1,2}})*\s?(?:{'|'.join(numerals.half_day)})", re.IGNORECASE)
 
 
+@cache
+def _behind(lang: str, name: str) -> re.Pattern[str]:
+    words = getattr(language(lang).numerals, name)
+    return re.compile(rf"\s?(?:{'|'.join(words)})" if words else r"(?!)", re.IGNORECASE)
+
+
+def is_hour(text: str, end: int, lang: str) -> bool:
+    """Return whether what ends there is an hour of a twelve-hour clock, by the word behind it."""
+    return _behind(lang, "half_day").match(text, end) is not None
+
+
+def is_morning(text: str, end: int, lang: str) -> bool:
+    """Return whether what ends there is an hour of the morning, by the word behind it."""
+    return _behind(lang, "forenoon").match(text, end) is not None
+
+
 def _half_day(hour: Fraction, rest: str, lang: str) -> frozenset[Fraction]:
-    """Return the hours that an hour may be elsewhere: one of a twelve-hour clock, of the other twelve too."""
+    """Return the hours that an hour may be elsewhere: one of a twelve-hour clock, of the other twelve too.
+
+    One of the morning is itself alone, but for 12 a.m.
+    """
     clock = _clock(lang)
-    if clock is not None and hour <= 12 and clock.match(rest):
-        return frozenset({hour, hour + 12})
-    return frozenset({hour})
+    if clock is None or hour > _NOON or not clock.match(rest):
+        return frozenset({hour})
+    if is_morning(rest, 0, lang):
+        return frozenset({hour}) if hour < _NOON else frozenset({hour, Fraction(0), 2 * _NOON})
+    return frozenset({hour, hour + _NOON})
 
 
 def in_words(text: str, lang: str) -> list[Fraction]:

@@ -23,7 +23,7 @@ from itertools import pairwise
 
 from curation.languages.vocabulary import language
 from curation.translation.numeral_words import WORDS
-from curation.translation.numerals import in_digits, in_words, plain_digits, word_tokens
+from curation.translation.numerals import in_digits, in_words, is_hour, is_morning, plain_digits, word_tokens
 from curation.translation.readings import as_the_original_reads
 
 _PARTED = re.compile(r"(?<![\d.,])(\d{1,3})([.,]) (\d{2,})(?!\d)")
@@ -80,19 +80,12 @@ def _joined(text: str, there: set[Fraction]) -> str:
     return _PARTED.sub(written, text)
 
 
-@cache
-def _behind_hours(lang: str) -> re.Pattern[str]:
-    """Return the expression of what makes 8.15 a time of the day, behind it."""
-    words = language(lang).numerals.half_day
-    return re.compile(rf"\s?(?:{'|'.join(words)})" if words else r"(?!)", re.IGNORECASE)
-
-
 def _clocks(original: str, translated: str, source: str) -> tuple[str, str]:
     """Return both texts with colons in times of the day that either writes with a point."""
     times = {(int(hour), minute) for hour, minute in _CLOCK.findall(original)}
 
     def is_time(match: re.Match[str]) -> bool:
-        return _behind_hours(source).match(original, match.end()) is not None and int(match[1]) <= _HOURS
+        return is_hour(original, match.end(), source) and int(match[1]) <= _HOURS
 
     times |= {(int(match[1]), match[2]) for match in _DOTTED_CLOCK.finditer(original) if is_time(match)}
     if not times:
@@ -116,9 +109,17 @@ def _times(lang: str) -> re.Pattern[str]:
 
 def _as_one(original: str, translated: str, source: str, target: str) -> tuple[str, str]:
     """Return both texts with times of the day that both have as one number each: 8:15 as 815, 20:15 as 815."""
-    texts = (original, source), (translated, target)
-    before, after = ({_time(match) for match in _times(lang).finditer(text)} for text, lang in texts)
-    both = before & after
+    mornings: set[tuple[int, ...]] = set()
+    others: set[tuple[int, ...]] = set()
+    for match in _times(source).finditer(original):
+        (mornings if is_morning(original, match.end(), source) else others).add(_time(match))
+
+    def is_evening(match: re.Match[str]) -> bool:
+        """Return whether a time is one of the morning's in the original, and in the other half of the day here."""
+        return int(match[1]) > _HOURS and _time(match) in mornings - others
+
+    matches = list(_times(target).finditer(translated))
+    both = (mornings | others) & {_time(match) for match in matches if not is_evening(match)}
     if not both:
         return original, translated
 
@@ -126,7 +127,10 @@ def _as_one(original: str, translated: str, source: str, target: str) -> tuple[s
         time = _time(match)
         return str(int("".join(map("{:02}".format, time)))) if time in both else match[0]
 
-    return _times(source).sub(written, original), _times(target).sub(written, translated)
+    def translation(match: re.Match[str]) -> str:
+        return match[0] if is_evening(match) else written(match)
+
+    return _times(source).sub(written, original), _times(target).sub(translation, translated)
 
 
 def _time(match: re.Match[str]) -> tuple[int, ...]:

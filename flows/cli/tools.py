@@ -171,6 +171,10 @@ def translate(
     max_failed: Annotated[
         float, typer.Option("--max-failed", min=0, max=1, help="Share of them that the model's servers may refuse.")
     ] = 0.01,
+    overrides: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Another of its settings, as in reader_threshold=1.0."),
+    ] = None,
 ) -> None:
     """Translate a share of a curated set; what fails the invariants stays in English and is counted."""
     from curation.config import TranslationSettings
@@ -184,15 +188,17 @@ def translate(
         translation_summary,
     )
 
-    if reader is None and (reads is not None or overrule):
-        asked = f"--reads {reads}" if reads is not None else "--overrule"
-        raise ConfigError(f"{asked}: nobody reads the translations; name a policy with `--reader FILE.toml`.")
+    asked = [f"--reads {reads}"] if reads is not None else []
+    asked += ["--overrule"] if overrule else []
+    asked += [f"--set {one}" for one in overrides or () if one.startswith(("reads=", "reader_threshold=", "overrule="))]
+    if reader is None and asked:
+        raise ConfigError(f"{asked[0]}: nobody reads the translations; name a policy with `--reader FILE.toml`.")
     given = {"share": share, "back_solving": back_solve, "max_failed": max_failed, "overrule": overrule}
     given |= {"reads": reads} if reads is not None else {}
-    settings = parse_settings(TranslationSettings, given, "goldilocks translate")
-    if solver is not None and not back_solve:
+    settings = parse_settings(TranslationSettings, given, "goldilocks translate", overrides or ())
+    if solver is not None and not settings.back_solving:
         raise ConfigError(f"--solver {solver}: nothing is solved at `--back-solve 0`; give attempts, such as 8.")
-    solves = open_solver(solver) if solver is not None and back_solve else None
+    solves = open_solver(solver) if solver is not None else None
     reads_them = open_reader(reader) if reader is not None else None
     counts = translate_set(folder, open_translator(policy), settings, solver=solves, reader=reads_them)
     typer.echo(translation_summary(counts, folder))

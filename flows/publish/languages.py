@@ -29,7 +29,7 @@ from typing import Any
 
 import polars as pl
 
-from curation.config import PolicyFile, TranslatorFile
+from curation.config import PolicyFile, PolicySettings, TranslatorFile
 from curation.config.languages import LanguageSettings, TranslationSettings
 from curation.config.loading import parse_settings, read_toml
 from curation.languages.identification import UNDETERMINED, identify_many
@@ -132,14 +132,9 @@ def open_solver(spec: str) -> Policy:
     Raises:
         ConfigError: it is no TOML file with a policy's table, or its policy is recorded.
     """
-    path = Path(spec).expanduser()
-    if path.suffix != ".toml":
-        raise ConfigError(f"--solver {spec}: translations are solved by a live policy; give its .toml file.")
-    subject = f"--solver {spec}"
-    table = read_toml(path, subject)
-    settings = parse_settings(PolicyFile, {"policy": table.get("policy", table)}, subject).policy
+    path, settings = _policy_file("--solver", spec, "translations are solved by a live policy; give its .toml file")
     if settings.kind == "recorded":
-        raise ConfigError(f"{subject}: a recorded policy cannot solve new texts; name one that runs.")
+        raise ConfigError(f"--solver {spec}: a recorded policy cannot solve new texts; name one that runs.")
     return open_policy(settings, path.parent)
 
 
@@ -149,13 +144,17 @@ def open_reader(spec: str) -> Policy:
     Raises:
         ConfigError: it is no TOML file with a policy's table.
     """
-    path = Path(spec).expanduser()
-    if path.suffix != ".toml":
-        raise ConfigError(f"--reader {spec}: give the .toml file of the policy that reads translations.")
-    subject = f"--reader {spec}"
-    table = read_toml(path, subject)
-    settings = parse_settings(PolicyFile, {"policy": table.get("policy", table)}, subject).policy
+    path, settings = _policy_file("--reader", spec, "give the .toml file of the policy that reads translations")
     return open_policy(settings, path.parent, READING)
+
+
+def _policy_file(option: str, spec: str, otherwise: str) -> tuple[Path, PolicySettings]:
+    """Return a file with a policy's table, and the settings in it; ``otherwise`` says what to do where it is none."""
+    path, subject = Path(spec).expanduser(), f"{option} {spec}"
+    if path.suffix != ".toml":
+        raise ConfigError(f"{subject}: {otherwise}.")
+    table = read_toml(path, subject)
+    return path, parse_settings(PolicyFile, {"policy": table.get("policy", table)}, subject).policy
 
 
 def translate_set(

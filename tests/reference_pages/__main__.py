@@ -19,7 +19,7 @@ import polars as pl
 from typer.main import get_command
 
 from curation import records
-from curation.config import Recipe
+from curation.config import Recipe, TranslationSettings
 from curation.filters.dedup import near
 from curation.publish import export, merged_copies, review, withheld
 from curation.publish.cards.words import COLUMN_WORDS, REASON_WORDS
@@ -65,9 +65,9 @@ def commands_page() -> str:
     return _page(parts)
 
 
-def settings_page(title: str, file: str, words: str, settings: Iterator[Setting]) -> str:
+def settings_page(title: str, words: str, settings: Iterator[Setting]) -> str:
     """Return all settings of a recipe, a section for each of its tables."""
-    parts = [f"# {title}", f"{MADE} {words} `goldilocks settings{file}` prints them."]
+    parts = [f"# {title}", f"{MADE} {words}"]
     sections: dict[str, list[tuple[str, ...]]] = {"At the top": []}
     for setting in settings:
         top = re.split(r"[.(]", setting.key)[0]
@@ -111,16 +111,19 @@ PAGES: dict[str, Callable[[], str]] = {
     "commands.md": commands_page,
     "settings.md": lambda: settings_page(
         "Settings of a recipe",
-        "",
         "A key such as `stage1.policy(vllm).model` is written `stage1.policy.model`, where `stage1.policy.kind` is "
-        "`vllm`; `sources.N` is one of several tables `[[sources]]`.",
+        "`vllm`; `sources.N` is one of several tables `[[sources]]`. `goldilocks settings` prints them.",
         settings_of(Recipe),
     ),
     "training-settings.md": lambda: settings_page(
         "Settings of a training recipe",
-        " --train",
-        "Keys are written as in [the settings of a recipe](settings.md).",
+        "Keys are written as in [the settings of a recipe](settings.md). `goldilocks settings --train` prints them.",
         settings_of(TrainRecipe),
+    ),
+    "translation-settings.md": lambda: settings_page(
+        "Settings of `goldilocks translate`",
+        "Those without an option of their own are changed by `--set KEY=VALUE`, such as `--set tries=5`.",
+        settings_of(TranslationSettings),
     ),
     "records.md": records_page,
     "drop-reasons.md": reasons_page,

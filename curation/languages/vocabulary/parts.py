@@ -91,6 +91,8 @@ class Numerals:
     """Expression behind such a number, which other languages leave out: three of them."""
     half_day: tuple[str, ...]
     """Expressions behind an hour of a twelve-hour clock; empty where the day has twenty-four."""
+    forenoon: tuple[str, ...]
+    """Those of them that say the first half of the day."""
     half_day_range: tuple[str, ...]
     """Words between two hours of such a clock."""
     positional: dict[str, str]

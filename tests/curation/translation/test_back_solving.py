@@ -4,45 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
 from curation.config import TranslationSettings
-from curation.records import AttemptKey, Completion, ConfigError, PromptRequest
+from curation.records import ConfigError, PromptRequest
 from curation.translation import StoredReplies, Translations, translate
 from curation.translation.back_solving import agreement
+from tests.curation.translation.saying import Saying
 from tests.curation.translation.test_translate import FRENCH, NAME, ROW, line, recorded
 
 Says = Callable[[PromptRequest, int], str | None]
 
 
-class Solver:
-    """A policy whose answers a function says."""
+def solver_of(says: Says) -> Saying:
+    def boxed(problem: PromptRequest, index: int) -> str | None:
+        said = says(problem, index)
+        return f"So it is \\boxed{{{said}}}." if said is not None else None
 
-    def __init__(self, says: Says) -> None:
-        self.key = AttemptKey("solver@1", "solve@1", "s")
-        self.in_flight = 8
-        self.asked: list[tuple[str, int]] = []
-        self._says = says
-
-    @property
-    def about(self) -> Mapping[str, Any]:
-        return {}
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        return None
-
-    async def answer(self, problem: PromptRequest, index: int) -> Completion | None:
-        self.asked.append((problem.id, index))
-        said = self._says(problem, index)
-        return Completion(f"So it is \\boxed{{{said}}}.", "stop", 9) if said is not None else None
+    return Saying("solve@1", boxed)
 
 
 @pytest.mark.parametrize(
@@ -82,15 +66,16 @@ def through(tmp_path: Path, solver: Any, **settings: Any) -> Translations:
 
 
 def test_a_translation_that_is_answered_alike_is_kept_and_says_so(tmp_path: Path) -> None:
-    solver = Solver(lambda _, index: "36" if index % 2 else "12")
+    solver = solver_of(lambda _, index: "36" if index % 2 else "12")
     (row,) = through(tmp_path, solver, back_solving=4).rows
     record = json.loads(row["meta"])["translation"]["back_solving"]
     assert record == {"attempts": 4, "within": pytest.approx(1 / 3, abs=1e-4), "across": 0.5, "chance": 1.0}
-    assert sorted(solver.asked) == [(NAME, at) for at in range(4)] + [(f"{NAME}#fr0", at) for at in range(4)]
+    asked = sorted((problem.id, index) for problem, index in solver.asked)
+    assert asked == [(NAME, at) for at in range(4)] + [(f"{NAME}#fr0", at) for at in range(4)]
 
 
 def test_a_translation_that_is_answered_otherwise_is_refused(tmp_path: Path) -> None:
-    solver = Solver(lambda problem, _: "36" if problem.lang == "en" else "15")
+    solver = solver_of(lambda problem, _: "36" if problem.lang == "en" else "15")
     found = through(tmp_path, solver, back_solving=4)
     assert found.rows == []
     assert found.failed[0].invariants == ("back_solving",)
@@ -98,23 +83,23 @@ def test_a_translation_that_is_answered_otherwise_is_refused(tmp_path: Path) -> 
 
 
 def test_who_cannot_solve_the_original_refuses_nothing(tmp_path: Path) -> None:
-    silent = Solver(lambda _problem, _index: None)
+    silent = solver_of(lambda _problem, _index: None)
     assert through(tmp_path, silent, back_solving=4).counts["translated"] == 1
-    guessing = Solver(lambda problem, index: str(7 * index + (problem.lang == "fr")))
+    guessing = solver_of(lambda problem, index: str(7 * index + (problem.lang == "fr")))
     assert through(tmp_path, guessing, back_solving=6).counts["translated"] == 1
 
 
 def test_attempts_are_on_disk_and_not_made_again(tmp_path: Path) -> None:
-    first = Solver(lambda _problem, _index: "36")
+    first = solver_of(lambda _problem, _index: "36")
     through(tmp_path, StoredReplies(first, tmp_path / "attempts.jsonl"), back_solving=4)
-    again = Solver(lambda _problem, _index: "36")
+    again = solver_of(lambda _problem, _index: "36")
     through(tmp_path, StoredReplies(again, tmp_path / "attempts.jsonl"), back_solving=6)
     assert len(first.asked) == 8
     assert sorted(index for _, index in again.asked) == [4, 4, 5, 5]
 
 
 def test_it_is_off_by_default_and_needs_a_solver(tmp_path: Path) -> None:
-    idle = Solver(lambda _problem, _index: "36")
+    idle = solver_of(lambda _problem, _index: "36")
     assert through(tmp_path, idle).counts["translated"] == 1
     assert idle.asked == []
     with pytest.raises(ConfigError, match="needs a policy that solves"):

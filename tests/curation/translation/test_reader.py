@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
@@ -15,9 +15,10 @@ from curation.config import RecordedPolicy, TranslationSettings
 from curation.policies.recorded import Recorded
 from curation.prompts.reading import READING, read_difference, reading_request
 from curation.prompts.translating import TRANSLATE
-from curation.records import AttemptKey, Completion, Policy, PolicyError, PromptRequest, RequestRefused, problem_id
+from curation.records import Completion, Policy, PolicyError, PromptRequest, RequestRefused, problem_id
 from curation.translation import CheckedText, StoredReplies, Translations, Violation, translate
 from curation.translation.reader import overrulable
+from tests.curation.translation.saying import Saying
 from tests.curation.translation.test_translate import line, recorded
 
 ORIGINAL = "Anna gives Ben 12 of her 30 apples. How many apples does she have left?"
@@ -35,34 +36,13 @@ DIFFERENT = "1. who gives\nDIFFERENCE: Anna gets the apples from Ben and gives n
 UNREADABLE = "It is hard to say."
 
 
-class Voter:
-    """A policy whose votes a function says."""
-
-    def __init__(self, says: Callable[[PromptRequest, int], str | None]) -> None:
-        self.key = AttemptKey("reader@1", READING.version, "s")
-        self.in_flight = 8
-        self.asked: list[tuple[PromptRequest, int]] = []
-        self._says = says
-
-    @property
-    def about(self) -> Mapping[str, Any]:
-        return {}
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        return None
-
-    async def answer(self, problem: PromptRequest, index: int) -> Completion | None:
-        self.asked.append((problem, index))
-        said = self._says(problem, index)
-        return Completion(said, "stop", 9) if said is not None else None
+def voter(says: Callable[[PromptRequest, int], str | None]) -> Saying:
+    return Saying(READING.version, says)
 
 
-def votes(*texts: str | None) -> Voter:
+def votes(*texts: str | None) -> Saying:
     """Return a reader that says the same of every text, vote by vote."""
-    return Voter(lambda _, index: texts[index])
+    return voter(lambda _, index: texts[index])
 
 
 def through(
@@ -98,7 +78,7 @@ def kept(found: Translations) -> dict[str, Any]:
 def test_what_the_rules_accept_is_refused_with_the_readers_reason(tmp_path: Path) -> None:
     assert through(tmp_path, None, RECEIVED).counts["translated"] == 1
     asked: list[PromptRequest] = []
-    reader = Voter(lambda problem, _: DIFFERENT if RECEIVED in problem.statement else SAME)
+    reader = voter(lambda problem, _: DIFFERENT if RECEIVED in problem.statement else SAME)
     found = through(tmp_path, reader, RECEIVED, RIGHT, asked=asked)
     assert [row["statement"] for row in found.rows] == [RIGHT]
     assert found.counts == {
@@ -221,10 +201,10 @@ def test_a_reader_that_is_refused_decides_nothing_until_it_is_too_often(tmp_path
     def refuse(_problem: PromptRequest, _index: int) -> str | None:
         raise RequestRefused("content_filter", "the server will not say")
 
-    found = through(tmp_path, Voter(refuse), RIGHT)
+    found = through(tmp_path, voter(refuse), RIGHT)
     assert found.counts == {"asked": 1, "translated": 1, "to.fr": 1, "reader.undecided": 1}
     with pytest.raises(PolicyError, match="1 of 1 problems were refused"):
-        through(tmp_path, Voter(refuse), RIGHT, max_failed=0)
+        through(tmp_path, voter(refuse), RIGHT, max_failed=0)
 
 
 def test_no_text_ends_its_marks() -> None:

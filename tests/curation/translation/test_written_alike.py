@@ -24,6 +24,9 @@ def broken(original: str, translated: str, target: str) -> set[str]:
         ("zh", "The probability is 0. 10.", "概率是0.10。", "概率是0.20。"),
         ("de", "It costs 20, 000 dollars.", "Es kostet 20.000 Dollar.", "Es kostet 30.000 Dollar."),
         # times of the day, with a point, a colon, a letter, of either half, with seconds
+        ("de", "It shows 8:15 a.m. now.", "Sie zeigt jetzt 8:15 Uhr.", "Sie zeigt jetzt 20:15 Uhr."),
+        ("es", "It shows 8:15 in the morning.", "Marca las 8:15 de la mañana.", "Marca las 20:15."),
+        ("fr", "From 8:15 a.m. to 8:15 p.m.", "De 8 h 15 à 20 h 15.", "De 8 h 15 à 20 h 45."),
         ("de", "It ran from 8.15 a.m. to 9.20 p.m.", "Es lief von 8.15 Uhr bis 21.20 Uhr.",
          "Es lief von 8.15 Uhr bis 21.40 Uhr."),
         ("fr", "It ran from 8.15 a.m. to 9.20 p.m.", "Elle a marché de 8 h 15 à 21 h 20.",

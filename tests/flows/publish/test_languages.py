@@ -225,10 +225,21 @@ def test_what_a_live_translator_said_is_not_asked_again(curated: Path, served: P
     assert json.loads((home / MADE_FILE).read_text())["counts"]["asked"] == 12
 
 
+def test_a_setting_without_an_option_is_changed_by_set(curated: Path, tmp_path: Path) -> None:
+    made = translations(tmp_path / "made.jsonl")
+    command = ("translate", curated, "--policy", made, "--share", "1.0", "--set", "targets=['de']")
+    assert goldilocks(*command).status == 0
+    about = json.loads((curated / "curated" / MADE_FILE).read_text())
+    assert about["settings"]["targets"] == ["de"]
+    assert {name for name in about["counts"] if name.startswith("to.")} == {"to.de"}
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [
         (["--reads", "3"], "--reads 3: nobody reads the translations; name a policy with `--reader FILE.toml`."),
+        (["--set", "reader_threshold=1.0"], "--set reader_threshold=1.0: nobody reads the translations; name a policy"),
+        (["--set", "readers=2"], "readers"),
         (["--overrule"], "--overrule: nobody reads the translations; name a policy with `--reader FILE.toml`."),
         (["--reader", "r.toml", "--overrule"], "`overrule` needs the word of at least 2 reads, not of `reads` = 1"),
         (
