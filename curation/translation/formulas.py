@@ -96,7 +96,8 @@ def formulas(original: str, translated: str) -> list[Violation]:
 
 def _changed_formulas(original: str, translated: str) -> list[Violation]:
     """Return violations for formulas that only one of the texts has, in whatever way they are written there."""
-    before, after = Counter(formulas_of(original)), Counter(formulas_of(translated))
+    mine, others = formulas_of(original), formulas_of(translated)
+    before, after = Counter(mine), Counter(others)
     if before == after:
         return []
     only_before, only_after = list((before - after).elements()), list((after - before).elements())
@@ -119,8 +120,8 @@ def _changed_formulas(original: str, translated: str) -> list[Violation]:
         and not 0 < names_after[formula] <= names_before[formula]
     ]
     missing, extra = _unexplained(missing, only_after), _unexplained(extra, only_before)
-    missing = [formula for formula in missing if not _is_said_again(formula, before, after)]
-    extra = [formula for formula in extra if not _is_said_again(formula, after, before)]
+    missing = [formula for formula in missing if not _is_said_again(formula, mine, others)]
+    extra = [formula for formula in extra if not _is_said_again(formula, others, mine)]
     violations: list[Violation] = []
     if missing:
         violations.append(Violation("formulas", f"missing from the translation: {'; '.join(missing[:_SHOWN])}"))
@@ -129,9 +130,19 @@ def _changed_formulas(original: str, translated: str) -> list[Violation]:
     return violations
 
 
-def _is_said_again(formula: str, before: Counter[str], after: Counter[str]) -> bool:
-    """Return whether a lone symbol of several mentions is only said once less, where a pronoun stands for it."""
-    return len(formula) == 1 and before[formula] >= _OFTEN and after[formula] == before[formula] - 1
+def _is_said_again(formula: str, mine: list[str], others: list[str]) -> bool:
+    """Return whether a lone symbol of several mentions is only said once less, where a pronoun stands for it.
+
+    Its first mention, which says what it is, and its last, which may be what is asked, stay: no formula stands before
+    or behind all mentions that did not.
+    """
+    said = mine.count(formula)
+    if len(formula) != 1 or said < _OFTEN or others.count(formula) != said - 1:
+        return False
+    return all(
+        set(after[: after.index(formula)]) <= set(before[: before.index(formula)])
+        for before, after in ((mine, others), (mine[::-1], others[::-1]))
+    )
 
 
 def _run_together(only_before: list[str], only_after: list[str]) -> bool:

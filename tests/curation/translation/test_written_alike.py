@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from curation.translation.equivalence import check_equivalence, notation
+from curation.translation.formulas import formulas
 from curation.translation.prose import added_solution
 from curation.translation.quantities import numbers
 from curation.translation.sentences import sentences
@@ -154,3 +155,11 @@ def test_a_unit_ends_a_sentence_and_an_abbreviation_does_not() -> None:
 def test_one_point_three_noughts_is_no_decimal_for_a_one() -> None:
     assert notation("From 1 to 1,000.", "从1到1.000。", "en", "zh")
     assert not notation("It is 0.125 m.", "长0.125米。", "en", "zh")
+
+
+def test_a_symbol_said_once_less_keeps_its_first_and_last_mention() -> None:
+    original = "Let $n$ be whole and $n$ even. For $a>b$ find the least $n$."
+    assert formulas(original, "Sei $n$ ganz und gerade. Finde zu $a>b$ das kleinste $n$.") == []
+    assert formulas(original, "Sei eine Zahl ganz und gerade. Finde zu $a>b$ das kleinste $n$.")
+    assert formulas(original, "Sei $n$ ganz und $n$ gerade. Finde zu $a>b$ die kleinste.")
+    assert formulas("Let $P$, $A$ be points, $P$ on $x=1$.", "Sei $A$ ein Punkt, $P$ auf $x=1$.")
