@@ -35,8 +35,9 @@ def accidents(
             if len(block.tokens) > 1:
                 lengths.setdefault(block.column, []).append(len(block.tokens))
 
-    looped = {block.first for reading in readings for block in reading.blocks
-              if any(row[0] == row[1] for row in block.rows)}  # fmt: skip
+    looped = {
+        block.first for reading in readings for block in reading.blocks if any(row[0] == row[1] for row in block.rows)
+    }
 
     def chance(key: Key) -> float:
         own = lengths.get(key[1], [])
