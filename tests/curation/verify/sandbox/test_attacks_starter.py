@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +21,8 @@ from tests.curation.verify.sandbox.test_attacks_kernel import ARGUMENTS, FORK, O
 
 LIMITS = Limits(cpu_s=8.0, wall_s=30.0)
 PAGE = os.sysconf("SC_PAGE_SIZE")
+STARTER = struct.Struct("=QqI4xqqqq2048s")
+"""As in `start.c`: the number, its thread, five that do not matter, and the filter, whose operands hold the number."""
 
 SECRET = 0x0123456789ABCDEF
 SECRET_CALLS: dict[str, dict[tuple[int, ...], int]] = {
@@ -161,8 +164,9 @@ def _secret(box: Sandbox) -> tuple[int, int, int] | None:
         with open(f"/proc/{pid}/mem", "rb", 0) as memory:
             for page in (place for ends in maps for place in range(*(int(end, 16) for end in ends), PAGE)):
                 memory.seek(page)
-                number, thread = (int.from_bytes(memory.read(8), "little") for _ in range(2))
-                if thread in threads and number >> 40:
+                number, thread, *_, operands = STARTER.unpack(memory.read(STARTER.size))
+                halves = {number & 0xFFFFFFFF, number >> 32}
+                if thread in threads and halves <= {operand for _, operand in struct.iter_unpack("=4sI", operands)}:
                     return number, process, thread
     return None
 
