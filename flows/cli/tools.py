@@ -235,7 +235,7 @@ def diff(
     """Compare two curated sets: who came in, who left and why, whose pass rate moved, which contents differ."""
     from flows.cli.diff import diff_folders, print_diff
 
-    print_diff(diff_folders(old, new, whole=out is not None), out, as_json=json)
+    print_diff(diff_folders(old, new, out=out), out, as_json=json)
 
 
 @tools.command(short_help="Push a published set to a data set hub.")

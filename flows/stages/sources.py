@@ -19,17 +19,16 @@ from curation.publish.withheld import is_withheld
 from curation.records import DROPPED, SourceError
 from curation.sources import code_problems, problems, quarantine
 from curation.sources.kattis import Package, find_packages
-from curation.sources.places import MissingSourceError, place_of
+from curation.sources.places import MissingSourceError, joined_place, place_of
 from curation.sources.rows import BadRowError, Row
 from curation.sources.selection import SelectionCounts
-from curation.sources.tables import TableState, place_files
-from curation.storage.remote import is_url
+from curation.sources.tables import TableState
 from curation.storage.stages import Shard, atomic_write, file_digest, read_table
 from flows.run.progress import warn
 from flows.run.run_folder import Run
 from flows.run.runner import Work
 from flows.run.stage import Stage, StageResult, StageRun
-from flows.stages.base import JUDGING_TABLE, SOLUTIONS_TABLE, TESTS_TABLE
+from flows.stages.base import JUDGING_TABLE, SOLUTIONS_TABLE, TESTS_TABLE, require_not_written
 
 
 def read_sources(job: StageRun) -> StageResult:
@@ -254,16 +253,9 @@ def _with_tables(frame: pl.DataFrame, tables: code_problems.CodeTables) -> Shard
 def _check(run: Run) -> None:
     for source in run.recipe.read_sources:
         require_source(source, run.recipe_folder)
-        if source.kind not in ("dataset", "kattis") and not is_url(source.path):
-            _require_not_written(run, place_files(place_of(source), run.recipe_folder))
-
-
-def _require_not_written(run: Run, files: list[Path]) -> None:
-    """Refuse a source that the run itself would write: its stages and its set."""
-    for file in files:
-        for place in (run.folder / "stages", run.folder / "curated"):
-            if file.resolve().is_relative_to(place.resolve()):
-                raise SourceError(f"{file} is written by this run and cannot be its source too; give another --out.")
+        for place in (place_of(source), joined_place(source)):
+            if place is not None:
+                require_not_written(run, place, run.recipe_folder)
 
 
 def _describe(run: Run) -> Iterator[str]:

@@ -152,7 +152,7 @@ def _fill(root: str, plan: Plan, sources: dict[str, int]) -> None:
     for name, link in (("stdin", "fd/0"), ("stdout", "fd/1"), ("stderr", "fd/2"), ("fd", "fd")):
         os.symlink(f"/proc/self/{link}", f"{root}/dev/{name}")
     for path in plan.hidden:
-        kernel.call("mount", "none", root + path, "tmpfs", SAFE | kernel.MS_RDONLY, "size=4k")
+        kernel.call("mount", "none", root + seen_at(path), "tmpfs", SAFE | kernel.MS_RDONLY, "size=4k")
     os.mkdir(root + "/tmp")
     os.symlink("/tmp", root + "/dev/shm")  # semaphores between processes lie there
     size = f"size={plan.scratch_mb}m,nr_inodes=20000,mode=0777"
