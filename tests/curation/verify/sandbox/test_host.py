@@ -239,10 +239,11 @@ def test_what_is_hidden_is_so_below_the_temporary_folder_too(tmp_path: Path, mon
         view = build_view(kind, tools)
         return replace(view, binds=(*view.binds, str(hidden.parent)), hidden=(*view.hidden, str(hidden)))
 
-    monkeypatch.setattr("curation.verify.sandbox.slot.build_view", with_more)
     with Sandbox(workers=1) as box:
         if box.rung == "landlock":
             pytest.skip("no mounts here")
+    monkeypatch.setattr("curation.verify.sandbox.slot.build_view", with_more)
+    with Sandbox(workers=1, rung=box.rung) as box:
         source = f"import os\nprint(sorted(os.listdir('/packages{hidden.parent}')), os.listdir('/packages{hidden}'))"
         (ran,) = box.run_python(source, [b""], Limits())
     assert ran.stdout == b"['site-packages', 'there.py'] []\n", ran
