@@ -23,7 +23,8 @@ PACKINGS = (".gz", ".zst", ".bz2", ".xz")
 LONGEST = 1 << 28
 """Bytes of a line or a row of a text file, and of a file that is one list."""
 _PIECE = 1 << 16
-_DAMAGE = (EOFError, OSError, zlib.error, lzma.LZMAError)
+DAMAGE = (EOFError, OSError, zlib.error, lzma.LZMAError)
+"""What reading a file raises that is damaged, packed or not."""
 
 
 class Stream(io.RawIOBase):
@@ -50,7 +51,7 @@ class Stream(io.RawIOBase):
             return 0
         try:
             data = self._read(len(buffer))
-        except _DAMAGE as error:
+        except DAMAGE as error:
             self.damage = str(error) or type(error).__name__
             return 0
         if not data:
