@@ -47,7 +47,7 @@ class Plan:
     @property
     def apart(self) -> bool:
         """Return whether it has namespaces of its own."""
-        return self.rung in {"namespaces", "user-namespace"}
+        return self.rung in APART
 
 
 READS, BECOMES = 0, 1
@@ -121,9 +121,13 @@ def _bind(source: str, target: str, flags: int) -> None:
     kernel.make_read_only(target, kernel.MS_NOSUID | flags)
 
 
+APART = ("namespaces", "user-namespace")
+"""Rungs with a new root."""
+
+
 def seen_at(path: str) -> str:
     """Return the path in a new root of a path of the host: the same, unless the private /tmp would cover it."""
-    return "/packages" + path if path.startswith("/tmp/") else path
+    return "/packages" + path if path.startswith(("/tmp/", "/dev/shm/")) else path
 
 
 def move_imports() -> None:
