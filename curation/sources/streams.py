@@ -27,6 +27,10 @@ DAMAGE = (EOFError, OSError, zlib.error, lzma.LZMAError)
 """What reading a file raises that is damaged, packed or not."""
 
 
+CUT = "the file cannot be read to its end"
+"""How the reason of a damaged file's rest begins."""
+
+
 class Stream(io.RawIOBase):
     """Bytes of a file, to its end or to where it is damaged."""
 
@@ -39,7 +43,7 @@ class Stream(io.RawIOBase):
     @property
     def cut(self) -> str:
         """Return why nothing more is to be had, as a reason."""
-        return f"the file cannot be read to its end ({self.damage})"
+        return f"{CUT} ({self.damage})"
 
     def readable(self) -> bool:
         """Return that it can be read."""

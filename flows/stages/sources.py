@@ -22,6 +22,7 @@ from curation.sources.kattis import Package, find_packages
 from curation.sources.places import MissingSourceError, joined_place, place_of
 from curation.sources.rows import BadRowError, Row
 from curation.sources.selection import SelectionCounts
+from curation.sources.streams import CUT
 from curation.sources.tables import TableState
 from curation.storage.stages import Shard, atomic_write, file_digest, read_table
 from flows.run.progress import warn
@@ -55,8 +56,19 @@ def read_sources(job: StageRun) -> StageResult:
                 of = f"{bad:,} {'row' if bad == 1 else 'rows'} of {source.join.path}, joined with source {source.name}"
                 told = f"{of}, cannot be read and {'is' if bad == 1 else 'are'} set aside: {quarantine.TABLE}"
                 warn(run.folder, SOURCES.name, told)
+        if any(source.on_bad_row == "quarantine" for source in sources):
+            _warn_of_damage(run, result.folder)
     check_licenses(recipe, result.folder)
     return result
+
+
+def _warn_of_damage(run: Run, folder: Path) -> None:
+    """Say which files ended too early: their last row alone is set aside, and a checksum comes behind all rows."""
+    aside = read_table(folder, quarantine.TABLE, ["source", "file", "reason"])
+    damaged = aside.filter(pl.col("reason").str.starts_with(CUT)).unique(maintain_order=True)
+    for source, file, reason in damaged.iter_rows():
+        told = f"source {source}: {file}: {reason}; rows before may be altered, those behind are missing"
+        warn(run.folder, SOURCES.name, told)
 
 
 STATES = "sources.json"

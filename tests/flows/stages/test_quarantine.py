@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -47,6 +48,18 @@ def test_bad_rows_are_set_aside_and_counted(tmp_path: Path, tiny_run: Tiny) -> N
     kept = published(tmp_path / "run", "data")
     assert kept["statement"].to_list() == published(tiny_run.folder, "data")["statement"].to_list()
     assert "bad_row" in goldilocks("status", tmp_path / "run").out
+
+
+def test_a_file_that_its_checksum_does_not_fit_is_told(tmp_path: Path) -> None:
+    """Its rows have been read by then, and may be others than were written."""
+    recipe = spoiled(tmp_path / "in", 'on_bad_row = "quarantine"')
+    packed = gzip.compress((tmp_path / "in" / "problems.jsonl").read_bytes())
+    (tmp_path / "in" / "problems.jsonl.gz").write_bytes(packed[:-8] + bytes(4) + packed[-4:])
+    said = goldilocks("run", recipe, "--out", tmp_path / "run", "--set", "sources.0.path=problems.jsonl.gz")
+    assert said.status == 0, said.err
+    (line,) = (line for line in said.err.splitlines() if "problems.jsonl.gz" in line)
+    assert "cannot be read to its end (CRC check failed" in line
+    assert line.endswith("; rows before may be altered, those behind are missing")
 
 
 def test_a_budget_ends_the_run(tmp_path: Path) -> None:
