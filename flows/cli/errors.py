@@ -16,8 +16,8 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
-from click import Context
 from typer.core import TyperGroup
 
 from curation.records import GoldilocksError
@@ -64,7 +64,7 @@ def ended(command: Callable[[], object]) -> int:
 class Commands(TyperGroup):
     """All commands, whose errors come out as they are: click says no more than "Aborted!" of an EOFError."""
 
-    def invoke(self, ctx: Context) -> object:
+    def invoke(self, ctx: Any) -> object:
         """Run the command that was asked for."""
         try:
             return super().invoke(ctx)
