@@ -85,7 +85,9 @@ ELSEWHERE: Mapping[str, str] = {
     "mathqa_dev": "mathqa_dev.json",
     **{f"cmmlu_{name}": f"cmmlu_{name}.csv" for name in ("elementary", "high_school", "college")},
 }
-_LANGUAGES = dict.fromkeys(("gaokao_", "agieval_cloze", "ape_", "hmwp", "m23_", "cn_", "cmath", "cmmlu_", "limo_kao"), "zh")
+_LANGUAGES = dict.fromkeys(
+    ("gaokao_", "agieval_cloze", "ape_", "hmwp", "m23_", "cn_", "cmath", "cmmlu_", "limo_kao"), "zh"
+)
 _STATEMENTS = ("problem", "informal_statement", "question", "original_text", "text", "content", "Question",
                "problem_text", "Problem", "Q")  # fmt: skip
 _ANSWERS = ("answer", "informal_solution", "ans", "Answer", "golden", "answer_number", "A")
