@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from curation.filters.multiple_choice.resolving import holds_options
 from curation.filters.multiple_choice.words import (
     COUNTS,
     EQUAL_WHICH,
@@ -81,7 +82,7 @@ def open_question(question: str, options: Sequence[str], index: int, lang: str |
     text = _tidied(question)
     text = _asked_for(text, answer)
     points = _pointing(text, lang)
-    if points and not _holds_options(text, options):
+    if points and not holds_options(text, options):
         return Refusal(DropReason.CHOICES_NEEDED, points)
     filled = _filled(text, lang)
     bare = None if filled[-1:] in "?？" else _bare_end(filled)
@@ -197,13 +198,6 @@ def _is_number(answer: str) -> bool:
         r"[A-Za-z]",
         re.sub(r"\\(?:d?frac|sqrt|pi|cdot|times|left|right|text\{[^}]*\})|(?<![A-Za-z])i(?![A-Za-z])", "", answer),
     )
-
-
-def _holds_options(text: str, options: Sequence[str]) -> bool:
-    """Return whether a question holds at least three options and lacks at most one: "Which of 3, 8 and 9 is even?"."""
-    names = {tidy_option(option).strip("$ ") for option in options if re.search(r"\d", option)}
-    held = [name for name in names if re.search(rf"(?<![\w.]){re.escape(name)}(?!\w|\.\d)", text)]
-    return len(held) >= max(3, len(options) - 1)
 
 
 def _named_in(option: str, question: str) -> bool:
