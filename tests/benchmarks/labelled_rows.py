@@ -5,7 +5,8 @@
     id      set/…, as the shared sets have it; of the sets below, set/number from 0
     hash    `row_hash`, so that a row of another release is noticed
     label   `KEEP`, or the reason why the row cannot be used as it stands
-    how     ``read`` (somebody read the row) or ``set`` (every such row of the set is one)
+    how     ``read`` (somebody read the row), ``after`` (read last, verdicts hidden: no rule was mended with it since,
+            nothing is trained on it) or ``set`` (every such row of the set is one)
     weight  rows that this one stands for, where it was drawn by chance out of its stratum; empty where it was chosen
 
 The sets below may not be copied here. Their files are looked for in a folder under the names of `ELSEWHERE`:
