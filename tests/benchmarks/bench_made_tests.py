@@ -323,13 +323,21 @@ def _score_one(
 def packages_of(folders: Sequence[Path], count: int, seed: int, parts: Sequence[str] = PARTS) -> Iterator[Package]:
     """Yield packages that can be measured, in an order drawn by the seed."""
     usable = [
-        package
+        _for_all_tests(package)
         for package in packages_in(folders)
         if not set(package.reasons) - {"image", "scoring"} and package.validators and package.samples
         and package.problem.test_count > package.samples and part_of(package.name) in parts
     ]  # fmt: skip
     random.Random(seed).shuffle(usable)
     yield from usable[:count]
+
+
+def _for_all_tests(package: Package) -> Package:
+    """Return a package as judged by all its tests: one that gives points for groups of them is refused otherwise."""
+    if "scoring" not in package.reasons:
+        return package
+    reasons = {word: why for word, why in package.reasons.items() if word != "scoring"}
+    return dataclasses.replace(package, reasons=reasons, problem=dataclasses.replace(package.problem, refused=None))
 
 
 def main() -> None:
