@@ -76,6 +76,8 @@ _ASKS_NOTHING = (
     | STATEMENT.str.contains(completeness.TASK_WITH_OPTIONS)
     | (STATEMENT.str.contains(completeness.BARE_FORMULA) & STATEMENT.str.contains(completeness.OPERATOR))
 ).not_()
+# "sin x = 1/2, cos x = …": two values by name
+_EQUATIONS = ANSWER.str.contains(r"=[^=]*[,;][^=]*=") & ANSWER.str.contains("\\begin", literal=True).not_()
 _BARE_WORDS = ANSWER.str.replace_all(question_type.TEXT_MARKS, " ")
 
 
@@ -221,8 +223,9 @@ _FIXED: tuple[StatementRule, ...] = (
         ANSWER.str.contains(",", literal=True) | ANSWER.str.contains(question_type.SEVERAL),
         either_text(
             (ANSWER.str.contains(r"[^\\][;；]") & STATEMENT.str.contains(question_type.TWO_BLANKS))
-            | ANSWER.str.contains(r"^[\s$]*[(\[{\\]").not_()
+            | (ANSWER.str.contains(r"^[\s$]*[(\[{\\]").not_() | _EQUATIONS)
             & ANSWER.str.contains(r"^\d{1,3}(?:,\d{3})+(?:\.\d+)?\D*$").not_()
+            & STATEMENT.str.contains(question_type.ASKS_A_LIST).not_()
             & (ANSWER.str.contains(question_type.SEVERAL) | ANSWER.str.contains(r"^\s*-?[\d.]+,-?[\d.]+\s*$")),
             matched_text(STATEMENT, question_type.ASKS_SEVERAL),
         ),
