@@ -59,6 +59,7 @@ _CURRENCY = re.compile(r"^(?:rs\.?|re\.?|inr|usd|us|eur|gbp|cny|rmb|£|€|¥|\\
 _FORMULA = re.compile(r"\$\$[^$]*\$\$|\$[^$]*\$|\\\([\s\S]*?\\\)|\\\[[\s\S]*?\\\]")
 _LABEL_LIKE = re.compile(r"^[\s$(（]*(?:\$*[1-9]\$*|[①-⑧]+|[IVX]{1,4}|[a-e])[\s$)）]*$")
 _ENVIRONMENT_MARK = re.compile(r"\\(?:begin|end)\s*\{[a-zA-Z*]+\}(?:\s*\{[lcr|@\s]*\})?")
+_ANY_LETTER = re.compile(r"[^\W\d_]")
 _WORDS = re.compile(r"[A-Za-zÀ-ÿЀ-ӿ]{2,}")
 _FINAL_STOP = re.compile(r"(?<=[\w})$%])\s*[.。．;；]$")
 _LABELS_ALONE = re.compile(r"^[\s$]*[(（]\$*\d\$*[)）][\s$]*$|^[\s$①-⑧、,，和]+$")
@@ -129,8 +130,7 @@ def _in_digits(answer: str) -> str:
 
 def _answer_trouble(answer: str, question: str, options: Sequence[str]) -> str | None:
     """Return the answer, if it cannot stand without the other options: another's mention, yes/no, a label, a phrase."""
-    meta = META_OPTION.search(_FORMULA.sub(" ¦ ", answer))
-    if meta or _YES_NO.match(answer):
+    if _ANY_LETTER.search(answer) and (META_OPTION.search(_FORMULA.sub(" ¦ ", answer)) or _YES_NO.match(answer)):
         return answer
     if _is_label(answer, question):
         return answer
@@ -318,6 +318,8 @@ _MARKED_AS_CHOICE = re.compile(rf"[（(]\s*(?:{one_of(lambda lang: lang.choices.
 _CHOOSES = re.compile(
     "|".join(f"[{verb[0].upper()}{verb[0]}]{verb[1:]}" for lang in languages() for verb in lang.choices.choose_verbs)
 )
+_CHOOSE_VERBS = tuple({verb[1:]: None for lang in languages() for verb in lang.choices.choose_verbs})
+"""What follows the first letter of each, which may be a capital."""
 _INSTRUCTION = re.compile(
     rf"(?i)\s*\(?(?:{'|'.join(lang.choices.instruction for lang in languages() if lang.choices.instruction)})"
     r"[^.?]{0,30}[.:)]?\s*$"
@@ -326,6 +328,7 @@ _INSTRUCTION = re.compile(
 _LEFT_KEY = re.compile(
     rf"\s*(?:{'|'.join(lang.choices.left_key for lang in languages() if lang.choices.left_key)})\s*[A-E][\s．。.]*$"
 )
+_KEY_LETTER = re.compile(r"[A-E][\s．。.]*$")
 _HAN = re.compile(r"[\u4e00-\u9fff]")
 _BLANKS = re.compile(r"[_＿]{2,}")
 _SPACED_ENDS = one_of(lambda lang: lang.choices.ends_open, spaced=True)
@@ -349,9 +352,9 @@ def _tidied(question: str) -> str:
     if "_" in text or "＿" in text:
         text = _BLANKS.sub("____", text)
     text = _OPEN_BRACKET.sub("$ ____", text)
-    if not text.isascii():
+    if not text.isascii() and _KEY_LETTER.search(text):
         text = _LEFT_KEY.sub("", text)
-    if _CHOOSES.search(text):
+    if any(verb in text for verb in _CHOOSE_VERBS) and _CHOOSES.search(text):
         text = _INSTRUCTION.sub("", text)
     return text.strip()
 
