@@ -8,7 +8,6 @@ version of the set, draws anew. A rejected problem counts as one whose label is 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -83,8 +82,9 @@ def _draw(run: Run, size: int) -> Audit:
     rows = pl.scan_parquet(files, glob=False).select("statement", "answer", problem="id")
     names = rows.select("problem")
     strata = draw_places(_chances(run, names, verifier), size, run.recipe.seed)
-    drawn = [_names_at(names, stratum.places.tolist()) for stratum in strata]
-    meant = pl.col("problem").is_in([name for stratum in drawn for name in stratum])
+    found = _names_at(names, np.concatenate([np.empty(0, np.int64), *(stratum.places for stratum in strata)]))
+    drawn = [[found[place] for place in stratum.places.tolist()] for stratum in strata]
+    meant = pl.col("problem").is_in(list(found.values()))
     texts = {
         name: {"statement": statement, "reference": answer}
         for statement, answer, name in rows.filter(meant).collect(engine="streaming").iter_rows()
@@ -123,14 +123,14 @@ def _chances(run: Run, names: pl.LazyFrame, verifier: str) -> NDArray[np.float64
     return np.concatenate([np.empty(0), *parts])
 
 
-def _names_at(names: pl.LazyFrame, places: Sequence[int]) -> list[str]:
-    """Return the ids at some places in the order of all ids."""
+def _names_at(names: pl.LazyFrame, places: NDArray[np.int64]) -> dict[int, str]:
+    """Return the ids at some places in the order of all ids, by place."""
     found, start = dict[int, str](), 0
     for (part,) in in_order(names):
-        ids = part["problem"]
-        found.update({place: ids[place - start] for place in places if start <= place < start + len(ids)})
-        start += len(ids)
-    return [found[place] for place in places]
+        inside = places[(places >= start) & (places < start + part.height)]
+        found.update(zip(inside.tolist(), part["problem"][inside - start], strict=True))
+        start += part.height
+    return found
 
 
 def _current_audit(run: Run, size: int) -> Audit | None:
