@@ -77,7 +77,7 @@ def read(text: str, lang: str) -> Said:
         privative=len(matcher(lang, "privative").findall(affirmed)),
         torn=torn,
         yet=yet,
-        zeros=_zeros(plain, lang),
+        zeros=_zeros(affirmed, lang),
         enough=len(matcher(lang, "suffices").findall(compared)),
         largest=largest,
         smallest=smallest,

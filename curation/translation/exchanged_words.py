@@ -85,6 +85,19 @@ def exchanged_words(segment: Segment, source: str, target: str, original: str = 
     return []
 
 
+def exchanged_ranks(segment: Segment, source: str, target: str) -> list[Violation]:
+    """Return a violation where an ordinal of a segment stands nowhere in it, and another one came in: third, fourth."""
+    before, after = plain_digits(segment.before), plain_digits(segment.after)
+    mine, others = Counter(ordinals(before, source)), Counter(ordinals(after, target))
+    said = {*digit_values(before, source), *(1 / value for value in in_words(before, source) if 0 < value < 1)}
+    there = {*digit_values(after, target), *(1 / value for value in in_words(after, target) if 0 < value < 1)}
+    lost = sorted(rank for rank in mine - others if rank not in {*there, *in_compounds(after, target)})
+    new = sorted(rank for rank in others - mine if rank not in said)
+    if not lost or not new:
+        return []
+    return [Violation("numbers", f"what was the {lost[0]}. is the {new[0]}.: {sides(segment)}")]
+
+
 def _by_count(before: tuple[str, str], after: tuple[str, str]) -> tuple[Counter[Fraction], Counter[Fraction]]:
     """Return the numbers in words that a side says less often than the other says them in any way, and the others."""
     words = [Counter(in_words(*side)) for side in (before, after)]
