@@ -30,6 +30,7 @@ from curation.translation.exchanged_words import exchanged_ranks, exchanged_word
 from curation.translation.formulas import displayed_as_formulas, formulas_of
 from curation.translation.name_matching import Name, names_of
 from curation.translation.names import (
+    clauses_stay,
     compared_stays,
     exchanged_compared,
     exchanged_names,
@@ -181,6 +182,8 @@ def entities(segment: Segment, names: list[Name], source: str, target: str) -> l
     if exchanged is None or owner_stays(segment, names, exchanged, source, target):
         return []
     if joined_names(segment, names, exchanged, source, target):
+        return []
+    if clauses_stay(segment, names, source, target):
         return []
     if compared_stays(segment, names, exchanged, source, target) or side_by_side(segment.before, exchanged):
         return []
