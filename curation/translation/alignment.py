@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from curation.languages.stripping import strip
+from curation.languages.vocabulary import language
 from curation.translation.formulas import formulas_of
 from curation.translation.name_matching import Name, names_of
 from curation.translation.sentences import SLACK, Segment, Sentence, keeps_anchors, length_ratio, measured
@@ -42,6 +43,8 @@ _LEFT, _MOST_SAID = 0.6, 0.5
 there."""
 _EXCHANGED = 3.5
 """What two sentences cost besides that become two, where each has what the other should have."""
+_PASSAGE, _PASSAGE_BEHIND = re.compile(r"\([^()]+\)\Z"), re.compile(r"[(（][^()（）]+[)）][.。]?\Z")
+"""A sentence in brackets, and a passage in brackets that ends a sentence."""
 _SPREAD = 0.16
 """Deviation of a segment's length, as a share of the length."""
 
@@ -93,7 +96,11 @@ def _belongs(gap: Segment, near: Segment, whole: Segment, source: str, target: s
     alone, joined = (length_ratio(one, source, target) for one in (near, whole))
     if gap.before:
         is_whole = joined >= _LEFT and keeps_anchors(whole, source, target)
-        return is_whole and said_there(gap.before, near, source, target) >= _MOST_SAID
+        return is_whole and (
+            said_there(gap.before, near, source, target) >= _MOST_SAID
+            or _stands_there(gap.before, near)
+            or (_orders(gap.before, source) and _orders(near.after, target) and not _orders(near.before, source))
+        )
     if joined <= _JOINED and 1 - alone > abs(joined - 1):
         return True
     if joined > _LONGER or re.search(r"\d", strip(gap.after)):
@@ -102,6 +109,23 @@ def _belongs(gap: Segment, near: Segment, whole: Segment, source: str, target: s
     if signs:
         return signs <= {*formulas_of(near.before)}
     return says_of(gap.after, near, source, target)
+
+
+def _stands_there(sentence: str, near: Segment) -> bool:
+    """Return whether a neighbour's translation has the signs of an original's sentence that its own original lacks.
+
+    So does a passage in brackets, where the sentence is one.
+    """
+    signs, own, there = ({*formulas_of(text)} for text in (sentence, near.before, near.after))
+    if signs - own and signs <= there:
+        return True
+    is_passage = _PASSAGE.match(sentence.strip()) is not None
+    return is_passage and "(" not in near.before and _PASSAGE_BEHIND.search(near.after.strip()) is not None
+
+
+def _orders(text: str, lang: str) -> bool:
+    """Return whether a text orders to find something."""
+    return any(re.search(word, text, re.IGNORECASE) for word in language(lang).statements.orders)
 
 
 def _aligned(before: Sequence[Sentence], after: Sequence[Sentence], gap: float) -> list[Segment]:

@@ -33,6 +33,7 @@ from curation.translation.names import (
     clauses_stay,
     compared_stays,
     exchanged_compared,
+    exchanged_in_condition,
     exchanged_names,
     exchanged_owners,
     joined_names,
@@ -178,6 +179,9 @@ def entities(segment: Segment, names: list[Name], source: str, target: str) -> l
     compared = exchanged_compared(segment, names, source, target)
     if compared is not None:
         return [Violation("entities", f"{compared[0]} is compared with, not {compared[1]}: {sides(segment)}")]
+    of_condition = exchanged_in_condition(segment, names, source, target)
+    if of_condition is not None:
+        return [Violation("entities", f"a condition is {of_condition[1]}'s, not {of_condition[0]}'s: {sides(segment)}")]
     exchanged = exchanged_names(segment, names)
     if exchanged is None or owner_stays(segment, names, exchanged, source, target):
         return []
