@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from curation.languages.vocabulary import one_of
 
@@ -264,6 +265,7 @@ def without_frame(option: str) -> str:
     return without_edges(_ENVIRONMENT.sub(" ", option) if begun != ended else option)
 
 
+@lru_cache(maxsize=64)
 def without_edges(text: str) -> str:
     """Return an option without the layout before and behind it."""
     if not _LAYOUT.search(text):
@@ -278,7 +280,7 @@ def without_edges(text: str) -> str:
 
 def _holds_a_matrix(option: str) -> bool:
     """Return whether an array or table begins and ends in the option: it is the option's, no layout around it."""
-    marks = _CONTENT.findall(option)
+    marks = _CONTENT.findall(option) if "\\begin" in option else []
     return bool(marks) and marks[0][0] == "begin" and 2 * sum(mark == "begin" for mark, _ in marks) == len(marks)
 
 
@@ -288,7 +290,7 @@ def strip_label(option: str, index: int) -> str:
     if text[:1] not in "ABCDEFGHIJ( [":
         return text
     for _ in range(2):
-        label = _LABEL_AGAIN.match(text)
+        label = _LABEL_AGAIN.match(text) if UPPER[index : index + 1] in text else None
         if not label or label.group(1) != UPPER[index : index + 1]:
             break
         text = text[label.end() :]

@@ -15,18 +15,23 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from gzip import BadGzipFile
 from pathlib import Path
 from typing import Any
 
 from curation.config.base import names
 from curation.records import SourceError
 from curation.sources.places import MissingSourceError, Place
+from curation.sources.streams import DAMAGE
 from curation.storage.stages import atomic_write, file_digest
 
 COMMIT = re.compile(r"[0-9a-f]{40}")
 
 BUILDERS = {".parquet": "parquet", ".json": "json", ".jsonl": "json", ".csv": "csv", ".arrow": "arrow"}
 """Who reads files by their names; so a set is read past its script, and only the files that are named are fetched."""
+
+_DAMAGE_ALONE = (*(kind for kind in DAMAGE if kind is not OSError), BadGzipFile)
+"""What nothing but a damaged file raises."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,9 +168,9 @@ def _read_kept(note: Path, commit: str) -> LoadedSet | None:
 def _loaded(place: Place, load: Any) -> Any:
     """Return what the library loads, and its errors as a sentence."""
     import datasets
-    import huggingface_hub.errors as hub_errors
+    from pyarrow import ArrowException
 
-    known = (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError, hub_errors.HfHubHTTPError)
+    known = (*DAMAGE, ValueError, RuntimeError, ArrowException, datasets.exceptions.DatasetsError)
     try:
         return load()
     except known as error:
@@ -178,6 +183,8 @@ def _what_to_do(place: Place, error: BaseException) -> str:
     from pyarrow import ArrowInvalid
 
     chain = list(_causes(error))
+    if isinstance(error, DatasetGenerationError) and error.__cause__ is not None:
+        error = error.__cause__  # it says no more than that there was one
     text = _first_line(error)
     page = f"https://huggingface.co/datasets/{place.path}"
     if any(isinstance(one, hub_errors.GatedRepoError) or "gated dataset" in str(one) for one in chain):
@@ -195,7 +202,7 @@ def _what_to_do(place: Place, error: BaseException) -> str:
     if any(isinstance(one, hub_errors.RepositoryNotFoundError) for one in chain):
         return f"cannot be loaded: the hub has no such data set (any more), or it is private; see {page}."
     said = f"cannot be loaded: {type(error).__name__}: {text}{'' if text.endswith('.') else '.'}"
-    if any(isinstance(one, (DatasetGenerationError, ArrowInvalid)) for one in chain):
+    if any(isinstance(one, (DatasetGenerationError, ArrowInvalid, *_DAMAGE_ALONE)) for one in chain):
         said += (
             " `datasets` refuses a damaged file as a whole: name its files by kind `jsonl`, `csv` or `parquet`, which "
             'are read as far as they are sound, with `on_bad_row = "quarantine"`.'

@@ -23,7 +23,12 @@ PACKINGS = (".gz", ".zst", ".bz2", ".xz")
 LONGEST = 1 << 28
 """Bytes of a line or a row of a text file, and of a file that is one list."""
 _PIECE = 1 << 16
-_DAMAGE = (EOFError, OSError, zlib.error, lzma.LZMAError)
+DAMAGE = (EOFError, OSError, zlib.error, lzma.LZMAError)
+"""What reading a file raises that is damaged, packed or not."""
+
+
+CUT = "the file cannot be read to its end"
+"""How the reason of a damaged file's rest begins."""
 
 
 class Stream(io.RawIOBase):
@@ -38,7 +43,7 @@ class Stream(io.RawIOBase):
     @property
     def cut(self) -> str:
         """Return why nothing more is to be had, as a reason."""
-        return f"the file cannot be read to its end ({self.damage})"
+        return f"{CUT} ({self.damage})"
 
     def readable(self) -> bool:
         """Return that it can be read."""
@@ -50,7 +55,7 @@ class Stream(io.RawIOBase):
             return 0
         try:
             data = self._read(len(buffer))
-        except _DAMAGE as error:
+        except DAMAGE as error:
             self.damage = str(error) or type(error).__name__
             return 0
         if not data:

@@ -328,6 +328,16 @@ def require_other_place(out: Path, *inputs: Path) -> None:
             raise StoreError(f"{out} is read by this command and cannot be its output too; give another --out.")
 
 
+def require_outside(out: Path, folder: Path) -> None:
+    """Refuse an output within a folder that is read: its files are all read, or told by its contents.
+
+    Raises:
+        StoreError: it is there.
+    """
+    if out.resolve().is_relative_to(folder.resolve()):
+        raise StoreError(f"{out} lies in {folder}, which is read by this command; give another --out.")
+
+
 def file_digest(path: Path) -> str:
     """Return the hash of a file's content."""
     with path.open("rb") as handle:

@@ -8,35 +8,35 @@ differ by one at most; a problem that joins or leaves the set moves few others.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+
+import numpy as np
+import polars as pl
 
 from curation.config.languages import TranslationSettings
 
 
-def choose_problems(
-    rows: Iterable[tuple[str, str, str | None]], settings: TranslationSettings, source: str = "en"
-) -> dict[str, str]:
+def choose_problems(rows: pl.LazyFrame, settings: TranslationSettings, source: str = "en") -> dict[str, str]:
     """Return id → language to translate into, for round(share × problems in ``source``) problems.
+
+    Of all problems their ids and groups are held, some 100 bytes each, of chosen ones more.
 
     Args:
         rows: id, group and lang of every problem of the set.
     """
-    own: dict[str, str] = {}
-    excluded: set[str] = set()
-    for name, group, lang in rows:
-        if lang == source or lang is None:
-            own[group] = min(name, own.get(group, name))
-        else:
-            excluded.add(group)
-    free = sorted((group for group in own if group not in excluded), key=lambda group: _draw(settings.seed, group))
-    picked = free[: round(settings.share * len(own))]
-    room = _room(len(picked), settings)
+    is_own = pl.col("lang").eq_missing(source) | pl.col("lang").is_null()
+    own = rows.filter(is_own).group_by("group").agg(pl.col("id").min()).collect(engine="streaming")
+    excluded = rows.filter(~is_own).select("group").unique().collect(engine="streaming")
+    free = own.join(excluded, on="group", how="anti", nulls_equal=True)
+    draws = (int(_draw(settings.seed, group), 16) for group in free["group"])
+    order = np.argsort(np.fromiter(draws, np.uint64, free.height), kind="stable")
+    picked = free[order[: round(settings.share * own.height)]]
+    room = _room(picked.height, settings)
     assignment: dict[str, str] = {}
-    for group in picked:
+    for group, name in picked.select("group", "id").iter_rows():
         wishes = sorted(settings.targets, key=lambda target: _draw(settings.seed, f"{target}|{group}"))
         target = next(wish for wish in wishes if room[wish])
         room[target] -= 1
-        assignment[own[group]] = target
+        assignment[name] = target
     return assignment
 
 

@@ -8,14 +8,20 @@ version of the set, draws anew. A rejected problem counts as one whose label is 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 from rich.console import Console
 
-from curation.publish.audit import draw_audit, estimate_audit
+from curation.difficulty.label_trust import LABEL_TRUST
+from curation.publish.audit import draw_places, estimate_audit
 from curation.records import ConfigError, StoreError
 from curation.storage.locks import lock_folder
+from curation.storage.scratch import ScratchFolder
+from curation.storage.sorted_parts import in_order
 from curation.storage.stages import atomic_write
 from flows.pipelines.find_problem import filters_of
 from flows.publish.audits import FILE, Audit, as_audit, read_audit
@@ -23,7 +29,7 @@ from flows.publish.curated_set import published_verifier, published_version
 from flows.publish.versions import newest_run
 from flows.run.pipeline import read_results
 from flows.run.run_folder import Run, verdicts_of_people
-from flows.stages.label_trust import label_shards
+from flows.stages.label_shards import label_shards
 
 SHOWN = 20
 """Rows that are printed; all of them lie in the file."""
@@ -73,26 +79,58 @@ def _draw(run: Run, size: int) -> Audit:
     verifier, files = published_verifier(run), sorted((run.folder / "curated" / "data").glob("*.parquet"))
     if verifier is None or not files:
         raise StoreError(f"{run.folder} holds no finished run yet; finish it with `goldilocks run`.")
-    rows = pl.scan_parquet(files, glob=False).select("id", "statement", "answer")
-    results = read_results(run, filters_of(run))
-    with label_shards(newest_run(run.folder), results, verifier) as shards:
-        parts = [shards.read(index).select("problem", "wrong_label") for index in range(shards.count)]
-    names = rows.select(problem="id").collect()
-    strata = draw_audit(
-        names.join(pl.concat(parts), on="problem", how="left", maintain_order="left"), size, run.recipe.seed
-    )
-    drawn = [name for stratum in strata for name in stratum.drawn]
+    rows = pl.scan_parquet(files, glob=False).select("statement", "answer", problem="id")
+    names = rows.select("problem")
+    strata = draw_places(_chances(run, names, verifier), size, run.recipe.seed)
+    found = _names_at(names, np.concatenate([np.empty(0, np.int64), *(stratum.places for stratum in strata)]))
+    drawn = [[found[place] for place in stratum.places.tolist()] for stratum in strata]
+    meant = pl.col("problem").is_in(list(found.values()))
     texts = {
-        name: (statement, answer) for name, statement, answer in rows.filter(pl.col("id").is_in(drawn)).collect().rows()
+        name: {"statement": statement, "reference": answer}
+        for statement, answer, name in rows.filter(meant).collect(engine="streaming").iter_rows()
     }
     table: dict[str, Any] = {
         "size": size,
         "version": published_version(run),
-        "strata": [{"size": stratum.size, "drawn": list(stratum.drawn)} for stratum in strata],
-        "rows": {name: {"statement": texts[name][0], "reference": texts[name][1]} for name in drawn},
+        "strata": [{"size": one.size, "drawn": ids} for one, ids in zip(strata, drawn, strict=True)],
+        "rows": {name: texts[name] for ids in drawn for name in ids},
     }
     atomic_write(run.folder / FILE, json.dumps(table, indent=1, ensure_ascii=False) + "\n")
     return as_audit(table)
+
+
+def _chances(run: Run, names: pl.LazyFrame, verifier: str) -> NDArray[np.float64]:
+    """Return how probable it is that each reference of the set is wrong, in the order of the ids; nan: not known.
+
+    Args:
+        names: the problems of the set.
+        verifier: whose verdicts are read.
+    """
+    scratch = ScratchFolder("audit")
+    try:
+        place, columns = Path(scratch.path), ["problem", "wrong_label"]
+        LABEL_TRUST.to_frame().select(columns).write_parquet(place / "none.parquet")
+        with label_shards(newest_run(run.folder), read_results(run, filters_of(run)), verifier) as shards:
+            for index in range(shards.count):
+                shards.read(index).select(columns).write_parquet(place / f"{index:05}.parquet")
+        known = pl.scan_parquet(sorted(place.iterdir()), glob=False)
+        parts = [
+            mine.join(labels, on="problem", how="left", maintain_order="left")["wrong_label"].to_numpy()
+            for mine, labels in in_order(names, known)
+        ]
+    finally:
+        scratch.remove()
+    return np.concatenate([np.empty(0), *parts])
+
+
+def _names_at(names: pl.LazyFrame, places: NDArray[np.int64]) -> dict[int, str]:
+    """Return the ids at some places in the order of all ids, by place."""
+    found, start = dict[int, str](), 0
+    for (part,) in in_order(names):
+        inside = places[(places >= start) & (places < start + part.height)]
+        found.update(zip(inside.tolist(), part["problem"][inside - start], strict=True))
+        start += part.height
+    return found
 
 
 def _current_audit(run: Run, size: int) -> Audit | None:

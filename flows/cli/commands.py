@@ -39,7 +39,7 @@ def run_recipe(
     """Run a recipe and return the folder of the curated set; None after a dry run."""
     run = new_run(path, overrides, out)
     run.check_owner()
-    for line in unpinned_lines(run.recipe):
+    for line in unpinned_lines(run.recipe, run.recipe_folder):
         print(f"warning: {line}", file=sys.stderr)
     if dry:
         _print_plan(run)

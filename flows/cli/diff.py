@@ -14,7 +14,7 @@ from curation.publish import set_diff
 from curation.publish.versions import VersionChange
 from curation.records import SourceError
 from curation.storage.scratch import ScratchFolder
-from curation.storage.stages import atomic_write, write_parquet
+from curation.storage.stages import atomic_write, require_outside, write_parquet
 from flows.cli.as_json import print_json
 from flows.cli.diff_parts import SetParts
 
@@ -44,16 +44,20 @@ class SetDiff:
     table: pl.DataFrame | None
 
 
-def diff_folders(old: str, new: str, *, whole: bool = False) -> SetDiff:
+def diff_folders(old: str, new: str, *, out: Path | None = None) -> SetDiff:
     """Compare two sets; each is the folder of a run or a set, or a version of a run's set, as in ``runs/x@2``.
 
     Args:
-        whole: every problem's row is wanted; they are then in memory together.
+        out: where every problem's row is to be written; they are then in memory together.
 
     Raises:
         SourceError: there is no set, or no such version.
+        StoreError: the rows would be written among those that are read.
     """
-    sides = SetParts(old), SetParts(new)
+    sides, whole = (SetParts(old), SetParts(new)), out is not None
+    for side in sides:
+        if out is not None:
+            require_outside(out, side.home)
     parts = max(1, -(-sum(side.rows for side in sides) // PART_ROWS))
     scratch = ScratchFolder("diff")
     try:

@@ -42,13 +42,16 @@ class SetParts:
     def __init__(self, place: str) -> None:
         run, at, number = place.rpartition("@")
         self._version: pl.LazyFrame | None = None
+        self.home = published_folder(Path(place))
+        """The folder of all that is read."""
         self._files: dict[str, list[Path]] = {}
         self._further: dict[str, pl.DataFrame] = {}
         if at and number.isdigit() and not Path(place).exists():
             self._version = _version_rows(Path(run), int(number))
+            self.home = Path(run) / versions.FOLDER
             self.rows = self._version.select(pl.len()).collect().item()
             return
-        folder = published_folder(Path(place))
+        folder = self.home
         self._files = {name: sorted((folder / name).glob("*.parquet")) for name in ("data", "dropped")}
         if not self._files["data"]:
             raise SourceError(

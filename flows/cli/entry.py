@@ -17,6 +17,7 @@ from flows.cli.tools import tools
 
 app = typer.Typer(
     name="goldilocks",
+    cls=errors.Commands,
     help="Turn raw math and code problems into RL training sets that are neither too easy nor too hard.",
     no_args_is_help=True,
     rich_markup_mode=None,

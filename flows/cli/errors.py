@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import signal
 import sys
 import time
@@ -15,6 +16,9 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
+from typing import Any
+
+from typer.core import TyperGroup
 
 from curation.records import GoldilocksError
 
@@ -23,6 +27,8 @@ INTERRUPTED, TERMINATED = 130, 143
 
 FULL = {errno.ENOSPC, errno.EDQUOT}
 AGAIN = "run the same command again to go on"
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 _debug = False
 
@@ -55,6 +61,17 @@ def ended(command: Callable[[], object]) -> int:
     return 0
 
 
+class Commands(TyperGroup):
+    """All commands, whose errors come out as they are: click says no more than "Aborted!" of an EOFError."""
+
+    def invoke(self, ctx: Any) -> object:
+        """Run the command that was asked for."""
+        try:
+            return super().invoke(ctx)
+        except EOFError as error:
+            raise SystemExit(_say(_unexpected(error), 1)) from error
+
+
 def _terminated(_number: int, _frame: FrameType | None) -> None:
     if os.getpid() != _process:  # a fork that has the handler with it: it ends as it would have
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -75,6 +92,8 @@ def _status(end: SystemExit) -> int:
 
 
 def _say(sentence: str, status: int) -> int:
+    """Print a sentence; what of it a terminal would take for a command, as texts of files may hold, is written out."""
+    sentence = _CONTROL.sub(lambda sign: f"\\x{ord(sign[0]):02x}", sentence)
     print(f"goldilocks: {sentence}", file=sys.stderr)
     return status
 

@@ -21,7 +21,7 @@ from curation.sources.files import kind_of, raw_rows, read_rows
 from curation.sources.problems import FIRST_ROWS, read_choices, read_texts
 from curation.sources.quarantine import QUARANTINE, read_parts
 from curation.sources.rows import Row, require_path
-from curation.storage.stages import atomic_replace, require_other_place, write_parquet
+from curation.storage.stages import atomic_replace, require_other_place, require_outside, write_parquet
 from curation.thinking import OPEN, ThinkingTags
 from curation.verify.pairs import verify_pairs
 from flows.publish.curated_set import published_folder
@@ -149,7 +149,7 @@ def decontaminate_file(
 def export_folder(folder: Path, form: str, out: Path) -> None:
     """Write the set of a run, or a set, for another trainer; print how many problems it has, and what is left out."""
     curated = published_folder(folder)
-    require_other_place(out, curated, curated / "data")
+    require_outside(out, curated)
     written = export_set(curated, form, out)
     prompt_file = f", {written.system_prompt}" if written.system_prompt else ""
     _print_line(f"{written.rows:,} problems: {written.file}{prompt_file}")

@@ -60,7 +60,7 @@ def print_stated(path: Path, overrides: Sequence[str] = ()) -> None:
             console.print(
                 f"{stage}: its policy keeps {count} of the {costs.gpus} stated GPUs busy; set {stage}.policy.replicas."
             )
-    for line in unpinned_lines(recipe):
+    for line in unpinned_lines(recipe, path.parent):
         console.print(f"warning: {line}")
 
 

@@ -190,7 +190,8 @@ def translate(
 
     asked = [f"--reads {reads}"] if reads is not None else []
     asked += ["--overrule"] if overrule else []
-    asked += [f"--set {one}" for one in overrides or () if one.startswith(("reads=", "reader_threshold=", "overrule="))]
+    of_reader = {"reads", "reader_threshold", "overrule"}
+    asked += [f"--set {one}" for one in overrides or () if one.partition("=")[0].strip() in of_reader]
     if reader is None and asked:
         raise ConfigError(f"{asked[0]}: nobody reads the translations; name a policy with `--reader FILE.toml`.")
     given = {"share": share, "back_solving": back_solve, "max_failed": max_failed, "overrule": overrule}
@@ -235,7 +236,7 @@ def diff(
     """Compare two curated sets: who came in, who left and why, whose pass rate moved, which contents differ."""
     from flows.cli.diff import diff_folders, print_diff
 
-    print_diff(diff_folders(old, new, whole=out is not None), out, as_json=json)
+    print_diff(diff_folders(old, new, out=out), out, as_json=json)
 
 
 @tools.command(short_help="Push a published set to a data set hub.")

@@ -31,7 +31,7 @@ from flows.run.stage import Kind, Results, Stage, StageResult, StageRun, shard_c
 from flows.stages.base import JUDGING_TABLE, SOLUTIONS_TABLE, TESTS_TABLE
 from flows.stages.decontamination import DECONTAMINATION, benchmark_statements
 from flows.stages.execution_matrix import EXECUTION_MATRIX
-from flows.stages.label_trust import planted_labels
+from flows.stages.label_shards import planted_labels
 from flows.stages.language_variants import LANGUAGE_VARIANTS
 from flows.stages.premises import PREMISES
 from flows.stages.rewriting import REWRITING

@@ -58,6 +58,7 @@ from flows.run.run_folder import Run, difficulty_stage, open_run
 from flows.run.stage import Kind, Results, Stage, StageResult, StageRun, shard_counts
 from flows.run.stage_priors import exact_priors
 from flows.stages.attempts import attempts_of, stated_rates, stopping_rule
+from flows.stages.label_shards import keep_labels
 from flows.stages.llm_judge import final_verdicts, llm_judge_of
 from flows.stages.verdicts import verdicts_of
 
@@ -103,7 +104,7 @@ def refresh(folder: Path, policy: Path, attempts: Path | None = None) -> Refresh
         attempts: attempts that training made since, in the columns of `curation.difficulty.refresh.ROLLOUT_COUNTS`.
     """
     folder = folder.absolute()
-    with lock_folder(folder), recorded(folder, "refresh"):
+    with lock_folder(folder), recorded(folder, "refresh"), keep_labels():
         published = _read_published_run(open_run(folder))
         recipe, home = with_policy(published.run, policy)
         newest = published.newest

@@ -27,7 +27,7 @@ from flows.run.run_folder import difficulty_stage, verdicts_of_people
 from flows.run.stage import Results, shard_counts
 from flows.stages.attempts import attempt_store, attempts_of, measured_on, rule_of_shard, stopping_rule
 from flows.stages.decisions import decide_with_reviews
-from flows.stages.label_trust import label_shards
+from flows.stages.label_shards import label_shards
 from flows.stages.llm_judge import final_verdicts
 
 _STORED = [name for name in versions.KEPT.names() if name != "published"]

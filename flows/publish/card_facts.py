@@ -25,7 +25,7 @@ from flows.run.stage import Results, StageResult, shard_counts
 from flows.stages.attempts import attempt_key, attempts_of
 from flows.stages.decontamination import DECONTAMINATION, benchmarks_of
 from flows.stages.export import EXPORT
-from flows.stages.label_trust import LabelShards, deciding_shards
+from flows.stages.label_shards import LabelShards, deciding_shards
 from flows.stages.sources import SOURCES, read_states
 
 _IS_ACCUSED = pl.col("reason") == DropReason.SUSPECTED_WRONG_LABEL.value

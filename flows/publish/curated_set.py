@@ -33,6 +33,7 @@ from flows.run.run_folder import PARTS, Run, as_written, difficulty_stage
 from flows.run.stage import Results, StageResult, shard_counts
 from flows.stages.attempts import measured_on
 from flows.stages.export import EXPORT
+from flows.stages.label_shards import keep_labels
 from flows.stages.sources import SOURCES, read_states
 
 OLD = ".old-curated"
@@ -69,6 +70,7 @@ def republish(run: Run, version: versions.Version, results: Results) -> Path:
     return _publish(refreshed, version, decided.plus(run_stage(EXPORT, refreshed, decided)))
 
 
+@keep_labels()
 def _publish(run: Run, version: versions.Version, results: Results) -> Path:
     filters, decided, exported = results.filters, results.decisions, results[EXPORT]
     target = run.folder / "curated"

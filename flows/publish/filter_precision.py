@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from curation.filters.statements.precision import BEHIND, CERTAIN, MEASURED, RECALL, SCORED, WRITTEN
+from curation.filters.statements.precision import BEHIND, BLIND, CERTAIN, MEASURED, RECALL, SCORED, WRITTEN
 from curation.filters.statements.scoring import FEATURE_RULES
 from curation.publish.receipts import wilson
 
@@ -26,6 +26,8 @@ def precision_sentences(disabled: tuple[str, ...] = (), drop_from: float = 0.9) 
         return ", ".join(_figure(rule, *counts) for rule, counts in table.items() if rule not in disabled)
 
     seen = listed(dict(MEASURED))
+    blind = ", ".join(rule for rule in BLIND if rule not in disabled)
+    apart = f" ({blind} on rows read with the verdict hidden when the rule was last changed)" if blind else ""
     behind = listed(dict(BEHIND))
     own = ", ".join(
         f"{_figure(rule, fired, right)} ({_others(real)})"
@@ -36,7 +38,7 @@ def precision_sentences(disabled: tuple[str, ...] = (), drop_from: float = 0.9) 
     by_score = ", ".join(_figure(f"by {what}", *counts) for what, counts in SCORED.items())
     caught = ", ".join(f"{label} {share:.2f} on {rows}" for label, (rows, share) in RECALL.items())
     return (
-        *_if(seen, f"The format filter's precision on labelled rows, by rule, with its 95 % interval: {seen}."),
+        *_if(seen, f"The format filter's precision on labelled rows, by rule, with its 95 % interval{apart}: {seen}."),
         *_if(behind, f"On rows that another rule drops before it, too: {behind}."),
         *_if(own, f"On rows written to try the rule, which flatter it, for want of others: {own}."),
         f"A rule dropped a row alone where its score, (right + ½) / (rows + 1) of these, was {drop_from:g} or more; "

@@ -181,17 +181,19 @@ def translate_set(
     files = sorted((home / "data").glob("train-*.parquet"))
     if not files:
         raise SourceError(f"{folder}: holds no curated set (data/train-*.parquet); give the folder of a run or a set.")
-    frame = pl.concat([pl.read_parquet(file, glob=False) for file in files])
-    targets = choose_problems(frame.select("id", "group", "lang").iter_rows(), settings, source)
-    rows = frame.filter(pl.col("id").is_in(list(targets))).to_dicts()
+    table = pl.scan_parquet(files, glob=False)
+    targets = choose_problems(table.select("id", "group", "lang"), settings, source)
+    is_chosen = pl.col("id").is_in(list(targets))
+    rows = [row for file in files for row in pl.read_parquet(file, glob=False).filter(is_chosen).iter_rows(named=True)]
     if not isinstance(policy, RecordedTranslations):
         policy = StoredReplies(policy, home / REPLIES_FILE)
     solver = StoredReplies(solver, home / ATTEMPTS_FILE) if solver is not None else None
     reader = StoredReplies(reader, home / VOTES_FILE) if reader is not None else None
     translations = asyncio.run(_run_translation(rows, targets, policy, settings, source, solver, reader))
-    counts = {"problems": frame.height, **dict(sorted(translations.counts.items()))}
+    problems = table.select(pl.len()).collect().item()
+    counts = {"problems": problems, **dict(sorted(translations.counts.items()))}
     made_by = (policy, solver, reader)
-    _write(home, frame.schema, translations, counts, made_by, settings, [file_digest(file) for file in files])
+    _write(home, table.collect_schema(), translations, counts, made_by, settings, [file_digest(file) for file in files])
     return counts
 
 

@@ -33,8 +33,12 @@ def override_recipe(recipe: Recipe, overrides: Sequence[str]) -> Recipe:
     return parse_settings(Recipe, recipe.model_dump(mode="json"), f"recipe {recipe.name}", overrides)
 
 
-def unpinned_lines(recipe: Recipe) -> list[str]:
-    """Return a sentence for each hub set that the recipe reads and does not pin by a commit, joined tables too."""
+def unpinned_lines(recipe: Recipe, folder: Path) -> list[str]:
+    """Return a sentence for each hub set that the recipe reads and does not pin by a commit, joined tables too.
+
+    Args:
+        folder: what paths of sets on this machine are relative to.
+    """
     places = [(f"source {one.name}", one.kind, one.path, one.revision) for one in recipe.read_sources]
     for one in recipe.read_sources:
         if one.join is not None:
@@ -43,7 +47,8 @@ def unpinned_lines(recipe: Recipe) -> list[str]:
         f"{name}: {path} is not pinned: {f'`{revision}` is no commit' if revision else 'no revision is named'}, so it "
         "may be another tomorrow; the card names the commit that is read. Pin it by `revision`."
         for name, kind, path, revision in places
-        if kind == "dataset" and not COMMIT.fullmatch(revision or "") and not path.startswith((".", "/", "~"))
+        if kind == "dataset" and not COMMIT.fullmatch(revision or "")
+        if not path.startswith((".", "/", "~")) and not (folder / path).exists()
     ]
 
 

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import polars as pl
 
-from curation.records import DROPPED
+from curation.records import DROPPED, SourceError
+from curation.sources.places import Place
+from curation.sources.tables import place_files
+from curation.storage.remote import is_url
+from flows.run.run_folder import Run
 
 TESTS_TABLE, SOLUTIONS_TABLE, JUDGING_TABLE = "tests", "solutions", "judging"
 """Beside the problems of a code pipeline: their tests, their solutions, and their limits and checkers."""
@@ -23,3 +28,20 @@ def split_rows(
     )
     kept = judged.filter(pl.col("reason").is_null()).select(problems.columns)
     return kept, judged.filter(pl.col("reason").is_not_null()).select(DROPPED.names())
+
+
+def require_not_written(run: Run, place: Place, home: Path) -> None:
+    """Refuse a table that lies where the run itself writes its stages and its set.
+
+    Args:
+        home: what the table's path is relative to.
+
+    Raises:
+        SourceError: it lies there, or there is no such file.
+    """
+    if is_url(place.path):
+        return
+    is_folder = place.kind in ("dataset", "kattis")
+    for path in [home / place.path] if is_folder else place_files(place, home):
+        if any(path.resolve().is_relative_to((run.folder / own).resolve()) for own in ("stages", "curated")):
+            raise SourceError(f"{path} is written by this run and cannot be its source too; give another --out.")

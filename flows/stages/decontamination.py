@@ -25,6 +25,7 @@ from curation.filters.decontamination.overlap import BenchmarkIndex, OverlapSett
 from curation.policies.failure_budget import FailureBudget
 from curation.records import DropReason, RequestRefused
 from curation.sources import problems as sources
+from curation.sources.places import place_of
 from curation.storage.stages import Shard, StageFolder, read_optional_shard, read_shard
 from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.tools import Runner
@@ -34,6 +35,7 @@ from flows.run.embedders import open_embedder
 from flows.run.progress import warn
 from flows.run.run_folder import Run
 from flows.run.stage import Stage, StageResult, StageRun, refusal_retries, shard_counts
+from flows.stages.base import require_not_written
 from flows.stages.units import units
 
 
@@ -286,6 +288,7 @@ def check_benchmark(benchmark: Benchmark, home: Path) -> None:
 def _check(run: Run) -> None:
     for benchmark, home in benchmarks_of(run):
         check_benchmark(benchmark, home)
+        require_not_written(run, place_of(source_of(benchmark)), home)
     _embedder(run)
 
 

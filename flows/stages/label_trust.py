@@ -8,10 +8,10 @@ plants, and notes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
 import polars as pl
@@ -23,12 +23,11 @@ from curation.difficulty.label_votes import label_votes, source_votes
 from curation.difficulty.vote_parts import VoteParts
 from curation.records import VERDICT, DropReason
 from curation.storage.scratch import ScratchFolder
-from curation.storage.stages import Shard, read_manifest, read_optional_shard, read_shard, read_table
+from curation.storage.stages import Shard, read_optional_shard, read_shard, read_table
 from flows.run.lookup import rows_of
-from flows.run.pipeline import read_result
 from flows.run.progress import note, warn
 from flows.run.run_folder import Run, difficulty_stage, verdicts_of_people
-from flows.run.stage import Kind, Results, Stage, StageResult, StageRun, shard_counts
+from flows.run.stage import Kind, Stage, StageResult, StageRun, shard_counts
 from flows.stages.attempts import part_title
 from flows.stages.llm_judge import final_verdicts
 from flows.stages.near_dedup import NEAR_DEDUP
@@ -40,28 +39,13 @@ DECIDES = "posterior_decides"
 """Note of the stage, above 0 where its probabilities decide."""
 
 
-@dataclass(frozen=True, slots=True)
-class WeighedLabels:
-    """References weighed by everyone's answers.
-
-    Args:
-        labels: `curation.difficulty.label_trust.LABEL_TRUST` rows.
-        decides: whether a reference is not believed by these probabilities, rather than by votes.
-        check: how both rules did on planted references; None where it was not tried here.
-    """
-
-    labels: pl.DataFrame
-    decides: bool
-    check: PlantedCheck | None
-
-
 def weigh_labels(job: StageRun) -> StageResult:
     """Learn who is to be believed, and weigh every reference."""
     run, part = job.run, job.stage.part
     parts = run.parts[: run.parts.index(part) + 1]
     verdicts = [job.results[final_verdicts(run, name)] for name in parts]
     near = job.results.get(NEAR_DEDUP)
-    accepted = _accepted(run)
+    accepted = accepted_references(run)
     read = [job.problems, *verdicts, *([near] if near is not None else [])]
     version, rule = label_trust.VERSION, run.recipe.labels.rule
     settings = f"{run.recipe.seed} {run.recipe.labels.drop_above} {' '.join(accepted)}"
@@ -131,7 +115,7 @@ def weighing(
     """
     settings, seed, settled = run.recipe.labels, run.recipe.seed, tuple(accepted)
     by_order, drop_above = settings.rule == "posterior", settings.drop_above
-    with _opened_votes(verdicts, others) as (votes, voters):
+    with opened_votes(verdicts, others) as (votes, voters):
         if votes.ids.is_empty():
             yield Weighing(votes, None, settled, drop_above, by_order)
             return
@@ -147,7 +131,7 @@ def weighing(
 
 
 @contextmanager
-def _opened_votes(folders: Sequence[Path], others: pl.DataFrame | None) -> Iterator[tuple[VoteParts, list[str]]]:
+def opened_votes(folders: Sequence[Path], others: pl.DataFrame | None) -> Iterator[tuple[VoteParts, list[str]]]:
     """Hold everyone's votes with their answers in files; with them come the policies of the last stage.
 
     Args:
@@ -223,133 +207,9 @@ def other_references(near: StageResult | None) -> pl.DataFrame | None:
     return joined.filter(pl.col("answer").is_not_null()).select(problem="kept_id", source="source", answer="answer")
 
 
-@dataclass(frozen=True, slots=True)
-class LabelShards:
-    """What is said of the references of a finished run, by the shards of its problems, each made when it is read.
-
-    Args:
-        count: of shards. decides: whether a reference is not believed by it.
-        read: returns the `curation.difficulty.label_trust.LABEL_TRUST` rows of a shard.
-    """
-
-    count: int
-    decides: bool
-    read: Callable[[int], pl.DataFrame]
-    check: PlantedCheck | None = None
-
-
-@contextmanager
-def label_shards(run: Run, filters: Results, verifier: str) -> Iterator[LabelShards]:
-    """Open what is said of the references of a finished run, or of a version with the attempts made for it.
-
-    Where the recipe goes by votes it is computed here, from the same verdicts, and decides nothing.
-
-    Args: ``filters`` are the results of the run's filters, ``verifier`` is whose verdicts are read.
-    """
-    folder = filters.problems.folder
-    count = len(shard_counts(folder))
-    if (stored := _stored_labels(run, verifier)) is not None:
-        yield LabelShards(count, posterior_decides(stored), partial(read_shard, stored.folder, "labels"))
-        return
-    others = other_references(filters.get(NEAR_DEDUP))
-    with weighing(run, _stored_verdicts(run, verifier), _accepted(run), others) as weighed:
-
-        def read(index: int) -> pl.DataFrame:
-            return weighed.labels(read_shard(folder, "kept", index, ["id"])["id"])
-
-        yield LabelShards(count, weighed.decides, read, weighed.check)
-
-
-def weighed_labels(run: Run, filters: Results, verifier: str, where: pl.Expr | None = None) -> WeighedLabels:
-    """Return `label_shards` together: the labels that are wanted, all where ``where`` is absent."""
-    with label_shards(run, filters, verifier) as shards:
-        parts = (shards.read(index) for index in range(shards.count))
-        wanted = [
-            label_trust.LABEL_TRUST.to_frame(),
-            *(part if where is None else part.filter(where) for part in parts),
-        ]
-        return WeighedLabels(pl.concat(wanted), shards.decides, shards.check)
-
-
-def _stored_labels(run: Run, verifier: str) -> StageResult | None:
-    """Return the finished stage that has the labels of a run; None where there is none, as for a refreshed version."""
-    last = label_trust_of(run.parts[-1])
-    if run.version_folder is not None or not last.enabled(run):
-        return None
-    return read_result(last, Run(run.folder, run.recipe, run.recipe_folder), verifier)
-
-
-def _stored_verdicts(run: Run, verifier: str) -> list[Path]:
-    """Return where a finished run has the verdicts of its stages, and those of attempts for its newest version."""
-    root = Run(run.folder, run.recipe, run.recipe_folder)
-    folders = [final_verdicts(root, part).folder_in(root, verifier) for part in run.parts]
-    if run.version_folder is not None:
-        folders.append(final_verdicts(run, run.parts[-1]).folder_in(run, verifier))
-    return [folder for folder in folders if read_manifest(folder) is not None]
-
-
-def _accepted(run: Run) -> list[str]:
+def accepted_references(run: Run) -> list[str]:
     """Return the problems whose reference a person accepted."""
     return sorted(name for name, verdict in verdicts_of_people(run).items() if verdict.answer is not None)
-
-
-@dataclass(frozen=True, slots=True)
-class PlantedLabels:
-    """What the rule of a run finds of wrong references that were planted in its votes, all draws together.
-
-    Args:
-        rule: in words.
-        hits: of ``planted``; ``others`` are accused besides, of ``problems`` labels.
-    """
-
-    rule: str
-    planted: int
-    hits: int
-    others: int
-    problems: int
-
-
-def planted_labels(run: Run, filters: Results, verifier: str) -> PlantedLabels | None:
-    """Return what the rule by which a finished run believes references finds of planted wrong ones.
-
-    None where too few problems have votes (`curation.difficulty.label_check`).
-
-    Args:
-        filters: the results of the run's filters.
-        verifier: whose verdicts are read.
-    """
-    settings, settled = run.recipe.labels, tuple(_accepted(run))
-    with _opened_votes(_stored_verdicts(run, verifier), other_references(filters.get(NEAR_DEDUP))) as (votes, voters):
-        band = None if settings.rule == "posterior" else difficulty_stage(run.recipe, run.parts[-1]).band
-        check = check_by_planting(votes, voters, settings.drop_above, settled, run.recipe.seed, band)
-    if check is None:
-        return None
-    by_posterior = settings.rule != "votes" and check.posterior_holds
-    found = check.by_posterior if by_posterior else check.by_votes
-    rule = "the answers of all policies" if by_posterior else "the votes of the last stage's policy"
-    return PlantedLabels(rule, check.planted, found.hits, found.others, check.problems)
-
-
-def deciding_labels(run: Run, results: Results, where: pl.Expr | None = None) -> pl.DataFrame | None:
-    """Return the `LABEL_TRUST` rows by which references are not believed; None where votes decide.
-
-    Args:
-        where: those that are wanted; all where absent.
-    """
-    if not run.recipe.weighs_labels:
-        return None
-    weighed = weighed_labels(run, results, results.decisions[-1].folder.name, where)
-    return weighed.labels if weighed.decides else None
-
-
-@contextmanager
-def deciding_shards(run: Run, results: Results) -> Iterator[LabelShards | None]:
-    """Open the `label_shards` by which references are not believed; None where votes decide."""
-    if not run.recipe.weighs_labels:
-        yield None
-        return
-    with label_shards(run, results, results.decisions[-1].folder.name) as shards:
-        yield shards if shards.decides else None
 
 
 def posterior_decides(labels: StageResult) -> bool:

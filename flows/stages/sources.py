@@ -19,17 +19,17 @@ from curation.publish.withheld import is_withheld
 from curation.records import DROPPED, SourceError
 from curation.sources import code_problems, problems, quarantine
 from curation.sources.kattis import Package, find_packages
-from curation.sources.places import MissingSourceError, place_of
+from curation.sources.places import MissingSourceError, joined_place, place_of
 from curation.sources.rows import BadRowError, Row
 from curation.sources.selection import SelectionCounts
-from curation.sources.tables import TableState, place_files
-from curation.storage.remote import is_url
+from curation.sources.streams import CUT
+from curation.sources.tables import TableState
 from curation.storage.stages import Shard, atomic_write, file_digest, read_table
 from flows.run.progress import warn
 from flows.run.run_folder import Run
 from flows.run.runner import Work
 from flows.run.stage import Stage, StageResult, StageRun
-from flows.stages.base import JUDGING_TABLE, SOLUTIONS_TABLE, TESTS_TABLE
+from flows.stages.base import JUDGING_TABLE, SOLUTIONS_TABLE, TESTS_TABLE, require_not_written
 
 
 def read_sources(job: StageRun) -> StageResult:
@@ -56,8 +56,19 @@ def read_sources(job: StageRun) -> StageResult:
                 of = f"{bad:,} {'row' if bad == 1 else 'rows'} of {source.join.path}, joined with source {source.name}"
                 told = f"{of}, cannot be read and {'is' if bad == 1 else 'are'} set aside: {quarantine.TABLE}"
                 warn(run.folder, SOURCES.name, told)
+        if any(source.on_bad_row == "quarantine" for source in sources):
+            _warn_of_damage(run, result.folder)
     check_licenses(recipe, result.folder)
     return result
+
+
+def _warn_of_damage(run: Run, folder: Path) -> None:
+    """Say which files ended too early: their last row alone is set aside, and a checksum comes behind all rows."""
+    aside = read_table(folder, quarantine.TABLE, ["source", "file", "reason"])
+    damaged = aside.filter(pl.col("reason").str.starts_with(CUT)).unique(maintain_order=True)
+    for source, file, reason in damaged.iter_rows():
+        told = f"source {source}: {file}: {reason}; rows before may be altered, those behind are missing"
+        warn(run.folder, SOURCES.name, told)
 
 
 STATES = "sources.json"
@@ -254,16 +265,9 @@ def _with_tables(frame: pl.DataFrame, tables: code_problems.CodeTables) -> Shard
 def _check(run: Run) -> None:
     for source in run.recipe.read_sources:
         require_source(source, run.recipe_folder)
-        if source.kind not in ("dataset", "kattis") and not is_url(source.path):
-            _require_not_written(run, place_files(place_of(source), run.recipe_folder))
-
-
-def _require_not_written(run: Run, files: list[Path]) -> None:
-    """Refuse a source that the run itself would write: its stages and its set."""
-    for file in files:
-        for place in (run.folder / "stages", run.folder / "curated"):
-            if file.resolve().is_relative_to(place.resolve()):
-                raise SourceError(f"{file} is written by this run and cannot be its source too; give another --out.")
+        for place in (place_of(source), joined_place(source)):
+            if place is not None:
+                require_not_written(run, place, run.recipe_folder)
 
 
 def _describe(run: Run) -> Iterator[str]:

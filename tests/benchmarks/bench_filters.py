@@ -4,7 +4,8 @@
 
 DATA holds the labelled sets (default: shared/data beside the checkout). The labels are the sets' own ``kind``; those of
 `filter_labels.tsv` are the project's own, by a row's id: ``read`` (a person read the row and what became of it) or
-``set`` (every such row of the set is one: no answer, a theorem to prove); rows ``written`` for the tests are beside
+``set`` (every such row of the set is one: no answer, a theorem to prove), ``after`` (read with the verdict hidden, when
+the rule was mended for the last time; trained on by nothing); rows ``written`` for the tests are beside
 them. A drop is right where the label is not ``keep``; ``--labels`` prints that table alone.
 
 The same expressions, translated to Python's, run row by row through ``datasets.map`` with two processes for comparison.
@@ -143,6 +144,9 @@ def per_rule(lines: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(rows).with_columns(pl.col("precision", "recall").cast(pl.Float64).round(4))
 
 
+AFTER, ENOUGH_AFTER = "after", 100
+"""The label's ``how`` of rows that were read blind when a rule had been mended for the last time, and how many of them
+measure it alone."""
 BY_SCORE = " by score"
 """Behind the name of a rule whose finding alone dropped nothing."""
 _RULE = (
@@ -216,7 +220,8 @@ def rule_counts(lines: pl.DataFrame) -> dict[str, dict[str, tuple[int, ...]]]:
 
     ``MEASURED`` is of rows that others wrote and that the rule drops first; with fewer than `LEAST_ROWS` of them,
     ``BEHIND`` is of all those in which it finds something, and with fewer of these, too, ``WRITTEN`` is of written rows
-    and those, whose number stands last.
+    and those, whose number stands last. A rule that drops enough of the rows ``after`` (read blind when it had been
+    mended for the last time) is measured on these alone.
     """
     is_right = (pl.col("label") != KEEP).cast(pl.Int64)
     first = lines.filter(pl.col("fires").is_not_null()).with_columns(at=pl.col("rule"))
@@ -231,6 +236,8 @@ def rule_counts(lines: pl.DataFrame) -> dict[str, dict[str, tuple[int, ...]]]:
                 every.filter(pl.col("how") == "written"),
             )
         )
+        of_last = first.filter((pl.col("how") == AFTER) & (pl.col("at") == rule)).select(is_right).to_series().to_list()
+        of_first = of_last if len(of_last) >= ENOUGH_AFTER else of_first
         if len(of_first) >= LEAST_ROWS:
             tables["MEASURED"][rule] = len(of_first), sum(of_first)
         elif len(of_every) >= LEAST_ROWS:

@@ -54,7 +54,7 @@ from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.judge import judge_programs
 from curation.verify.programs.problem import CodeProblem, CodeVerdict, Submission
 from curation.verify.programs.tools import Runner
-from curation.verify.programs.validators import ReadyValidator, check_inputs, prepare_validator
+from curation.verify.programs.validators import ReadyValidator, prepare_validator
 from flows.run.recipe import parse_recipe
 from flows.run.run_folder import Run
 from flows.stages.code_generation import GeneratedTests, generate_tests, vouching_of
@@ -62,7 +62,7 @@ from flows.stages.units import Unit
 from tests.benchmarks.made_tests_report import PARTS, Scored, part_of, report, show
 from tests.benchmarks.planting import packages_in
 from tests.benchmarks.prompted_answers import answers_to, request_of, write_prompt
-from tests.benchmarks.submission_runs import Memory, keep_compiled, tree_cpu_s
+from tests.benchmarks.submission_runs import Memory, judge_inputs, keep_compiled, tree_cpu_s
 
 KNOWLEDGE = ("hidden", "given")
 LEFT_OUT = "too slow, too few right programs, no wrong one, or no validator"
@@ -226,7 +226,7 @@ def score(
                 _score_one(memory, problem, unit, generated, candidate, subs[candidate.index], held, scored, most_s)
         memory.save()
     asked = list(dict.fromkeys(text for text in memory.asked if text.decode() not in set(unit.tests["input"])))
-    verdicts = dict(zip(asked, check_inputs(runner.tools, judges, asked), strict=True))
+    verdicts = dict(zip(asked, judge_inputs(runner, package, judges, asked), strict=True))
     scored.run, scored.run_valid = len(asked), sum(verdict.valid is True for verdict in verdicts.values())
     bad = [text for text in sorted(inputs) if not verdicts[text.encode()].valid]
     scored.valid, scored.made = len(inputs) - len(bad), len(inputs)
@@ -323,13 +323,21 @@ def _score_one(
 def packages_of(folders: Sequence[Path], count: int, seed: int, parts: Sequence[str] = PARTS) -> Iterator[Package]:
     """Yield packages that can be measured, in an order drawn by the seed."""
     usable = [
-        package
+        _for_all_tests(package)
         for package in packages_in(folders)
         if not set(package.reasons) - {"image", "scoring"} and package.validators and package.samples
         and package.problem.test_count > package.samples and part_of(package.name) in parts
     ]  # fmt: skip
     random.Random(seed).shuffle(usable)
     yield from usable[:count]
+
+
+def _for_all_tests(package: Package) -> Package:
+    """Return a package as judged by all its tests: one that gives points for groups of them is refused otherwise."""
+    if "scoring" not in package.reasons:
+        return package
+    reasons = {word: why for word, why in package.reasons.items() if word != "scoring"}
+    return dataclasses.replace(package, reasons=reasons, problem=dataclasses.replace(package.problem, refused=None))
 
 
 def main() -> None:

@@ -5,7 +5,8 @@
     id      set/…, as the shared sets have it; of the sets below, set/number from 0
     hash    `row_hash`, so that a row of another release is noticed
     label   `KEEP`, or the reason why the row cannot be used as it stands
-    how     ``read`` (somebody read the row) or ``set`` (every such row of the set is one)
+    how     ``read`` (somebody read the row), ``after`` (read last, verdicts hidden: no rule was mended with it since,
+            nothing is trained on it) or ``set`` (every such row of the set is one)
     weight  rows that this one stands for, where it was drawn by chance out of its stratum; empty where it was chosen
 
 The sets below may not be copied here. Their files are looked for in a folder under the names of `ELSEWHERE`:
@@ -24,6 +25,8 @@ The sets below may not be copied here. Their files are looked for in a folder un
                       ZubinGou/math-evaluation-harness, data/…/test.jsonl
     carp_en, college_math, gaokao2023en, cn_middle_school
                       QwenLM/Qwen2.5-Math, evaluation/data/…/test.jsonl
+    mathqa_dev        shaigue/mathqa, data/MathQA/dev.json
+    cmmlu_*           haonan-li/CMMLU, data/test/elementary_mathematics.csv, high_school_…, college_…
     cmath_ds          deepseek-ai/DeepSeek-Math, evaluation/datasets/cmath/test.jsonl
     limo_*            GAIR-NLP/LIMO, eval/data/…/test.jsonl
     theoremqa         TIGER-AI-Lab/TheoremQA, theoremqa_test.json
@@ -35,6 +38,7 @@ The sets below may not be copied here. Their files are looked for in a folder un
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import json
 from collections.abc import Mapping
@@ -79,10 +83,14 @@ ELSEWHERE: Mapping[str, str] = {
     "mathv": "mathv.jsonl",
     **{f"scibench_{name}": f"scibench_{name}.json" for name in ("calculus", "diff", "stat", *SCIENCES)},
     "stackmath": "stackmath.jsonl",
+    "mathqa_dev": "mathqa_dev.json",
+    **{f"cmmlu_{name}": f"cmmlu_{name}.csv" for name in ("elementary", "high_school", "college")},
 }
-_LANGUAGES = dict.fromkeys(("gaokao_", "agieval_cloze", "ape_", "hmwp", "m23_", "cn_", "cmath", "limo_kao"), "zh")
+_LANGUAGES = dict.fromkeys(
+    ("gaokao_", "agieval_cloze", "ape_", "hmwp", "m23_", "cn_", "cmath", "cmmlu_", "limo_kao"), "zh"
+)
 _STATEMENTS = ("problem", "informal_statement", "question", "original_text", "text", "content", "Question",
-               "problem_text", "Q")  # fmt: skip
+               "problem_text", "Problem", "Q")  # fmt: skip
 _ANSWERS = ("answer", "informal_solution", "ans", "Answer", "golden", "answer_number", "A")
 
 
@@ -137,6 +145,8 @@ def _contents(path: Path) -> list[dict[str, Any]]:
         return [{"problem": f"{item['Body']} {item['Question']}", "answer": item["Answer"]} for item in parts]
     if text.startswith("{") and not text.startswith("{\n"):
         return [json.loads(line) for line in text.split("\n") if line.strip()]
+    if path.suffix == ".csv":
+        return [line | {"options": [line[letter] for letter in "ABCD"]} for line in csv.DictReader(text.splitlines())]
     content = json.loads(text)
     rows: list[dict[str, Any]] = content
     if isinstance(content, dict):
@@ -155,7 +165,7 @@ def _row(name: str, number: int, content: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(answer, list):
         answer = str(answer[-1]) if name == "minerva" else ", ".join(map(str, answer))
     choices = content.get("options") or content.get("choices")
-    if name == "mathqa":
+    if name.startswith("mathqa"):
         answer = content["correct"]
     if isinstance(choices, str):
         choices = parse_options(choices, name)

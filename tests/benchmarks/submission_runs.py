@@ -6,16 +6,20 @@ import hashlib
 import os
 import pickle
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+import yaml
 
 from curation.programs import execution_matrix
 from curation.programs.execution_matrix import Candidate, ExecutionMatrix
+from curation.sources.kattis import Package
 from curation.storage.stages import atomic_replace
 from curation.verify.programs.problem import CodeProblem
 from curation.verify.programs.tools import Runner
+from curation.verify.programs.validators import InputVerdict, ReadyValidator, check_inputs
 
 
 class Memory:
@@ -118,3 +122,31 @@ def tree_cpu_s() -> float:
         total += times[parent][1]
         below += [pid for pid, (above, _) in times.items() if above == parent]
     return total
+
+
+def judge_inputs(
+    runner: Runner, package: Package, judges: Sequence[ReadyValidator], inputs: Sequence[bytes]
+) -> list[InputVerdict]:
+    """Return the verdict of the package's validators on each input, by the flags of any of its test groups.
+
+    A validator that reads its limits from its flags refuses all without them. One set of flags must do for an input.
+    """
+    verdicts = check_inputs(runner.tools, judges, inputs)
+    for flags in _group_flags(package.path):
+        refused = [place for place, verdict in enumerate(verdicts) if verdict.valid is not True]
+        flagged = [replace(judge, validator=replace(judge.validator, args=flags)) for judge in judges]
+        for place, verdict in zip(
+            refused, check_inputs(runner.tools, flagged, [inputs[place] for place in refused]), strict=True
+        ):
+            verdicts[place] = verdict if verdict.valid else verdicts[place]
+    return verdicts
+
+
+def _group_flags(path: Path) -> list[tuple[str, ...]]:
+    """Return the flags that groups of secret tests give to input validators, no two alike."""
+    found: dict[tuple[str, ...], None] = {}
+    for file in sorted((path / "data" / "secret").rglob("testdata.yaml")):
+        value = (yaml.safe_load(file.read_text()) or {}).get("input_validator_flags")
+        if isinstance(value, str) and value:
+            found[tuple(value.split())] = None
+    return list(found)

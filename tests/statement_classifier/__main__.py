@@ -58,6 +58,8 @@ FAMILIES = (
     (r"dolphin_.*|draw_.*|alg514_.*|mawps|asdiv", "word problems of the web"),
     (r"scibench_.*", "scibench"),
     (r"tabmwp_.*", "tabmwp"),
+    (r"aqua_rat|mathqa.*", "aqua"),
+    (r"cmmlu_.*", "cmmlu"),
 )
 """Sets that share problems are left out together."""
 BARE = "math_bare"

@@ -26,6 +26,7 @@ from curation.languages.vocabulary import one_of
 from curation.option_letters import is_only_letter, named_letter
 from curation.options import LETTERED_LIST, OptionSplit, split_options, strip_label, tidy_option
 from curation.records import DropReason
+from curation.verify.rewriting import reads_the_same
 
 __all__ = [
     "OpenQuestion",
@@ -198,12 +199,20 @@ def _resolve(
     if not is_only_letter(answer):
         options = [sound_option(option) for option in options]
     index = resolve_option(answer, options, kind, first)
+    if index is None and not is_only_letter(answer):
+        index = _read_as(answer, options)
     if index is None or not options[index]:
         listed = " | ".join(options)
         return Refusal(DropReason.CHOICES_UNRESOLVED, f"{answer} not in: {listed}")
     if not question.strip():
         return Refusal(DropReason.CHOICES_NEEDED, "no question before the options")
     return ParsedChoice(question, tuple(options), index)
+
+
+def _read_as(answer: str, options: Sequence[str]) -> int | None:
+    """Return the index of the only option that the verifier reads as it reads the answer: ½ where that is 1/2."""
+    same = [index for index, option in enumerate(options) if option and reads_the_same(answer, option)]
+    return same[0] if len(same) == 1 else None
 
 
 def _is_choice(split: OptionSplit, answer: str) -> bool:

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from curation.filters.multiple_choice.resolving import holds_options
 from curation.filters.multiple_choice.words import (
     COUNTS,
     EQUAL_WHICH,
@@ -32,6 +33,7 @@ from curation.filters.multiple_choice.words import (
 from curation.languages.vocabulary import languages, one_of
 from curation.options import tidy_option, without_frame
 from curation.records import DropReason
+from curation.verify.answers.words import parse_number_words
 from curation.verify.rewriting import keep_reference
 
 
@@ -57,6 +59,7 @@ _CURRENCY = re.compile(r"^(?:rs\.?|re\.?|inr|usd|us|eur|gbp|cny|rmb|£|€|¥|\\
 _FORMULA = re.compile(r"\$\$[^$]*\$\$|\$[^$]*\$|\\\([\s\S]*?\\\)|\\\[[\s\S]*?\\\]")
 _LABEL_LIKE = re.compile(r"^[\s$(（]*(?:\$*[1-9]\$*|[①-⑧]+|[IVX]{1,4}|[a-e])[\s$)）]*$")
 _ENVIRONMENT_MARK = re.compile(r"\\(?:begin|end)\s*\{[a-zA-Z*]+\}(?:\s*\{[lcr|@\s]*\})?")
+_ANY_LETTER = re.compile(r"[^\W\d_]")
 _WORDS = re.compile(r"[A-Za-zÀ-ÿЀ-ӿ]{2,}")
 _FINAL_STOP = re.compile(r"(?<=[\w})$%])\s*[.。．;；]$")
 _LABELS_ALONE = re.compile(r"^[\s$]*[(（]\$*\d\$*[)）][\s$]*$|^[\s$①-⑧、,，和]+$")
@@ -73,20 +76,20 @@ _FALLBACK = "en"
 
 def open_question(question: str, options: Sequence[str], index: int, lang: str | None) -> OpenQuestion | Refusal:
     """Open the question, with ``options[index]`` as its answer, or say why it makes no sense without the options."""
-    answer = tidy_answer(sound_option(options[index]))
+    answer = _in_digits(tidy_answer(sound_option(options[index])))
     trouble = _answer_trouble(answer, question, options)
     if trouble:
         return Refusal(DropReason.CHOICES_NEEDED, trouble)
     text = _tidied(question)
     text = _asked_for(text, answer)
     points = _pointing(text, lang)
-    if points:
+    if points and not holds_options(text, options):
         return Refusal(DropReason.CHOICES_NEEDED, points)
     filled = _filled(text, lang)
     bare = None if filled[-1:] in "?？" else _bare_end(filled)
     if bare:
         return Refusal(DropReason.CHOICES_NEEDED, bare.group().strip())
-    return OpenQuestion(filled, answer, _doubt(text, lang))
+    return OpenQuestion(filled, answer, points or _doubt(text, lang))
 
 
 def _bare_end(text: str) -> re.Match[str] | None:
@@ -119,10 +122,15 @@ def tidy_answer(option: str) -> str:
     return _FINAL_STOP.sub("", text)
 
 
+def _in_digits(answer: str) -> str:
+    """Return a number that is written as a word as the verifier reads it: "Three" is 3."""
+    number = parse_number_words(answer.lower()) if answer.isalpha() and answer.isascii() else None
+    return answer if number is None else keep_reference(answer, str(number))
+
+
 def _answer_trouble(answer: str, question: str, options: Sequence[str]) -> str | None:
     """Return the answer, if it cannot stand without the other options: another's mention, yes/no, a label, a phrase."""
-    meta = META_OPTION.search(_FORMULA.sub(" ¦ ", answer))
-    if meta or _YES_NO.match(answer):
+    if _ANY_LETTER.search(answer) and (META_OPTION.search(_FORMULA.sub(" ¦ ", answer)) or _YES_NO.match(answer)):
         return answer
     if _is_label(answer, question):
         return answer
@@ -179,13 +187,17 @@ def is_mathematical(answer: str) -> bool:
 _PRODUCT = re.compile(r"\b(?:[a-z]{2,3}|[A-Z]{2,3})(?=\s?[/*^+−])|(?<=[/*^(+−])(?:[a-z]{2,3}|[A-Z]{2,3})\b")
 _SENTENCE_START = re.compile(rf"(?i)(?:{one_of(lambda lang: lang.choices.sentence_starts)})\s+[a-z]{{2,}}")
 _FUNCTIONS = frozenset(
-    "sin cos tan cot sec csc log ln lg exp sqrt pi mod arcsin arccos arctan max min gcd lcm or and am pm".split()
+    "sin cos tan cot sec csc log ln lg exp sqrt pi mod arcsin arccos arctan max min gcd lcm inf infty infinity or and"
+    " am pm".split()
 )  # fmt: skip
 
 
 def _is_number(answer: str) -> bool:
     """Return whether the answer has no unknowns: digits and LaTeX commands only."""
-    return not re.search(r"[A-Za-z]", re.sub(r"\\(?:d?frac|sqrt|pi|cdot|times|left|right|text\{[^}]*\})", "", answer))
+    return not re.search(
+        r"[A-Za-z]",
+        re.sub(r"\\(?:d?frac|sqrt|pi|cdot|times|left|right|text\{[^}]*\})|(?<![A-Za-z])i(?![A-Za-z])", "", answer),
+    )
 
 
 def _named_in(option: str, question: str) -> bool:
@@ -272,7 +284,7 @@ def _asking_part(text: str) -> str:
 def _question_part(text: str) -> str:
     """Return the sentences that ask: those with a question mark, and the last one."""
     sentences = re.split(
-        r"(?<=[.!?;])\s+(?=[A-ZÀ-ÝА-Я\"$(\[])|\n+",
+        r"(?<=[.!?;])\s+(?=[A-ZÀ-ÝА-Я\"$(\[])|(?<=[a-z] [.?])\s+(?=[a-z])|\n+",
         _FORMULA.sub(lambda formula: formula.group().replace(". ", ", "), text),
     )
     asking = [sentence for sentence in sentences[:-1] if "?" in sentence]
@@ -306,6 +318,8 @@ _MARKED_AS_CHOICE = re.compile(rf"[（(]\s*(?:{one_of(lambda lang: lang.choices.
 _CHOOSES = re.compile(
     "|".join(f"[{verb[0].upper()}{verb[0]}]{verb[1:]}" for lang in languages() for verb in lang.choices.choose_verbs)
 )
+_CHOOSE_VERBS = tuple({verb[1:]: None for lang in languages() for verb in lang.choices.choose_verbs})
+"""What follows the first letter of each, which may be a capital."""
 _INSTRUCTION = re.compile(
     rf"(?i)\s*\(?(?:{'|'.join(lang.choices.instruction for lang in languages() if lang.choices.instruction)})"
     r"[^.?]{0,30}[.:)]?\s*$"
@@ -314,6 +328,7 @@ _INSTRUCTION = re.compile(
 _LEFT_KEY = re.compile(
     rf"\s*(?:{'|'.join(lang.choices.left_key for lang in languages() if lang.choices.left_key)})\s*[A-E][\s．。.]*$"
 )
+_KEY_LETTER = re.compile(r"[A-E][\s．。.]*$")
 _HAN = re.compile(r"[\u4e00-\u9fff]")
 _BLANKS = re.compile(r"[_＿]{2,}")
 _SPACED_ENDS = one_of(lambda lang: lang.choices.ends_open, spaced=True)
@@ -337,9 +352,9 @@ def _tidied(question: str) -> str:
     if "_" in text or "＿" in text:
         text = _BLANKS.sub("____", text)
     text = _OPEN_BRACKET.sub("$ ____", text)
-    if not text.isascii():
+    if not text.isascii() and _KEY_LETTER.search(text):
         text = _LEFT_KEY.sub("", text)
-    if _CHOOSES.search(text):
+    if any(verb in text for verb in _CHOOSE_VERBS) and _CHOOSES.search(text):
         text = _INSTRUCTION.sub("", text)
     return text.strip()
 

@@ -12,6 +12,7 @@ from functools import lru_cache
 
 from curation.languages.vocabulary import one_of
 from curation.option_letters import is_only_letter, named_letter, without_lead
+from curation.options import tidy_option
 
 _MARKUP = re.compile(r"\\(?:text|textbf|textrm|mathrm|mathbf|boxed|bf|rm)\b\s*|[{}$*\s]|\\[ ,;:!]|\\\\")
 _JOINERS = one_of(lambda lang: lang.choices.letter_joiners)
@@ -86,6 +87,13 @@ def resolve_option(answer: str, options: Sequence[str], kind: str = "upper", fir
         if kind in ("digit", "circled"):
             return _within(int(number.group(1)) - 1, options)
     return None
+
+
+def holds_options(text: str, options: Sequence[str]) -> bool:
+    """Return whether a question holds at least three options and lacks at most one: "Which of 3, 8 and 9 is even?"."""
+    names = {tidy_option(option).strip("$ ") for option in options if re.search(r"\d", option)}
+    held = [name for name in names if re.search(rf"(?<![\w.]){re.escape(name)}(?!\w|\.\d)", text)]
+    return len(held) >= max(3, len(options) - 1)
 
 
 def _agrees(answer: str, letter: str, texts: Sequence[str]) -> bool:

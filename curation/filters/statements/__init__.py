@@ -33,7 +33,7 @@ from curation.filters.statements.filtering import (
 from curation.filters.statements.measuring import Measured, measure
 from curation.filters.statements.rules import RULES
 
-VERSION = "statements@14"
+VERSION = "statements@15"
 """Changed whenever a decision could change."""
 
 __all__ = [

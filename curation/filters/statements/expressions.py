@@ -11,6 +11,8 @@ from curation.records import DropReason
 
 STATEMENT = pl.col("statement")
 ANSWER = pl.col("answer")
+ANY_ROW = pl.lit(True)
+"""The gate of a rule whose literals say enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +23,8 @@ class StatementRule:
     reason: DropReason
     gate: pl.Expr
     evidence: pl.Expr
+    needles: Sequence[str] = ()
+    """Literals of which the statement must hold one, besides ``gate``; none where any statement will do."""
 
 
 def contains_any(column: pl.Expr, needles: Sequence[str]) -> pl.Expr:

@@ -80,6 +80,23 @@ FEATURES: dict[str, pl.Expr] = {
 """By name, in the order of the weights, of the columns that `prepared` adds."""
 
 
+_RARE_WORDS = (
+    "min", "smallest", "least", "lowest", "explain", "justif", "discuss", "describe", "construct", "sketch", "draw",
+    "write down", "prove", "show that", "verify that", "with proof", "does there", "do there", "is it ", "must there",
+    "for which", "for what", "approximat", "asymptotic", "analytical", "regime", "one of the possible", "a possible",
+    "an example", "one possible", "equivalent to", "equivalent fraction", "the same as",
+)  # fmt: skip
+"""Literals without one of which none of the features below them in `PARTS` is there."""
+_RARE = ("extremes", "explains", "proves", "decides", "approximates", "any_will_do")
+
+PARTS: tuple[tuple[pl.Expr, tuple[str, ...]], ...] = (
+    (_STATEMENT.str.contains_any(list(_RARE_WORDS), ascii_case_insensitive=True), _RARE),
+    (_LETTERS < 60, ("short_and_pointing",)),
+    (_LIST, ("list_not_asked_for", "pair_answered")),
+)
+"""Features of `FEATURES` that are read only where something holds without which they are not there."""
+
+
 def prepared(rows: pl.DataFrame) -> pl.DataFrame:
     """Return rows with statement and answer as the features read them: what several of them share is read once."""
     texts = rows.with_columns(

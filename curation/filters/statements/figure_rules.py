@@ -11,9 +11,9 @@ import polars as pl
 
 from curation.filters.statements import external_references, figures, undefined_names
 from curation.filters.statements.expressions import (
+    ANY_ROW,
     STATEMENT,
     StatementRule,
-    contains_any,
     either_text,
     matched_text,
 )
@@ -29,11 +29,12 @@ _UNDRAWN = (
 UNDRAWN_GRAPH = StatementRule(
     "undrawn_graph",
     DropReason.MISSING_FIGURE,
-    contains_any(STATEMENT, external_references.FIGURE_NEEDLES),
+    ANY_ROW,
     either_text(
         (_DRAWN_HERE | STATEMENT.str.contains(external_references.FUNCTION_GIVEN)).not_(),
         matched_text(STATEMENT, external_references.UNDRAWN),
     ),
+    needles=external_references.FIGURE_NEEDLES,
 )
 
 UNDEFINED_NAME = StatementRule(
@@ -46,7 +47,7 @@ UNDEFINED_NAME = StatementRule(
 MISSING_FIGURE = StatementRule(
     "missing_figure",
     DropReason.MISSING_FIGURE,
-    contains_any(STATEMENT, external_references.FIGURE_NEEDLES),
+    ANY_ROW,
     pl.coalesce(
         matched_text(STATEMENT, external_references.PICTURE),
         either_text(
@@ -54,14 +55,16 @@ MISSING_FIGURE = StatementRule(
             matched_text(_UNDRAWN, external_references.FIGURE, external_references.FIGURE_HARMLESS),
         ),
     ),
+    needles=external_references.FIGURE_NEEDLES,
 )
 
 MISSING_TABLE = StatementRule(
     "missing_table",
     DropReason.MISSING_FIGURE,
-    contains_any(STATEMENT, external_references.TABLE_NEEDLES),
+    ANY_ROW,
     either_text(
         STATEMENT.str.contains(external_references.TABLE_HERE).not_(),
         matched_text(STATEMENT, external_references.TABLE),
     ),
+    needles=external_references.TABLE_NEEDLES,
 )

@@ -21,6 +21,7 @@ from curation.config import StatementSettings
 from curation.filters.multiple_choice import is_multiple_choice
 from curation.filters.statements import broken_off, figures, scoring
 from curation.filters.statements.expressions import StatementRule
+from curation.filters.statements.gates import gates
 from curation.filters.statements.precision import CERTAIN, rule_score
 from curation.filters.statements.rewriting import CHOICES_RULE, VERDICT, cleaned, opened
 from curation.filters.statements.rules import rules_for
@@ -148,10 +149,12 @@ def _found(work: pl.DataFrame, settings: StatementSettings) -> _Found:
     rewritten = refused = pl.DataFrame(schema=VERDICT)
     if CHOICES_RULE not in settings.disabled:
         work, rewritten, refused = opened(work)
-    verdicts = pl.concat([refused, *_ruled(work, settings)])
+    looked_at = gates(work, rules_for(settings))
+    verdicts = pl.concat([refused, *_ruled(work, looked_at, settings)])
     certain = verdicts.filter(pl.col("rule").is_in(CERTAIN))["_at"]
-    rows = work.filter(work["_at"].is_in(certain.implode()).not_())
-    suspicions = _suspected(rows, _suspicions(rows, settings, rewritten))
+    left = work["_at"].is_in(certain.implode()).not_()
+    rows = work.filter(left)
+    suspicions = _suspected(rows, _suspicions(rows, looked_at.filter(left), settings, rewritten))
     suspicions = work.select("_at").join(suspicions, on="_at", how="left", maintain_order="left")
     suspicions = suspicions.with_columns(pl.col("score").fill_null(1.0))
     return _Found(work, _incomplete(verdicts, rewritten), _incomplete(suspicions, rewritten), rewritten)
@@ -164,14 +167,16 @@ def _incomplete(verdicts: pl.DataFrame, rewritten: pl.DataFrame) -> pl.DataFrame
     return verdicts.with_columns(pl.when(lacks).then(needed).otherwise("reason").alias("reason"))
 
 
-def _ruled(work: pl.DataFrame, settings: StatementSettings) -> list[pl.DataFrame]:
-    """Run the trusted rules, and return their verdicts; behind one that is certain, no rule looks any more."""
+def _ruled(work: pl.DataFrame, looked_at: pl.DataFrame, settings: StatementSettings) -> list[pl.DataFrame]:
+    """Run the trusted rules, and return their verdicts; behind one that is certain, no rule looks any more.
+
+    ``looked_at`` holds the rows' gates.
+    """
     rules = [rule for rule in rules_for(settings) if rule.name not in scoring.FEATURE_RULES]
-    gates = work.select(rule.gate.fill_null(False).alias(rule.name) for rule in rules)
     alive = pl.repeat(True, work.height, eager=True)
     verdicts = []
     for rule in rules:
-        fired = _fired(rule, work.filter(gates[rule.name] & alive))
+        fired = _fired(rule, work.filter(looked_at[rule.name] & alive))
         if fired.height:
             verdicts.append(fired)
             if rule.name in CERTAIN:
@@ -183,11 +188,15 @@ def _fired(rule: StatementRule, rows: pl.DataFrame) -> pl.DataFrame:
     """Return the verdicts of a rule on rows that its gate let through."""
     if rows.is_empty():  # an expression costs its compiling even where there is nothing to look at
         return pl.DataFrame(schema=VERDICT)
-    verdicts = rows.select("_at", rule=pl.lit(rule.name), reason=pl.lit(str(rule.reason)), evidence=rule.evidence)
-    return verdicts.filter(pl.col("evidence").is_not_null()).cast(VERDICT)
+    found = rows.lazy().select(  # lazily: what stands twice in an expression is worked out once
+        "_at", rule=pl.lit(rule.name), reason=pl.lit(str(rule.reason)), evidence=rule.evidence
+    )
+    return found.collect().filter(pl.col("evidence").is_not_null()).cast(VERDICT)
 
 
-def _suspicions(rows: pl.DataFrame, settings: StatementSettings, rewritten: pl.DataFrame) -> dict[str, pl.DataFrame]:
+def _suspicions(
+    rows: pl.DataFrame, looked_at: pl.DataFrame, settings: StatementSettings, rewritten: pl.DataFrame
+) -> dict[str, pl.DataFrame]:
     """Return by `scoring.HITS` what is found in rows, as verdicts; a rule that is switched off finds nothing."""
     doubts = rewritten.filter(pl.col("_at").is_in(rows["_at"].implode()) & pl.col("evidence").is_not_null())
     needed = pl.lit(str(DropReason.CHOICES_NEEDED))
@@ -195,10 +204,9 @@ def _suspicions(rows: pl.DataFrame, settings: StatementSettings, rewritten: pl.D
         CHOICES_RULE: doubts.select("_at", rule=pl.lit(CHOICES_RULE), reason=needed, evidence="evidence").cast(VERDICT)
     }
     rules = [rule for rule in rules_for(settings) if rule.name in scoring.FEATURE_RULES]
-    gates = rows.select(rule.gate.fill_null(False).alias(rule.name) for rule in rules)
     whole = rows["_at"].is_in(rewritten["_at"].implode()).not_()
     for rule in rules:
-        gate = gates[rule.name] & whole if rule in broken_off.RULES else gates[rule.name]
+        gate = looked_at[rule.name] & whole if rule in broken_off.RULES else looked_at[rule.name]
         found[rule.name] = _fired(rule, rows.filter(gate))
     if (tasks := found.pop("no_task", None)) is not None:
         was_opened = pl.col("_at").is_in(rewritten["_at"].implode())
@@ -232,6 +240,8 @@ def suspicious_rows(problems: pl.DataFrame, settings: StatementSettings) -> pl.D
     """
     work = figures.take_out(problems.select(WORKED_ON).with_row_index("_at"))[0]
     work, rewritten, refused = opened(cleaned(work) if settings.clean else work)
-    settled = pl.concat([refused["_at"], *(verdicts["_at"] for verdicts in _ruled(work, settings))])
-    alive = work.filter(work["_at"].is_in(settled.implode()).not_())
-    return _with_hits(alive, _suspicions(alive, settings, rewritten))
+    looked_at = gates(work, rules_for(settings))
+    settled = pl.concat([refused["_at"], *(verdicts["_at"] for verdicts in _ruled(work, looked_at, settings))])
+    left = work["_at"].is_in(settled.implode()).not_()
+    alive = work.filter(left)
+    return _with_hits(alive, _suspicions(alive, looked_at.filter(left), settings, rewritten))

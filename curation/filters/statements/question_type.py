@@ -66,6 +66,12 @@ ASKS_SEVERAL = either(
     r"\?[^?]{8,}\?",
 )
 
+# "Return the answers as a list": one answer after all.
+ASKS_A_LIST = (
+    r"(?i)\b(?:return|give|write|enter|express|present|report|state)\b[^.?]{0,50}"
+    r"\b(?:lists?|ordered|pair|triple|tuple|vector|coordinates)\b"
+)
+
 # --- yes/no ----------------------------------------------------------------------------------------------------------
 
 YES_NO_ANSWER = (

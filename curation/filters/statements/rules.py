@@ -30,6 +30,7 @@ from curation.filters.statements import (
 )
 from curation.filters.statements.expressions import (
     ANSWER,
+    ANY_ROW,
     STATEMENT,
     StatementRule,
     contains_any,
@@ -75,6 +76,8 @@ _ASKS_NOTHING = (
     | STATEMENT.str.contains(completeness.TASK_WITH_OPTIONS)
     | (STATEMENT.str.contains(completeness.BARE_FORMULA) & STATEMENT.str.contains(completeness.OPERATOR))
 ).not_()
+# "sin x = 1/2, cos x = …": two values by name
+_EQUATIONS = ANSWER.str.contains(r"=[^=]*[,;][^=]*=") & ANSWER.str.contains("\\begin", literal=True).not_()
 _BARE_WORDS = ANSWER.str.replace_all(question_type.TEXT_MARKS, " ")
 
 
@@ -108,8 +111,9 @@ _FIXED: tuple[StatementRule, ...] = (
     StatementRule(
         "broken_characters",
         DropReason.DEBRIS,
-        contains_any(STATEMENT, completeness.DEBRIS_NEEDLES),
+        ANY_ROW,
         matched_text(STATEMENT, completeness.DEBRIS),
+        needles=completeness.DEBRIS_NEEDLES,
     ),
     StatementRule(
         "lost_characters",
@@ -130,8 +134,9 @@ _FIXED: tuple[StatementRule, ...] = (
     StatementRule(
         "proof",
         DropReason.PROOF,
-        contains_any(STATEMENT, words.PROOF_NEEDLES),
+        ANY_ROW,
         either_text(_ALSO_FINDS.not_(), matched_text(STATEMENT, words.PROOF, words.PROOF_HARMLESS)),
+        needles=words.PROOF_NEEDLES,
     ),
     StatementRule(
         "marking_scheme",
@@ -161,21 +166,23 @@ _FIXED: tuple[StatementRule, ...] = (
     StatementRule(
         "not_a_problem",
         DropReason.NOT_A_PROBLEM,
-        contains_any(STATEMENT, completeness.NOT_A_PROBLEM_NEEDLES),
+        ANY_ROW,
         pl.coalesce(
             matched_text(STATEMENT, completeness.NOT_A_PROBLEM),
             either_text(
                 contains_any(STATEMENT, completeness.TASK_NEEDLES).not_(), matched_text(STATEMENT, completeness.ADDRESS)
             ),
         ),
+        needles=completeness.NOT_A_PROBLEM_NEEDLES,
     ),
     figure_rules.UNDRAWN_GRAPH,
     figure_rules.MISSING_FIGURE,
     StatementRule(
         "program_text",
         DropReason.DEBRIS,
-        contains_any(STATEMENT, completeness.CODE_NEEDLES) & contains_any(STATEMENT, completeness.TASK_NEEDLES).not_(),
+        contains_any(STATEMENT, completeness.TASK_NEEDLES).not_(),
         matched_text(STATEMENT, completeness.CODE),
+        needles=completeness.CODE_NEEDLES,
     ),
     figure_rules.MISSING_TABLE,
     StatementRule(
@@ -187,8 +194,9 @@ _FIXED: tuple[StatementRule, ...] = (
     StatementRule(
         "multi_part",
         DropReason.MULTI_PART,
-        contains_any(STATEMENT, question_type.MULTI_PART_NEEDLES),
+        ANY_ROW,
         matched_text(STATEMENT, question_type.MULTI_PART),
+        needles=question_type.MULTI_PART_NEEDLES,
     ),
     StatementRule(
         "also_asked",
@@ -199,8 +207,9 @@ _FIXED: tuple[StatementRule, ...] = (
     StatementRule(
         "refers_elsewhere",
         DropReason.REFERS_ELSEWHERE,
-        contains_any(STATEMENT, external_references.ELSEWHERE_NEEDLES),
+        ANY_ROW,
         matched_text(STATEMENT, external_references.ELSEWHERE, external_references.ELSEWHERE_HARMLESS),
+        needles=external_references.ELSEWHERE_NEEDLES,
     ),
     StatementRule(
         "marked_answers",
@@ -214,8 +223,9 @@ _FIXED: tuple[StatementRule, ...] = (
         ANSWER.str.contains(",", literal=True) | ANSWER.str.contains(question_type.SEVERAL),
         either_text(
             (ANSWER.str.contains(r"[^\\][;；]") & STATEMENT.str.contains(question_type.TWO_BLANKS))
-            | ANSWER.str.contains(r"^[\s$]*[(\[{\\]").not_()
+            | (ANSWER.str.contains(r"^[\s$]*[(\[{\\]").not_() | _EQUATIONS)
             & ANSWER.str.contains(r"^\d{1,3}(?:,\d{3})+(?:\.\d+)?\D*$").not_()
+            & STATEMENT.str.contains(question_type.ASKS_A_LIST).not_()
             & (ANSWER.str.contains(question_type.SEVERAL) | ANSWER.str.contains(r"^\s*-?[\d.]+,-?[\d.]+\s*$")),
             matched_text(STATEMENT, question_type.ASKS_SEVERAL),
         ),
@@ -229,13 +239,14 @@ _FIXED: tuple[StatementRule, ...] = (
     StatementRule(
         "true_or_false",
         DropReason.YES_NO,
-        contains_any(STATEMENT, question_type.TRUE_FALSE_NEEDLES),
+        ANY_ROW,
         matched_text(STATEMENT, question_type.TRUE_FALSE),
+        needles=question_type.TRUE_FALSE_NEEDLES,
     ),
     StatementRule(
         "hedged_answer",
         DropReason.HEDGED_ANSWER,
-        ANSWER.is_not_null(),
+        ANSWER.str.contains(question_type.HEDGED),
         either_text(
             STATEMENT.str.contains(question_type.ASKS_ROUNDED).not_(), matched_text(ANSWER, question_type.HEDGED)
         ),
@@ -243,7 +254,7 @@ _FIXED: tuple[StatementRule, ...] = (
     StatementRule(
         "rounded_answer",
         DropReason.HEDGED_ANSWER,
-        ANSWER.is_not_null(),
+        ANSWER.str.contains(question_type.ROUNDED),
         either_text(
             STATEMENT.str.contains(question_type.ASKS_ROUNDED).not_(), matched_text(ANSWER, question_type.ROUNDED)
         ),
@@ -288,30 +299,33 @@ _FIXED: tuple[StatementRule, ...] = (
     StatementRule(
         "series_guess",
         DropReason.GUESSWORK,
-        contains_any(STATEMENT, completeness.SERIES_NEEDLES),
+        ANY_ROW,
         matched_text(STATEMENT, completeness.SERIES_GUESS, completeness.SERIES_HARMLESS),
+        needles=completeness.SERIES_NEEDLES,
     ),
     StatementRule(
         "answer_in_statement",
         DropReason.ANSWER_IN_STATEMENT,
-        contains_any(STATEMENT, external_references.GIVEN_NEEDLES),
+        ANY_ROW,
         either_text(
             (_TOKENS.str.len_chars() > 2)
             & (_GIVEN.str.starts_with(_TOKENS) | _WORKED_OUT.str.contains(_TOKENS, literal=True)).fill_null(False)
             | external_references.is_shown(STATEMENT.str.extract(external_references.GIVEN), ANSWER),
             tail(STATEMENT, 80),
         ),
+        needles=external_references.GIVEN_NEEDLES,
     ),
     StatementRule(
         "answer_to_show",
         DropReason.ANSWER_IN_STATEMENT,
-        contains_any(STATEMENT, external_references.SHOWN_NEEDLES),
+        ANY_ROW,
         either_text(
             (_IS_LONE.not_() & (_TOKENS.str.len_chars() > 2) & _SHOWN.str.contains(_TOKENS, literal=True))
             | (_IS_LONE & external_references.stands_alone(_CLAIM, ANSWER))
             | external_references.is_shown(STATEMENT.str.extract(external_references.SHOWN), ANSWER),
             tail(STATEMENT, 80),
         ),
+        needles=external_references.SHOWN_NEEDLES,
     ),
     figure_rules.UNDEFINED_NAME,
     StatementRule(

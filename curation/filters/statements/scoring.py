@@ -22,7 +22,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from curation.filters.statements.features import FEATURES, FIGURE_FEATURES, prepared
+from curation.filters.statements.features import FEATURES, FIGURE_FEATURES, PARTS, prepared
 from curation.filters.statements.ngrams import BUCKETS, hashed
 
 FEATURE_RULES = (
@@ -70,26 +70,35 @@ def classifier() -> Classifier:
 def named_features(rows: pl.DataFrame) -> Floats:
     """Return a row of zeros and ones for each row, a column for each of `NAMES`."""
     texts = prepared(rows)
+    everywhere = [name for name in FEATURES if all(name not in names for _, names in PARTS)]
+    passed = texts.lazy().select(
+        *_columns(FEATURES, everywhere), *(where.alias(f"{at}") for at, (where, _) in enumerate(PARTS))
+    )
+    read = passed.collect()
+    columns = {name: read[name].to_numpy() for name in everywhere}
+    for at, (_, names) in enumerate(PARTS):
+        columns |= _read_where(texts, read[f"{at}"], _columns(FEATURES, names))
+    figures = _read_where(texts, texts["missing_figure"], _columns(FIGURE_FEATURES, list(FIGURE_FEATURES)))
     return np.hstack(
         [
-            texts.select(_columns(FEATURES)).cast(pl.Float64).to_numpy(),
-            _figure_features(texts),
+            np.column_stack([columns[name] for name in FEATURES]).astype(np.float64),
+            np.column_stack([figures[name] for name in FIGURE_FEATURES]).astype(np.float64),
             rows.select(HITS).cast(pl.Float64).to_numpy(),
         ]
     )
 
 
-def _columns(features: Mapping[str, pl.Expr]) -> list[pl.Expr]:
-    return [feature.fill_null(False).alias(name) for name, feature in features.items()]
+def _columns(features: Mapping[str, pl.Expr], names: Sequence[str]) -> list[pl.Expr]:
+    return [features[name].fill_null(False).alias(name) for name in names]
 
 
-def _figure_features(texts: pl.DataFrame) -> Floats:
-    """Return `FIGURE_FEATURES` of prepared rows, zeros where no figure is spoken of."""
-    values = np.zeros((texts.height, len(FIGURE_FEATURES)))
-    pointing = texts["missing_figure"].arg_true().to_numpy()
-    if len(pointing):
-        some = texts.filter(pl.col("missing_figure"))
-        values[pointing] = some.select(_columns(FIGURE_FEATURES)).cast(pl.Float64).to_numpy()
+def _read_where(texts: pl.DataFrame, where: pl.Series, features: Sequence[pl.Expr]) -> dict[str, NDArray[np.bool_]]:
+    """Return features of prepared rows by name, read only where something holds; they are not there elsewhere."""
+    places = where.arg_true()
+    values = {}
+    for column in texts[places].lazy().select(features).collect():
+        values[column.name] = np.zeros(texts.height, bool)
+        values[column.name][places.to_numpy()] = column.to_numpy()
     return values
 
 

@@ -27,6 +27,7 @@ PRECOMPILE_LIMITS = Limits(cpu_s=120.0, memory_mb=4096, output_bytes=16 << 20, f
 OUTPUT = "a.out"
 _INCLUDE = "include"
 """Where the compiler looks: nothing but the header lies there, for whatever does would be found as ``<its name>``."""
+_OBJECT = "threads.o"
 _THREADS = b"""#define _GNU_SOURCE
 #include <pthread.h>
 static void set(void) {
@@ -51,11 +52,17 @@ def tools_folder() -> Path:
     return folder
 
 
-def made_before(box: Sandbox, folder: Path) -> tuple[str, ...]:
-    """Return the words of a command that name what lies in this folder, which is made first if need be."""
+def made_before(box: Sandbox) -> tuple[str, ...]:
+    """Return the words of a command that name what lies in the box's folder of tools, which is made first if need be.
+
+    Nothing where it has none.
+    """
+    folder, seen = box.tools, box.seen_tools
+    if folder is None or seen is None:
+        return ()
     probe = box.compile({}, ("g++", "--version"), COMPILE_LIMITS, output="none")
     version = hashlib.sha256(probe.log.encode()).hexdigest()
-    mark, header, threads = folder / "version", folder / _INCLUDE / "bits" / "stdc++.h.gch", folder / "threads.o"
+    mark, header, threads = folder / "version", folder / _INCLUDE / "bits" / "stdc++.h.gch", folder / _OBJECT
     kept = [path.is_file() for path in (header, threads)]
     if not all(kept) or not mark.is_file() or mark.read_text() != version:
         mark.unlink(missing_ok=True)
@@ -68,8 +75,15 @@ def made_before(box: Sandbox, folder: Path) -> tuple[str, ...]:
         ]
         if all(kept):
             mark.write_text(version)
-    words = ("-I", str(folder.resolve() / _INCLUDE)), (str(threads.resolve()),)
+    words = ("-I", str(seen / _INCLUDE)), (str(seen / _OBJECT),)
     return tuple(word for there, some in zip(kept, words, strict=True) if there for word in some)
+
+
+def lost(box: Sandbox, words: tuple[str, ...]) -> str:
+    """Return what is wrong where an object that programs are linked with has gone since `made_before`; else nothing."""
+    if box.tools is None or not any(word.endswith(_OBJECT) for word in words) or (box.tools / _OBJECT).is_file():
+        return ""
+    return f"{box.tools / _OBJECT}, which C++ programs are linked with, has gone; start the command again"
 
 
 def _keep(box: Sandbox, target: Path, sources: dict[str, bytes], command: tuple[str, ...]) -> bool:

@@ -15,7 +15,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock
 from types import TracebackType
 from typing import Self
@@ -27,6 +27,7 @@ from curation.verify.programs.toolchain import (
     CPP_FLAGS,
     OUTPUT,
     STANDARDS,
+    lost,
     made_before,
     tools_folder,
 )
@@ -107,13 +108,17 @@ class Toolbox:
 
     def cpp(self, sources: Mapping[str, bytes], main: Sequence[str], flags: Sequence[str] = CPP_FLAGS) -> CompileResult:
         """Compile a C++ program of the files ``main``; the other sources are headers."""
-        return self.compile(sources, ("g++", *flags, *self._made_before(), *main, "-o", OUTPUT))
+        given = self._made_before()
+        compiled = self.compile(sources, ("g++", *flags, *given, *main, "-o", OUTPUT))
+        if not compiled.ok and (why := lost(self.box, given)):  # no fault of the program's
+            return replace(compiled, run=replace(compiled.run, ending=Ending.BROKEN, note=why))
+        return compiled
 
     def _made_before(self) -> tuple[str, ...]:
         """Return what each compilation is given of the folder of tools; it is made on the first call, in the box."""
         with self._lock:
             if self._given is None:
-                self._given = () if self.box.tools is None else made_before(self.box, self.box.tools)
+                self._given = made_before(self.box)
         return self._given
 
     def prepare(self, submission: Submission) -> Program | Unready:

@@ -21,6 +21,7 @@ from pathlib import Path
 from types import TracebackType
 
 from curation.records import VerifierError
+from curation.verify.sandbox.inside.launcher import APART, seen_at
 from curation.verify.sandbox.ladder import choose_rung
 from curation.verify.sandbox.outcomes import CompileResult, Ending, Limits, RunResult
 from curation.verify.sandbox.results import broken_run, run_result, worse_than_limits
@@ -66,7 +67,7 @@ class Sandbox:
 
     ``workers``: slots at once, by default the CPUs of this process. ``rung``: one of `RUNGS`, else the strongest that
     works here; ``"none"`` (no isolation) must be named or allowed with ``allow_none``. ``tools``: a folder that
-    `compile` sees, read only, at its own path (precompiled headers, say). Raises VerifierError where no rung works.
+    `compile` sees, read only (precompiled headers, say), at ``seen_tools``. Raises VerifierError where no rung works.
 
     ``rung`` and ``description`` say what was chosen and why nothing stronger; ``forks``: whether a program that asks
     may start processes, which takes a user id of its own and a /proc; ``owns``: whether it changes modes and times.
@@ -88,6 +89,14 @@ class Sandbox:
         self._lock = threading.Lock()
         self._places = threading.BoundedSemaphore(self.workers)
         self._closed = False
+
+    @property
+    def seen_tools(self) -> Path | None:
+        """Return where a compiler finds ``tools``: at its own path, unless a private /tmp covers that."""
+        if self.tools is None:
+            return None
+        place = str(self.tools.resolve())
+        return Path(seen_at(place) if self.rung in APART else place)
 
     def __enter__(self) -> Sandbox:
         return self

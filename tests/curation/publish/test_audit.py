@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from curation.publish.audit import AuditStratum, draw_audit, estimate_audit
+from curation.publish.audit import AuditStratum, draw_audit, draw_places, estimate_audit
 
 
 def planted(problems: int, seed: int, tilt: float) -> tuple[pl.DataFrame, set[str]]:
@@ -45,6 +45,19 @@ def test_likely_wrong_labels_are_looked_at_more_often_and_every_one_can_be() -> 
     assert rates[0] > 2 * rates[-1] > 0
     assert sum(stratum.size for stratum in strata) == 400
     assert draw_audit(labels, 40, 0) == strata != draw_audit(labels, 40, 1)
+
+
+def test_the_draw_is_of_the_ids_and_not_of_the_order_of_the_rows() -> None:
+    labels, _ = planted(300, 4, 1.0)
+    coarse = labels.with_columns(pl.col("wrong_label").round(1))  # many are alike
+    some = coarse.with_columns(wrong_label=pl.when(pl.col("problem") > "p0200").then(None).otherwise("wrong_label"))
+    for table in (coarse, some):
+        strata = draw_audit(table, 40, 0)
+        assert draw_audit(table.sample(fraction=1.0, shuffle=True, seed=7), 40, 0) == strata
+        chances = table.sort("problem")["wrong_label"].to_numpy()
+        places = [[f"p{place:04}" for place in stratum.places] for stratum in draw_places(chances, 40, 0)]
+        assert places == [list(stratum.drawn) for stratum in strata]
+    assert strata[0].drawn[-1] > "p0200"  # nothing is known of them, and they stand first
 
 
 def test_all_are_drawn_where_there_are_few_and_then_nothing_is_uncertain() -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import io
 import json
+import lzma
 import os
 import subprocess
 import sys
@@ -22,14 +25,15 @@ from pathlib import Path
 from curation.config import Source, to_plain
 from curation.records import GoldilocksError
 from curation.sources.problems import read_source, source_state
-source = Source.model_validate(to_plain({"name": "s", "kind": "dataset", **json.loads(sys.argv[1])}))
-try:
-    rows = [row for frame in read_source(source, Path(), 10) for row in frame["statement"]]
-    state = source_state(source, Path())
-except GoldilocksError as error:
-    print(json.dumps({"error": str(error)}))
-else:
-    print(json.dumps({"rows": rows, "commit": state.commit, "digest": state.digest}))
+for settings in json.loads(sys.argv[1]):
+    source = Source.model_validate(to_plain({"name": "s", "kind": "dataset", **settings}))
+    try:
+        rows = [row for frame in read_source(source, Path(), 10) for row in frame["statement"]]
+        state = source_state(source, Path())
+    except GoldilocksError as error:
+        print(json.dumps({"error": str(error)}))
+    else:
+        print(json.dumps({"rows": rows, "commit": state.commit, "digest": state.digest}))
 """
 
 
@@ -52,17 +56,22 @@ def a_set() -> HubSet:
 
 def read(hub: HubOfFiles, home: Path, **settings: Any) -> dict[str, Any]:
     """Read a source in a process of its own, whose caches are in ``home``."""
+    (found,) = read_each(hub, home, [{"path": "owner/name", **settings}])
+    return found
+
+
+def read_each(hub: HubOfFiles, home: Path, sources: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Read sources in a process of their own."""
     environment = {**os.environ, "HF_ENDPOINT": hub.address, "HF_HOME": str(home), "HF_HUB_OFFLINE": "0"}
     done = subprocess.run(
-        [sys.executable, "-c", READ, json.dumps({"path": "owner/name", **settings})],
+        [sys.executable, "-c", READ, json.dumps(sources)],
         capture_output=True,
         text=True,
         env={**environment, "HF_HUB_DISABLE_TELEMETRY": "1", "HF_HUB_DISABLE_XET": "1"},
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    return [json.loads(line) for line in done.stdout.splitlines()[-len(sources) :]]
 
 
 def test_a_commit_is_fetched_once_and_then_read_without_the_hub(tmp_path: Path) -> None:
@@ -111,3 +120,41 @@ def test_what_cannot_be_had_is_one_sentence(tmp_path: Path) -> None:
             assert "`files`" in error or "script" not in said
         assert read(hub, tmp_path, path="owner/script", files="train.jsonl")["rows"] == ["x"]
         assert "`files` are of one kind" in read(hub, tmp_path, files=["a.parquet", "b.jsonl"])["error"]
+
+
+LINES = b"".join(json.dumps({"problem": f"What is {n} + {n * n}?", "answer": n}).encode() + b"\n" for n in range(900))
+
+
+def damaged_parquet() -> bytes:
+    whole = bytearray(parquet(*(f"What is {n} + {n * n}?" for n in range(900))))
+    whole[4:200] = bytes(255 - byte for byte in whole[4:200])
+    return bytes(whole)
+
+
+DAMAGED: list[tuple[str, bytes, str]] = [
+    ("a.jsonl.gz", gzip.compress(LINES)[:-500], "EOFError: Compressed file ended before the end-of-stream marker"),
+    ("b.jsonl.gz", gzip.compress(LINES)[:-8] + bytes(8), "BadGzipFile: CRC check failed"),
+    ("c.jsonl.bz2", bz2.compress(LINES)[:-500], "EOFError: Compressed file ended before the end-of-stream marker"),
+    ("d.jsonl.xz", lzma.compress(LINES)[:-500], "EOFError: Compressed file ended before the end-of-stream marker"),
+    ("e.jsonl.xz", lzma.compress(LINES)[:90] + bytes(500), "LZMAError: Corrupt input data"),
+    ("f.jsonl", LINES + b'{"problem": NaN', "cannot be loaded: "),
+    ("g.csv", b"problem,answer\n1,2\n1,2,3\n", "Expected 2 fields in line 3, saw 3"),
+    ("h.parquet", damaged_parquet(), "cannot be loaded: "),
+    ("i.parquet", damaged_parquet()[:-20], "Parquet magic bytes not found in footer"),
+]
+
+
+def test_a_damaged_file_that_the_library_refuses_is_told_with_the_way_round(tmp_path: Path) -> None:
+    folders = []
+    for name, content, _ in DAMAGED:
+        folders.append(tmp_path / name[0])
+        folders[-1].mkdir()
+        (folders[-1] / name).write_bytes(content)
+    with HubOfFiles({}) as hub:
+        errors = [found["error"] for found in read_each(hub, tmp_path, [{"path": str(folder)} for folder in folders])]
+    for error, folder, (_, _, said) in zip(errors, folders, DAMAGED, strict=True):
+        assert error.startswith(f"source s: data set {folder} cannot be loaded: ")
+        assert said in error, error
+        assert "An error occurred while generating the dataset" not in error
+        assert "refuses a damaged file as a whole: name its files by kind `jsonl`, `csv` or `parquet`" in error
+        assert "\n" not in error

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from curation.config import TranslationSettings
@@ -128,22 +130,27 @@ def test_a_file_without_its_columns_is_refused(tmp_path: Path) -> None:
         asyncio.run(policy.answer(PromptRequest(NAME, ORIGINAL, Domain.MATH, "en", {"target": "fr"}), 0))
 
 
+def as_table(rows: Iterable[tuple[str, str, str | None]]) -> pl.LazyFrame:
+    return pl.LazyFrame(list(rows), {"id": pl.String, "group": pl.String, "lang": pl.String}, orient="row")
+
+
 def test_the_share_is_exact_even_and_stable() -> None:
     rows = [(f"id{number}", f"id{number}", "en") for number in range(1200)]
     settings = TranslationSettings()
-    found = choose_problems(rows, settings)
+    found = choose_problems(as_table(rows), settings)
     assert len(found) == 120
     assert Counter(found.values()) == dict.fromkeys(settings.targets, 20)
-    assert choose_problems(reversed(rows), settings) == found
-    more = choose_problems([*rows, *((f"new{number}", f"new{number}", "en") for number in range(60))], settings)
+    assert choose_problems(as_table(reversed(rows)), settings) == found
+    further = [*rows, *((f"new{number}", f"new{number}", "en") for number in range(60))]
+    more = choose_problems(as_table(further), settings)
     kept = [name for name, target in found.items() if more.get(name) == target]
     assert len(kept) > 0.7 * len(found)
-    assert set(choose_problems(rows, TranslationSettings(seed=1))) != set(found)
+    assert set(choose_problems(as_table(rows), TranslationSettings(seed=1))) != set(found)
 
 
 def test_a_group_is_translated_once() -> None:
-    rows = [("a", "g", "en"), ("b", "g", "en"), ("c", "h", "en"), ("d", "h", "fr")]
-    assert list(choose_problems(rows, TranslationSettings(share=1.0))) == ["a"]
+    rows = [("b", "g", "en"), ("a", "g", None), ("c", "h", "en"), ("d", "h", "fr")]
+    assert list(choose_problems(as_table(rows), TranslationSettings(share=1.0))) == ["a"]
 
 
 def test_a_refused_problem_stays_as_it_is_and_too_many_end_the_command(tmp_path: Path) -> None:

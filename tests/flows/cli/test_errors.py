@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import typer
 
 from curation.records import ConfigError
 from flows.cli import errors
@@ -32,6 +33,8 @@ def raises(error: BaseException) -> Callable[[], None]:
         (OSError(errno.ENOSPC, "No space", "/a/b"), 1, "the disk is full (/a/b); make room, and run the same command"),
         (OSError(errno.EROFS, "Read-only", "/a/b"), 1, "/a/b cannot be read or written (Read-only); mend its rights"),
         (ConnectionResetError(errno.ECONNRESET, "reset"), 1, "a file: reset; run the same command again to go on. Its"),
+        (ConfigError("odd: \x1b[2J\x0f"), 1, "goldilocks: odd: \\x1b[2J\\x0f\n"),
+        (EOFError("cut short"), 1, "an error that should not be, in test_errors.py"),
         (KeyboardInterrupt(), 130, "goldilocks: interrupted; run the same command again to go on.\n"),
         (SystemExit(130), 130, "goldilocks: interrupted; run the same command again to go on.\n"),
         (SystemExit(2), 2, ""),
@@ -99,3 +102,17 @@ def test_an_api_that_is_down_is_one_sentence(tmp_path: Path, monkeypatch: pytest
     said = goldilocks("run", DEMO, "--out", tmp_path / "run")
     assert said.status == 1
     assert said.err.startswith("goldilocks: PREFECT_API_URL = http://127.0.0.1:9/api: no Prefect API answers there (")
+
+
+def test_an_end_of_input_is_not_taken_for_an_abort(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As click takes it, which says "Aborted!" and nothing of the cause."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    app = typer.Typer(cls=errors.Commands)
+    app.callback()(lambda: None)
+    app.command("one")(raises(EOFError("cut short")))
+    assert errors.ended(lambda: app(["one"])) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("goldilocks: an error that should not be, in test_errors.py")
+    assert "EOFError: cut short." in said

@@ -9,6 +9,7 @@ import pytest
 
 from curation.records import ConfigError
 from flows.cli.plan_stated import print_stated, stated_plan
+from flows.run.recipe import load_recipe, unpinned_lines
 from tests.flows.conftest import DEMO, ROOT
 
 MAGISTRAL = ROOT / "flows" / "recipes" / "magistral_math.toml"
@@ -76,3 +77,10 @@ def test_refusals(tmp_path: Path) -> None:
     three.write_text(text)
     with pytest.raises(ConfigError, match="attempts_share"):
         stated_plan(three)
+
+
+def test_a_data_set_in_a_folder_of_this_machine_needs_no_pin(tmp_path: Path) -> None:
+    recipe = load_recipe(MAGISTRAL, ["sources.0.path=runs/mine", "sources.0.revision=main"])
+    assert len(unpinned_lines(recipe, tmp_path)) == 1
+    (tmp_path / "runs" / "mine").mkdir(parents=True)
+    assert not unpinned_lines(recipe, tmp_path)

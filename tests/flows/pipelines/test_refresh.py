@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import json
+from contextlib import AbstractContextManager
 from pathlib import Path
+from tempfile import gettempdir
 
 import pytest
 
+from curation.publish import review
 from curation.records import GoldilocksError, problem_id
 from curation.storage.locks import lock_folder
 from flows.cli.commands import show_status
 from flows.cli.refresh import refresh_run
+from flows.pipelines.find_problem import filters_of
 from flows.pipelines.refresh import RefreshResult
 from flows.pipelines.refresh_inputs import read_trained, with_policy
 from flows.publish import curated_set
 from flows.publish.versions import decisions_of, newest_run, stored_versions
+from flows.run.pipeline import read_results
 from flows.run.run_folder import open_run
+from flows.stages import label_shards as label_shards_module
 from flows.stages.export import EXPORT
+from flows.stages.label_shards import keep_labels, weighed_labels
+from flows.stages.label_trust import Weighing, weighing
 from tests.flows.conftest import TINY, Tiny, goldilocks, stamps, tries, write_jsonl
 
 NEWER = {"half": "42 42 42 42", "strong only": "221 221 3 4", "easy": "11 11 11 11", "markup": "144 1 2 3"}
@@ -111,6 +119,31 @@ def test_the_next_version_says_what_changed_and_what_it_took(refreshed: tuple[Ti
     assert f"{done.cost['attempts']:,} attempts" in text
     assert NAMES["half"] not in tiny.table("data")["id"].to_list()
     assert set(tiny.table("data")["policy"]) <= {"strong@1", "strong@2"}
+
+
+def test_a_refresh_weighs_the_labels_once(tiny_copy: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = []
+
+    def counting(*asked: object) -> AbstractContextManager[Weighing]:
+        opened.append(asked)
+        return weighing(*asked)  # type: ignore[arg-type]
+
+    tiny_copy.run("refresh.change_probability=0.5", "refresh.probe_share=0.0", "refresh.retry_share=0.0")
+    monkeypatch.setattr(label_shards_module, "weighing", counting)
+    assert refresh_run(tiny_copy.folder, newer_policy(tmp_path)).is_new
+    assert len(opened) == 1
+    run, folders = newest_run(tiny_copy.folder), set((Path(gettempdir())).glob("goldilocks-labels-*"))
+    results, verifier = read_results(run, filters_of(run)), str(curated_set.published_verifier(run))
+    computed = weighed_labels(run, results, verifier)
+    with keep_labels():
+        kept = [weighed_labels(run, results, verifier) for _ in range(2)]
+        assert len(opened) == 3
+        review.add_verdict(tiny_copy.folder, review.ReviewVerdict(NAMES["half"], "42"))
+        weighed_labels(run, results, verifier)
+        assert len(opened) == 4  # what a person said since is read
+    assert all(one.labels.equals(computed.labels) and one.decides == computed.decides for one in kept)
+    assert computed.labels.height
+    assert set((Path(gettempdir())).glob("goldilocks-labels-*")) <= folders
 
 
 def test_the_same_refresh_again_changes_nothing(refreshed: tuple[Tiny, RefreshResult], tmp_path: Path) -> None:

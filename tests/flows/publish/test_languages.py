@@ -240,6 +240,7 @@ def test_a_setting_without_an_option_is_changed_by_set(curated: Path, tmp_path: 
         (["--reads", "3"], "--reads 3: nobody reads the translations; name a policy with `--reader FILE.toml`."),
         (["--set", "reader_threshold=1.0"], "--set reader_threshold=1.0: nobody reads the translations; name a policy"),
         (["--set", "readers=2"], "readers"),
+        (["--set", "reads = 3"], "--set reads = 3: nobody reads the translations; name a policy"),
         (["--overrule"], "--overrule: nobody reads the translations; name a policy with `--reader FILE.toml`."),
         (["--reader", "r.toml", "--overrule"], "`overrule` needs the word of at least 2 reads, not of `reads` = 1"),
         (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -49,6 +50,18 @@ def test_bad_rows_are_set_aside_and_counted(tmp_path: Path, tiny_run: Tiny) -> N
     assert "bad_row" in goldilocks("status", tmp_path / "run").out
 
 
+def test_a_file_that_its_checksum_does_not_fit_is_told(tmp_path: Path) -> None:
+    """Its rows have been read by then, and may be others than were written."""
+    recipe = spoiled(tmp_path / "in", 'on_bad_row = "quarantine"')
+    packed = gzip.compress((tmp_path / "in" / "problems.jsonl").read_bytes())
+    (tmp_path / "in" / "problems.jsonl.gz").write_bytes(packed[:-8] + bytes(4) + packed[-4:])
+    said = goldilocks("run", recipe, "--out", tmp_path / "run", "--set", "sources.0.path=problems.jsonl.gz")
+    assert said.status == 0, said.err
+    (line,) = (line for line in said.err.splitlines() if "problems.jsonl.gz" in line)
+    assert "cannot be read to its end (CRC check failed" in line
+    assert line.endswith("; rows before may be altered, those behind are missing")
+
+
 def test_a_budget_ends_the_run(tmp_path: Path) -> None:
     recipe = spoiled(tmp_path / "in", 'on_bad_row = "quarantine"\nbad_rows = 1')
     said = refusal("run", recipe, "--out", tmp_path / "run")
@@ -92,16 +105,46 @@ def test_a_folder_is_no_output_of_a_command_on_files(tmp_path: Path) -> None:
 
 
 def test_a_set_is_not_exported_into_itself(tiny_copy: Tiny) -> None:
-    for place in (tiny_copy.folder / "curated", tiny_copy.folder / "curated" / "data"):
-        assert "cannot be its output too" in refusal("export", tiny_copy.folder, "--format", "trl", "--out", place)
+    curated = tiny_copy.folder / "curated"
+    for place in (curated, curated / "data", curated / "dropped", curated / "new"):
+        said = refusal("export", tiny_copy.folder, "--format", "trl", "--out", place)
+        assert f"{place} lies in {curated}, which is read by this command; give another --out." in said
 
 
-def test_a_run_does_not_read_its_own_set(tiny_copy: Tiny) -> None:
+def test_a_comparison_does_not_write_over_what_it_compares(tiny_copy: Tiny, tiny_run: Tiny) -> None:
     own = next((tiny_copy.folder / "curated" / "data").glob("*.parquet"))
-    source = [f"sources.0.path={own}", "sources.0.kind=parquet", "sources.0.columns.statement=statement"]
-    source.append("sources.0.columns.answer=answer")
-    told = json.loads((tiny_copy.folder / "run.json").read_text())
-    said = tiny_copy.run(*source)
+    kept = next((tiny_copy.folder / "versions").rglob("decisions.parquet"))
+    before = own.read_bytes(), kept.read_bytes()
+    for old, new, out in (
+        (tiny_copy.folder, tiny_run.folder, own),
+        (tiny_run.folder, tiny_copy.folder, own),
+        (f"{tiny_copy.folder}@1", tiny_run.folder, kept),
+    ):
+        assert "which is read by this command; give another --out." in refusal("diff", old, new, "--out", out)
+    assert before == (own.read_bytes(), kept.read_bytes())
+
+
+@pytest.mark.parametrize("of", ["files", "a data set", "a joined table", "a benchmark"])
+def test_a_run_does_not_read_its_own_set(tiny_copy: Tiny, of: str) -> None:
+    own = next((tiny_copy.folder / "curated" / "data").glob("*.parquet"))
+    mapped = ["sources.0.columns.statement=statement", "sources.0.columns.answer=answer"]
+    settings = {
+        "files": [f"sources.0.path={own}", "sources.0.kind=parquet", *mapped],
+        "a data set": [f"sources.0.path={own.parent.parent}", "sources.0.kind=dataset", *mapped],
+        "a joined table": [
+            f"sources.0.join.path={own}",
+            "sources.0.join.kind=parquet",
+            "sources.0.join.on=question",
+            "sources.0.join.key=statement",
+            "sources.0.join.into=beside",
+        ],
+        "a benchmark": [
+            f'decontamination.against=[{{name="own", kind="parquet", path="{own}", field="statement"}}]',
+        ],
+    }
+    told, before = json.loads((tiny_copy.folder / "run.json").read_text()), own.read_bytes()
+    said = tiny_copy.run(*settings[of])
     assert said.status == 1
     assert "is written by this run and cannot be its source too; give another --out." in said.err
     assert json.loads((tiny_copy.folder / "run.json").read_text()) == told
+    assert own.read_bytes() == before

@@ -47,7 +47,7 @@ class Plan:
     @property
     def apart(self) -> bool:
         """Return whether it has namespaces of its own."""
-        return self.rung in {"namespaces", "user-namespace"}
+        return self.rung in APART
 
 
 READS, BECOMES = 0, 1
@@ -121,9 +121,13 @@ def _bind(source: str, target: str, flags: int) -> None:
     kernel.make_read_only(target, kernel.MS_NOSUID | flags)
 
 
+APART = ("namespaces", "user-namespace")
+"""Rungs with a new root."""
+
+
 def seen_at(path: str) -> str:
     """Return the path in a new root of a path of the host: the same, unless the private /tmp would cover it."""
-    return "/packages" + path if path.startswith("/tmp/") else path
+    return "/packages" + path if path.startswith(("/tmp/", "/dev/shm/")) else path
 
 
 def move_imports() -> None:
@@ -152,7 +156,7 @@ def _fill(root: str, plan: Plan, sources: dict[str, int]) -> None:
     for name, link in (("stdin", "fd/0"), ("stdout", "fd/1"), ("stderr", "fd/2"), ("fd", "fd")):
         os.symlink(f"/proc/self/{link}", f"{root}/dev/{name}")
     for path in plan.hidden:
-        kernel.call("mount", "none", root + path, "tmpfs", SAFE | kernel.MS_RDONLY, "size=4k")
+        kernel.call("mount", "none", root + seen_at(path), "tmpfs", SAFE | kernel.MS_RDONLY, "size=4k")
     os.mkdir(root + "/tmp")
     os.symlink("/tmp", root + "/dev/shm")  # semaphores between processes lie there
     size = f"size={plan.scratch_mb}m,nr_inodes=20000,mode=0777"

@@ -199,12 +199,17 @@ static int restricted(struct starter *own) {
     return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0L, &filled);
 }
 
+/* Waits until the other side has gone on from this. */
+static void awaited(uint32_t *asked, uint32_t from) {
+    while (__atomic_load_n(asked, __ATOMIC_ACQUIRE) == from)
+        syscall(SYS_futex, asked, FUTEX_WAIT_PRIVATE, (long)from, NULL);
+}
+
 /* Has the other side go on, and waits for it. Only the one that goes on may fail in anything but waiting in vain. */
 static void passed(uint32_t *asked, uint32_t to) {
     __atomic_store_n(asked, to, __ATOMIC_RELEASE);
     syscall(SYS_futex, asked, FUTEX_WAKE_PRIVATE, 1L, NULL);
-    while (__atomic_load_n(asked, __ATOMIC_ACQUIRE) == to)
-        syscall(SYS_futex, asked, FUTEX_WAIT_PRIVATE, (long)to, NULL);
+    awaited(asked, to);
 }
 
 static int starts(void *given) {
@@ -217,7 +222,8 @@ static int starts(void *given) {
     }
 }
 
-/* The thread, made, and its number; NULL where it cannot be. */
+/* The thread, made, and its number; NULL where it cannot be. It is the thread's turn from its first moment on: who makes it
+   only waits, and would else ask it for a program that is not there, and take that for the answer whether it is inside. */
 struct starter *starting(const struct sock_fprog *filter, long ruleset, long *thread) {
     struct starter *made = mmap(NULL, sizeof *made, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (made == MAP_FAILED || madvise(made, sizeof *made, MADV_DONTFORK) < 0 ||
@@ -229,7 +235,7 @@ struct starter *starting(const struct sock_fprog *filter, long ruleset, long *th
     int kind = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_SYSVSEM | CLONE_THREAD;
     if (clone(starts, made->stack + sizeof made->stack, kind, made) < 0)
         return NULL;
-    passed(&made->asked, 1);
+    awaited(&made->asked, 1);
     *thread = made->thread;
     return made->result < 0 ? NULL : made;
 }

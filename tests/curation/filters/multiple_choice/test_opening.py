@@ -51,7 +51,6 @@ NEEDS_OPTIONS = [
     ("en", "Which of the following is the largest prime number?"),
     ("en", "Which number is even?"),
     ("en", "Which of these is closest to $\\sqrt{17}$?"),
-    ("en", "What is the approximate value of $\\sqrt{17}$?"),
     ("en", "Which statement is true?"),
     ("en", "What is the smallest?"),
     ("en", "If $a > b$, then"),
@@ -72,6 +71,15 @@ DOUBTFUL = [
     ("en", "What is a possible value of $x$ if $x > 3$?", "a possible"),
     ("en", "What is the multiple of X, if it is divisible by 9 and 12?", "What is the multiple"),
     ("zh", "则这个数可能是（ ）", "可能是____"),
+    ("en", "What is the approximate value of $\\sqrt{17}$?", "approximate"),
+    (
+        "en",
+        "There are 3 rows of x seats. Which expression represents the number of seats?",
+        "Which expression represents",
+    ),
+    ("en", "The numbers 3, 4, 5, 6 are on cards. Which of the numbers is a square?", "Which of"),
+    ("en", "Find the number A such that the following statement is true: A + 1 = 5.", "true"),
+    ("zh", "准确数约是（ ）", "约是"),
 ]
 
 
@@ -89,6 +97,18 @@ STAND_ALONE = [
     ("zh", "从 1 到 16 中任取 n 个数，其中必有两个数相差 3，则 n 最小是（ ）"),
     ("zh", "每种硬币你可以取任意多个（也可以是 0 个）．你的袋子里最多有几种硬币？"),
     ("zh", "兔子按照以下规则繁殖：每月一对．第 4 个月有（ ）对．"),
+    ("en", "the sum of three consecutive integers is 12 . what is the largest number ?"),
+    ("en", "the train , which goes approximately 60 miles , stops . how many times does it stop ?"),
+    ("en", "19, 16, 13, 10, 7. Which number comes next?"),
+    ("en", "Tim doubles a number and gets 8. With which number did he start?"),
+    ("en", "What is the median of the following distribution: 6, 2, 9, 3?"),
+    ("en", "A test has 4 questions, and each question has 5 answer choices. How many ways are there to fill it in?"),
+    ("en", "How many are the games in which one player was a man?"),
+    ("zh", "行列式的值等于（ ）"),
+    ("zh", "4.803 保留两位小数，约等于（ ）"),
+    ("zh", "在所有分母小于 10 的分数中，最接近 20.14 的分数是（ ）"),
+    ("zh", "已知 p 的充分不必要条件是 $1<x<2$，则实数 $m$ 的取值范围是（ ）"),
+    ("zh", "满足条件的函数 $f(x)$有（ ）"),
 ]
 
 
@@ -118,6 +138,44 @@ def test_questions_about_their_options_are_refused(lang: str, question: str) -> 
 def test_answers_that_need_the_other_options(answer: str) -> None:
     refused = open_one("How many solutions has the equation?", "D", ["1", "2", "3", answer])
     assert refused == Refusal(DropReason.CHOICES_NEEDED, answer)
+
+
+REWORDED = [
+    ("Which of the following is an equation of line m?", "What is an equation of line m?", "$y=2x$"),
+    ("Which of the following gives $P$ in terms of $m$?", "What is $P$ in terms of $m$?", "$2m$"),
+    ("Which of the following equations gives the height $h$?", "What is the height $h$?", "$h=2s$"),
+    ("Which of the following is equal to $d$ ?", "What is $d$ ?", "$-9a$"),
+    (
+        "Which of the following complex numbers is equal to $(1+i)^2$?",
+        "What is the value of $(1+i)^2$?",
+        "$2i$",
+    ),
+]
+
+
+@pytest.mark.parametrize(("question", "opened", "answer"), REWORDED)
+def test_a_question_for_one_thing_that_the_options_only_repeat_asks_for_it(
+    question: str, opened: str, answer: str
+) -> None:
+    assert open_one(question, "B", ["1", answer, "3", "4"]) == OpenQuestion(opened, answer)
+
+
+def test_a_number_in_words_is_an_answer_in_digits() -> None:
+    question = "How many roots has the equation?"
+    assert open_one(question, "C", ["One", "Two", "Three", "Four"]) == OpenQuestion(question, "3")
+    assert isinstance(open_one(question, "A", ["None", "One", "Two"]), Refusal)
+
+
+def test_options_that_the_question_lists_leave_a_doubt_only_where_it_lists_them() -> None:
+    listed, numbers = "Which of the numbers 3, 8, 15 and 22 is prime?", ["3", "8", "15", "22"]
+    assert open_one(listed, "A", numbers) == OpenQuestion(listed, "3", "Which of")
+    assert isinstance(open_one("Which of the 22 numbers is prime?", "A", numbers), Refusal)
+
+
+def test_an_answer_that_is_written_otherwise_than_its_option_names_it() -> None:
+    question, options = "What is $a$?", [r"$\sqrt{3}/3$", r"$\sqrt{2}/2$", "1"]
+    assert open_one(question, r"\frac{\sqrt{2}}{2}", options) == OpenQuestion(question, options[1])
+    assert isinstance(open_one(question, "2", options), Refusal)
 
 
 def test_names_that_the_question_itself_gives_are_answers() -> None:

@@ -56,6 +56,8 @@ def test_a_text_that_asks_without_a_mark_is_whole(lang: str) -> None:
 
 def test_a_text_whose_marks_are_whole_and_that_asks_nothing_is_seen() -> None:
     assert findings("Tom has 3 apples when he comes home. He eats one where nobody looks.", "en") == {"no_request"}
+    assert findings("Tom, who has 3 apples, meets Ann who has 4.", "en") == {"no_request"}
+    assert findings("Tom has 3 apples and Ann 4. To whom belong most", "en") == set()
 
 
 def test_a_question_whose_options_were_taken_away_may_end_where_they_stood() -> None:

@@ -35,7 +35,7 @@ def test_kept_and_dropped_in_their_schemas_and_in_order() -> None:
     assert out.dropped["id"].to_list() == ["1", "3"]
     assert out.dropped["reason"].to_list() == [DropReason.PROOF, DropReason.CHOICES_NEEDED]
     assert out.dropped["stage"].unique().to_list() == ["statements"]
-    assert out.dropped["evidence"].to_list() == ["proof: Prove that, score 0.9991", "choices: Which of, score 0.9753"]
+    assert out.dropped["evidence"].to_list() == ["proof: Prove that, score 0.9991", "choices: Which of, score 0.954"]
 
 
 def test_originals_are_kept_only_where_something_was_rewritten() -> None:

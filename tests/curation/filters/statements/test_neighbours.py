@@ -137,6 +137,45 @@ def test_the_defect_itself_still_goes(reason: str) -> None:
     assert [(row, why) for row, why in found if why != reason] == []
 
 
+SEVERAL_ASKED = [
+    ("Find the radius and interval of convergence of the series.", "$R=1, I=(-1,1)$"),
+    ("Find the exact value of the cosine and sine of the angle $\\pi$.", "$\\cos(\\pi)=-1, \\sin(\\pi)=0$"),
+    ("State the domain and range of $f(x)=x^2$.", "domain: $\\mathbb{R}$, range: $[0, \\infty)$"),
+    ("Find the distance $d$ between the points and the midpoint $M$ of their segment.", "$d=5, M=(1,2)$"),
+    ("A car goes there and back. Find its speed and the time it needs.", "30 mph, 2 hours"),
+    ("The rectangle has area 48 and perimeter 32. Find its length and width.", "12 and 4"),
+    ("Two pipes fill a tank together. How long would it take each working alone?", "6, 12"),
+    ("Tickets cost 4 and 6 dollars. How many of each type were sold?", "7, 12"),
+    ("Tom had dimes and nickels. How many dimes and how many nickels had he?", "19"),
+    ("What is the warmest temperature of the day? When does this happen?", "64 at 2 PM"),
+    ("When does the rocket reach its maximum height? What is its maximum height?", "500"),
+    ("Let $X$ be a die. Find $V(X)$ and $D(X)$.", "$V(X)=2, D(X)=1$"),
+    ("The sum of 2 numbers is 10. Find the smaller number. Find the larger number.", "4, 6"),
+    ("The line is moved. What are the values of $p$ and $q$?", "3, 4"),
+    ("Find all local maxima and minima of $f$.", "min. at 1, max. at 2"),
+]
+ONE_ASKED = [
+    ("Find the slope of the line through the points $(13,-2)$ and $(7,7)$.", "$-\\frac{3}{2}$"),
+    ("Find the area between the curves $y=x$ and $y=x^2$.", "1/6"),
+    ("Find the difference of the length and the width.", "4"),
+    ("Find the mean and variance of $X$. Return the answers as a list.", "0, 1"),
+    ("Find all numbers whose mean and median are equal.", "3, 5"),
+    ("How many apples does each of them get?", "1,250"),
+    ("Find the points where the circle and the line meet.", "$(1,2)$ and $(3,4)$"),
+    ("How many more pages did Ann read than Bob, and who read how many?", "12"),
+]
+
+
+@pytest.mark.parametrize(("statement", "answer"), SEVERAL_ASKED)
+def test_two_quantities_asked_for_are_two_answers(statement: str, answer: str) -> None:
+    assert reasons([(statement, answer)]) == ["multi_part"]
+
+
+@pytest.mark.parametrize(("statement", "answer"), ONE_ASKED)
+def test_one_quantity_of_two_things_is_one_answer(statement: str, answer: str) -> None:
+    assert reasons([(statement, answer)]) == [None]
+
+
 @pytest.mark.parametrize(
     ("lang", "statement", "answer", "reason"),
     [

@@ -100,7 +100,7 @@ def test_labels_are_of_one_row_each_and_say_how() -> None:
     labels = pl.read_csv(LABELS, separator="\t", schema_overrides={"weight": pl.Float64})
     assert labels.columns == ["id", "hash", "label", "how", "weight"]
     assert labels["id"].n_unique() == labels.height
-    assert set(labels["how"]) == {"read", "set"}
+    assert set(labels["how"]) == {"after", "read", "set"}
     assert set(labels["label"]) <= {KEEP, *DropReason}
     assert (labels["how"] == "read").sum() >= 3000
     assert labels.filter(pl.col("weight").is_not_null())["how"].unique().to_list() == ["read"]

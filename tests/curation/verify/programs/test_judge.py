@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -188,3 +191,37 @@ def test_what_a_program_names_decides_whether_it_may_start_processes() -> None:
         ("print(1)", False),
     ):
         assert wants_processes(code) is wanted, code
+
+
+ADDS = HEAD + "int main() { int n; cin >> n; cout << n + 1; }"
+
+
+@pytest.fixture
+def private_cache(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A cache below /tmp, which a box with a /tmp of its own covers."""
+    if not os.access("/tmp", os.W_OK):
+        pytest.skip("/tmp is not this user's to write")
+    with tempfile.TemporaryDirectory(dir="/tmp") as place:
+        monkeypatch.setenv("XDG_CACHE_HOME", place)
+        yield Path(place)
+
+
+@pytest.mark.parametrize("rung", ["strongest", pytest.param("landlock", marks=pytest.mark.slow)])
+def test_cpp_compiles_where_the_cache_lies_below_the_temporary_folder(private_cache: Path, rung: str) -> None:
+    with Runner(1, rung=None if rung == "strongest" else rung) as own:
+        assert run(own, ADDS, CodeLang.CPP).verdict is CodeVerdict.AC
+        (header,) = private_cache.rglob("stdc++.h.gch")
+        shown = own.tools.cpp({"main.cpp": ADDS.encode()}, ("main.cpp", "-H"))
+    assert f"! {own.tools.box.seen_tools}" in shown.log, "the header made before is used"
+    assert header.name in shown.log
+
+
+def test_what_programs_are_linked_with_may_go_and_that_is_no_fault_of_theirs(private_cache: Path) -> None:
+    with Runner(1) as own:
+        assert run(own, ADDS, CodeLang.CPP).verdict is CodeVerdict.AC
+        (lost,) = private_cache.rglob("threads.o")
+        lost.unlink()
+        other = run(own, ADDS + "\n", CodeLang.CPP)
+        assert other.verdict is CodeVerdict.BROKEN
+        assert "threads.o, which C++ programs are linked with, has gone; start the command again" in other.how
+        assert run(own, ADDS + "// known", CodeLang.CPP).verdict is CodeVerdict.BROKEN

@@ -6,13 +6,17 @@ import contextlib
 import os
 import shutil
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from curation.verify import sandbox
 from curation.verify.sandbox import Ending, Limits, Sandbox
 from curation.verify.sandbox.inside.confinement import Confinement, Library
 from curation.verify.sandbox.library import LibraryUnavailable, build_library, cache_folder
+from tests.waiting import PATIENCE_S
 
 CODES = [*range(5), *([0] * 12), 70, 0, 0]
 EXITS = '#include <cstdio>\nint main(int n, char**) { int c; if (scanf("%d", &c) == 1) return c + (n > 1 ? 100 : 0); }'
@@ -101,3 +105,37 @@ def test_a_slow_test_among_quick_ones_is_limited_alone(strongest: Sandbox) -> No
     inputs = [b"", b"", b"", b"slow", b"", b"", b"slow"]
     endings = [ran.ending for ran in strongest.run_python(source, inputs, Limits(cpu_s=0.5))]
     assert endings == [Ending.CPU_LIMIT if given else Ending.EXITED for given in inputs]
+
+
+MAKES_THE_THREAD = """
+import os, sys
+sys.path.insert(0, sys.argv[1])
+from inside import kernel
+from inside.confinement import Library
+from inside.filter import OWN, SECRET, Template
+library, taken, children = Library(sys.argv[2]), 0, 0
+kernel.call("prctl", kernel.PR_SET_NO_NEW_PRIVS, 1)
+filtering = Template("binary", True, (os.getpid(), OWN), SECRET)
+unreadable = Template("binary", True, (os.getpid(), OWN), SECRET)
+kernel.ctypes.c_ushort.from_address(unreadable.address).value = 0  # EINVAL
+for _ in range(40):
+    try:
+        library.starter(unreadable, -1)
+        taken += 1
+    except OSError:
+        pass
+    library.starter(filtering, -1)
+try:
+    os.waitpid(-1, 0)
+    children += 1
+except ChildProcessError:
+    pass
+print(taken, children)
+"""
+
+
+def test_the_thread_that_starts_binaries_is_asked_for_nothing_before_it_is_inside_its_filter(cache: Path) -> None:
+    """Who makes it once asked it too early: of a filter that could not be put around it nobody was told."""
+    words = [sys.executable, "-I", "-c", MAKES_THE_THREAD, str(Path(sandbox.__file__).parent), str(build_library())]
+    ran = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    assert (ran.stdout, ran.returncode) == ("0 0\n", 0), ran.stderr
