@@ -58,6 +58,16 @@ def broken(original: str, translated: str, target: str) -> set[str]:
          "Es gibt 7 Punkte für eine richtige und $0$ Punkte für eine falsche oder fehlende Antwort.",
          "Es gibt 7 Punkte für eine richtige und $0$ Punkte für eine richtige oder gegebene Antwort."),
         ("zh", "The line does not pass through the origin.", "这条直线不过原点。", "这条直线过原点。"),
+        ("fr", "Assume no air resistance.", "On néglige la résistance de l'air.", "On mesure la résistance de l'air."),
+        ("ru", "Assume no air resistance.", "Сопротивлением воздуха пренебречь.", "Учесть сопротивление воздуха."),
+        ("de", "Assume no friction.", "Die Reibung wird vernachlässigt.", "Die Reibung wird berechnet."),
+        ("es", "Assume no friction.", "Desprecie la fricción.", "Calcule la fricción."),
+        ("ru", "What should come in place of the question mark?", "Что стоит на месте вопросительного знака?",
+         "Что не стоит на месте вопросительного знака?"),
+        # of whom some are chosen
+        ("es", "Bert is among 12 tenants, from which 9 tenants are selected.",
+         "Bert está entre los 12 inquilinos, de los cuales se elige a 9.",
+         "Bert está entre los 9 inquilinos, de los cuales se elige a 12."),
         # numbers that are no words in English
         ("zh", "A regular triangular pyramid has height 5.", "一个正三棱锥的高为5。", "一个正棱锥的高为三。"),
         ("zh", "The points $P$, $A$, $Q$ and $B$ are concyclic.", "$P$、$A$、$Q$、$B$四点共圆。",
