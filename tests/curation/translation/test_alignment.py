@@ -64,6 +64,8 @@ def broken(original: str, translated: str, target: str) -> set[str]:
         ("es", "Assume no friction.", "Desprecie la fricción.", "Calcule la fricción."),
         ("ru", "What should come in place of the question mark?", "Что стоит на месте вопросительного знака?",
          "Что не стоит на месте вопросительного знака?"),
+        ("de", "What should come in place of the question mark?", "Was steht anstelle des Fragezeichens?",
+         "Was steht nicht anstelle des Fragezeichens?"),
         # of whom some are chosen
         ("es", "Bert is among 12 tenants, from which 9 tenants are selected.",
          "Bert está entre los 12 inquilinos, de los cuales se elige a 9.",
