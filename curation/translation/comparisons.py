@@ -51,7 +51,9 @@ class Said:
 @lru_cache(maxsize=256)
 def read(text: str, lang: str) -> Said:
     """Return what a text says, in a language."""
-    plain = "".join(" " if is_formula else piece for piece, is_formula in parts(text)).lower().replace("’", "'")
+    pieces = parts(text)
+    plain = "".join(" " if is_formula else piece for piece, is_formula in pieces).lower().replace("’", "'")
+    formulas = " ".join(piece for piece, is_formula in pieces if is_formula)
     plain = plain.replace(" n't", "n't")
     torn, yet = (len(matcher(lang, name).findall(plain)) for name in ("torn", "yet"))
     superlatives = plain
@@ -77,7 +79,7 @@ def read(text: str, lang: str) -> Said:
         privative=len(matcher(lang, "privative").findall(affirmed)),
         torn=torn,
         yet=yet,
-        zeros=_zeros(plain, lang),
+        zeros=_zeros(affirmed, lang) + len(_NOUGHT.findall(formulas)),
         enough=len(matcher(lang, "suffices").findall(compared)),
         largest=largest,
         smallest=smallest,

@@ -21,16 +21,19 @@ from fractions import Fraction
 
 from curation.languages.stripping import parts
 from curation.languages.vocabulary import language
+from curation.translation.alignment import align
 from curation.translation.clauses import clause_moved
 from curation.translation.comparisons import comparisons, polarity
 from curation.translation.directions import turned_numbers
 from curation.translation.distribution import distribution
-from curation.translation.exchanged_words import exchanged_words
+from curation.translation.exchanged_words import exchanged_ranks, exchanged_words
 from curation.translation.formulas import displayed_as_formulas, formulas_of
 from curation.translation.name_matching import Name, names_of
 from curation.translation.names import (
+    clauses_stay,
     compared_stays,
     exchanged_compared,
+    exchanged_in_condition,
     exchanged_names,
     exchanged_owners,
     joined_names,
@@ -43,7 +46,7 @@ from curation.translation.numerals import in_digits, plain_digits
 from curation.translation.order import is_date, order, units_exchanged, units_stay
 from curation.translation.prose import is_form
 from curation.translation.quantities import months_named, prose_of_units
-from curation.translation.sentences import Segment, align, excerpt, keeps_anchors, length_ratio, sentences, sides
+from curation.translation.sentences import Segment, excerpt, keeps_anchors, length_ratio, sentences, sides
 from curation.translation.tied_numbers import tied_numbers, without_terms
 from curation.translation.units import DIMENSIONS, units_mentioned
 from curation.translation.violations import Violation
@@ -64,8 +67,8 @@ _LONGEST = 2.2
 
 def check_equivalence(original: str, translated: str, source: str, target: str) -> list[Violation]:
     """Return what the aligned sentences of a translation say otherwise than the original's; empty where they agree."""
-    segments = align(original, translated, source, target)
     names = names_of(original, translated, source, target)
+    segments = align(original, translated, source, target, names)
     whole = [segment for segment in segments if segment.before and segment.after]
     return [
         *coverage(segments, original, source, target),
@@ -76,6 +79,7 @@ def check_equivalence(original: str, translated: str, source: str, target: str) 
         *(violation for segment in whole for violation in turned_numbers(segment, source, target)),
         *(violation for segment in whole for violation in entities(segment, names, source, target)),
         *(violation for segment in whole for violation in exchanged_words(segment, source, target, original)),
+        *(violation for segment in whole for violation in exchanged_ranks(segment, source, target)),
         *(violation for segment in whole for violation in distribution(segment, source, target)),
         *new_units(original, translated, source, target),
         *numbers_in_formulas(original, translated),
@@ -175,10 +179,15 @@ def entities(segment: Segment, names: list[Name], source: str, target: str) -> l
     compared = exchanged_compared(segment, names, source, target)
     if compared is not None:
         return [Violation("entities", f"{compared[0]} is compared with, not {compared[1]}: {sides(segment)}")]
+    of_condition = exchanged_in_condition(segment, names, source, target)
+    if of_condition is not None:
+        return [Violation("entities", f"a condition is {of_condition[1]}'s, not {of_condition[0]}'s: {sides(segment)}")]
     exchanged = exchanged_names(segment, names)
     if exchanged is None or owner_stays(segment, names, exchanged, source, target):
         return []
     if joined_names(segment, names, exchanged, source, target):
+        return []
+    if clauses_stay(segment, names, source, target):
         return []
     if compared_stays(segment, names, exchanged, source, target) or side_by_side(segment.before, exchanged):
         return []

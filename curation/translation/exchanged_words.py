@@ -30,6 +30,11 @@ from curation.translation.violations import Violation
 _ONE, _TWO, _DOZEN = Fraction(1), Fraction(2), Fraction(12)
 _CAPITALS = re.compile(r"(?<![.?!] )(?<!\A)\b[A-Z][a-z]+|(?<=[.?!] )[A-Z][a-z]+(?=['’]s| and | [a-z]+(?:s|ed)\b)")
 _LISTED = re.compile(r",(?: and)? |(?<!,) and ")
+_SIGN = re.compile(r"(?<![A-Za-z\\])[A-Za-z](?:_\{?\w\}?)?(?![A-Za-z])")
+_SIGNS = re.compile(
+    r"\$?[A-Za-z](?:_\{?\w\}?)?\$?(?:(?:\s?[,<>]\s?|,? and )\$?[A-Za-z](?:_\{?\w\}?)?\$?(?![A-Za-z])){1,9}"
+)
+"""A sign that names a number or point, and several of them."""
 _MOST = 10
 """Largest number in words that may not come in; a dozen, a hundred, noon do."""
 
@@ -77,12 +82,26 @@ def exchanged_words(segment: Segment, source: str, target: str, original: str = 
             (other in elsewhere and not words_before)
             or months_named(before, source)
             or other == _listed(before)
+            or other in _listed_signs(segment.before)
             or words_after.count(other) <= ordinals(after, target).count(other)
         )
         named = _names_again(after, target, other) and not fewer and (other in elsewhere or other <= _named(original))
         if 2 < other <= _MOST and not is_known and not named:
             return [Violation("numbers", f"{other} came in: {sides(segment)}")]
     return []
+
+
+def exchanged_ranks(segment: Segment, source: str, target: str) -> list[Violation]:
+    """Return a violation where an ordinal of a segment stands nowhere in it, and another one came in: third, fourth."""
+    before, after = plain_digits(segment.before), plain_digits(segment.after)
+    mine, others = Counter(ordinals(before, source)), Counter(ordinals(after, target))
+    said = {*digit_values(before, source), *(1 / value for value in in_words(before, source) if 0 < value < 1)}
+    there = {*digit_values(after, target), *(1 / value for value in in_words(after, target) if 0 < value < 1)}
+    lost = sorted(rank for rank in mine - others if rank not in {*there, *in_compounds(after, target)})
+    new = sorted(rank for rank in others - mine if rank not in said)
+    if not lost or not new:
+        return []
+    return [Violation("numbers", f"what was the {lost[0]}. is the {new[0]}.: {sides(segment)}")]
 
 
 def _by_count(before: tuple[str, str], after: tuple[str, str]) -> tuple[Counter[Fraction], Counter[Fraction]]:
@@ -101,6 +120,12 @@ def _named(original: str) -> int:
 def _listed(text: str) -> int:
     """Return how many things the longest list of a text has: three of Becky, Jake, and Silvia."""
     return max((len(_LISTED.findall(sentence)) for sentence in text.split(". ")), default=0) + 1
+
+
+def _listed_signs(text: str) -> set[int]:
+    """Return how many signs each list of them has, marked as formulas or compared in one: 4 points P, A, Q and B."""
+    lists = (match[0] for match in _SIGNS.finditer(text))
+    return {len(_SIGN.findall(listed)) for listed in lists}
 
 
 def _names_again(text: str, lang: str, value: Fraction) -> bool:

@@ -34,11 +34,12 @@ from curation.translation import prose
 from curation.translation.answers import ChecksReferences, check_answer
 from curation.translation.equivalence import check_equivalence
 from curation.translation.formulas import code, formulas, variables
+from curation.translation.half_days import half_days
 from curation.translation.quantities import numbers, units
 from curation.translation.violations import Violation
 from curation.translation.written_alike import written_alike
 
-VERSION = "translation@15"
+VERSION = "translation@16"
 """Changes whenever a translation could pass or fail that did not."""
 
 INVARIANTS = (
@@ -80,12 +81,14 @@ def check_translation(
         judge: the verifier; it is called, in its workers, where an answer is words.
         source: the code of the original's language.
     """
+    turned = half_days(original.statement, translated.statement, source, target)
     statements = written_alike(original.statement, translated.statement, source, target)
     original, translated = (
         replace(text, statement=said) for text, said in zip((original, translated), statements, strict=True)
     )
     before, after = _whole(original), _whole(translated)
     violations = [
+        *turned,
         *numbers(before, after, source, target),
         *units(before, after, source, target),
         *formulas(before, after),

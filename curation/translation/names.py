@@ -38,6 +38,28 @@ def exchanged_names(segment: Segment, names: list[Name]) -> tuple[str, str] | No
     return next(((a, b) for a, b in zip(first, second, strict=True) if a != b), None)
 
 
+def clauses_stay(segment: Segment, names: list[Name], source: str, target: str) -> bool:
+    """Return whether a subordinate clause has the same names in their order on both sides, and the rest as well."""
+    before = _by_clause(segment.before, [(name.original, (name.original,)) for name in names], source)
+    after = _by_clause(segment.after, [(name.original, name.forms) for name in names], target)
+    return bool(before[0]) and before == after
+
+
+def exchanged_in_condition(segment: Segment, names: list[Name], source: str, target: str) -> tuple[str, str] | None:
+    """Return two names, where the original's condition is of the first alone, and the translation's of the second."""
+    before = _by_clause(segment.before, [(name.original, (name.original,)) for name in names], source)
+    after = _by_clause(segment.after, [(name.original, name.forms) for name in names], target)
+    is_other = len(before[0]) == len(after[0]) == 1 and before[0] != after[0] and before[1] == after[1]
+    return (before[0][0], after[0][0]) if is_other else None
+
+
+def _by_clause(text: str, forms: list[tuple[str, tuple[str, ...]]], lang: str) -> tuple[list[str], list[str]]:
+    """Return the names that a text mentions inside its conditions, and those outside of them."""
+    condition = re.compile(language(lang).meaning.clauses.get("if", r"(?!)"), re.IGNORECASE)
+    inside = " ".join(match[0] for match in condition.finditer(text))
+    return _mentions(inside, forms), _mentions(condition.sub(" ", text), forms)
+
+
 def _is_turned_round(first: list[str], second: list[str]) -> bool:
     """Return whether all that stood behind some name stands before it now: of three or more no two were exchanged.
 

@@ -39,7 +39,7 @@ _TURNED_ROLES = ("label", "than", "every")
 """Roles that only one of two numbers has: house 12 has 1 for house 1 has 12."""
 _ROLES_ALONE = ("every", "rate")
 """Roles that tell a number apart, whatever it counts."""
-_TURNED_CLAUSES = ("if", "date", "total", "difference", "note", "limit", "age", "remainder", "divisor", "base")
+_TURNED_CLAUSES = ("if", "date", "total", "difference", "note", "limit", "age", "remainder", "divisor", "base", "from")
 """Kinds of clauses in which only one of two numbers stands: on August 22 at 17 for on August 17 at 22."""
 
 
@@ -248,6 +248,8 @@ def _ties_exchanged(mine: _Pair, others: _Pair) -> bool:
         roles = [number.role == role for number in (*mine, *others)]
         if roles in ([True, False, False, True], [False, True, True, False]):
             return True
+    if mine[0].role == mine[1].role != others[0].role == others[1].role:
+        return False  # each has kept its own role: a rate in another clause is still that rate
     for kind in _TURNED_CLAUSES:
         within = [kind in number.clauses for number in (*mine, *others)]
         if within in ([True, False, False, True], [False, True, True, False]):

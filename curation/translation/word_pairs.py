@@ -20,6 +20,7 @@ from functools import cache, lru_cache
 from importlib.resources import files
 
 from curation.languages.vocabulary import language
+from curation.translation.sentences import Segment
 
 SOURCE = "en"
 """The language whose words are known."""
@@ -36,6 +37,8 @@ _STEP, _BORDER, _BACKWARDS = 0.5, 1.5, 0.5
 """What a word between a number and another one adds to their distance, a comma, and standing before it."""
 _CHARACTERS = 4
 """Characters that are as far as two words where words run together."""
+_SURE = 0.4
+"""Share from which a form stands for a word wherever it is."""
 _NEAREST = 7
 """Words and signs next to a number, on either side, that are looked at."""
 
@@ -100,6 +103,45 @@ def told_by_words(mine: tuple[Around, Around], others: tuple[Around, Around], ta
         _agreement(*mine, target) - _agreement(mine[0], others[1], target),
         _agreement(*others, target) - _agreement(others[0], mine[1], target),
     )
+
+
+def said_there(sentence: str, near: Segment, source: str, target: str) -> float:
+    """Return which share of an original's sentence its neighbour's translation says, of the words that are known.
+
+    A word that the neighbour has as well, or whose form another word of it may be, shows nothing. 0 where none does.
+    """
+    if source != SOURCE:
+        return 0.0
+    pairs = word_pairs(target)
+    own = {stem(word) for word in _WORD.findall(near.before)}
+    taken = {form for word in own for form in pairs.get(word, {})}
+    there = _text(near.after, target)
+    said = [
+        any(share >= _SURE and form not in taken and form in there for form, share in pairs[word].items())
+        for word in {stem(word) for word in _WORD.findall(sentence)} - own
+        if word in pairs
+    ]
+    return sum(said) / len(said) if said else 0.0
+
+
+def says_of(sentence: str, near: Segment, source: str, target: str) -> bool:
+    """Return whether a translation's sentence says a word of its neighbour's original that is not said there."""
+    if source != SOURCE:
+        return False
+    here, there = _text(sentence, target), _text(near.after, target)
+    said = (word_pairs(target).get(stem(word), {}) for word in _WORD.findall(near.before))
+    return any(
+        any(share >= _SURE and form in here for form, share in forms.items())
+        and not any(form in there for form in forms)
+        for forms in said
+    )
+
+
+def _text(text: str, target: str) -> str | frozenset[str]:
+    """Return what forms are looked for in: the beginnings of words, or the text where words run together."""
+    if not language(target).spaced:
+        return text
+    return frozenset(beginning(word) for word in _ANY.findall(text))
 
 
 @lru_cache(maxsize=256)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
+from curation.translation.alignment import align
 from curation.translation.numerals import in_digits, plain_digits
-from curation.translation.sentences import align
 
 _QUOTED = re.compile(r"[\"“«„'`‘](.{2,200}?)[\"”»“'`’]")
 _TOKENS = re.compile(r"\s+|\w+|[^\w\s]")

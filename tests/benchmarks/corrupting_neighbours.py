@@ -22,6 +22,20 @@ NUMBER_WORDS: dict[str, tuple[str, ...]] = {
 }
 """By language: small numbers in words, in order; one becomes its neighbour."""
 
+RANKS: dict[str, tuple[tuple[str, str], ...]] = {
+    "de": tuple((f"{one}{end}", f"{other}{end}") for end in ("", "n", "r", "s", "m") for one, other in (
+        ("erste", "zweite"), ("zweite", "dritte"), ("dritte", "vierte"), ("vierte", "fünfte"), ("fünfte", "sechste"))),
+    "fr": (("première", "deuxième"), ("premier", "deuxième"), ("deuxième", "troisième"), ("troisième", "quatrième"),
+        ("quatrième", "cinquième"), ("cinquième", "sixième")),
+    "es": tuple((f"{one}{end}", f"{other}{end}") for end in ("o", "a") for one, other in (
+        ("primer", "segund"), ("segund", "tercer"), ("tercer", "cuart"), ("cuart", "quint"), ("quint", "sext"))),
+    "ru": (("первый", "второй"), ("первой", "второй"), ("первого", "второго"), ("второй", "третий"),
+        ("второго", "третьего"), ("вторая", "третья"), ("третий", "четвёртый"), ("третья", "четвёртая"),
+        ("третьего", "четвёртого"), ("четвёртый", "пятый"), ("пятый", "шестой")),
+    "zh": (("第一", "第二"), ("第二", "第三"), ("第三", "第四"), ("第四", "第五"), ("第五", "第六")),
+}  # fmt: skip
+"""By language: an ordinal, and the next one."""
+
 _ZH_COUNTED = "[个只名位本张件天年条块支辆袋盒箱朵棵把双份瓶杯次倍组盘套台部次人篮架顶头磅小]"
 
 FRACTION_WORDS: dict[str, tuple[tuple[str, str], ...]] = {
@@ -170,6 +184,14 @@ def each_lost(
     return translated[: matches[0].start()] + translated[matches[0].end() :]
 
 
+def rank_changed(
+    original: str, translated: str, target: str, answer: str, others: Mapping[str, str], chance: random.Random
+) -> str | None:
+    """Make one ordinal the next one, where the text does not have that as well."""
+    pairs = tuple(pair for pair in RANKS.get(target, ()) if pair[1] not in translated)
+    return _exchange(translated, pairs, target, chance)
+
+
 NEIGHBOURS: dict[str, Corruption] = {
     "number word changed": number_word_changed,
     "fraction inverted": fraction_inverted,
@@ -178,4 +200,5 @@ NEIGHBOURS: dict[str, Corruption] = {
     "at least, at most": bound_turned,
     "percent dropped": percent_dropped,
     "each dropped": each_lost,
+    "ordinal changed": rank_changed,
 }

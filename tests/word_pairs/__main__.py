@@ -16,7 +16,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 from curation.languages.vocabulary import language
-from curation.translation.sentences import align
+from curation.translation.alignment import align
 from curation.translation.word_pairs import SOURCE, beginning, stem
 from tests.benchmarks.translation_sets import MSVAMP, Draw, Pair, gsm8ki
 

@@ -93,6 +93,8 @@ class Numerals:
     """Expressions behind an hour of a twelve-hour clock; empty where the day has twenty-four."""
     forenoon: tuple[str, ...]
     """Those of them that say the first half of the day."""
+    second_half: tuple[str, ...]
+    """Expressions that say the second half of the day: p.m., in the evening."""
     half_day_range: tuple[str, ...]
     """Words between two hours of such a clock."""
     positional: dict[str, str]

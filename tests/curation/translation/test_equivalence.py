@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from curation.languages.vocabulary import languages
+from curation.translation.alignment import align
 from curation.translation.directions import directions
 from curation.translation.equivalence import check_equivalence
 from curation.translation.exchanged_words import exchanged_words
 from curation.translation.name_matching import names_of
-from curation.translation.sentences import Segment, align, sentences
+from curation.translation.sentences import Segment, sentences
 
 ENGLISH = (
     "Janet has 12 marbles. Maria has 5 more marbles than Janet, and she does not lose any. "

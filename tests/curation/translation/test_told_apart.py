@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from curation.languages.mixing import language_shares
+from curation.translation.alignment import align
 from curation.translation.equivalence import check_equivalence
 from curation.translation.formulas import variables
 from curation.translation.number_words import replaced_words
 from curation.translation.prose import added_solution
 from curation.translation.quantities import numbers, units
-from curation.translation.sentences import align
 
 
 def broken(original: str, translated: str, target: str) -> set[str]:
