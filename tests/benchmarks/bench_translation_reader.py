@@ -161,7 +161,10 @@ def attempts_of(files: Sequence[Path], scratch: Path) -> RecordedPolicy:
     """
     lines = []
     for file in files:
-        asked = numbered(file.with_name(re.sub(r"\.answers\d*\.txt$", ".txt", file.name)))
+        name, answers = re.subn(r"\.answers\d*\.txt$", ".txt", file.name)
+        if not answers:
+            sys.exit(f"{file} is no file of answers; name x.answers.txt, which answers x.txt")
+        asked = numbered(file.with_name(name))
         lines += [json.dumps({"problem": asked[number], "text": text}) for number, text in numbered(file).items()]
     path = scratch / "votes.jsonl"
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
