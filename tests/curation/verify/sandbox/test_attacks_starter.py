@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import struct
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,9 +19,6 @@ from curation.verify.sandbox.inside.syscalls import AUDIT_ARCH, NUMBERS
 from tests.curation.verify.sandbox.test_attacks_kernel import ARGUMENTS, FORK, OWN, SIGNALS, SPARED, THREAD, answer_of
 
 LIMITS = Limits(cpu_s=8.0, wall_s=30.0)
-PAGE = os.sysconf("SC_PAGE_SIZE")
-STARTER = struct.Struct("=QqI4xqqqq2048s")
-"""As in `start.c`: the number, its thread, five that do not matter, and the filter, whose operands hold the number."""
 
 SECRET = 0x0123456789ABCDEF
 SECRET_CALLS: dict[str, dict[tuple[int, ...], int]] = {
@@ -155,18 +151,29 @@ def _below(pid: int) -> Iterator[int]:
             yield from _below(int(child))
 
 
+def _never_forked(pid: int) -> Iterator[int]:
+    """Yield where the mappings of a process begin that its forks do not have."""
+    place = 0
+    for line in Path(f"/proc/{pid}/smaps").read_text().splitlines():
+        if begins := re.match(r"(\w+)-\w+ ", line):
+            place = int(begins[1], 16)
+        elif line.startswith("VmFlags:") and "dc" in line.split():
+            yield place
+
+
 def _secret(box: Sandbox) -> tuple[int, int, int] | None:
-    """Return the number, and those of its process and of the thread as the slot calls them; None without a thread."""
+    """Return the number, and those of its process and of the thread as the slot calls them; None without a thread.
+
+    It stands first in the only pages that no fork has (`start.c`).
+    """
     for pid in (pid for slot in box._idle["std"] for pid in _below(slot.process.pid)):
         tasks = sorted(Path(f"/proc/{pid}/task").iterdir(), key=lambda task: int(task.name))
         process, *threads = (int(re.findall(r"NSpid:.*\s(\d+)\n", (task / "status").read_text())[0]) for task in tasks)
-        maps = re.findall(r"^(\w+)-(\w+) rw", Path(f"/proc/{pid}/maps").read_text(), re.MULTILINE)
         with open(f"/proc/{pid}/mem", "rb", 0) as memory:
-            for page in (place for ends in maps for place in range(*(int(end, 16) for end in ends), PAGE)):
-                memory.seek(page)
-                number, thread, *_, operands = STARTER.unpack(memory.read(STARTER.size))
-                halves = {number & 0xFFFFFFFF, number >> 32}
-                if thread in threads and halves <= {operand for _, operand in struct.iter_unpack("=4sI", operands)}:
+            for place in _never_forked(pid):
+                memory.seek(place)
+                number, thread = (int.from_bytes(memory.read(8), "little") for _ in range(2))
+                if thread in threads:
                     return number, process, thread
     return None
 
