@@ -21,9 +21,9 @@ from dataclasses import dataclass
 import polars as pl
 
 from curation.filters.multiple_choice.opening import OpenQuestion, Refusal, open_question, sound_option, tidy_answer
-from curation.filters.multiple_choice.resolving import names_several, resolve_option
+from curation.filters.multiple_choice.resolving import names_several, resolve_option, strip_markup
 from curation.languages.vocabulary import one_of
-from curation.option_letters import is_only_letter, named_letter
+from curation.option_letters import is_only_letter, named_letter, without_lead
 from curation.options import LETTERED_LIST, OptionSplit, split_options, strip_label, tidy_option
 from curation.records import DropReason
 from curation.verify.rewriting import reads_the_same
@@ -210,7 +210,13 @@ def _resolve(
 
 
 def _read_as(answer: str, options: Sequence[str]) -> int | None:
-    """Return the index of the only option that the verifier reads as it reads the answer: ½ where that is 1/2."""
+    """Return the index of the only option that the verifier reads as it reads the answer: ½ where that is 1/2.
+
+    An answer that is an option's very text, and was not resolved to it, may mean another option's number.
+    """
+    written = strip_markup(without_lead(answer))
+    if any(strip_markup(option) == written for option in options):
+        return None
     same = [index for index, option in enumerate(options) if option and reads_the_same(answer, option)]
     return same[0] if len(same) == 1 else None
 
