@@ -126,7 +126,8 @@ def kill_rest(whole: bool, spare: int = 0) -> None:
             return
     while True:
         for pid in (remaining := [pid for pid in descendants(os.getpid()) if pid != spare]):
-            os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # collected by its parent, which ignores SIGCHLD
+                os.kill(pid, signal.SIGKILL)
         if not remaining and (spare or not _collected()):
             return
         for pid in remaining:

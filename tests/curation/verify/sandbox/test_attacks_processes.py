@@ -154,6 +154,15 @@ def test_a_daemon_ends_with_its_test(forking: Runner, name: str) -> None:
     assert _alive(name) == []
 
 
+def test_many_daemons_end_and_none_harms_its_judge(box: Sandbox, forking: Runner, name: str) -> None:
+    """Their children go at any moment, since who is deaf to SIGCHLD need not collect them."""
+    assert forking("print(1)").stdout == b"1\n", "skips where there are no processes"
+    source = NAMED.format(name=name) + DAEMON + "print('done')"
+    ended = [(ran.ending, ran.stdout) for ran in box.run_python(source, [b""] * 40, FORKS, forks=True)]
+    assert ended == [(Ending.EXITED, b"done\n")] * 40
+    assert _alive(name) == []
+
+
 def test_a_bomb_ends_with_its_test(forking: Runner, name: str) -> None:
     ran = forking(NAMED.format(name=name) + "while True:\n    try: os.fork()\n    except OSError: pass")
     assert ran.ending in {Ending.CPU_LIMIT, Ending.SIGNALED, Ending.MEMORY_LIMIT}, ran
