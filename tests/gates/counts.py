@@ -1,0 +1,1 @@
+"""Sizes of the project: source, tests, modules, settings, commands, drop reasons, dependencies, words of the docs."""
