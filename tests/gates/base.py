@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal
+from typing import Any, Literal
 from xml.etree import ElementTree
 
 from tests.places import ROOT, SHARED_DATA
@@ -160,6 +160,11 @@ def shared(*names: str) -> Path:
             f"needs {'/'.join(names)} of the shared data (GOLDILOCKS_DATA), which is not on this machine"
         )
     return path
+
+
+def shared_rows(*names: str) -> list[dict[str, Any]]:
+    """Return the rows of a file of the shared data."""
+    return [json.loads(line) for line in shared(*names).read_text(encoding="utf-8").split("\n") if line]
 
 
 def tests_pass(*arguments: str) -> Measured:
