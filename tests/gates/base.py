@@ -114,7 +114,7 @@ def run(chosen: Gate) -> Row:
         status, note = "skipped", str(why)
     except StaleError as why:
         status, note = "stale", str(why)
-    except Exception as error:  # noqa: BLE001 - a gate that breaks fails, and the others go on
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a gate that breaks fails, the others go on
         status, note = "fails", f"{type(error).__name__}: {error}"
         traceback.print_exc()
     else:
