@@ -120,6 +120,14 @@ WRAPPER = (
     "$ANSWER (without quotes) where $ANSWER is the answer to the problem.\n\n",
     '\n\nRemember to put your answer on its own line after "Answer:".',
 )
+INSTRUCTIONS = """\
+Answer the following question.
+Think step by step before you answer.
+Write your reasoning between the tags.
+Give the final answer as a single number.
+Do not use a calculator or any code.
+
+"""
 NOTATIONS = (
     (r"Compute $\binom{8}{4}$.", r"Compute $\dbinom{8}{4}$."),
     (r"Compute $\binom{8}{4}$.", r"Compute ${8 \choose 4}$."),
@@ -177,9 +185,13 @@ def copies_in_other_notation_missed() -> Measured:
 
 @gate("copies-in-instructions-missed", Limit("==", 0), until="part 4")
 def copies_in_instructions_missed() -> Measured:
-    """Short problems of a benchmark inside lines of instructions."""
-    items = [r"Compute $\binom{8}{4}$.", *(text for text in benchmark_items() if len(text.split()) <= 40)]
-    return missed(items, [WRAPPER[0] + text + WRAPPER[1] for text in items])
+    """Short problems of a benchmark inside lines of instructions, among rows without any."""
+    problems = [row["problem"] for row in shared_rows("math", "polymath.jsonl") if row["lang"] == "en"]
+    short = [text for text in problems if "$" in text and len(text.split()) <= 12]
+    items = [r"Compute $\binom{8}{4}$.", *dict.fromkeys(short)]
+    others = [row["problem"] for row in shared_rows("math", "gsm8k.jsonl")[:400]]
+    kinds = kinds_of(items, [*(INSTRUCTIONS + text for text in items), *others])[: len(items)]
+    return Measured(sum(kind != OVERLAP for kind in kinds), len(items))
 
 
 def near_members(statements: Sequence[str]) -> int:
