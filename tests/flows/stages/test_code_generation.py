@@ -209,9 +209,7 @@ def test_a_slow_program_in_python_does_not_forbid_an_input_within_its_own_limit(
     found, few = {}, ("batch=1", "rounds=1", "max_input_kb=1")
     for factor in (1, 3):
         factors = [f"code.language_variants.python_factor={factor}"]
-        found[factor] = made(
-            runner, "", 3, *few, "mutants=0", "hunted=0", first=slow, limit=0.3, more_settings=factors
-        )
+        found[factor] = made(runner, "", 3, *few, "mutants=0", "hunted=0", first=slow, limit=0.3, more_settings=factors)
     assert found[1].reason == "the voting solutions agree on no input, or take too long"
     assert found[3].tests
 
