@@ -94,8 +94,10 @@ class Room:
                     self.show(line)
                 if found := SAYS.findall(line):
                     self.counts = Counter({word: int(number) for number, word in found})
-        self.status = process.wait()
-        took = f"{time.monotonic() - begun:.0f} s, status {self.status}"
+        _, ended, used = os.wait4(process.pid, 0)
+        self.status = process.returncode = os.waitstatus_to_exitcode(ended)
+        cpu_s = used.ru_utime + used.ru_stime
+        took = f"{time.monotonic() - begun:.0f} s, {cpu_s:.0f} CPU s, status {self.status}"
         self.show("".join([f"\n-- {self.name}: {took}\n", *report]))
 
     def show(self, text: str) -> None:
