@@ -26,8 +26,9 @@ def set_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     assert spec.loader is not None
     module: Any = module_from_spec(spec)
     spec.loader.exec_module(module)
+    venv = module.VENV
     for name in ("VENV", "SITE", "UNUSED", "STAMP", "UNFINISHED", "PYTHON", "UV"):
-        place = tmp_path / "venv" / getattr(module, name).relative_to(module.VENV)
+        place = tmp_path / "venv" / getattr(module, name).relative_to(venv)
         monkeypatch.setattr(module, name, place)
     module.SITE.mkdir(parents=True)
     module.UNUSED.write_text("torchvision\ntriton")
@@ -195,7 +196,7 @@ def test_a_call_ends_at_once_until_something_changes(
     set_up: Any, calls: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     built: list[str] = []
-    monkeypatch.setattr(set_up, "build", lambda extras, key, wishes: built.append(key))
+    monkeypatch.setattr(set_up, "build", lambda _extras, key, _wishes: built.append(key))
     set_up.main()
     stamp = {"key": built[0], "summary": "as before", "vllm": False, "real_model": True}
     set_up.STAMP.write_text(json.dumps(stamp))
