@@ -3,9 +3,9 @@
     python -m tests.gates.ask NAME FOLDER                  writes FOLDER/NAME-001.txt … of prompts without an answer
     python -m tests.gates.ask NAME FOLDER --take WHO       stores FOLDER/NAME-001.answers.txt … in answers/NAME.jsonl
 
-A file holds the system prompt once, then up to `--batch` user messages, each after a line `### HASH`; answers come back
-in the same form. The order is that of the hashes, so it gives nothing away. `--take` also removes the answers to prompts
-that no room asks any more.
+A file holds the system prompt once, then up to `--batch` user messages, each after a line `### HASH`; answers come
+back in the same form. The order is that of the hashes, so it gives nothing away. `--take` also removes the answers to
+prompts that no room asks any more.
 """
 
 from __future__ import annotations

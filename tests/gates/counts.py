@@ -163,7 +163,7 @@ def _per_ten_thousand(pattern: str) -> Measured:
 
 
 @gate("dialect-told", Limit("<=", 5, "per 10,000 docstring words"), until="part 7")
-def told() -> Measured:
+def told_tells() -> Measured:
     """Count *told* and *tells*."""
     return _per_ten_thousand("told|tells?")
 

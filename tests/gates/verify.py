@@ -6,7 +6,6 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
-from statistics import median
 
 from tests.gates.answer_pairs import (
     DRAWN,
@@ -19,7 +18,7 @@ from tests.gates.answer_pairs import (
     ours,
     trusted_pairs,
 )
-from tests.gates.base import Limit, Measured, gate, wilson
+from tests.gates.base import Limit, Measured, gate, middle, wilson
 
 CHUNK = 20
 """Pairs that one verifier judges before it is the other's turn."""
@@ -84,8 +83,7 @@ def rewritings() -> Measured:
 def _speed(pairs: Sequence[Pair]) -> tuple[Measured, Verdicts]:
     """Return how many times our pairs per CPU second are Math-Verify's, and its verdicts.
 
-    The two take turns on chunks of the pairs. The figure is the median over the chunks, its interval that of the order
-    statistics of a median.
+    The two take turns on chunks of the pairs. The figure is the median over the chunks.
     """
     ratios, theirs, totals = [], list[bool](), [0.0, 0.0]
     with Verifier("ours") as own, Verifier("Math-Verify") as peer:
@@ -94,14 +92,11 @@ def _speed(pairs: Sequence[Pair]) -> tuple[Measured, Verdicts]:
             theirs += verdicts
             totals = [totals[0] + sum(seconds), totals[1] + sum(peer_seconds)]
             ratios.append(sum(peer_seconds) / sum(seconds))
-    ratios.sort()
-    reach = 0.98 * len(ratios) ** 0.5
-    low, high = round(len(ratios) / 2 - reach), round(len(ratios) / 2 + reach)
     own_ms, peer_ms = (1000 * total / len(pairs) for total in totals)
     mean = f"{peer_ms / own_ms:.1f} times in the mean of {len(pairs):,} pairs"
     note = f"{own_ms:.2f} and {peer_ms:.1f} CPU ms a pair, {mean}"
-    interval = ratios[max(low, 0)], ratios[min(high, len(ratios) - 1)]
-    return Measured(median(ratios), None, interval, note), tuple(zip(pairs, theirs, strict=True))
+    value, interval = middle(ratios)
+    return Measured(value, None, interval, note), tuple(zip(pairs, theirs, strict=True))
 
 
 @gate("speed", Limit(">=", 30, "times Math-Verify"))
