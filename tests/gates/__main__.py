@@ -30,7 +30,7 @@ from tests.places import ROOT
 
 LANES = 2
 TIERS = ("quick", "room", "all")
-NOT_ROOMS = {"__main__", "answer_pairs", "ask", "base", "stored"}
+NOT_ROOMS = {"__main__", "answer_pairs", "ask", "base", "stored", "trainer_calls"}
 
 
 def rooms() -> list[str]:
