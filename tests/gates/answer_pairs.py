@@ -28,6 +28,7 @@ from tests.places import ROOT
 TRUSTED = frozenset({"unit_test", "hardverify", "scoring_example", "github_issue"})
 """Kinds of `equivalence.jsonl` whose labels are not a model's."""
 
+NEAR_MISS = "near miss"
 DRAWN = 300
 """Near misses and rewritings, each."""
 
@@ -61,7 +62,7 @@ def drawn_pairs() -> tuple[tuple[Pair, ...], tuple[Pair, ...]]:
     shared("answers", "equivalence.jsonl")
     shared("math")
     english = [text for text, lang in real_references() if lang == "en"]
-    near = [Pair(text, one.changed, False, "near miss") for text in english for one in mutations(text, seed=7)]
+    near = [Pair(text, one.changed, False, NEAR_MISS) for text in english for one in mutations(text, seed=7)]
     equal = [Pair(text, other, True, "rewriting") for text in english for other in rewritings(text).values()]
     dice = random.Random(7)
     return tuple(dice.sample(near, DRAWN)), tuple(dice.sample(equal, DRAWN))
@@ -74,7 +75,7 @@ def ours(reference: str, answer: str) -> bool:
 
 def is_right(pair: Pair, verdict: bool) -> bool:
     """Return whether a verdict is the pair's label; an accepted near miss may be an identity that the oracle knows."""
-    known = pair.kind == "near miss" and verdict and is_same_answer(pair.reference, pair.answer) is not None
+    known = pair.kind == NEAR_MISS and verdict and is_same_answer(pair.reference, pair.answer) is not None
     return verdict == (pair.equal or known)
 
 
