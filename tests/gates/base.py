@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
-from typing import Literal
+from typing import Any, Literal
 from xml.etree import ElementTree
 
 from tests.places import ROOT, SHARED_DATA
@@ -116,7 +116,7 @@ def run(chosen: Gate) -> Row:
         status, note = "skipped", str(why)
     except StaleError as why:
         status, note = "stale", str(why)
-    except Exception as error:  # noqa: BLE001 - a gate that breaks fails, and the others go on
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a gate that breaks fails, the others go on
         status, note = "fails", " ".join(f"{type(error).__name__}: {error}".split())[-300:]
         traceback.print_exc()
     else:
@@ -171,6 +171,11 @@ def shared(*names: str) -> Path:
             f"needs {'/'.join(names)} of the shared data (GOLDILOCKS_DATA), which is not on this machine"
         )
     return path
+
+
+def shared_rows(*names: str) -> list[dict[str, Any]]:
+    """Return the rows of a file of the shared data."""
+    return [json.loads(line) for line in shared(*names).read_text(encoding="utf-8").split("\n") if line]
 
 
 def tests_pass(*arguments: str) -> Measured:
