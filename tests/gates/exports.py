@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-import datasets
 import polars as pl
 
 from curation.publish.export import CURATED
@@ -22,7 +21,6 @@ from curation.publish.export_formats import FORMATS, export_set
 from curation.records import Outcome, problem_id
 from curation.verify.math_judge import JudgeTask, MathJudge, Response
 from tests.consumers.environments import TRAINERS, missing, rewards_inside
-from tests.curation.publish.test_export_formats import loaded
 from tests.curation.verify.programs.corpus import responses, write_set
 from tests.gates.base import Limit, Measured, SkippedError, gate, shared, wilson
 from tests.gates.trainer_calls import CALLS, EMULATED, Rewards, row_id
@@ -103,6 +101,10 @@ def _equal(rewards: Rewards, asked: Sequence[Sampled]) -> tuple[int, int]:
 
 
 def _all_formats(asked: Sequence[Sampled]) -> Measured:
+    import datasets  # imports are late here since every process imports all rooms, to know their gates
+
+    from tests.curation.publish.test_export_formats import loaded
+
     datasets.disable_progress_bars()
     equal, left_out = {}, list[str]()
     math = [one for one in asked if one.reference is not None]
