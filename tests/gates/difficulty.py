@@ -1,8 +1,8 @@
 """Decisions on difficulty: a refresh with an anchor, early stopping, wrong labels.
 
 Every figure is computed from fixed seeds, so it is the same on each machine. Limits are the figures of 2026-11-28 with
-some room: wrong decisions and the attempts of a refresh .3 points, attempts per decision rounded up to a tenth, labels a
-tenth of the figure. Policies are simulated as in `bench_difficulty`, `bench_stopping` and `bench_labels`.
+some room: wrong decisions and the attempts of a refresh .3 points, attempts per decision rounded up to a tenth, labels
+a tenth of the figure. Policies are simulated as in `bench_difficulty`, `bench_stopping` and `bench_labels`.
 
 Not here: the recorded weak policy that accused .3 % of sound labels (CodeLlama 7B on CRUXEval), which is not among the
 shared data. Simulated weak policies are in its place, one that repeats its errors as it did.
