@@ -145,7 +145,7 @@ def kill_at(command: Sequence[str], folder: Path, ready: Ready) -> bool:
     """Start the command and kill -9 it as soon as the phase is reached; False where it was passed already.
 
     Raises:
-        SystemExit: the command ended, or the time ran out, before the phase came.
+        RuntimeError: the command ended, or the time ran out, before the phase came.
     """
     if ready(folder):
         return False
@@ -155,7 +155,7 @@ def kill_at(command: Sequence[str], folder: Path, ready: Ready) -> bool:
         while not ready(folder):
             if process.poll() is not None or time.monotonic() > end:
                 process.kill()
-                raise SystemExit(f"the phase did not come (status {process.poll()}); see {log.name}")
+                raise RuntimeError(f"the phase did not come (status {process.poll()}); see {log.name}")
             time.sleep(0.0005)
         os.kill(process.pid, signal.SIGKILL)
         process.wait()

@@ -1,4 +1,7 @@
-"""Runs that are killed, the closed loop, a service's cron, and the ready recipes."""
+"""Runs that are killed, the closed loop, a service's cron, and the ready recipes.
+
+Not here: training runs that are killed (room `training`), but for the grader's within a run.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from flows.launch.training import is_training_recipe
 from flows.publish.versions import stored_versions
 from tests.benchmarks.bench_counterfactual import rows_of
 from tests.benchmarks.bench_crash import PARTS, Sweep, sweeps
-from tests.benchmarks.bench_loop import Plan, curated, first_model, trained_arm
+from tests.benchmarks.bench_loop import curated, first_model, read_options, trained_arm
 from tests.benchmarks.bench_service_kills import KINDS, Service, bench, victims
 from tests.flows import miniature
 from tests.flows.conftest import goldilocks
@@ -30,12 +33,8 @@ CURATING = [path for path in ALL if not is_training_recipe(path)]
 FROM_HUB = ("magistral_math", "magistral_code", "apps_code", "taco_code", "codeforces_code")
 """Recipes that read data sets of a hub; here miniatures of these, in their exact schemas."""
 
-LOOP = Plan(
-    *(1, 2, 160),  # rounds, steps, problems
-    *(8, 2, 8),  # held-out problems, attempts at them, attempts at a problem of the set
-    *(1, 0.75, 0.5, 0, 0.99, 1),  # band, retries, further stretches, a refresh's band, models that are averaged
-    family="embedded",
-)
+SIZES = ("--rounds=1", "--steps=2", "--problems=160", "--held-out=8", "--attempts=2", "--last=1", "--more=0")
+LOOP, *_ = read_options(["", *SIZES])
 
 
 def passed(paths: Sequence[Path], work: Callable[[Path, Path], tuple[str | Path, ...]]) -> Measured:
@@ -104,20 +103,6 @@ def crash_refresh() -> Measured:
 def crash_moments() -> Measured:
     """Count tests that kill a run while it reads, samples, judges, decides or publishes."""
     return tests_pass(*(f"tests/flows/{name}.py" for name in ("test_crash", "test_crash_live", "test_sampling_crash")))
-
-
-@gate("crash-training", Limit("==", 5, "tests"), tier="room")
-def crash_training() -> Measured:
-    """Count tests that kill a training run: synchronous, asynchronous, on stored attempts, with learned values."""
-    resume = "tests/training/engines/embedded/test_resume.py"
-    return tests_pass(
-        f"{resume}::test_a_killed_synchronous_run_ends_as_an_undisturbed_one",
-        f"{resume}::test_a_killed_asynchronous_run_trains_on_no_attempt_twice",
-        f"{resume}::test_two_processes_have_the_loss_curve_of_one_and_can_hand_over_to_it",
-        "tests/training/stored/test_stored_runs.py::test_the_same_seed_gives_the_same_model_and_a_resumed_run_too",
-        "tests/training/objectives/test_soft_values.py"
-        "::test_learned_values_are_in_the_checkpoint_and_a_resumed_run_is_the_undisturbed_one",
-    )
 
 
 @gate("crash-serve", Limit("==", 6, "kinds"), tier="room")
