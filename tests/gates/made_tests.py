@@ -10,20 +10,25 @@ holds problem packages of public contests in the Kattis format (`PACKAGES` names
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
+import sys
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext
 from functools import cache, partial
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory, mkdtemp
 from unittest.mock import patch
+
+import polars as pl
 
 from curation.programs.test_generation import making
 from curation.prompts.testing import TESTING
 from curation.records import PromptRequest
 from curation.sources.kattis import Package
 from curation.verify.programs.tools import Runner
+from tests.benchmarks import bench_code_pipeline
 from tests.benchmarks.bench_made_tests import (
     chosen,
     code_digest,
@@ -131,6 +136,32 @@ def wrong_programs_caught() -> Measured:
     hits, count = caught(all_scored())
     note = f"{hits} of {count}, {len(all_scored())} packages"
     return Measured(100 * hits / count, interval=wilson(hits, count, scale=100), note=note)
+
+
+@cache
+def faults() -> pl.DataFrame:
+    """Return the tests of 40 packages that three or more solutions judge, a tenth of them corrupted before the run."""
+    packages()
+    with TemporaryDirectory() as folder, contextlib.redirect_stdout(sys.stderr):
+        bench_code_pipeline.run([Path(os.environ["GOLDILOCKS_PACKAGES"])], Path(folder), 40, SEED, (200, 12), False)
+        return pl.read_parquet(Path(folder) / "faults.parquet").filter(pl.col("voting") >= 3)
+
+
+@gate("corrupted-corrected", Limit(">=", 97, "%"), tier="all")
+def corrupted_corrected() -> Measured:
+    """Corrupted tests that are corrected to a right output."""
+    bad = faults().filter("corrupted")
+    fixed = bad.filter((pl.col("decision") == "correct") & pl.col("right")).height
+    note = f"{fixed} of {bad.height}"
+    return Measured(100 * fixed / bad.height, interval=wilson(fixed, bad.height, scale=100), note=note)
+
+
+@gate("sound-hurt", Limit("==", 0), tier="all")
+def sound_hurt() -> Measured:
+    """Sound tests that are discarded or changed."""
+    sound = faults().filter(~pl.col("corrupted"))
+    hurt = sound.filter(pl.col("decision") != "keep").height
+    return Measured(hurt, sound.height, wilson(hurt, sound.height, scale=sound.height))
 
 
 def main() -> None:
