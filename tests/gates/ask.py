@@ -20,6 +20,7 @@ from pathlib import Path
 from curation.prompts import Prompt
 from curation.records import PromptRequest
 from tests.gates.__main__ import rooms
+from tests.gates.base import SkippedError
 from tests.gates.stored import FOLDER, PROMPTS, answers, prompt_hash, rendered
 
 HEAD = """\
@@ -90,7 +91,10 @@ def main() -> None:
     rooms()
     if parsed.name not in PROMPTS:
         sys.exit(f"{parsed.name}: no such prompts; there are {', '.join(PROMPTS)}")
-    asked = PROMPTS[parsed.name]()
+    try:
+        asked = PROMPTS[parsed.name]()
+    except SkippedError as why:
+        sys.exit(f"{parsed.name}: {why}")
     if parsed.take:
         new, missing = take(parsed.name, asked, parsed.folder, parsed.take)
         print(f"{new:,} new answers stored, {missing:,} prompts still without one")
