@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -125,8 +126,10 @@ def _look(sets: Sequence[ServedSet]) -> None:
 
 def serve_deployments(paths: Sequence[Path], out: Path | None, address: str, ready: int) -> None:
     """Register the recipes' deployments, say so on the pipe ``ready``, and run what falls due until ended."""
-    from prefect import serve
+    import asyncio
+
     from prefect.client.orchestration import get_client
+    from prefect.runner import Runner
 
     from flows.run.recipe import load_recipe
     from flows.serve.schedule import deployments, schedule_phrase, set_folder
@@ -134,11 +137,12 @@ def serve_deployments(paths: Sequence[Path], out: Path | None, address: str, rea
     recipes = [load_recipe(path) for path in paths]
     registered = [deployment for path in paths for deployment in deployments(path, out)]
     print(f"serving at {address.removesuffix('/api')}; Ctrl-C ends it", flush=True)
-    for deployment in registered:
+    for deployment in (one.for_prefect() for one in registered):
         starts = ", ".join(schedule_phrase(deployment))
         print(f"  {deployment.flow_name}/{deployment.name}: {starts or 'when it is asked for'}", flush=True)
+    runner = Runner(pause_on_shutdown=False)  # else it would serve nothing next time
+    known = [deployment.add_to(runner) for deployment in registered]
     with get_client(sync_client=True) as client:
-        known = [deployment.apply() for deployment in registered]
         lost = close_lost_runs(client, known)
     if lost:
         print(
@@ -148,7 +152,8 @@ def serve_deployments(paths: Sequence[Path], out: Path | None, address: str, rea
     threading.Thread(target=_look, args=(sets,), daemon=True).start()
     os.write(ready, b"ready\n")
     os.close(ready)
-    serve(*registered, print_starting_message=False, pause_on_shutdown=False)  # else it would serve nothing next time
+    with suppress(KeyboardInterrupt):
+        asyncio.run(runner.start())
 
 
 def main(arguments: Sequence[str]) -> int:
