@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from prefect import Flow, get_run_logger
 from prefect.types.entrypoint import EntrypointType
@@ -20,9 +20,10 @@ from prefect.types.entrypoint import EntrypointType
 from flows.publish.versions import latest
 
 if TYPE_CHECKING:
+    from prefect.client.schemas.objects import State
+    from prefect.client.schemas.responses import DeploymentResponse
     from prefect.deployments.runner import RunnerDeployment
     from prefect.runner import Runner
-    from prefect.client.schemas.objects import State
 
 CODE = ("pull_steps", "storage_document_id", "infrastructure_document_id", "job_variables", "work_pool_name", "path")
 """Fields of a deployment that could name code or its environment; all are empty in a registered one."""
@@ -88,14 +89,13 @@ def pinned(flow: Flow[Any, Any], pins: Pins) -> Flow[Any, Any]:
     entrypoint, signature = f"{original.__module__}.{original.__name__}", inspect.signature(original, eval_str=True)
 
     @wraps(original)
-    def run(*arguments: Any, **named: Any) -> State[Any] | None:
+    def run(*arguments: Any, **named: Any) -> None:
         bound = signature.bind(*arguments, **named)
         bound.apply_defaults()
-        why = pins.refusal(bound.arguments) or changed_code(entrypoint)
-        if why is None:
-            original(*bound.args, **bound.kwargs)
-            return None
-        return _refused(why)
+        why = pins.refusal(bound.arguments) or _changed_code(entrypoint)
+        if why is not None:
+            _refuse(why)
+        original(*bound.args, **bound.kwargs)
 
     run.__signature__ = signature  # type: ignore[attr-defined]
     run.__annotations__ = inspect.get_annotations(original, eval_str=True)  # Prefect looks names up in this module
@@ -108,25 +108,39 @@ def pinned(flow: Flow[Any, Any], pins: Pins) -> Flow[Any, Any]:
     )
 
 
-def changed_code(entrypoint: str) -> str | None:
-    """Return what the API's deployment of this run names that the service did not register; None if nothing."""
+def foreign_code(deployment: DeploymentResponse) -> list[str]:
+    """Return the fields of a deployment in the API that name code or an environment, which no registered one does."""
+    return [name for name in CODE if getattr(deployment, name, None)]
+
+
+def _changed_code(entrypoint: str) -> str | None:
+    """Return what changed in the API's deployment of this run; None if nothing."""
     from prefect.client.orchestration import get_client
     from prefect.runtime import deployment as current
 
     with get_client(sync_client=True) as client:
         held = client.read_deployment(current.id)
-    foreign = [name for name in CODE if getattr(held, name, None)]
-    if held.entrypoint != entrypoint:
-        foreign.append("entrypoint")
+    foreign = foreign_code(held) + (["entrypoint"] if held.entrypoint != entrypoint else [])
     return f"{', '.join(foreign)} of the deployment changed since this service registered it" if foreign else None
 
 
-def _refused(why: str) -> State[Any]:
+def _refuse(why: str) -> NoReturn:
+    """End this run as cancelled, which no retry follows.
+
+    Raises:
+        Abort: always; Prefect's engine ends the process at it.
+    """
+    from prefect.client.orchestration import get_client
+    from prefect.exceptions import Abort
+    from prefect.runtime import flow_run
     from prefect.states import Cancelled
 
-    message = f"refused: {why}"
-    get_run_logger().error(message)
-    return Cancelled(message=message)
+    get_run_logger().error("refused: %s", why)
+    end = Abort(why)
+    with get_client(sync_client=True) as client:
+        state: State[Any] = Cancelled(message=f"refused: {why}")
+        end.state = client.set_flow_run_state(flow_run.id, state, force=True).state  # type: ignore[attr-defined]
+    raise end
 
 
 def _has_version(folder: Path, version: Any) -> bool:

@@ -124,6 +124,19 @@ def _look(sets: Sequence[ServedSet]) -> None:
                 print(f"what is unfinished could not be looked at: {error}", file=sys.stderr, flush=True)
 
 
+def _drop_foreign(client: SyncPrefectClient, name: str) -> None:
+    """Delete a deployment of this name that names code, which registering it again would keep."""
+    from prefect.exceptions import ObjectNotFound
+
+    from flows.serve.pins import foreign_code
+
+    with suppress(ObjectNotFound):
+        held = client.read_deployment_by_name(name)
+        if foreign := foreign_code(held):
+            print(f"  {name}: registered anew, for its {', '.join(foreign)} named foreign code", flush=True)
+            client.delete_deployment(held.id)
+
+
 def serve_deployments(paths: Sequence[Path], out: Path | None, address: str, ready: int) -> None:
     """Register the recipes' deployments, say so on the pipe ``ready``, and run what falls due until ended."""
     import asyncio
@@ -141,8 +154,10 @@ def serve_deployments(paths: Sequence[Path], out: Path | None, address: str, rea
         starts = ", ".join(schedule_phrase(deployment))
         print(f"  {deployment.flow_name}/{deployment.name}: {starts or 'when it is asked for'}", flush=True)
     runner = Runner(pause_on_shutdown=False)  # else it would serve nothing next time
-    known = [deployment.add_to(runner) for deployment in registered]
     with get_client(sync_client=True) as client:
+        for one in registered:
+            _drop_foreign(client, f"{one.flow.name}/{one.name}")
+        known = [one.add_to(runner) for one in registered]
         lost = close_lost_runs(client, known)
     if lost:
         print(
