@@ -5,7 +5,7 @@ BIN := .venv/bin
 PYTEST_FLAGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-verl demo test test-all check docs format clean
+.PHONY: help setup setup-verl demo test test-all gates check docs format clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,6 +24,9 @@ test: setup ## run the tests, all but the slow repeats; PYTEST_FLAGS="-k verify"
 
 test-all: setup ## run every test, as CI does
 	@$(BIN)/python -m tests --all $(PYTEST_FLAGS)
+
+gates: setup ## measure the figures that must hold, the quick ones; GATES="--room verify" names others, GATES=--list all
+	@$(BIN)/python -m tests.gates $(GATES)
 
 check: setup ## style, types and walls
 	$(BIN)/ruff check

@@ -3,9 +3,9 @@
     python -m tests.gates.ask NAME FOLDER                  writes FOLDER/NAME-001.txt … of prompts without an answer
     python -m tests.gates.ask NAME FOLDER --take WHO       stores FOLDER/NAME-001.answers.txt … in answers/NAME.jsonl
 
-A file holds the system prompt once, then up to `--batch` user messages, each after a line `### HASH`; answers come back
-in the same form. The order is that of the hashes, so it gives nothing away. `--take` also removes the answers to prompts
-that no room asks any more.
+A file holds the system prompt once, then up to `--batch` user messages, each after a line `### HASH`; answers come
+back in the same form. The order is that of the hashes, so it gives nothing away. `--take` also removes the answers to
+prompts that no room asks any more.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pathlib import Path
 from curation.prompts import Prompt
 from curation.records import PromptRequest
 from tests.gates.__main__ import rooms
+from tests.gates.base import SkippedError
 from tests.gates.stored import FOLDER, PROMPTS, answers, prompt_hash, rendered
 
 HEAD = """\
@@ -90,7 +91,10 @@ def main() -> None:
     rooms()
     if parsed.name not in PROMPTS:
         sys.exit(f"{parsed.name}: no such prompts; there are {', '.join(PROMPTS)}")
-    asked = PROMPTS[parsed.name]()
+    try:
+        asked = PROMPTS[parsed.name]()
+    except SkippedError as why:
+        sys.exit(f"{parsed.name}: {why}")
     if parsed.take:
         new, missing = take(parsed.name, asked, parsed.folder, parsed.take)
         print(f"{new:,} new answers stored, {missing:,} prompts still without one")
