@@ -144,10 +144,10 @@ class Guard:
             if is_same(given, self._keys.page):
                 body = await _body(request)
                 if body is None or not may_visitor(request.method, path, body):
-                    refusal = PlainTextResponse("the page's key shows and starts runs; it changes nothing else.", 403)
+                    refusal = _refusal("the page's key shows and starts runs; it changes nothing else.", 403, headers)
                 _set_key(request.scope, self._keys.service)
             elif not is_same(given, self._keys.service):
-                refusal = PlainTextResponse("a key is needed.", 401)
+                refusal = _refusal("a key is needed.", 401, headers)
         if refusal is not None:
             await refusal(request.scope, request.receive, send)
         else:
@@ -197,6 +197,12 @@ def _hostname(host: str) -> str:
         return urlsplit(f"//{host}").hostname or ""
     except ValueError:  # of brackets
         return ""
+
+
+def _refusal(why: str, status: int, headers: Headers) -> Response:
+    """Return a refusal that the server's own page may read under its other name (localhost, 127.0.0.1)."""
+    origin = headers.get("origin")
+    return PlainTextResponse(why, status, {"Access-Control-Allow-Origin": origin, "Vary": "Origin"} if origin else None)
 
 
 def _basic(headers: Headers) -> str:

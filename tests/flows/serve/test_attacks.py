@@ -149,6 +149,10 @@ def test_a_foreign_origin_is_refused(attacked: Attacked) -> None:
         reply = attacked.ask("POST", "/api/flow_runs/filter", {}, attacked.key, Origin=own)
         assert reply.status_code == 200
         assert reply.headers["access-control-allow-origin"] == own
+        reply = attacked.ask("POST", "/api/flow_runs/filter", {}, Origin=own)
+        assert (reply.status_code, reply.headers["access-control-allow-origin"]) == (401, own), (
+            "a page asks for the key"
+        )
 
 
 @pytest.mark.parametrize(
