@@ -127,22 +127,29 @@ def victims(service: Service, kind: str) -> list[psutil.Process]:
     """Return the processes that a kind of kill takes; of a run, all are the service's engines of this moment."""
     assert service.command is not None
     command = psutil.Process(service.command.pid)
-    parts: dict[str, list[psutil.Process]] = {"flows.serve.server": [], "flows.serve.runner": [], "spawn_main": []}
+    parts: dict[str, list[psutil.Process]] = {"flows.serve.server": [], "flows.serve.runner": []}
     everything = [psutil.Process(process) for process in processes_of(service.token())]
     for process in everything:
         with suppress(psutil.NoSuchProcess):
             words = process.cmdline()
             for name, members in parts.items():
-                if any(word == name or (name == "spawn_main" and name in word) for word in words):
+                if name in words:
                     members.append(process)
+    runners = [runner.pid for runner in parts["flows.serve.runner"]]
     return {
         "the command": [command],
         "Prefect's server": parts["flows.serve.server"],
         "the runner": parts["flows.serve.runner"],
-        "a run": parts["spawn_main"],
+        "a run": [process for process in everything if _is_run(process, runners)],
         "the command and the runner": [command, *parts["flows.serve.runner"]],
         "the whole tree": [command, *everything],
     }[kind]
+
+
+def _is_run(process: psutil.Process, runners: Sequence[int]) -> bool:
+    with suppress(psutil.NoSuchProcess):
+        return process.ppid() in runners and any("spawn_main" in word for word in process.cmdline())
+    return False
 
 
 def kill_once(service: Service, kind: str, after_s: float) -> tuple[bool, float]:
