@@ -328,7 +328,7 @@ def test_the_page_stands_beside_prefects_own(
     command = [sys.executable, "-m", "flows.serve.server", str(port), str(planted_copy)]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:
         address = f"http://127.0.0.1:{port}{PAGE}/"
-        wait_until(lambda: answers(address), server, tick_s=0.1)
+        wait_until(lambda: answers(f"{address}enter"), server, tick_s=0.1)
         page, complaints = open_page(browser)
         page.goto(f"{address}enter?token=secret")
         assert page.url == f"{address}r/run/"
