@@ -4,6 +4,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 PYTEST_FLAGS ?=
 
+# uv installs no bytecode; what is compiled once must stay, or each process compiles Prefect and torch anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-verl demo test test-all gates check docs format clean
 

@@ -130,8 +130,8 @@ def verdicts() -> Measured:
 
 @gate("verdicts-many", Limit(">=", 100, "%"), tier="room")
 def verdicts_many() -> Measured:
-    """Compare on 6,000 attempts; the note has Math-Verify's and a string comparison's share on the same."""
-    some = {source: attempts(source, 3000) for source in FILES}
+    """Compare on 2,000 attempts; the note has Math-Verify's and a string comparison's share on the same."""
+    some = {source: attempts(source, 1000) for source in FILES}
     measured = _all_formats([one for rows in some.values() for one in rows])
     peers = "; ".join(
         f"{source}: Math-Verify (TRL's accuracy_reward) {_share(_math_verify(rows), rows)}, the last box as a string "
