@@ -1,6 +1,6 @@
 """Who may ask a service's server: its keys, and a guard around the whole ASGI application.
 
-A service makes two keys by chance. The service key is Prefect's own auth string; only the server, the runner and its
+A service makes two random keys. The service key is Prefect's own auth string; only the server, the runner and its
 runs have it, in their environment. The page key is for people: it opens both pages, reads, and starts, cancels, pauses
 and resumes what is served. Everything else in Prefect's API needs the service key.
 
@@ -73,12 +73,12 @@ class Keys:
 
 
 def new_keys() -> Keys:
-    """Return keys made by chance."""
+    """Return random keys."""
     return Keys(secrets.token_urlsafe(32), secrets.token_urlsafe(32))
 
 
 def keys_of_environment() -> Keys:
-    """Return the keys this server was started with, or new ones that nobody knows; set Prefect's variable."""
+    """Return the keys this server was started with, new ones if there are none, and set Prefect's variable."""
     made = new_keys()
     keys = Keys(os.environ.get(SERVER_KEY) or made.service, os.environ.get(PAGE_KEY) or made.page)
     os.environ[SERVER_KEY] = keys.service
@@ -143,7 +143,7 @@ class Guard:
             given = _basic(headers)
             if is_same(given, self._keys.page):
                 body = await _body(request)
-                if body is None or not may_visitor(request.method, path, body):
+                if body is None or not visitor_may(request.method, path, body):
                     refusal = _refusal("the page's key shows and starts runs; it changes nothing else.", 403, headers)
                 _set_key(request.scope, self._keys.service)
             elif not is_same(given, self._keys.service):
@@ -160,15 +160,15 @@ class Guard:
             message = await receive()
             if path in _SOCKETS and message["type"] == "websocket.receive" and (text := message.get("text")):
                 with suppress(ValueError, AttributeError):
-                    told = json.loads(text)
-                    if told.get("type") == "auth" and is_same(str(told.get("token")), self._keys.page):
-                        return {**message, "text": json.dumps({**told, "token": self._keys.service})}
+                    given = json.loads(text)
+                    if given.get("type") == "auth" and is_same(str(given.get("token")), self._keys.page):
+                        return {**message, "text": json.dumps({**given, "token": self._keys.service})}
             return message
 
         return translated
 
 
-def may_visitor(method: str, path: str, body: bytes) -> bool:
+def visitor_may(method: str, path: str, body: bytes) -> bool:
     """Return whether the page key allows a request of Prefect's API."""
     if method in ("GET", "HEAD"):
         return _READS.fullmatch(path) is not None
@@ -177,14 +177,14 @@ def may_visitor(method: str, path: str, body: bytes) -> bool:
     if _QUERIES.fullmatch(path) or _PAUSES.fullmatch(path):
         return True
     try:
-        told = json.loads(body or b"{}")
+        given = json.loads(body or b"{}")
     except ValueError:
         return False
-    if not isinstance(told, dict):
+    if not isinstance(given, dict):
         return False
     if _STARTS.fullmatch(path):
-        return told.get("state") is None or _settable(told["state"])
-    return _STATES.fullmatch(path) is not None and _settable(told.get("state"))
+        return given.get("state") is None or _settable(given["state"])
+    return _STATES.fullmatch(path) is not None and _settable(given.get("state"))
 
 
 def _settable(state: object) -> bool:
