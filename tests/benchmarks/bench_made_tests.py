@@ -47,6 +47,7 @@ from curation.programs import execution_matrix, tests_agreement
 from curation.programs.execution_matrix import Candidate
 from curation.programs.language_variants import time_factor
 from curation.prompts.testing import TESTING
+from curation.records import PromptRequest
 from curation.sources.code_problems import package_tables
 from curation.sources.kattis import Package, PackagedSubmission
 from curation.storage.stages import atomic_write
@@ -183,10 +184,15 @@ def score(
     subs: Sequence[PackagedSubmission],
     out: Path,
     args: argparse.Namespace,
+    answered: Callable[[PromptRequest], Sequence[str]],
     *,
     validators: bool,
 ) -> Scored | None:
-    """Make tests of one package for each fold, and count; None where it cannot be measured."""
+    """Make tests of one package for each fold, and count; None where it cannot be measured.
+
+    Args:
+        answered: returns what a model replied to a request, nothing if it was not asked.
+    """
     begin, begin_cpu_s = time.monotonic(), tree_cpu_s()
     if sum(sub.accepted for sub in subs) < 2 or all(sub.accepted for sub in subs):
         return None
@@ -203,11 +209,7 @@ def score(
     if not judges:
         return None
     unit = unit_of(package, subs, known["limit"], validators=validators)
-    responses: list[str] = []
-    if args.answers is not None:
-        asked_of = request_of(run, unit)
-        count = run.recipe.code.test_generation.responses
-        responses = answers_to([asked_of], TESTING, args.answers, out, count).get(asked_of.id, [])
+    responses = answered(request_of(run, unit))
     everybody = unit.candidates(run)
     memory = Memory(out / f"{package.name}.{programs}.runs.pkl", everybody)
     scored = Scored(package.name, answers=len(responses))
@@ -373,6 +375,12 @@ def main() -> None:
     asked = [args.seed, args.folds, args.right, args.wrong, args.most_s, args.answers, args.held, args.hold_right]
     digest = code_digest([run.recipe.code.model_dump_json(), *asked])
     begin = time.monotonic()
+
+    def answered(request: PromptRequest) -> Sequence[str]:
+        count = run.recipe.code.test_generation.responses
+        found = answers_to([request], TESTING, args.answers, out, count) if args.answers is not None else {}
+        return found.get(request.id, [])
+
     with Runner(args.workers) as runner:
         keep_compiled(runner, out / "compiled")
         for package in packages_of(args.folders, args.packages, args.seed, [args.part] if args.part else PARTS):
@@ -389,7 +397,7 @@ def main() -> None:
                 continue
             for way in ways:
                 file = out / f"{package.name}.{way}.{digest}.scored.json"
-                measure = partial(score, run, runner, package, subs, out, args, validators=way == "given")
+                measure = partial(score, run, runner, package, subs, out, args, answered, validators=way == "given")
                 scored = kept_result(file, measure)
                 if scored is None:
                     print(f"{package.name}: left out: {LEFT_OUT}", flush=True)
