@@ -62,7 +62,8 @@ def take(name: str, asked: list[tuple[Prompt, PromptRequest]], folder: Path, mod
     """Store the answers of a folder; return how many were new, and how many prompts still have none."""
     wanted = {prompt_hash(rendered(*one)) for one in asked}
     file = FOLDER / f"{name}.jsonl"
-    old = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()] if file.exists() else []
+    text = file.read_text(encoding="utf-8") if file.exists() else ""
+    old = [json.loads(line) for line in text.split("\n") if line]
     rows = [row for row in old if row["prompt"] in wanted]
     known, date, new = {row["prompt"] for row in rows}, datetime.date.today().isoformat(), 0
     for path in sorted(folder.glob(f"{name}-*.answers.txt")):
