@@ -12,6 +12,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,7 +51,11 @@ class Attacked:
         content = None if body is None else json.dumps(body)
         headers.setdefault("Content-Type", "application/json")
         address = f"http://127.0.0.1:{self.port}{path}"
-        return httpx.request(method, address, content=content, headers=headers, timeout=PATIENCE_S)
+        while True:
+            reply = httpx.request(method, address, content=content, headers=headers, timeout=PATIENCE_S)
+            if reply.status_code != 503:  # SQLite is busy: Prefect's own clients ask again, too
+                return reply
+            time.sleep(0.2)
 
     def deployment(self, flow: str) -> dict[str, Any]:
         held: dict[str, Any] = self.ask("GET", f"/api/deployments/name/{flow}/tiny", key=self.key).json()
