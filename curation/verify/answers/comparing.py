@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
 
 from curation.verify.answers.constants import difference
@@ -28,6 +29,8 @@ class ComparisonState:
         """Names that a text calls arbitrary: "for some integer t"."""
         self.method = "form"
         self.doubtful = False
+        self.one_period = False
+        """Whether a counter of periods stands for the same number in every part, as in the ends of an interval."""
 
     def decide(self, method: str, equal: bool) -> bool:
         """Note the tier that decides and return the verdict."""
@@ -58,27 +61,31 @@ class Families(ComparisonState):
                 return self.decide("renamed parameter", True)
         elif only_one or only_two:
             return False
-        return self._same_family(reference, answer) or self._same_antiderivative(reference, answer)
+        is_family = not self.one_period and self._shift(reference, answer) is not None
+        return self.decide("family", True) if is_family else self._same_antiderivative(reference, answer)
 
-    def _same_family(self, reference: Expr, answer: Expr) -> bool:
-        """Return whether a + kp and b + kp' are one family: p' = ±p and a - b is a whole multiple of p."""
+    def period_shift(self, pairs: Iterable[tuple[Expr, Expr]]) -> dict[str, Expr]:
+        """Return what stands for the counter of periods in the right sides to make them the left ones; {} for none."""
+        return next((dict([shift]) for pair in pairs if (shift := self._shift(*pair)) is not None), {})
+
+    def _shift(self, reference: Expr, answer: Expr) -> tuple[str, Expr] | None:
+        """Return k and what stands for it in b + kp' to make it a + kp; None where they are not one family.
+
+        They are where p' = ±p and a - b is a whole multiple of p.
+        """
         for name in sorted(symbols(reference) & symbols(answer)):
             if not (_is_period(reference, name) and _is_period(answer, name)):
                 continue
-            starts = [rename(side, {name: num(0)}) for side in (reference, answer)]
-            steps = [
-                difference(rename(side, {name: num(1)}), start)
-                for side, start in zip((reference, answer), starts, strict=True)
-            ]
-            if not (
-                compare_expressions(steps[0], steps[1]).is_equal
-                or compare_expressions(steps[0], mul(num(-1), steps[1])).is_equal
-            ):
+            starts, seconds, thirds = ([rename(side, {name: num(at)}) for side in (reference, answer)] for at in range(3))
+            steps = [difference(second, start) for second, start in zip(seconds, starts, strict=True)]
+            further = [difference(third, second) for third, second in zip(thirds, seconds, strict=True)]
+            sign = next((at for at in (1, -1) if compare_expressions(steps[0], mul(num(at), steps[1])).is_equal), None)
+            if sign is None or not all(compare_expressions(*pair).is_equal for pair in zip(steps, further, strict=True)):
                 continue
-            shift = constant_value(divide(difference(*starts), steps[0]))
+            shift = constant_value(divide(difference(*starts), steps[1]))
             if shift is not None and abs(shift - round(shift)) < Fraction(1, 10**30) and symbols(reference) == {name}:
-                return self.decide("family", True)
-        return False
+                return name, add(mul(num(sign), sym(name)), num(round(shift)))
+        return None
 
     def _same_antiderivative(self, reference: Expr, answer: Expr) -> bool:
         """Return whether f + C and g + C are the same: f - g is constant."""

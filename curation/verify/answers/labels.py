@@ -37,7 +37,7 @@ def left_name(form: Form) -> str | None:
 def is_label(form: Form) -> bool:
     """Return whether the left side of an equation only names what the right side is: x, f(x), AB, m + n, det A."""
     if isinstance(form, Words):
-        return not _COMPUTED.match(form.raw)
+        return not _COMPUTED.match(form.raw) and not form.text.isdigit()
     if isinstance(form, Sequence):
         return all(isinstance(item, Value) and is_label(item) for item in form.items)
     if not isinstance(form, Value):
@@ -52,7 +52,7 @@ def is_label(form: Form) -> bool:
     if expr.op == "mul" and (_is_call(expr) or _is_geometric(expr) or expr.args[0] == sym("d")):
         return True
     is_quantity = expr.op == "fn" or len(symbols(expr)) > 1
-    return is_quantity and letters_in(expr).isdisjoint(_COORDINATES)
+    return is_quantity and not letters_in(expr) <= _COORDINATES
 
 
 def _is_call(expr: Expr) -> bool:
@@ -97,11 +97,7 @@ def _call(form: Form) -> tuple[str, str] | None:
     if not isinstance(form, Value):
         return None
     match = _CALL.fullmatch(form.expr.name) if form.expr.op == "sym" else None
-    if match is not None:
-        return match.group(1), match.group(2)
-    if form.expr.op == "mul" and _is_call(form.expr):
-        return show(form.expr.args[0]), show(form.expr.args[1])
-    return None
+    return (match.group(1), match.group(2)) if match is not None else None
 
 
 def with_argument_of(reference: Relation, answer: Relation) -> Relation:

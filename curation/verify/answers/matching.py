@@ -7,14 +7,15 @@ decided. Its methods say whether two forms are the same answer; in doubt they sa
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 from curation.verify.answers.comparing import equals_cases, is_piecewise
-from curation.verify.answers.expr import INFINITY, Expr, choose_signs, has
+from curation.verify.answers.expr import INFINITY, Expr, choose_signs, has, rename
 from curation.verify.answers.forms import Form, Matrix, Relation, Sequence, Union, Value, Words
 from curation.verify.answers.labels import left_name
 from curation.verify.answers.matrices import components
 from curation.verify.answers.question import AskedValues
-from curation.verify.answers.regions import Interval, NotARegion, is_region, parse_region, unknowns
+from curation.verify.answers.regions import Interval, NotARegion, is_region, parse_region, subjects, unknowns
 from curation.verify.answers.relations import Relations
 from curation.verify.answers.values import Values
 
@@ -121,9 +122,14 @@ class Matcher(Relations, Values):
         return self._match_ordered(*expanded)
 
     def _match_ordered(self, left_items: list[Form], right_items: list[Form]) -> bool:
-        return len(left_items) == len(right_items) and all(
-            self.match(left, right) for left, right in zip(left_items, right_items, strict=True)
-        )
+        if len(left_items) != len(right_items):
+            return False
+        pairs = list(zip(left_items, right_items, strict=True))
+        shift = self.period_shift((a.expr, b.expr) for a, b in pairs if isinstance(a, Value) and isinstance(b, Value))
+        before, self.one_period = self.one_period, True
+        same = all(self.match(left, _renamed(right, shift)) for left, right in pairs)
+        self.one_period = before
+        return same
 
     def _match_unordered(self, left_items: list[Form], right_items: list[Form]) -> bool:
         left_names, right_names = _label_names(left_items), _label_names(right_items)
@@ -180,11 +186,22 @@ class Matcher(Relations, Values):
             return None
         if len(left_pieces) != len(right_pieces):
             return False
+        if not left_pieces and not isinstance(reference, Words) and not isinstance(answer, Words):
+            return None  # two conditions that nothing fulfils are compared as they are written
         names = unknowns(reference), unknowns(answer)
-        clash = bool(names[0] and names[1]) and names[0] != names[1]
-        same = all(self._same_piece(left, right) for left, right in zip(left_pieces, right_pieces, strict=True))
+        clash = bool(names[0] and names[1]) and (names[0] != names[1] or not self._same_subjects(reference, answer))
+        pieces = list(zip(left_pieces, right_pieces, strict=True))
+        shift = self.period_shift(end for left, right in pieces for end in ((left.low, right.low), (left.high, right.high)))
+        before, self.one_period = self.one_period, True
+        same = all(self._same_piece(left, _shifted(right, shift)) for left, right in pieces)
+        self.one_period = before
         self.doubtful |= same and clash
         return same and not clash
+
+    def _same_subjects(self, reference: Form, answer: Form) -> bool:
+        """Return whether two regions are of the same formulas, where both are of formulas: f(x) > 0."""
+        left, right = subjects(reference), subjects(answer)
+        return not left or not right or all(any(self.is_same(one, other) for other in right) for one in left)
 
     def _same_piece(self, left: Interval, right: Interval) -> bool:
         ends = self._same_end(left.low, right.low) and self._same_end(left.high, right.high)
@@ -198,6 +215,14 @@ class Matcher(Relations, Values):
         if has(left, "const", "inf") or has(right, "const", "inf"):
             return left == right
         return self.match_values(Value(left), Value(right))
+
+
+def _renamed(form: Form, names: dict[str, Expr]) -> Form:
+    return replace(form, expr=rename(form.expr, names)) if names and isinstance(form, Value) else form
+
+
+def _shifted(piece: Interval, names: dict[str, Expr]) -> Interval:
+    return replace(piece, low=rename(piece.low, names), high=rename(piece.high, names)) if names else piece
 
 
 def as_sequence(form: Form) -> Sequence | None:

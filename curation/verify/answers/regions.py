@@ -63,6 +63,20 @@ def unknowns(form: Form) -> frozenset[str]:
     return frozenset().union(*(symbols(item.expr) for item in form.items if isinstance(item, Value)))
 
 
+def subjects(form: Form) -> list[Expr]:
+    """Return the formulas, more than mere names, that the inequalities of a region are about."""
+    if isinstance(form, Union):
+        return [subject for part in form.parts for subject in subjects(part)]
+    if not isinstance(form, Relation) or form.ops[0] not in _FLIP:
+        return []
+    sides = [side for item in form.items if (side := without_unit(item)) is not None]
+    try:
+        subject = _find_unknown(sides)
+    except NotARegion:
+        return []
+    return [subject] if subject.op != "sym" else []
+
+
 def _pieces(form: Form, tuples: bool) -> list[Interval]:
     if isinstance(form, Value) and not form.unit:
         return [_point(form.expr)]

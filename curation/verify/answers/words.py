@@ -57,7 +57,7 @@ _LATEX_TEXT = re.compile(
     r"\\(?:text(?:bf|it|rm|normal|sf|tt)?|mbox|hbox|mathrm|mathbf|mathit|operatorname|emph|underline)\s*"
 )
 _COMMAND = re.compile(r"\\[a-zA-Z]+\s?|\\.")
-_FORMULA = re.compile(r"[\d=<>^+*/|\\_]|(?<!\w)-\w")
+_FORMULA = re.compile(r"[\d=<>^+*/|\\_]|(?<!\w)-\s*\w")
 _COMMAND_SPACE = re.compile(r"\\(?:left|right|displaystyle|[,;:! ])|[{}$]")
 _PUNCTUATION = re.compile(r"[{}$\"'`.,;:!?。，；：！？*_~()\[\]\s\\-]+")
 _ARTICLE = re.compile(rf"\b(?:{one_of(lambda vocab: vocab.answers.articles)})\b\s*")
@@ -98,7 +98,7 @@ def parse_choice(raw: str) -> tuple[str, str] | None:
     if _ANOTHER_CHOICE.match(match.group(2)):
         return None
     letter, rest = match.group(1), match.group(2).lstrip(" )}.:$*\n").rstrip(" .:$*\n")
-    while rest[-1:] in (")", "}") and rest.count(rest[-1]) > rest.count("(" if rest[-1] == ")" else "{"):
+    while rest[-1:] in (")", "}") and rest.count(rest[-1]) > sum(map(rest.count, "([" if rest[-1] == ")" else "{")):
         rest = rest[:-1].rstrip(" .:$*\n")
     if letter.islower() and text != letter and text[:1] not in "([" and text[1:2] != ")":
         return None
