@@ -22,6 +22,7 @@ _SAME_WORDS = {"∞": "infinity", "r": "reals"} | {
 # Numbers in words are read in English only.
 _ENGLISH = language("en").numerals
 NUMBER_WORDS = {word: value for value, word in enumerate((*_ENGLISH.units, _ENGLISH.tens[0]))}
+BASE_NAMES = {**NUMBER_WORDS, "binary": 2, "octal": 8, "decimal": 10, "hexadecimal": 16, "bin": 2, "hex": 16}
 _TENS = {word: 10 * value for value, word in enumerate(_ENGLISH.tens, 2)}
 _PARTS = {
     word: Fraction(value).denominator for value, normalise_words in _ENGLISH.parts.items() for word in normalise_words
