@@ -188,7 +188,9 @@ def _with_later_letter(box: ExtractedAnswer, after: str) -> ExtractedAnswer:
     """Return a boxed answer with the letter of the option that a cue after the box names for it."""
     cue = _by_cue(after) if not has_box(after) else None
     letter = _LETTER.fullmatch(cue.answer) if cue is not None else None
-    return box if letter is None or _LETTER.fullmatch(box.answer) else ExtractedAnswer("cue", f"{letter[1]}. {box.answer}")
+    return (
+        box if letter is None or _LETTER.fullmatch(box.answer) else ExtractedAnswer("cue", f"{letter[1]}. {box.answer}")
+    )
 
 
 def _in_format(text: str, form: str, finish: str | None) -> ExtractedAnswer | None:
@@ -282,7 +284,7 @@ _CONTRAST = re.compile(r"(.*[\d)}$])\s*[,;]\s*(?:and |but )?not\s+[^,;\s]{1,20}"
 
 _FACTORIAL = re.compile(r"[\w)}]!")
 _ITEM = re.compile(r"[ \t]*(?:[-*•]|\d+[.)])[ \t]+")
-_ADDRESSED = re.compile(r"\b(?:you|let me)\b|\?\W*$", re.IGNORECASE)
+_ADDRESSED = re.compile(r"\b(?:let me know|i hope|feel free)\b|\?\W*$", re.IGNORECASE)
 MAX_WORDS_BEHIND = 8
 """Words behind the value of a sentence without an end."""
 
@@ -344,7 +346,7 @@ def _bare(text: str) -> ExtractedAnswer | None:
     if not stripped or len(stripped) > MAX_BARE_CHARS or "\n" in stripped or "<answer>" in stripped:
         return None
     words = re.findall(r"(?<![\\A-Za-z])[^\W\d_]{2,}", re.sub(r"\\[a-zA-Z]+", " ", stripped))
-    return _answer("bare", _value_or_all(stripped)) if len(words) <= 4 else None
+    return _answer("bare", _value_or_all(_strip_markup(stripped))) if len(words) <= 4 else None
 
 
 def _answer(method: str, text: str) -> ExtractedAnswer | None:

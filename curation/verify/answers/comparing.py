@@ -76,11 +76,15 @@ class Families(ComparisonState):
         for name in sorted(symbols(reference) & symbols(answer)):
             if not (_is_period(reference, name) and _is_period(answer, name)):
                 continue
-            starts, seconds, thirds = ([rename(side, {name: num(at)}) for side in (reference, answer)] for at in range(3))
+            starts, seconds, thirds = (
+                [rename(side, {name: num(at)}) for side in (reference, answer)] for at in range(3)
+            )
             steps = [difference(second, start) for second, start in zip(seconds, starts, strict=True)]
             further = [difference(third, second) for third, second in zip(thirds, seconds, strict=True)]
             sign = next((at for at in (1, -1) if compare_expressions(steps[0], mul(num(at), steps[1])).is_equal), None)
-            if sign is None or not all(compare_expressions(*pair).is_equal for pair in zip(steps, further, strict=True)):
+            if sign is None or not all(
+                compare_expressions(*pair).is_equal for pair in zip(steps, further, strict=True)
+            ):
                 continue
             shift = constant_value(divide(difference(*starts), steps[1]))
             if shift is not None and abs(shift - round(shift)) < Fraction(1, 10**30) and symbols(reference) == {name}:

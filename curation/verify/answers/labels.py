@@ -17,6 +17,9 @@ _CALL = re.compile(r"([A-Za-z]\w*'?)\(([A-Za-z0-9])\)")
 _COMPUTED = re.compile(r"\s*(?:[-+]|\d+\s*[A-Za-z]\w*\s*\(|.*[*/^])")
 """The left side of an equation that was read as words for want of a form, and is no name: -f(x, y), 2f(x, y)."""
 
+_NO_NAME = re.compile(r"[=<>^+*/|\\{}\[\]]")
+"""Signs of a left side that is no name: it could not be read."""
+
 _COORDINATES = frozenset("xyzt")
 """Letters whose equations are curves: x + y = 5 is no name for 5, as m + n = 5 is."""
 
@@ -26,6 +29,8 @@ def left_name(form: Form) -> str | None:
     if not isinstance(form, Relation) or form.ops[0] not in ("=", ":", "in"):
         return None
     left, right = form.items[0], form.items[-1]
+    if form.ops[0] == "in" and (isinstance(right, Value) or (isinstance(left, Value) and not symbols(left.expr))):
+        return None
     if isinstance(left, Value) and isinstance(right, Value):
         if symbols(right.expr) and not symbols(left.expr):
             return None
@@ -37,7 +42,7 @@ def left_name(form: Form) -> str | None:
 def is_label(form: Form) -> bool:
     """Return whether the left side of an equation only names what the right side is: x, f(x), AB, m + n, det A."""
     if isinstance(form, Words):
-        return not _COMPUTED.match(form.raw) and not form.text.isdigit()
+        return not _COMPUTED.match(form.raw) and not form.text.isdigit() and not _NO_NAME.search(form.raw)
     if isinstance(form, Sequence):
         return all(isinstance(item, Value) and is_label(item) for item in form.items)
     if not isinstance(form, Value):
@@ -78,11 +83,11 @@ def _is_geometric(expr: Expr) -> bool:
 def labels_clash(reference: Relation, answer: Relation) -> bool:
     """Return whether two labels name two things: x = 5 against y = 5, a₁ against a₂.
 
-    A name in words fits any letter, AB is BA, y is f(x), and case does not count.
+    A name in words fits any letter but no other words, AB is BA, y is f(x), and case does not count.
     """
     left, right = reference.items[0], answer.items[0]
     if isinstance(left, Words) or isinstance(right, Words):
-        return False
+        return isinstance(left, Words) and isinstance(right, Words) and left.text != right.text
     calls = _call(left), _call(right)
     if (calls[0] is None) != (calls[1] is None):
         return describe(right if calls[0] else left) not in ("y", "Y")

@@ -191,7 +191,9 @@ class Matcher(Relations, Values):
         names = unknowns(reference), unknowns(answer)
         clash = bool(names[0] and names[1]) and (names[0] != names[1] or not self._same_subjects(reference, answer))
         pieces = list(zip(left_pieces, right_pieces, strict=True))
-        shift = self.period_shift(end for left, right in pieces for end in ((left.low, right.low), (left.high, right.high)))
+        shift = self.period_shift(
+            end for left, right in pieces for end in ((left.low, right.low), (left.high, right.high))
+        )
         before, self.one_period = self.one_period, True
         same = all(self._same_piece(left, _shifted(right, shift)) for left, right in pieces)
         self.one_period = before
@@ -230,7 +232,7 @@ def as_sequence(form: Form) -> Sequence | None:
     if isinstance(form, Sequence):
         return form
     if isinstance(form, Union):
-        return Sequence(form.parts) if not form.is_conjunction else None
+        return Sequence(form.parts, "{}") if not form.is_conjunction else None
     return Sequence((form,))
 
 

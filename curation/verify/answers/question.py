@@ -108,7 +108,7 @@ def _read(statement: str, lang: str) -> QuestionForm:
 
 def stem(word: str) -> str:
     """Return the beginning of a word, in lower case, by which its forms are alike: egg, eggs; travel, travelled."""
-    return word.lower().removesuffix("s")[:5]
+    return word.lower().removesuffix("s").removesuffix("ing").removesuffix("ed")[:5]
 
 
 def _stems(text: str) -> frozenset[str]:
@@ -155,7 +155,7 @@ def _split_options(statement: str) -> tuple[str, tuple[str, ...]]:
     return split.question, tuple(tidy_option(option) for option in split.options)
 
 
-_SENTENCE = re.compile(r"(?<=[.?!])\s+(?=[^a-zà-ÿа-я\s]|$)|(?<=[。？！])|\n\s*\n")
+_SENTENCE = re.compile(r"(?<!\bM[rs]\.)(?<!\bMrs\.)(?<!\bDr\.)(?<=[.?!])\s+(?=[^a-zà-ÿа-я\s]|$)|(?<=[。？！])|\n\s*\n")
 
 
 def _asking_part(question: str, words: QuestionWords) -> str:

@@ -159,7 +159,11 @@ def _parse_set_expression(tokens: list[Token], depth: int) -> Form | None:
         return form
     here = places([*joints, *ops])
     name = _parse_side(heads[0], depth) if heads else Words("x", "x")
-    if kinds == ["∖"] and [token.text for token in parts[0] if token.kind == "sym"] == ["R"] and is_number_set(parts[0]):
+    if (
+        kinds == ["∖"]
+        and [token.text for token in parts[0] if token.kind == "sym"] == ["R"]
+        and is_number_set(parts[0])
+    ):
         return Relation((name, parse_form(parts[1], depth + 1)), ("notin",), here | places(parts[0]))
     if len(set(kinds)) > 1 or any(is_number_set(part) for part in parts):
         raise AnswerParseError("a set difference")

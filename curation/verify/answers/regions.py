@@ -132,7 +132,8 @@ def _relation_pieces(form: Relation) -> list[Interval]:
     if form.ops == ("notin",):
         return _complement(_pieces(form.items[1], False))
     if form.ops[0] == "in":
-        if not is_label(form.items[0]):
+        label = form.items[0]
+        if not is_label(label) or (isinstance(label, Value) and not symbols(label.expr)):
             raise NotARegion("a region of a formula's values")
         return _pieces(form.items[1], True)
     if form.ops[0] == ":":

@@ -88,7 +88,6 @@ _CIRCLED = re.compile("[①-⑳](?=[①-⑳])")
 """Numbers of statements, each an answer of its own."""
 
 
-
 def normalise_latex(raw: str) -> str:
     """Return one spelling of ``raw``: mostly ASCII LaTeX, without colours and invisible characters."""
     text = _COLOUR.sub(" ", raw) if "color" in raw else raw

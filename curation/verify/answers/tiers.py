@@ -234,8 +234,7 @@ def _compare_as_choice(reference: str, answer: str, lang: str, policy: Approxima
         same = reference_choice[0] == answer_choice[0]
         if same and reference_choice[1] and answer_choice[1]:
             contents = compare_answers(reference_choice[1], answer_choice[1], lang, policy)
-            is_formula = any(char.isdigit() for char in reference_choice[1] + answer_choice[1])
-            if contents.outcome is Outcome.WRONG and (is_formula or contents.method != "words"):
+            if contents.outcome is Outcome.WRONG:
                 return replace(contents, method="the letter's content", doubtful=True)
         return _verdict(same, "choice", reference_choice[0], answer_choice[0])
     if reference_choice[1]:

@@ -120,10 +120,11 @@ def split_boolean(text: str) -> tuple[str, str] | None:
     if len(text) > 40:
         return None
     flat = words(text).text
-    truth = _BOOLEANS.get(flat) or (_INITIALS.get(flat) if "'" not in text else None)
+    truth = _BOOLEANS.get(flat) or (_INITIALS.get(flat) if _LONE_LETTER.fullmatch(_LATEX_TEXT.sub("", text)) else None)
     return (truth, "") if truth is not None else None
 
 
+_LONE_LETTER = re.compile(r"[\s$({\[]*[A-Za-z][\s$)}\].]*")
 _INITIALS = {"y": "yes", "n": "no", "t": "yes", "f": "no"}
 _FIRST_WORD = re.compile(r"\s*([^\W\d_]+)\s*[,.;:，。]\s*(?=\S)")
 _CLOCK = re.compile(r"(\d{1,2})(?::(\d{2}))?(?::(\d{2}))?\s*(?:([ap])\.?\s*\.?m\.?)?", re.IGNORECASE)
