@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from dataclasses import replace
 from fractions import Fraction
 
 from curation.verify.answers.constants import difference
 from curation.verify.answers.expr import INFINITY, Expr, add, divide, has, mul, num, power, rename, sym, symbols, walk
-from curation.verify.answers.forms import Form, Sequence, Value
+from curation.verify.answers.forms import Form, Sequence, Value, names_in
 from curation.verify.answers.policy import ApproximationPolicy
 from curation.verify.answers.question import NOTHING_ASKED, QuestionForm
 from curation.verify.answers.regions import MINUS_INFINITY, Interval, NotARegion, merge_intervals, parse_region
@@ -29,8 +29,8 @@ class ComparisonState:
         """Names that a text calls arbitrary: "for some integer t"."""
         self.method = "form"
         self.doubtful = False
-        self.one_period = False
-        """Whether a counter of periods stands for the same number in every part, as in the ends of an interval."""
+        self.shared_names: frozenset[str] | None = None
+        """In a tuple or an interval, the names that both sides have: they are the same in every part."""
 
     def decide(self, method: str, equal: bool) -> bool:
         """Note the tier that decides and return the verdict."""
@@ -53,7 +53,7 @@ class Families(ComparisonState):
             constants = _is_constant(reference, new) and _is_constant(answer, old)
             periods = _is_period(reference, new) and _is_period(answer, old)
             arbitrary = _is_arbitrary(reference, new) and _is_arbitrary(answer, old)
-            if alike or constants or periods or arbitrary:
+            if {old, new}.isdisjoint(self.shared_names or ()) and (alike or constants or periods or arbitrary):
                 answer = rename(answer, {old: sym(new)})
             else:
                 return False
@@ -61,12 +61,19 @@ class Families(ComparisonState):
                 return self.decide("renamed parameter", True)
         elif only_one or only_two:
             return False
-        is_family = not self.one_period and self._shift(reference, answer) is not None
+        is_family = self.shared_names is None and self._shift(reference, answer) is not None
         return self.decide("family", True) if is_family else self._same_antiderivative(reference, answer)
 
-    def period_shift(self, pairs: Iterable[tuple[Expr, Expr]]) -> dict[str, Expr]:
-        """Return what stands for the counter of periods in the right sides to make them the left ones; {} for none."""
-        return next((dict([shift]) for pair in pairs if (shift := self._shift(*pair)) is not None), {})
+    def match_parts(self, left: list[Form], right: list[Form]) -> bool:
+        """Return whether forms are the same one by one; a counter of periods may be shifted, in all of them alike."""
+        pairs = list(zip(left, right, strict=True))
+        values = [(one.expr, other.expr) for one, other in pairs if isinstance(one, Value) and isinstance(other, Value)]
+        shift = next((dict([found]) for pair in values if (found := self._shift(*pair)) is not None), {})
+        names = [frozenset[str]().union(*(names_in(form) for form in forms)) for forms in (left, right)]
+        before, self.shared_names = self.shared_names, names[0] & names[1]
+        same = all(self.match(one, _renamed(other, shift)) for one, other in pairs)
+        self.shared_names = before
+        return same
 
     def _shift(self, reference: Expr, answer: Expr) -> tuple[str, Expr] | None:
         """Return k and what stands for it in b + kp' to make it a + kp; None where they are not one family.
@@ -105,6 +112,10 @@ class Families(ComparisonState):
             if all(compare_expressions(values[0], value).is_equal for value in values[1:]):
                 return self.decide("constant of integration", True)
         return False
+
+
+def _renamed(form: Form, names: dict[str, Expr]) -> Form:
+    return replace(form, expr=rename(form.expr, names)) if names and isinstance(form, Value) else form
 
 
 def _is_arbitrary(expr: Expr, name: str) -> bool:

@@ -7,10 +7,9 @@ decided. Its methods say whether two forms are the same answer; in doubt they sa
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 
 from curation.verify.answers.comparing import equals_cases, is_piecewise
-from curation.verify.answers.expr import INFINITY, Expr, choose_signs, has, rename
+from curation.verify.answers.expr import INFINITY, Expr, choose_signs, has
 from curation.verify.answers.forms import Form, Matrix, Relation, Sequence, Union, Value, Words
 from curation.verify.answers.labels import left_name
 from curation.verify.answers.matrices import components
@@ -122,14 +121,7 @@ class Matcher(Relations, Values):
         return self._match_ordered(*expanded)
 
     def _match_ordered(self, left_items: list[Form], right_items: list[Form]) -> bool:
-        if len(left_items) != len(right_items):
-            return False
-        pairs = list(zip(left_items, right_items, strict=True))
-        shift = self.period_shift((a.expr, b.expr) for a, b in pairs if isinstance(a, Value) and isinstance(b, Value))
-        before, self.one_period = self.one_period, True
-        same = all(self.match(left, _renamed(right, shift)) for left, right in pairs)
-        self.one_period = before
-        return same
+        return len(left_items) == len(right_items) and self.match_parts(left_items, right_items)
 
     def _match_unordered(self, left_items: list[Form], right_items: list[Form]) -> bool:
         left_names, right_names = _label_names(left_items), _label_names(right_items)
@@ -191,12 +183,15 @@ class Matcher(Relations, Values):
         names = unknowns(reference), unknowns(answer)
         clash = bool(names[0] and names[1]) and (names[0] != names[1] or not self._same_subjects(reference, answer))
         pieces = list(zip(left_pieces, right_pieces, strict=True))
-        shift = self.period_shift(
-            end for left, right in pieces for end in ((left.low, right.low), (left.high, right.high))
-        )
-        before, self.one_period = self.one_period, True
-        same = all(self._same_piece(left, _shifted(right, shift)) for left, right in pieces)
-        self.one_period = before
+        ends: list[list[Form]] = [
+            [Value(end) for piece in side for end in (piece.low, piece.high)] for side in (left_pieces, right_pieces)
+        ]
+        same = all(_same_kind(*pair) for pair in pieces) and self.match_parts(*ends)
+        unlike = [left for left, right in pieces if _includes(left) != _includes(right)]
+        if same and unlike:
+            # where the question says which intervals it wants, the reference's are those, and there is no doubt
+            self.doubtful |= any(self.question.includes_ends not in _includes(piece) for piece in unlike)
+            return False
         self.doubtful |= same and clash
         return same and not clash
 
@@ -205,26 +200,15 @@ class Matcher(Relations, Values):
         left, right = subjects(reference), subjects(answer)
         return not left or not right or all(any(self.is_same(one, other) for other in right) for one in left)
 
-    def _same_piece(self, left: Interval, right: Interval) -> bool:
-        ends = self._same_end(left.low, right.low) and self._same_end(left.high, right.high)
-        if ends and (left.includes_low, left.includes_high) != (right.includes_low, right.includes_high):
-            # where the question says which intervals it wants, the reference's are those, and there is no doubt
-            self.doubtful |= self.question.includes_ends not in (left.includes_low, left.includes_high)
-            return False
-        return ends
 
-    def _same_end(self, left: Expr, right: Expr) -> bool:
-        if has(left, "const", "inf") or has(right, "const", "inf"):
-            return left == right
-        return self.match_values(Value(left), Value(right))
+def _same_kind(left: Interval, right: Interval) -> bool:
+    """Return whether two intervals end in the same infinities."""
+    ends = (left.low, right.low), (left.high, right.high)
+    return all(one == other for one, other in ends if has(one, "const", "inf") or has(other, "const", "inf"))
 
 
-def _renamed(form: Form, names: dict[str, Expr]) -> Form:
-    return replace(form, expr=rename(form.expr, names)) if names and isinstance(form, Value) else form
-
-
-def _shifted(piece: Interval, names: dict[str, Expr]) -> Interval:
-    return replace(piece, low=rename(piece.low, names), high=rename(piece.high, names)) if names else piece
+def _includes(piece: Interval) -> tuple[bool, bool]:
+    return piece.includes_low, piece.includes_high
 
 
 def as_sequence(form: Form) -> Sequence | None:

@@ -251,7 +251,7 @@ def _parse_side(tokens: list[Token], depth: int, *, last: bool = False, or_nothi
     try:
         return parse_form(tokens, depth + 1)
     except AnswerParseError:
-        if any(token.kind == "num" for token in tokens) and not any(token.kind in ("word", "text") for token in tokens):
+        if not any(token.kind in ("word", "text") for token in tokens):
             raise
         return words_from(tokens)
 
