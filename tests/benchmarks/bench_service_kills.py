@@ -60,9 +60,9 @@ class Kills:
 class Service:
     """`goldilocks serve` on one recipe, started again when it is gone."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, schedule: str = "") -> None:
         self.recipe, self.run, self.port = write_tiny(folder / "in"), folder / "run", free_port()
-        self.recipe.write_text(self.recipe.read_text() + "\n[schedule]\nrefresh = false\n")
+        self.recipe.write_text(self.recipe.read_text() + f"\n[schedule]\nrefresh = false\n{schedule}")
         self.problems = (folder / "in" / "problems.jsonl").read_text().splitlines(keepends=True)
         self.log = (folder / "log").open("wb")
         kept = {name: value for name, value in os.environ.items() if name != "PREFECT_API_URL"}
@@ -70,13 +70,20 @@ class Service:
         self.command: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start the command where it does not run, and wait until it serves."""
+        """Start the command if it does not run, and wait until it serves."""
         if self.command is None or self.command.poll() is not None:
             served = ["serve", str(self.recipe), "--out", str(self.run), "--port", str(self.port)]
             self.command = subprocess.Popen(
                 [*COMMAND, *served], cwd=ROOT, env=self.environment, stdout=self.log, stderr=self.log
             )
         wait_until(lambda: self.deployment() is not None, self.command, tick_s=0.1)
+
+    def stop(self) -> None:
+        """End the command."""
+        if self.command is not None:
+            self.command.terminate()
+            self.command.wait()
+        self.log.close()
 
     def token(self) -> str:
         """Return the token of the service that runs."""
@@ -218,10 +225,7 @@ def bench(kills: int, seed: int, kinds: Sequence[str] = KINDS) -> Kills:
                 seen.seconds.setdefault(kind, []).append(seconds)
                 print(f"{number:>4} {kind}: a run completed after {seconds:.0f} s", file=sys.stderr, flush=True)
         finally:
-            if service.command is not None:
-                service.command.terminate()
-                service.command.wait()
-            service.log.close()
+            service.stop()
     return seen
 
 

@@ -230,7 +230,7 @@ def ablation(folder: Path, curated: Path, base: str = "random") -> Path:
     return folder
 
 
-@pytest.mark.parametrize(("base", "value"), [("random", 0.04), ("curated", -0.04)])
+@pytest.mark.parametrize(("base", "value"), [pytest.param("random", 0.04, marks=pytest.mark.slow), ("curated", -0.04)])
 def test_an_ablation_of_the_set_tells_what_it_was_worth(
     tiny_copy: Tiny, tmp_path: Path, base: str, value: float
 ) -> None:
