@@ -187,10 +187,8 @@ def _by_later_cue(text: str) -> ExtractedAnswer | None:
 def _with_later_letter(box: ExtractedAnswer, after: str) -> ExtractedAnswer:
     """Return a boxed answer with the letter of the option that a cue after the box names for it."""
     cue = _by_cue(after) if not has_box(after) else None
-    letter = _LETTER.fullmatch(cue.answer) if cue is not None else None
-    return (
-        box if letter is None or _LETTER.fullmatch(box.answer) else ExtractedAnswer("cue", f"{letter[1]}. {box.answer}")
-    )
+    letter = _LETTER.fullmatch(cue.answer) if cue is not None and not _LETTER.fullmatch(box.answer) else None
+    return ExtractedAnswer("cue", f"{letter[1]}. {box.answer}") if letter is not None else box
 
 
 def _in_format(text: str, form: str, finish: str | None) -> ExtractedAnswer | None:

@@ -73,8 +73,6 @@ def without_words(text: str, question: QuestionForm) -> str:
     """Return the value and unit of an answer whose other words the statement has too, or that say nothing.
 
     Numbers behind the value must be the statement's, and words that compare or multiply must be in its question.
-
-    Example: asked how many more cupcakes are needed, "15 more cupcakes in total" is "15"
     """
     if len(text) > MAX_FORMULA_CHARS:
         return text
@@ -97,8 +95,7 @@ def _is_understood(word: str, before: str, question: QuestionForm) -> bool:
         return word.replace(",", "") in question.words and before.lower() not in _JOINING
     if word == "than":
         return not question.asking_words.isdisjoint(map(stem, _COMPARING))
-    unit = normalise_unit(word)
-    if word in _FILLERS or (unit and is_known(unit)):
+    if word in _FILLERS or ((unit := normalise_unit(word)) and is_known(unit)):
         return True
     if word in TELLING or word in _COMPARING:
         return word not in _OPEN and stem(word) in question.asking_words
@@ -118,9 +115,7 @@ _FILLERS = frozenset(
     "the their them then there they this to together total totally was we were which who whole will with would worth "
     "after before".split()
 )
-_COMPARING = frozenset(
-    "more less fewer greater smaller larger bigger longer farther further older exceeded extra than".split()
-)
+_COMPARING = frozenset("more less fewer greater smaller larger bigger longer farther further older extra than".split())
 _OPEN = frozenset("or either maybe perhaps wrong false instead".split())
 _JOINING = frozenset(("", "or", "and", "to", "of", "out", "plus", "minus", "times", "over", "by", "not"))
 

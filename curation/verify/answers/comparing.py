@@ -88,10 +88,8 @@ class Families(ComparisonState):
             )
             steps = [difference(second, start) for second, start in zip(seconds, starts, strict=True)]
             further = [difference(third, second) for third, second in zip(thirds, seconds, strict=True)]
-            sign = next((at for at in (1, -1) if compare_expressions(steps[0], mul(num(at), steps[1])).is_equal), None)
-            if sign is None or not all(
-                compare_expressions(*pair).is_equal for pair in zip(steps, further, strict=True)
-            ):
+            sign = next((at for at in (1, -1) if _are_equal(steps[0], mul(num(at), steps[1]))), None)
+            if sign is None or not all(map(_are_equal, steps, further)):
                 continue
             shift = constant_value(divide(difference(*starts), steps[1]))
             if shift is not None and abs(shift - round(shift)) < Fraction(1, 10**30) and symbols(reference) == {name}:
@@ -112,6 +110,10 @@ class Families(ComparisonState):
             if all(compare_expressions(values[0], value).is_equal for value in values[1:]):
                 return self.decide("constant of integration", True)
         return False
+
+
+def _are_equal(left: Expr, right: Expr) -> bool:
+    return compare_expressions(left, right).is_equal
 
 
 def _renamed(form: Form, names: dict[str, Expr]) -> Form:
@@ -198,4 +200,4 @@ def _same_on(left: Expr, right: Expr, name: str, piece: Interval) -> bool:
 
 
 def _same_at(left: Expr, right: Expr, name: str, place: Expr) -> bool:
-    return compare_expressions(rename(left, {name: place}), rename(right, {name: place})).is_equal
+    return _are_equal(rename(left, {name: place}), rename(right, {name: place}))

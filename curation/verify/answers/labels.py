@@ -17,7 +17,7 @@ _CALL = re.compile(r"([A-Za-z]\w*'?)\(([A-Za-z0-9])\)")
 _COMPUTED = re.compile(r"\s*(?:[-+]|\d+\s*[A-Za-z]\w*\s*\(|.*[*/^])")
 """The left side of an equation that was read as words for want of a form, and is no name: -f(x, y), 2f(x, y)."""
 
-_NO_NAME = re.compile(r"[=<>^+*/|\\{}\[\]]")
+NO_NAME = re.compile(r"[=<>^+*/|\\{}\[\]]")
 """Signs of a left side that is no name: it could not be read."""
 
 _COORDINATES = frozenset("xyzt")
@@ -42,7 +42,7 @@ def left_name(form: Form) -> str | None:
 def is_label(form: Form) -> bool:
     """Return whether the left side of an equation only names what the right side is: x, f(x), AB, m + n, det A."""
     if isinstance(form, Words):
-        return not _COMPUTED.match(form.raw) and not form.text.isdigit() and not _NO_NAME.search(form.raw)
+        return not _COMPUTED.match(form.raw) and not form.text.isdigit() and not NO_NAME.search(form.raw)
     if isinstance(form, Sequence):
         return all(isinstance(item, Value) and is_label(item) for item in form.items)
     if not isinstance(form, Value):

@@ -35,8 +35,7 @@ def _in_order(index: str) -> str:
     """Return a subscript with the terms of a sum in one order: letters first, then numbers."""
     if not _INDEX_SUM.fullmatch(index):
         return index
-    terms = re.findall(r"[-+]?\w+", index)
-    terms = [term if term[0] in "+-" else f"+{term}" for term in terms]
+    terms = re.findall(r"[-+]\w+", index if index[0] in "+-" else f"+{index}")
     ordered = sorted(terms, key=lambda term: (term[1:].isdigit(), term[0] == "-", term))
     return "".join(ordered).removeprefix("+")
 
@@ -246,6 +245,8 @@ class NameRules(Cursor):
     def raw_group(self) -> str:
         """Return the text of a subscript."""
         if not self.at("{"):
+            if self.peek().kind == "eof":
+                raise AnswerParseError("a name without its index")
             return self.next().text
         self.position += 1
         level, parts = 1, []

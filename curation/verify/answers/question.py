@@ -123,11 +123,8 @@ def _base(asking: str) -> int | None:
     """Return the base asked for: where a number goes from one base to another, the other."""
     found = [(match[1].lower() == "in", (match[2] or match[3]).lower()) for match in _BASE.finditer(asking)]
     names = {name for is_in, name in found if is_in == all(is_in for is_in, _ in found)}
-    if len(names) != 1:
-        return None
-    (name,) = names
-    base = int(name) if name.isdigit() else BASE_NAMES.get(name, 0)
-    return int(base) if 2 <= base <= 36 else None
+    base = int(BASE_NAMES.get(name := names.pop(), name if name.isdigit() else 0)) if len(names) == 1 else 0
+    return base if 2 <= base <= 36 else None
 
 
 def compact(formula: str) -> str:

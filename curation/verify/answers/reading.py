@@ -159,13 +159,10 @@ def _parse_set_expression(tokens: list[Token], depth: int) -> Form | None:
         return form
     here = places([*joints, *ops])
     name = _parse_side(heads[0], depth) if heads else Words("x", "x")
-    if (
-        kinds == ["∖"]
-        and [token.text for token in parts[0] if token.kind == "sym"] == ["R"]
-        and is_number_set(parts[0])
-    ):
+    numbers = [[token.text for token in part if token.kind == "sym"] for part in parts if is_number_set(part)]
+    if kinds == ["∖"] and numbers == [["R"]] and is_number_set(parts[0]):
         return Relation((name, parse_form(parts[1], depth + 1)), ("notin",), here | places(parts[0]))
-    if len(set(kinds)) > 1 or any(is_number_set(part) for part in parts):
+    if len(set(kinds)) > 1 or numbers:
         raise AnswerParseError("a set difference")
     sets = [parse_form(part, depth + 1) for part in parts]
     if kinds[0] == "∖":
@@ -298,7 +295,7 @@ def _parse_single(tokens: list[Token], depth: int) -> Form:
         return _number_set(tokens)
     if first.kind == "text" and is_unit(first.text.strip()) and len(tokens) > 1 and tokens[1].kind == "num":
         return _with_unit(_parse_single(tokens[1:], depth + 1), normalise_unit(first.text), first)
-    if first.text == "money":
+    if first.text == "money" and last.text != "money":
         amount = _parse_single([token for token in tokens if token.text != "money"], depth + 1)
         return _with_unit(amount, "money", *(token for token in tokens if token.text == "money"))
     if first.kind in ("text", "word") and _is_filler(first) and len(tokens) > 1 and last.kind != "text":

@@ -179,12 +179,12 @@ def _find_unknown(sides: list[Expr]) -> Expr:
 
 def _solve(left: Expr, op: str, right: Expr, unknown: Expr) -> list[Interval]:
     if left == unknown or right == unknown:
-        op, bound = (op, right) if left == unknown else (_FLIP[op], left)
+        op, bound = (op, right) if left == unknown else (_FLIP.get(op, op), left)
         return _ray(op, bound)
     if left.op == "fn" and left.name == "abs" and left.args[0] == unknown:
         return _solve_absolute(op, right)
     if right.op == "fn" and right.name == "abs" and right.args[0] == unknown:
-        return _solve_absolute(_FLIP[op], left)
+        return _solve_absolute(_FLIP.get(op, op), left)
     if unknown.op != "sym":
         raise NotARegion("an inequality that is not solved")
     inside = difference(left, right)
@@ -195,7 +195,7 @@ def _solve(left: Expr, op: str, right: Expr, unknown: Expr) -> list[Interval]:
     sign = _to_float(slope)
     if sign == 0:
         raise NotARegion("an inequality without its unknown")
-    return _ray(op if sign > 0 else _FLIP[op], divide(neg(at[0]), slope))
+    return _ray(op if sign > 0 else _FLIP.get(op, op), divide(neg(at[0]), slope))
 
 
 def _ray(op: str, bound: Expr) -> list[Interval]:

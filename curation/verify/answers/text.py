@@ -81,11 +81,8 @@ _SPEED = re.compile(r"(?<=\d)\s*((?:k|c|m)?m|ft|mi|g|kg|L)\s*/\s*(s|h|hr|min|m|c
 _GLUED = re.compile(r"(?<=[\d)}])(or|and)(?=[A-Z(\\\d])")
 _COLOUR = re.compile(r"\\(?:text)?color\s*(?:\[[^\]]{0,20}\])?\s*\{[^{}]{0,40}\}")
 _NON_DIGIT = re.compile(r"\D")
-_ESCAPED = re.compile(r"\\u(?!d[89a-f])([0-9a-f]{4})(?![a-z])", re.IGNORECASE)
-"""A sign as JSON escapes it."""
-
-_CIRCLED = re.compile("[①-⑳](?=[①-⑳])")
-"""Numbers of statements, each an answer of its own."""
+_ESCAPED = re.compile(r"\\u(?!d[89a-f])([0-9a-f]{4})(?![a-z])", re.IGNORECASE)  # as JSON escapes a sign
+_CIRCLED = re.compile("[①-⑳](?=[①-⑳])")  # each is an answer of its own
 
 
 def normalise_latex(raw: str) -> str:

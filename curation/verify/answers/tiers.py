@@ -15,7 +15,8 @@ from curation.languages.vocabulary import one_of
 from curation.records import Outcome
 from curation.verify.answers.asked import compare_as_asked
 from curation.verify.answers.expr import BINDERS
-from curation.verify.answers.forms import Form, Reading, Words, describe, names_in
+from curation.verify.answers.forms import Form, Reading, Relation, Words, describe, names_in, parts
+from curation.verify.answers.labels import NO_NAME
 from curation.verify.answers.matching import Matcher
 from curation.verify.answers.names import GREEK
 from curation.verify.answers.plain import quick_compare
@@ -143,11 +144,16 @@ def _unread(readings: tuple[Reading, ...], others: tuple[Reading, ...]) -> froze
     form, words = readings[0].form, readings[-1].form
     names, foreign = names_in(form), frozenset("".join(names_in(others[0].form)))
     unread = {readings[0].unread, *(name for name in names if len(name) > 2 and name.isalpha() and name not in _NAMES)}
+    unread |= {part.text for part in _words_in(form) if not isinstance(form, Relation) or NO_NAME.search(part.raw)}
     if isinstance(words, Words):
         unread |= {word for word in _RUN.findall(words.raw) if names.issuperset(word) and foreign.isdisjoint(word)}
         if words is form and _FORMULA_SIGN.search(words.raw):
             unread.add(words.text)
     return frozenset(filter(None, unread))
+
+
+def _words_in(form: Form) -> list[Words]:
+    return [found for part in parts(form) for found in ([part] if isinstance(part, Words) else _words_in(part))]
 
 
 _NAMES = GREEK | FUNCTIONS | BINDERS
