@@ -159,10 +159,7 @@ def value_in(text: str) -> str | None:
 def concluded_value(sentence: str) -> str | None:
     """Return the value that a sentence ends in, with the words behind it; None where it begins in none or denies it.
 
-    Behind an equals sign it is what follows the last one, else what follows words that change nothing.
-
-    Examples: ``"So he needs 20 - 16 = 4 more books than Al"`` → ``"4 more books than Al"``, ``"The boots cost $104"`` →
-    ``"$104"``
+    Example: ``"So he needs 20 - 16 = 4 more books than Al"`` → ``"4 more books than Al"``
     """
     value = value_in(sentence)
     if value is not None or len(sentence) > MAX_SENTENCE_CHARS:

@@ -123,7 +123,13 @@ def _renamed(form: Form, names: dict[str, Expr]) -> Form:
 def _is_arbitrary(expr: Expr, name: str) -> bool:
     """Return whether a variable stands as the constant of a differential equation's solution: C·e^(2x)."""
     grows = any(node.op == "fn" or (node.op == "pow" and symbols(node.args[1])) for node in walk(expr))
-    return name in ("C", "c", "K", "A", "B", "C_1", "c_1", "k") and grows and len(symbols(expr)) == 2
+    factors = {part for term in _parts_of(expr, "add") for part in _parts_of(term, "mul")}
+    is_letter = name in ("C", "c", "K", "A", "B", "C_1", "c_1", "k")
+    return is_letter and grows and sym(name) in factors and len(symbols(expr)) == 2
+
+
+def _parts_of(expr: Expr, op: str) -> tuple[Expr, ...]:
+    return expr.args if expr.op == op else (expr,)
 
 
 def _is_constant(expr: Expr, name: str) -> bool:
@@ -138,13 +144,12 @@ def _is_period(expr: Expr, name: str) -> bool:
     """Return whether a variable counts periods: it occurs once, multiplied with π, in a sum or alone."""
     if name[:1] not in "nkmNK" or sum(node.op == "sym" and node.name == name for node in walk(expr)) != 1:
         return False
-    terms = expr.args if expr.op == "add" else (expr,)
     return any(
         name in symbols(term)
         and (has(term, "const", "pi") or has(term, "const", "deg"))
         and term.op == "mul"
         and not has(term, "fn")
-        for term in terms
+        for term in _parts_of(expr, "add")
     )
 
 

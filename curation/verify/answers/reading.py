@@ -182,7 +182,7 @@ def _parse_relation(parts: list[list[Token]], signs: list[Token], depth: int) ->
         rest = _join(parts[1:], signs[1:])
         relation = ("in" if ops[0] == "∈" else "notin",)
         inner = _number_set(rest) if is_number_set(rest) else parse_form(rest, depth + 1)
-        return Relation((_parse_side(parts[0], depth, or_nothing=True), inner), relation, places(signs[:1]))
+        return Relation((_parse_side(parts[0], depth, or_nothing=len(parts) == 2), inner), relation, places(signs[:1]))
     if "∈" in ops:
         cut = ops.index("∈")
         return parse_form(_join(parts[:cut], signs[: cut - 1]), depth + 1)

@@ -137,10 +137,7 @@ def compare_readings(
 
 
 def _unread(readings: tuple[Reading, ...], others: tuple[Reading, ...]) -> frozenset[str]:
-    """Return what of a text was not understood: tokens left out, commands and words taken for letters, formulas.
-
-    What is unread on one side only never makes a refusal confident.
-    """
+    """Return what of a text was not understood: tokens left out, commands and words taken for letters, formulas."""
     form, words = readings[0].form, readings[-1].form
     names, foreign = names_in(form), frozenset("".join(names_in(others[0].form)))
     unread = {readings[0].unread, *(name for name in names if len(name) > 2 and name.isalpha() and name not in _NAMES)}
