@@ -137,8 +137,8 @@ def main() -> int:
     if parsed.json:
         parsed.json.write_text("".join(json.dumps(asdict(row)) + "\n" for row in rows), encoding="utf-8")
     counts: Counter[Status] = Counter(row.status for row in rows)
-    told = ", ".join(f"{count} {status}" for status, count in counts.most_common())
-    print(f"\n{len(rows)} gates: {told}, in {time.monotonic() - started:.0f} s")
+    summary = ", ".join(f"{count} {status}" for status, count in counts.most_common())
+    print(f"\n{len(rows)} gates: {summary}, in {time.monotonic() - started:.0f} s")
     return 1 if counts["fails"] or counts["stale"] else 0
 
 

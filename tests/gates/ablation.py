@@ -298,7 +298,7 @@ def switched_off(module: str, functions: Sequence[str]) -> Iterator[None]:
 
 @dataclass(slots=True)
 class Change:
-    """What is lost and gained with something off, by where the pairs come from, beside errors and CPU seconds."""
+    """What is lost and gained with something off, by where the pairs come from, with errors and CPU seconds."""
 
     name: str
     lines: int

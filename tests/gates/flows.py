@@ -18,15 +18,12 @@ import polars as pl
 from curation.storage.locks import is_locked
 from flows.launch.training import is_training_recipe
 from flows.publish.versions import stored_versions
-from tests.benchmarks.bench_counterfactual import rows_of
 from tests.benchmarks.bench_crash import PARTS, Sweep, sweeps
-from tests.benchmarks.bench_loop import curated, first_model, read_options, trained_arm
 from tests.benchmarks.bench_service_kills import KINDS, Service, bench, victims
 from tests.flows import miniature
 from tests.flows.conftest import goldilocks
 from tests.gates.base import Limit, Measured, gate, tests_pass
 from tests.waiting import wait_until
-from training.evaluation.metrics import read_metrics
 
 ALL = sorted(miniature.RECIPES.glob("*.toml"))
 CURATING = [path for path in ALL if not is_training_recipe(path)]
@@ -34,7 +31,7 @@ FROM_HUB = ("magistral_math", "magistral_code", "apps_code", "taco_code", "codef
 """Recipes that read data sets of a hub; here miniatures of these, in their exact schemas."""
 
 SIZES = ("--rounds=1", "--steps=2", "--problems=160", "--held-out=8", "--attempts=2", "--last=1", "--more=0")
-LOOP, *_ = read_options(["", *SIZES])
+"""Of the closed loop."""
 
 
 def passed(paths: Sequence[Path], work: Callable[[Path, Path], tuple[str | Path, ...]]) -> Measured:
@@ -139,21 +136,25 @@ def cron() -> Measured:
 @gate("closed-loop", Limit("==", 5, "steps"), tier="room")
 def closed_loop() -> Measured:
     """Count steps of curate, train, refresh, train on the embedded model that leave what the next one needs."""
+    from tests.benchmarks.bench_counterfactual import rows_of
+    from tests.benchmarks.bench_loop import curated, first_model, read_options, trained_arm
+    from training.evaluation.metrics import read_metrics
+
     with TemporaryDirectory() as scratch, contextlib.redirect_stdout(io.StringIO()):
-        folder = Path(scratch)
-        model = first_model(LOOP, folder / "model")
-        run = curated(LOOP, 1, folder / "set", model)
+        plan, folder, _, _ = read_options([scratch, *SIZES])
+        model = first_model(plan, folder / "model")
+        run = curated(plan, 1, folder / "set", model)
         before = set(rows_of(run / "curated")["id"])
-        first, second = trained_arm(LOOP, 1, "refreshed", run, folder, model)
+        first, second = trained_arm(plan, 1, "refreshed", run, folder, model)
         after = set(rows_of(run / "curated")["id"])
         judged = pl.read_parquet(run / "versions" / "0002" / "decisions.parquet")
         weights = [(place / "model.safetensors").read_bytes() for place in (model, first / "model", second / "model")]
         done = {
             "a curated set": bool(before),
-            "a trained model": weights[1] != weights[0] and len(read_metrics(first)) == LOOP.steps,
+            "a trained model": weights[1] != weights[0] and len(read_metrics(first)) == plan.steps,
             "a refreshed set": [one.origin for one in stored_versions(run)] == ["run", "refresh"] and after != before,
             "decisions by the new model": judged["policy"].n_unique() > 1,
-            "a model trained on it": weights[2] != weights[1] and len(read_metrics(second)) == LOOP.steps,
+            "a model trained on it": weights[2] != weights[1] and len(read_metrics(second)) == plan.steps,
         }
     missing = [name for name, is_there in done.items() if not is_there]
     return Measured(len(done) - len(missing), of=len(done), note=f"missing: {', '.join(missing)}" if missing else "")

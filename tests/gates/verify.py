@@ -21,7 +21,7 @@ from tests.gates.answer_pairs import (
 from tests.gates.base import Limit, Measured, gate, middle, wilson
 
 CHUNK = 20
-"""Pairs that one verifier judges before it is the other's turn."""
+"""Pairs that one verifier judges before the other judges them."""
 
 SAMPLED = 320
 """Pairs of the quick comparison of speed."""
