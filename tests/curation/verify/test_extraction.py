@@ -134,6 +134,13 @@ def test_without_any_marker_the_last_sentence_concludes(response: str, answer: s
     assert extract_answer(response, ANY, "length") is None
 
 
+def test_thoughts_that_never_close_hold_no_answer_in_any_format() -> None:
+    thoughts = r"<think>maybe \boxed{\frac13} but let me check"
+    assert read_answer(thoughts, LOOSE) is None
+    assert read_answer(thoughts) is None
+    assert all(extract_answer(thoughts, form) is None for form in (ANY, LOOSE, BOXED))
+
+
 def test_a_letter_behind_a_box_counts_beside_it() -> None:
     found = extract_answer("So \\boxed{x=3}.\n\n**Answer: D**")
     assert found is not None
