@@ -10,6 +10,7 @@ what was asked. They are tried in this order, each named in `ExtractedAnswer.met
     cue        the last "The answer is …", "Final answer: …", "A: 26", "答案是 …", or a heading that says so
     choice     the last ``Choice_C``
     bare       the whole response is one short line
+    conclusion the value of the last sentence ("So the boots cost $104."), where nothing else is there
 
 Where words stand around the value behind a marker, the value is read (`curation.verify.prose`), or the text stays whole
 and is not refused with confidence. A response that was cut off has no final answer: an open ``<think>``, an unfinished
@@ -39,6 +40,7 @@ from curation.verify.prose import (
     MATH,
     SENTENCE_END,
     WORD,
+    concluded_value,
     inside,
     is_prose,
     leading_value,
@@ -92,6 +94,7 @@ _HEADING = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _JUDGEMENT = re.compile(rf"(?:{one_of(lambda vocab: vocab.answers.judgements)})\s*(?:[,.;:!)]|$)", re.IGNORECASE)
+_LETTER = re.compile(r"\W{0,3}([A-J])\W{0,3}")
 _BOLD_LABEL = re.compile(r"(?:\*\*|__)[ \t]*([:：])")
 
 
@@ -103,12 +106,9 @@ def extract_answer(response: str, form: str = ANY, finish: str | None = None) ->
         finish: how the response ended; where that is ``length``, its last token may be half a number.
     """
     parts = split_response(response)
-    if parts.answer is not None and (parts.answer.strip() or form != LOOSE):
-        text = parts.answer
-    elif form == LOOSE:
-        text = response if parts.answer is None else parts.thoughts
-    else:
+    if parts.answer is None:
         return None
+    text = parts.answer if parts.answer.strip() or form != LOOSE else parts.thoughts
     if form not in (ANY, LOOSE):
         return _in_format(text, form, finish)
     extracted = _marked(text, finish)
@@ -118,7 +118,9 @@ def extract_answer(response: str, form: str = ANY, finish: str | None = None) ->
         unfinished = unfinished_box(text) if form == LOOSE else None
         return _answer("boxed (unfinished)", unfinished) if unfinished is not None else None
     bare = _bare(text)
-    if form == ANY or (bare is not None and not is_prose(bare.answer)):
+    if form == ANY:
+        return bare or _by_conclusion(text)
+    if bare is not None and not is_prose(bare.answer):
         return bare
     tail = text[-TAIL_CHARS:]
     guess = guess_answer(tail)
@@ -166,7 +168,8 @@ def _marked(text: str, finish: str | None) -> ExtractedAnswer | None:
     if has_box(text):
         behind = text.lower().rfind("</answer>")
         if tagged is None or behind < end_of_boxes(text):
-            return _by_later_cue(text[end_of_boxes(text) :]) or _by_box(text)
+            box, after = _by_box(text), text[end_of_boxes(text) :]
+            return _by_later_cue(after) or (_with_later_letter(box, after) if box is not None else None)
     if tagged is not None:
         return tagged
     tail = _whole_tokens(text[-TAIL_CHARS:], finish)
@@ -179,6 +182,13 @@ def _by_later_cue(text: str) -> ExtractedAnswer | None:
     extracted = _by_cue(text[cue.start() :]) if cue is not None and not has_box(text[cue.start() :]) else None
     is_value = extracted is not None and _is_short(extracted.answer) and not is_prose(extracted.answer)
     return extracted if is_value else None
+
+
+def _with_later_letter(box: ExtractedAnswer, after: str) -> ExtractedAnswer:
+    """Return a boxed answer with the letter of the option that a cue after the box names for it."""
+    cue = _by_cue(after) if not has_box(after) else None
+    letter = _LETTER.fullmatch(cue.answer) if cue is not None and not _LETTER.fullmatch(box.answer) else None
+    return ExtractedAnswer("cue", f"{letter[1]}. {box.answer}") if letter is not None else box
 
 
 def _in_format(text: str, form: str, finish: str | None) -> ExtractedAnswer | None:
@@ -262,8 +272,29 @@ def _by_cue(text: str, is_cut: bool = False) -> ExtractedAnswer | None:
 
 def _value_or_all(text: str) -> str:
     """Return the one value in a text with words around it; the whole text where it is nothing else, or not one."""
+    text = _CONTRAST.sub(r"\1", text)
     is_sum = "=" in text and WORD.search(text) is not None
     return (value_in(text) or text) if is_sum or is_prose(text) else text
+
+
+_CONTRAST = re.compile(r"(.*[\d)}$])\s*[,;]\s*(?:and |but )?not\s+[^,;\s]{1,20}", re.IGNORECASE | re.DOTALL)
+"""A value and another that it is not; the whole text is matched."""
+
+_FACTORIAL = re.compile(r"[\w)}]!")
+_ITEM = re.compile(r"[ \t]*(?:[-*•]|\d+[.)])[ \t]+")
+_ADDRESSED = re.compile(r"\b(?:let me know|i hope|feel free)\b|\?\W*$", re.IGNORECASE)
+MAX_WORDS_BEHIND = 8
+"""Words behind the value of a sentence without an end."""
+
+
+def _by_conclusion(text: str) -> ExtractedAnswer | None:
+    """Return the value that the last sentence of a response without any marker gives, with its unit and noun."""
+    lines = CHAFF_END.sub("", text[-TAIL_CHARS:]).strip().rsplit("\n", 1)[-1]
+    ends = [match.end() for match in SENTENCE_END.finditer(lines) if lines[match.end() :].strip(" *_$")]
+    sentence = _strip_markup(_ITEM.sub("", lines[ends[-1] if ends else 0 :], count=1))
+    value = concluded_value(sentence) if not _ADDRESSED.search(sentence) else None
+    is_whole = value is not None and (lines.rstrip("* ")[-1:] in (".", "!") or len(value.split()) <= MAX_WORDS_BEHIND)
+    return _answer("conclusion", value) if value is not None and is_whole else None
 
 
 def _text_after(text: str, start: int) -> tuple[str, bool]:
@@ -278,7 +309,10 @@ def _text_after(text: str, start: int) -> tuple[str, bool]:
         if begins_line or rest.startswith(("\\[", "$$")):
             return _strip_markup(inside(display.group())), True
     end = SENTENCE_END.search(rest)
-    return _strip_markup(rest[: end.start()] if end else rest), end is not None
+    said = _strip_markup(rest[: end.start()] if end else rest)
+    if said.endswith("!") and said[:-1].replace(",", "").isdigit() and not _FACTORIAL.search(text[:start]):
+        said = said[:-1]  # an exclamation: a factorial would have been written before
+    return said, end is not None
 
 
 def _is_short(text: str) -> bool:
@@ -293,7 +327,7 @@ def _by_choice(text: str, pattern: re.Pattern[str] = _CHOICE) -> ExtractedAnswer
 def _by_stated_choice(text: str) -> ExtractedAnswer | None:
     """Return the letter of the option that a response names last, or that it consists of."""
     named, cue = _by_choice(text), _by_cue(text)
-    letter = re.fullmatch(r"\W{0,3}([A-J])\W{0,3}", (cue.answer if cue is not None else text).strip())
+    letter = _LETTER.fullmatch((cue.answer if cue is not None else text).strip())
     return ExtractedAnswer("choice", letter[1]) if letter is not None else named
 
 
@@ -310,7 +344,7 @@ def _bare(text: str) -> ExtractedAnswer | None:
     if not stripped or len(stripped) > MAX_BARE_CHARS or "\n" in stripped or "<answer>" in stripped:
         return None
     words = re.findall(r"(?<![\\A-Za-z])[^\W\d_]{2,}", re.sub(r"\\[a-zA-Z]+", " ", stripped))
-    return _answer("bare", _value_or_all(stripped)) if len(words) <= 4 else None
+    return _answer("bare", _value_or_all(_strip_markup(stripped))) if len(words) <= 4 else None
 
 
 def _answer(method: str, text: str) -> ExtractedAnswer | None:
@@ -318,8 +352,11 @@ def _answer(method: str, text: str) -> ExtractedAnswer | None:
     return ExtractedAnswer(method, tidy) if tidy else None
 
 
+_BOLD = re.compile(r"(?<![\w)}*])\*\*(?!\s)([^*\n]+?)\*\*(?![\w({*])")
+
+
 def _strip_markup(text: str) -> str:
-    text = text.strip()
+    text = _BOLD.sub(r"\1", text.strip())
     while text.startswith("**") or text.endswith("**"):
         text = text.removeprefix("**").removesuffix("**").strip()
     return text.rstrip("。").removesuffix(".").strip() if text != "." else ""

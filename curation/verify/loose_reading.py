@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from curation.languages.vocabulary import languages
 from curation.verify.prose import CHAFF_END, COPULA, MATH, SENTENCE_END, inside, is_conditioned
 
 Guess = tuple[str, str]
@@ -16,6 +17,12 @@ _NUMBER = re.compile(
 )
 MAX_CONDITION_CHARS = 120
 """A longer text is a response, with a way to its answer."""
+
+_KINDS = [
+    word for vocab in languages() for kind, said in vocab.answers.declarations.items() if kind != "any" for word in said
+]
+_DECLARES = re.compile(rf"(?<![^\W\d_])(?:{'|'.join(map(re.escape, _KINDS))})[\s.$]*$", re.IGNORECASE)
+"""The end of a text that says what a name in it is: "where t is any integer"."""
 
 _COINS = ("$", "€", "£", "¥")
 _MONEY = re.compile(r"\s?[$€£¥]")
@@ -33,6 +40,8 @@ def guess_answer(text: str) -> Guess | None:
 
 def _has_condition(text: str) -> bool:
     """Return whether a short text has several formulas, or one that is not closed, or values and conditions beside."""
+    if _DECLARES.search(text):
+        return True
     formulas = len(MATH.findall(text))
     if formulas > 1 or (text.count("$") % 2 and "\\" in text) or is_conditioned(text):
         return True

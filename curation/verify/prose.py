@@ -58,7 +58,7 @@ _NUMBER = (
 )
 _VALUE = re.compile(rf"{MATH.pattern}|\*\*[^*\n]{{1,80}}\*\*|(?<![\w.\\^/*]){_NUMBER}", re.DOTALL)
 _SUM = re.compile(
-    r"[\d(][\d\sx.,()+*/×÷$€£−-]*[x+*/×÷−-][\d\sx.,()+*/×÷$€£−-]*=\s*"  # arithmetic, then its value
+    r"(?:\\?[$€£])?[\d(][\d\sx.,()+*/×÷\\$€£−-]*[x+*/×÷−-][\d\sx.,()+*/×÷\\$€£−-]*=\s*"  # arithmetic, then its value
     rf"(?P<value>{_NUMBER})"
 )
 _NAME = re.compile(r"\$[A-Za-z]{1,12}(?:\([a-z]\))?\$")
@@ -88,8 +88,8 @@ def _telling_words() -> frozenset[str]:
     return frozenset(word.lower() for word in words)
 
 
-_TELLING = _telling_words()
-_TELLING_HAN = re.compile("|".join(re.escape(word) for word in sorted(_TELLING) if "\u4e00" <= word[0] <= "\u9fff"))
+TELLING = _telling_words()
+_TELLING_HAN = re.compile("|".join(re.escape(word) for word in sorted(TELLING) if "\u4e00" <= word[0] <= "\u9fff"))
 
 
 def is_prose(text: str) -> bool:
@@ -156,6 +156,21 @@ def value_in(text: str) -> str | None:
     return None
 
 
+def concluded_value(sentence: str) -> str | None:
+    """Return the value that a sentence ends in, with the words behind it; None where it begins in none or denies it.
+
+    Example: ``"So he needs 20 - 16 = 4 more books than Al"`` → ``"4 more books than Al"``
+    """
+    value = value_in(sentence)
+    if value is not None or len(sentence) > MAX_SENTENCE_CHARS:
+        return value
+    _, equals, tail = sentence.rpartition("=")
+    if not equals:
+        first = next((match for match in _VALUE.finditer(sentence) if any(map(str.isdigit, match.group()))), None)
+        tail = sentence[first.start() :] if first is not None and _is_idle(sentence[: first.start()]) else ""
+    return tail.strip() if _VALUE.match(tail.strip()) else None
+
+
 def leading_value(text: str) -> str | None:
     """Return the value that a text begins with, where only words follow that change nothing."""
     match = _VALUE.match(text)
@@ -216,4 +231,4 @@ def _is_idle(text: str) -> bool:
     words = _WORDS.findall(text)
     if any(len(word) == 1 and word not in _SINGLE_LETTERS and word.isascii() for word in words):
         return False
-    return not any(word.lower() in _TELLING for word in words)
+    return not any(word.lower() in TELLING for word in words)

@@ -36,7 +36,7 @@ __all__ = [
     "read_question",
 ]
 
-VERSION = "answers@4"
+VERSION = "answers@5"
 """Changes whenever a verdict could change."""
 
 

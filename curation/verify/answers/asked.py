@@ -16,13 +16,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import takewhile
 
 from curation.records import Outcome
 from curation.verify.answers.policy import AnswerComparison, ApproximationPolicy
-from curation.verify.answers.question import QuestionForm, compact
+from curation.verify.answers.question import WORDS, QuestionForm, compact, stem
 from curation.verify.answers.text import normalise_latex, strip_wrappers
+from curation.verify.answers.units import is_known, is_unit, normalise_unit
 from curation.verify.answers.words import parse_choice, parse_choice_letters
 from curation.verify.boxes import strip_boxes
+from curation.verify.prose import TELLING
 
 Compare = Callable[[str, str, str, ApproximationPolicy, QuestionForm], AnswerComparison]
 
@@ -39,6 +42,9 @@ def compare_as_asked(
     comparison = _compare_by_option(left, right, lang, policy, question, compare)
     if comparison is None:
         comparison = compare(left, right, lang, policy, question)
+    if comparison.outcome is not Outcome.CORRECT:
+        bare = without_words(left, question), without_words(right, question)
+        comparison = compare(*bare, lang, policy, question) if bare != (left, right) else comparison
     if comparison.outcome is Outcome.CORRECT and question.quantity is not None:
         objection = _objection(reference, answer, question.quantity)
         if objection is not None:
@@ -61,6 +67,57 @@ def without_quantity(text: str, question: QuestionForm) -> str:
         if value and _is_same_formula(compact(clean[: match.start()]), question.quantity):
             return value
     return text
+
+
+def without_words(text: str, question: QuestionForm) -> str:
+    """Return the value and unit of an answer whose other words the statement has too, or that say nothing.
+
+    Numbers behind the value must be the statement's, and words that compare or multiply must be in its question.
+    """
+    if len(text) > MAX_FORMULA_CHARS:
+        return text
+    clean = _TEXT.sub(r" \1 ", _clean(text)).replace("**", " ").replace("\\ ", " ").strip()
+    value = _VALUE.match(clean)
+    tail = clean[value.end() :].replace("\\money", " ") if value is not None else ""
+    if value is None or not tail.strip() or _NO_WORDS.search(tail):
+        return text
+    words = WORDS.findall(tail)
+    if not all(_is_understood(word, before, question) for before, word in zip(["", *words], words, strict=False)):
+        return text
+    units = " ".join(takewhile(lambda word: is_unit(word) and word not in _FILLERS, () if "&" in tail else words))
+    return f"{value['money'] or ''}{value['number']} {value['unit'] or units}".rstrip()
+
+
+def _is_understood(word: str, before: str, question: QuestionForm) -> bool:
+    """Return whether a word behind a value changes nothing about it."""
+    word = word.lower()
+    if word[0].isdigit():
+        return word.replace(",", "") in question.words and before.lower() not in _JOINING
+    if word == "than":
+        return not question.asking_words.isdisjoint(map(stem, _COMPARING))
+    if word in _FILLERS or ((unit := normalise_unit(word)) and is_known(unit)):
+        return True
+    if word in TELLING or word in _COMPARING:
+        return word not in _OPEN and stem(word) in question.asking_words
+    return is_unit(word) or stem(word) in question.words
+
+
+_TEXT = re.compile(r"\\(?:text|mathrm|mbox|textbf|textit|textrm)\s*\{([^{}]*)\}")
+_VALUE = re.compile(
+    r"(?P<money>\\money\s*)?(?P<unit>euros|pounds|yuan|rupees)?\s*"
+    r"(?P<number>[-−]?(?:(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:\s?/\s?\d+)?(?:\s?\\?%)?|\\[dt]?frac\{\d+\}\{\d+\}))"
+    r"(?=[\s~,(]|/[A-Za-z]|$)"
+)
+_NO_WORDS = re.compile(r"[^\w\s~.,'’()/&-]|_|[-/]\s*\d|\d\s*[-/]|\.\s*\S|&(?![A-Za-z])")
+_FILLERS = frozenset(
+    "a all altogether an and are as at be been both by combined day during each every exactly for from had has have he "
+    "her him his i in is it its just left more of on only our out over overall per person remaining she so still that "
+    "the their them then there they this to together total totally was we were which who whole will with would worth "
+    "after before".split()
+)
+_COMPARING = frozenset("more less fewer greater smaller larger bigger longer farther further older extra than".split())
+_OPEN = frozenset("or either maybe perhaps wrong false instead".split())
+_JOINING = frozenset(("", "or", "and", "to", "of", "out", "plus", "minus", "times", "over", "by", "not"))
 
 
 def _clean(text: str) -> str:

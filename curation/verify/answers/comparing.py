@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 from curation.verify.answers.constants import difference
 from curation.verify.answers.expr import INFINITY, Expr, add, divide, has, mul, num, power, rename, sym, symbols, walk
-from curation.verify.answers.forms import Form, Sequence, Value
+from curation.verify.answers.forms import Form, Sequence, Value, names_in
 from curation.verify.answers.policy import ApproximationPolicy
 from curation.verify.answers.question import NOTHING_ASKED, QuestionForm
 from curation.verify.answers.regions import MINUS_INFINITY, Interval, NotARegion, merge_intervals, parse_region
@@ -28,6 +29,8 @@ class ComparisonState:
         """Names that a text calls arbitrary: "for some integer t"."""
         self.method = "form"
         self.doubtful = False
+        self.shared_names: frozenset[str] | None = None
+        """In a tuple or an interval, the names that both sides have: they are the same in every part."""
 
     def decide(self, method: str, equal: bool) -> bool:
         """Note the tier that decides and return the verdict."""
@@ -50,7 +53,7 @@ class Families(ComparisonState):
             constants = _is_constant(reference, new) and _is_constant(answer, old)
             periods = _is_period(reference, new) and _is_period(answer, old)
             arbitrary = _is_arbitrary(reference, new) and _is_arbitrary(answer, old)
-            if alike or constants or periods or arbitrary:
+            if {old, new}.isdisjoint(self.shared_names or ()) and (alike or constants or periods or arbitrary):
                 answer = rename(answer, {old: sym(new)})
             else:
                 return False
@@ -58,27 +61,40 @@ class Families(ComparisonState):
                 return self.decide("renamed parameter", True)
         elif only_one or only_two:
             return False
-        return self._same_family(reference, answer) or self._same_antiderivative(reference, answer)
+        is_family = self.shared_names is None and self._shift(reference, answer) is not None
+        return self.decide("family", True) if is_family else self._same_antiderivative(reference, answer)
 
-    def _same_family(self, reference: Expr, answer: Expr) -> bool:
-        """Return whether a + kp and b + kp' are one family: p' = ±p and a - b is a whole multiple of p."""
+    def match_parts(self, left: list[Form], right: list[Form]) -> bool:
+        """Return whether forms are the same one by one; a counter of periods may be shifted, in all of them alike."""
+        pairs = list(zip(left, right, strict=True))
+        values = [(one.expr, other.expr) for one, other in pairs if isinstance(one, Value) and isinstance(other, Value)]
+        shift = next((dict([found]) for pair in values if (found := self._shift(*pair)) is not None), {})
+        names = [frozenset[str]().union(*(names_in(form) for form in forms)) for forms in (left, right)]
+        before, self.shared_names = self.shared_names, names[0] & names[1]
+        same = all(self.match(one, _renamed(other, shift)) for one, other in pairs)
+        self.shared_names = before
+        return same
+
+    def _shift(self, reference: Expr, answer: Expr) -> tuple[str, Expr] | None:
+        """Return k and what stands for it in b + kp' to make it a + kp; None where they are not one family.
+
+        They are where p' = ±p and a - b is a whole multiple of p.
+        """
         for name in sorted(symbols(reference) & symbols(answer)):
             if not (_is_period(reference, name) and _is_period(answer, name)):
                 continue
-            starts = [rename(side, {name: num(0)}) for side in (reference, answer)]
-            steps = [
-                difference(rename(side, {name: num(1)}), start)
-                for side, start in zip((reference, answer), starts, strict=True)
-            ]
-            if not (
-                compare_expressions(steps[0], steps[1]).is_equal
-                or compare_expressions(steps[0], mul(num(-1), steps[1])).is_equal
-            ):
+            starts, seconds, thirds = (
+                [rename(side, {name: num(at)}) for side in (reference, answer)] for at in range(3)
+            )
+            steps = [difference(second, start) for second, start in zip(seconds, starts, strict=True)]
+            further = [difference(third, second) for third, second in zip(thirds, seconds, strict=True)]
+            sign = next((at for at in (1, -1) if _are_equal(steps[0], mul(num(at), steps[1]))), None)
+            if sign is None or not all(map(_are_equal, steps, further)):
                 continue
-            shift = constant_value(divide(difference(*starts), steps[0]))
+            shift = constant_value(divide(difference(*starts), steps[1]))
             if shift is not None and abs(shift - round(shift)) < Fraction(1, 10**30) and symbols(reference) == {name}:
-                return self.decide("family", True)
-        return False
+                return name, add(mul(num(sign), sym(name)), num(round(shift)))
+        return None
 
     def _same_antiderivative(self, reference: Expr, answer: Expr) -> bool:
         """Return whether f + C and g + C are the same: f - g is constant."""
@@ -96,10 +112,24 @@ class Families(ComparisonState):
         return False
 
 
+def _are_equal(left: Expr, right: Expr) -> bool:
+    return compare_expressions(left, right).is_equal
+
+
+def _renamed(form: Form, names: dict[str, Expr]) -> Form:
+    return replace(form, expr=rename(form.expr, names)) if names and isinstance(form, Value) else form
+
+
 def _is_arbitrary(expr: Expr, name: str) -> bool:
     """Return whether a variable stands as the constant of a differential equation's solution: C·e^(2x)."""
     grows = any(node.op == "fn" or (node.op == "pow" and symbols(node.args[1])) for node in walk(expr))
-    return name in ("C", "c", "K", "A", "B", "C_1", "c_1", "k") and grows and len(symbols(expr)) == 2
+    factors = {part for term in _parts_of(expr, "add") for part in _parts_of(term, "mul")}
+    is_letter = name in ("C", "c", "K", "A", "B", "C_1", "c_1", "k")
+    return is_letter and grows and sym(name) in factors and len(symbols(expr)) == 2
+
+
+def _parts_of(expr: Expr, op: str) -> tuple[Expr, ...]:
+    return expr.args if expr.op == op else (expr,)
 
 
 def _is_constant(expr: Expr, name: str) -> bool:
@@ -114,13 +144,12 @@ def _is_period(expr: Expr, name: str) -> bool:
     """Return whether a variable counts periods: it occurs once, multiplied with π, in a sum or alone."""
     if name[:1] not in "nkmNK" or sum(node.op == "sym" and node.name == name for node in walk(expr)) != 1:
         return False
-    terms = expr.args if expr.op == "add" else (expr,)
     return any(
         name in symbols(term)
         and (has(term, "const", "pi") or has(term, "const", "deg"))
         and term.op == "mul"
         and not has(term, "fn")
-        for term in terms
+        for term in _parts_of(expr, "add")
     )
 
 
@@ -176,4 +205,4 @@ def _same_on(left: Expr, right: Expr, name: str, piece: Interval) -> bool:
 
 
 def _same_at(left: Expr, right: Expr, name: str, place: Expr) -> bool:
-    return compare_expressions(rename(left, {name: place}), rename(right, {name: place})).is_equal
+    return _are_equal(rename(left, {name: place}), rename(right, {name: place}))

@@ -17,6 +17,9 @@ _CALL = re.compile(r"([A-Za-z]\w*'?)\(([A-Za-z0-9])\)")
 _COMPUTED = re.compile(r"\s*(?:[-+]|\d+\s*[A-Za-z]\w*\s*\(|.*[*/^])")
 """The left side of an equation that was read as words for want of a form, and is no name: -f(x, y), 2f(x, y)."""
 
+NO_NAME = re.compile(r"[=<>^+*/|\\{}\[\]]")
+"""Signs of a left side that is no name: it could not be read."""
+
 _COORDINATES = frozenset("xyzt")
 """Letters whose equations are curves: x + y = 5 is no name for 5, as m + n = 5 is."""
 
@@ -26,6 +29,8 @@ def left_name(form: Form) -> str | None:
     if not isinstance(form, Relation) or form.ops[0] not in ("=", ":", "in"):
         return None
     left, right = form.items[0], form.items[-1]
+    if form.ops[0] == "in" and (isinstance(right, Value) or (isinstance(left, Value) and not symbols(left.expr))):
+        return None
     if isinstance(left, Value) and isinstance(right, Value):
         if symbols(right.expr) and not symbols(left.expr):
             return None
@@ -37,7 +42,7 @@ def left_name(form: Form) -> str | None:
 def is_label(form: Form) -> bool:
     """Return whether the left side of an equation only names what the right side is: x, f(x), AB, m + n, det A."""
     if isinstance(form, Words):
-        return not _COMPUTED.match(form.raw)
+        return not _COMPUTED.match(form.raw) and not form.text.isdigit() and not NO_NAME.search(form.raw)
     if isinstance(form, Sequence):
         return all(isinstance(item, Value) and is_label(item) for item in form.items)
     if not isinstance(form, Value):
@@ -52,7 +57,7 @@ def is_label(form: Form) -> bool:
     if expr.op == "mul" and (_is_call(expr) or _is_geometric(expr) or expr.args[0] == sym("d")):
         return True
     is_quantity = expr.op == "fn" or len(symbols(expr)) > 1
-    return is_quantity and letters_in(expr).isdisjoint(_COORDINATES)
+    return is_quantity and not letters_in(expr) <= _COORDINATES
 
 
 def _is_call(expr: Expr) -> bool:
@@ -78,11 +83,12 @@ def _is_geometric(expr: Expr) -> bool:
 def labels_clash(reference: Relation, answer: Relation) -> bool:
     """Return whether two labels name two things: x = 5 against y = 5, a₁ against a₂.
 
-    A name in words fits any letter, AB is BA, y is f(x), and case does not count.
+    A name in words fits any letter but no other words, AB is BA, y is f(x), and case does not count.
     """
     left, right = reference.items[0], answer.items[0]
     if isinstance(left, Words) or isinstance(right, Words):
-        return False
+        texts = [side.text if isinstance(side, Words) else describe(side).lower() for side in (left, right)]
+        return texts[0] != texts[1] and (type(left) is type(right) or max(map(len, texts)) < 3)
     calls = _call(left), _call(right)
     if (calls[0] is None) != (calls[1] is None):
         return describe(right if calls[0] else left) not in ("y", "Y")
@@ -97,11 +103,7 @@ def _call(form: Form) -> tuple[str, str] | None:
     if not isinstance(form, Value):
         return None
     match = _CALL.fullmatch(form.expr.name) if form.expr.op == "sym" else None
-    if match is not None:
-        return match.group(1), match.group(2)
-    if form.expr.op == "mul" and _is_call(form.expr):
-        return show(form.expr.args[0]), show(form.expr.args[1])
-    return None
+    return (match.group(1), match.group(2)) if match is not None else None
 
 
 def with_argument_of(reference: Relation, answer: Relation) -> Relation:

@@ -14,7 +14,7 @@ from curation.verify.answers.forms import Form, Matrix, Relation, Sequence, Unio
 from curation.verify.answers.labels import left_name
 from curation.verify.answers.matrices import components
 from curation.verify.answers.question import AskedValues
-from curation.verify.answers.regions import Interval, NotARegion, is_region, parse_region, unknowns
+from curation.verify.answers.regions import Interval, NotARegion, is_region, parse_region, subjects, unknowns
 from curation.verify.answers.relations import Relations
 from curation.verify.answers.values import Values
 
@@ -121,9 +121,7 @@ class Matcher(Relations, Values):
         return self._match_ordered(*expanded)
 
     def _match_ordered(self, left_items: list[Form], right_items: list[Form]) -> bool:
-        return len(left_items) == len(right_items) and all(
-            self.match(left, right) for left, right in zip(left_items, right_items, strict=True)
-        )
+        return len(left_items) == len(right_items) and self.match_parts(left_items, right_items)
 
     def _match_unordered(self, left_items: list[Form], right_items: list[Form]) -> bool:
         left_names, right_names = _label_names(left_items), _label_names(right_items)
@@ -180,24 +178,37 @@ class Matcher(Relations, Values):
             return None
         if len(left_pieces) != len(right_pieces):
             return False
+        if not left_pieces and not isinstance(reference, Words) and not isinstance(answer, Words):
+            return None  # two conditions that nothing fulfils are compared as they are written
         names = unknowns(reference), unknowns(answer)
-        clash = bool(names[0] and names[1]) and names[0] != names[1]
-        same = all(self._same_piece(left, right) for left, right in zip(left_pieces, right_pieces, strict=True))
+        clash = bool(names[0] and names[1]) and (names[0] != names[1] or not self._same_subjects(reference, answer))
+        pieces = list(zip(left_pieces, right_pieces, strict=True))
+        ends: list[list[Form]] = [
+            [Value(end) for piece in side for end in (piece.low, piece.high)] for side in (left_pieces, right_pieces)
+        ]
+        same = all(_same_kind(*pair) for pair in pieces) and self.match_parts(*ends)
+        unlike = [left for left, right in pieces if _includes(left) != _includes(right)]
+        if same and unlike:
+            # where the question says which intervals it wants, the reference's are those, and there is no doubt
+            self.doubtful |= any(self.question.includes_ends not in _includes(piece) for piece in unlike)
+            return False
         self.doubtful |= same and clash
         return same and not clash
 
-    def _same_piece(self, left: Interval, right: Interval) -> bool:
-        ends = self._same_end(left.low, right.low) and self._same_end(left.high, right.high)
-        if ends and (left.includes_low, left.includes_high) != (right.includes_low, right.includes_high):
-            # where the question says which intervals it wants, the reference's are those, and there is no doubt
-            self.doubtful |= self.question.includes_ends not in (left.includes_low, left.includes_high)
-            return False
-        return ends
+    def _same_subjects(self, reference: Form, answer: Form) -> bool:
+        """Return whether two regions are of the same formulas, where both are of formulas: f(x) > 0."""
+        left, right = subjects(reference), subjects(answer)
+        return not left or not right or all(any(self.is_same(one, other) for other in right) for one in left)
 
-    def _same_end(self, left: Expr, right: Expr) -> bool:
-        if has(left, "const", "inf") or has(right, "const", "inf"):
-            return left == right
-        return self.match_values(Value(left), Value(right))
+
+def _same_kind(left: Interval, right: Interval) -> bool:
+    """Return whether two intervals end in the same infinities."""
+    ends = (left.low, right.low), (left.high, right.high)
+    return all(one == other for one, other in ends if has(one, "const", "inf") or has(other, "const", "inf"))
+
+
+def _includes(piece: Interval) -> tuple[bool, bool]:
+    return piece.includes_low, piece.includes_high
 
 
 def as_sequence(form: Form) -> Sequence | None:
@@ -205,7 +216,7 @@ def as_sequence(form: Form) -> Sequence | None:
     if isinstance(form, Sequence):
         return form
     if isinstance(form, Union):
-        return Sequence(form.parts) if not form.is_conjunction else None
+        return Sequence(form.parts, "{}") if not form.is_conjunction else None
     return Sequence((form,))
 
 

@@ -17,7 +17,7 @@ MAX_NUMBER_CHARS = 3000
 """Digits of a number that is still computed with."""
 
 _FUNCTION_LETTERS = frozenset("fghFGH")
-_GREEK = frozenset(
+GREEK = frozenset(
     "alpha beta gamma delta epsilon zeta eta theta lambda mu nu xi rho sigma tau phi chi psi omega".split()
 )
 _MARKS = frozenset(
@@ -26,6 +26,18 @@ _MARKS = frozenset(
 _FUNCTION_IN_WORD = re.compile(
     r"([a-zA-Z]?)(arcsin|arccos|arctan|sinh|cosh|tanh|sin|cos|tan|cot|sec|csc|log|ln|exp|sqrt|pi)(.*)"
 )
+
+
+_INDEX_SUM = re.compile(r"[-+]?\w+(?:[-+]\w+)+")
+
+
+def _in_order(index: str) -> str:
+    """Return a subscript with the terms of a sum in one order: letters first, then numbers."""
+    if not _INDEX_SUM.fullmatch(index):
+        return index
+    terms = re.findall(r"[-+]\w+", index if index[0] in "+-" else f"+{index}")
+    ordered = sorted(terms, key=lambda term: (term[1:].isdigit(), term[0] == "-", term))
+    return "".join(ordered).removeprefix("+")
 
 
 class Cursor:
@@ -233,6 +245,8 @@ class NameRules(Cursor):
     def raw_group(self) -> str:
         """Return the text of a subscript."""
         if not self.at("{"):
+            if self.peek().kind == "eof":
+                raise AnswerParseError("a name without its index")
             return self.next().text
         self.position += 1
         level, parts = 1, []
@@ -243,11 +257,11 @@ class NameRules(Cursor):
             level += (token.text == "{") - (token.text == "}")
             if level and token.text not in ("{", "}"):
                 parts.append(token.text)
-        return "".join(parts)
+        return _in_order("".join(parts))
 
     def word(self, word: str) -> Expr:
         lower = word.lower()
-        if lower in _GREEK:
+        if lower in GREEK:
             return self.name(lower)
         if (len(word) > 3 and not (word.isupper() and len(word) <= 5)) or lower in ("sqrt",):
             match = _FUNCTION_IN_WORD.fullmatch(word)

@@ -12,7 +12,7 @@ from curation.verify.answers.grammar import parse_expression
 from curation.verify.answers.plain import DECIMAL_COMMA_LANGUAGES
 from curation.verify.answers.tokens import CLOSERS, OPENERS, AnswerParseError, Token
 from curation.verify.answers.units import conversion_factor, is_counted_thing, is_known, is_unit, normalise_unit
-from curation.verify.answers.words import NUMBER_WORDS, parse_number_words
+from curation.verify.answers.words import BASE_NAMES, parse_number_words
 
 _SCALES = {
     word: Fraction(value)
@@ -32,7 +32,6 @@ _IN_BASE = re.compile(
     r"\(?(?:\\(?:text|mathrm|mathtt))?\{?([0-9A-F]{1,400})\}?\)?_\s*\{?\(?(?:\\(?:text|mathrm)\{)?\s*(\d{1,2}|[a-z]{3,11})"
     r"\s*\}?\)?\}?"
 )
-_BASE_NAMES = {**NUMBER_WORDS, "binary": 2, "octal": 8, "decimal": 10, "hexadecimal": 16, "bin": 2, "hex": 16}
 
 
 def parse_value(tokens: list[Token]) -> Value:
@@ -189,7 +188,7 @@ def parse_number_in_base(text: str) -> Form | None:
     if match is None or not any(char.isdigit() for char in match.group(1)):
         return None
     digits, name = match.groups()
-    base = int(name) if name.isdigit() else _BASE_NAMES.get(name, 0)
+    base = int(name) if name.isdigit() else BASE_NAMES.get(name, 0)
     if not 2 <= base <= 36 or any(int(char, 36) >= base for char in digits):
         return None
     return Value(fn("base", sym(digits.lstrip("0") or "0"), num(base)))

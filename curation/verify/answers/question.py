@@ -11,7 +11,7 @@ Invariants: a pure function of the statement and its language; every expression 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
 
@@ -20,6 +20,7 @@ from curation.options import split_options, tidy_option
 from curation.verify.answers.policy import Rounding
 from curation.verify.answers.question_words import FORMULA_GROUPS, QuestionWords, question_words
 from curation.verify.answers.text import normalise_latex
+from curation.verify.answers.words import BASE_NAMES
 
 MAX_STATEMENT_CHARS = 6000
 """Characters at the end of a statement that are looked at."""
@@ -60,6 +61,12 @@ class QuestionForm:
     """Variables that are integers."""
     positive: frozenset[str] = frozenset()
     """Variables that are positive."""
+    base: int | None = None
+    """The base in which a number is asked for."""
+    words: frozenset[str] = field(default=frozenset(), compare=False)
+    """The statement's words and numbers, in lower case, words as `stem` has them."""
+    asking_words: frozenset[str] = field(default=frozenset(), compare=False)
+    """Those of the sentence that asks."""
 
 
 NOTHING_ASKED = QuestionForm()
@@ -93,7 +100,31 @@ def _read(statement: str, lang: str) -> QuestionForm:
         options,
         _names(words, "integers", with_indices),
         _names(words, "positive", with_indices) if "{cases}" not in statement else frozenset(),
+        _base(asking_words),
+        _stems(statement),
+        _stems(asking),
     )
+
+
+def stem(word: str) -> str:
+    """Return the beginning of a word, in lower case, by which its forms are alike: egg, eggs; travel, travelled."""
+    return word.lower().removesuffix("s").removesuffix("ing").removesuffix("ed")[:5]
+
+
+def _stems(text: str) -> frozenset[str]:
+    return frozenset(word.replace(",", "") if word[0].isdigit() else stem(word) for word in WORDS.findall(text))
+
+
+WORDS = re.compile(r"\d[\d,]*(?:\.\d+)?|[^\W\d_]+")
+_BASE = re.compile(r"\b(in|to|into) (?:base[ -](\d{1,2}|[a-z]{3,7})|(binary|octal|hexadecimal))\b", re.IGNORECASE)
+
+
+def _base(asking: str) -> int | None:
+    """Return the base asked for: where a number goes from one base to another, the other."""
+    found = [(match[1].lower() == "in", (match[2] or match[3]).lower()) for match in _BASE.finditer(asking)]
+    names = {name for is_in, name in found if is_in == all(is_in for is_in, _ in found)}
+    base = int(BASE_NAMES.get(name := names.pop(), name if name.isdigit() else 0)) if len(names) == 1 else 0
+    return base if 2 <= base <= 36 else None
 
 
 def compact(formula: str) -> str:
@@ -121,7 +152,7 @@ def _split_options(statement: str) -> tuple[str, tuple[str, ...]]:
     return split.question, tuple(tidy_option(option) for option in split.options)
 
 
-_SENTENCE = re.compile(r"(?<=[.?!])\s+(?=[^a-zà-ÿа-я\s]|$)|(?<=[。？！])|\n\s*\n")
+_SENTENCE = re.compile(r"(?<!\bM[rs]\.)(?<!\bMrs\.)(?<!\bDr\.)(?<=[.?!])\s+(?=[^a-zà-ÿа-я\s]|$)|(?<=[。？！])|\n\s*\n")
 
 
 def _asking_part(question: str, words: QuestionWords) -> str:

@@ -90,6 +90,7 @@ def parse_form(tokens: list[Token], depth: int) -> Form:
     parts, separators = split_tokens(tokens, _SEPARATORS)
     if len(parts) > 1:
         return _parse_list(parts, [token.text for token in separators], depth)
+    tokens = _with_set_minus(tokens)
     if any(token.text in ("∪", "∩", "∖") and token.kind == "op" for token in tokens):
         region = _parse_set_expression(tokens, depth)
         if region is not None:
@@ -111,13 +112,18 @@ def parse_form(tokens: list[Token], depth: int) -> Form:
 def _parse_list(parts: list[list[Token]], separators: list[str], depth: int) -> Form:
     item_tokens: list[list[Token]] = []
     joints: list[str] = []
+    between: set[str] = set()
     for part, separator in zip(parts, ["", *separators], strict=True):
+        between.add(separator)
         if part and not declares_names(part):
             item_tokens.append(part)
-            joints.append(separator)
+            joints.append("or" if "or" in between else ";" if ";" in between else separator)
+            between = set()
     if not item_tokens:
         raise AnswerParseError("nothing")
     forms = [_parse_item(part, depth) for part in with_modulus_each(item_tokens)]
+    if len(forms) > 1 and all(part[0].text == "{s" and encloses_all(part) for part in item_tokens):
+        return Sequence(tuple(forms))  # sets of several answers, not conditions that hold together
     return join_items(forms, joints)
 
 
@@ -128,6 +134,14 @@ def _parse_item(part: list[Token], depth: int) -> Form:
     if len(part) < 3 and part and part[-1].kind == "num" and part[-1].text[:2] == "00":
         raise AnswerParseError("a group of a long number's digits")
     return parse_form(part, depth + 1)
+
+
+def _with_set_minus(tokens: list[Token]) -> list[Token]:
+    """Return tokens with the minus before a set as the sign of a difference of sets."""
+    return [
+        token._replace(text="∖") if token.text == "-" and after is not None and after.text == "{s" else token
+        for token, after in zip(tokens, [*tokens[1:], None], strict=True)
+    ]
 
 
 def _parse_set_expression(tokens: list[Token], depth: int) -> Form | None:
@@ -143,10 +157,18 @@ def _parse_set_expression(tokens: list[Token], depth: int) -> Form | None:
             relation = "in" if op.text == "∈" else "="
             form = Relation((_parse_side(head, depth), form), (relation,), places([op])) if head else form
         return form
-    if kinds == ["∖"] and is_number_set(parts[0]):
-        name = _parse_side(heads[0], depth) if heads else Words("x", "x")
-        return Relation((name, parse_form(parts[1], depth + 1)), ("notin",), places([*parts[0], *joints, *ops]))
-    raise AnswerParseError("a set difference")
+    here = places([*joints, *ops])
+    name = _parse_side(heads[0], depth) if heads else Words("x", "x")
+    numbers = [[token.text for token in part if token.kind == "sym"] for part in parts if is_number_set(part)]
+    if kinds == ["∖"] and numbers == [["R"]] and is_number_set(parts[0]):
+        return Relation((name, parse_form(parts[1], depth + 1)), ("notin",), here | places(parts[0]))
+    if len(set(kinds)) > 1 or numbers:
+        raise AnswerParseError("a set difference")
+    sets = [parse_form(part, depth + 1) for part in parts]
+    if kinds[0] == "∖":
+        sets[1:] = [Relation((Words("x", "x"), without), ("notin",)) for without in sets[1:]]
+    both: Form = Union(tuple(sets), is_conjunction=True)
+    return also_from(Relation((name, both), ("in",)) if heads else both, here)
 
 
 def _parse_relation(parts: list[list[Token]], signs: list[Token], depth: int) -> Form:
@@ -160,7 +182,7 @@ def _parse_relation(parts: list[list[Token]], signs: list[Token], depth: int) ->
         rest = _join(parts[1:], signs[1:])
         relation = ("in" if ops[0] == "∈" else "notin",)
         inner = _number_set(rest) if is_number_set(rest) else parse_form(rest, depth + 1)
-        return Relation((_parse_side(parts[0], depth, or_nothing=True), inner), relation, places(signs[:1]))
+        return Relation((_parse_side(parts[0], depth, or_nothing=len(parts) == 2), inner), relation, places(signs[:1]))
     if "∈" in ops:
         cut = ops.index("∈")
         return parse_form(_join(parts[:cut], signs[: cut - 1]), depth + 1)
@@ -226,7 +248,7 @@ def _parse_side(tokens: list[Token], depth: int, *, last: bool = False, or_nothi
     try:
         return parse_form(tokens, depth + 1)
     except AnswerParseError:
-        if any(token.kind == "num" for token in tokens) and not any(token.kind in ("word", "text") for token in tokens):
+        if not any(token.kind in ("word", "text") for token in tokens):
             raise
         return words_from(tokens)
 
@@ -273,8 +295,9 @@ def _parse_single(tokens: list[Token], depth: int) -> Form:
         return _number_set(tokens)
     if first.kind == "text" and is_unit(first.text.strip()) and len(tokens) > 1 and tokens[1].kind == "num":
         return _with_unit(_parse_single(tokens[1:], depth + 1), normalise_unit(first.text), first)
-    if first.text == "money":
-        return _with_unit(_parse_single(tokens[1:], depth + 1), "money", first)
+    if first.text == "money" and last.text != "money":
+        amount = _parse_single([token for token in tokens if token.text != "money"], depth + 1)
+        return _with_unit(amount, "money", *(token for token in tokens if token.text == "money"))
     if first.kind in ("text", "word") and _is_filler(first) and len(tokens) > 1 and last.kind != "text":
         return parse_form(tokens[1:], depth + 1)
     return parse_value(tokens)
@@ -286,10 +309,10 @@ def _number_set(tokens: list[Token]) -> Form:
     return replace(named, text="reals") if named.text == "r" else named
 
 
-def _with_unit(form: Form, unit: str, sign: Token) -> Form:
-    """Return a value with the unit that stood before it."""
+def _with_unit(form: Form, unit: str, *signs: Token) -> Form:
+    """Return a value with the unit in front of it, or of its terms."""
     if isinstance(form, Value) and form.unit in ("", unit):
-        return Value(form.expr, unit, form.source | {sign.at})
+        return Value(form.expr, unit, form.source | places([*signs]))
     return form
 
 

@@ -63,6 +63,20 @@ def unknowns(form: Form) -> frozenset[str]:
     return frozenset().union(*(symbols(item.expr) for item in form.items if isinstance(item, Value)))
 
 
+def subjects(form: Form) -> list[Expr]:
+    """Return the formulas, more than mere names, that the inequalities of a region are about."""
+    if isinstance(form, Union):
+        return [subject for part in form.parts for subject in subjects(part)]
+    if not isinstance(form, Relation) or form.ops[0] not in _FLIP:
+        return []
+    sides = [side for item in form.items if (side := without_unit(item)) is not None]
+    try:
+        subject = _find_unknown(sides)
+    except NotARegion:
+        return []
+    return [subject] if subject.op != "sym" else []
+
+
 def _pieces(form: Form, tuples: bool) -> list[Interval]:
     if isinstance(form, Value) and not form.unit:
         return [_point(form.expr)]
@@ -118,7 +132,8 @@ def _relation_pieces(form: Relation) -> list[Interval]:
     if form.ops == ("notin",):
         return _complement(_pieces(form.items[1], False))
     if form.ops[0] == "in":
-        if not is_label(form.items[0]):
+        label = form.items[0]
+        if not is_label(label) or (isinstance(label, Value) and not symbols(label.expr)):
             raise NotARegion("a region of a formula's values")
         return _pieces(form.items[1], True)
     if form.ops[0] == ":":
@@ -164,12 +179,12 @@ def _find_unknown(sides: list[Expr]) -> Expr:
 
 def _solve(left: Expr, op: str, right: Expr, unknown: Expr) -> list[Interval]:
     if left == unknown or right == unknown:
-        op, bound = (op, right) if left == unknown else (_FLIP[op], left)
+        op, bound = (op, right) if left == unknown else (_FLIP.get(op, op), left)
         return _ray(op, bound)
     if left.op == "fn" and left.name == "abs" and left.args[0] == unknown:
         return _solve_absolute(op, right)
     if right.op == "fn" and right.name == "abs" and right.args[0] == unknown:
-        return _solve_absolute(_FLIP[op], left)
+        return _solve_absolute(_FLIP.get(op, op), left)
     if unknown.op != "sym":
         raise NotARegion("an inequality that is not solved")
     inside = difference(left, right)
@@ -180,7 +195,7 @@ def _solve(left: Expr, op: str, right: Expr, unknown: Expr) -> list[Interval]:
     sign = _to_float(slope)
     if sign == 0:
         raise NotARegion("an inequality without its unknown")
-    return _ray(op if sign > 0 else _FLIP[op], divide(neg(at[0]), slope))
+    return _ray(op if sign > 0 else _FLIP.get(op, op), divide(neg(at[0]), slope))
 
 
 def _ray(op: str, bound: Expr) -> list[Interval]:

@@ -23,6 +23,7 @@ from fractions import Fraction
 from flint import fmpq
 
 from curation.verify.answers.balls import (
+    MAX_EXACT_BITS,
     Evaluation,
     MagnitudeTooLarge,
     Number,
@@ -259,5 +260,7 @@ def constant_value(expr: Expr) -> Fraction | None:
     ball = real_ball(expr)
     if ball is None or not ball.is_finite() or (ball.rel_accuracy_bits() < 180 and not ball.is_zero()):
         return None
+    if magnitude(ball) > MAX_EXACT_BITS:
+        return None  # as a fraction it would have millions of digits
     middle = ball.mid().fmpq()
     return Fraction(int(middle.p), int(middle.q))

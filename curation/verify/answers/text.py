@@ -81,11 +81,14 @@ _SPEED = re.compile(r"(?<=\d)\s*((?:k|c|m)?m|ft|mi|g|kg|L)\s*/\s*(s|h|hr|min|m|c
 _GLUED = re.compile(r"(?<=[\d)}])(or|and)(?=[A-Z(\\\d])")
 _COLOUR = re.compile(r"\\(?:text)?color\s*(?:\[[^\]]{0,20}\])?\s*\{[^{}]{0,40}\}")
 _NON_DIGIT = re.compile(r"\D")
+_ESCAPED = re.compile(r"\\u(?!d[89a-f])([0-9a-f]{4})(?![a-z])", re.IGNORECASE)  # as JSON escapes a sign
+_CIRCLED = re.compile("[①-⑳](?=[①-⑳])")  # each is an answer of its own
 
 
 def normalise_latex(raw: str) -> str:
     """Return one spelling of ``raw``: mostly ASCII LaTeX, without colours and invisible characters."""
     text = _COLOUR.sub(" ", raw) if "color" in raw else raw
+    text = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text) if "\\u" in text else text
     whole = _ONLY_TEXT.fullmatch(text.strip()) if "\\" in text else None
     if whole:
         text = whole.group(1)
@@ -94,6 +97,7 @@ def normalise_latex(raw: str) -> str:
             char for char in text if char < "\x7f" or unicodedata.category(char) not in ("Cf", "Co", "Cn", "Cs")
         )
         text = _AREA.sub(lambda match: rf"\text{{ {match.group(1)}^{_SUPER[match.group(2)]}}}", text)
+        text = _CIRCLED.sub(r"\g<0>, ", text)
         text = _SUPERS.sub(lambda match: "^{" + "".join(_SUPER[char] for char in match.group()) + "}", text)
         text = _SUBS.sub(lambda match: "_{" + "".join(_SUB[char] for char in match.group()) + "}", text)
         text = _THOUSANDS.sub(_close_thousands, text)

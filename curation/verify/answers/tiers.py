@@ -14,13 +14,17 @@ from functools import lru_cache
 from curation.languages.vocabulary import one_of
 from curation.records import Outcome
 from curation.verify.answers.asked import compare_as_asked
-from curation.verify.answers.forms import Form, Reading, Words, describe, names_in
+from curation.verify.answers.expr import BINDERS
+from curation.verify.answers.forms import Form, Reading, Relation, Words, describe, names_in, parts
+from curation.verify.answers.labels import NO_NAME
 from curation.verify.answers.matching import Matcher
+from curation.verify.answers.names import GREEK
 from curation.verify.answers.plain import quick_compare
 from curation.verify.answers.policy import AnswerComparison, ApproximationPolicy
 from curation.verify.answers.question import NOTHING_ASKED, QuestionForm
 from curation.verify.answers.reading import parse_readings
 from curation.verify.answers.text import normalise_latex, strip_wrappers
+from curation.verify.answers.tokens import FUNCTIONS
 from curation.verify.answers.words import (
     is_remark,
     parse_choice,
@@ -43,6 +47,10 @@ MAX_SENTENCE_CHARS = 400
 _DECIDED_BY_WORDS = ("truth", "choice", "choices", "time", "date")
 """Methods that read a sentence for what they need."""
 
+_COPULAS = one_of(lambda vocab: vocab.answers.copulas)
+_TAKEN_BACK = re.compile(
+    rf"(?<![A-Za-z])[A-J]\)?\**\s+(?:{_COPULAS})\s+(?:not\b|{one_of(lambda vocab: vocab.answers.no)})", re.IGNORECASE
+)
 _NEGATED = re.compile(rf"(?:{one_of(lambda vocab: vocab.answers.negations)})\s*\(?[A-J](?![A-Za-z])")
 _ALTERNATIVE = re.compile(rf"(?:{one_of(lambda vocab: vocab.answers.or_words)})\b", re.IGNORECASE)
 _ARTICLE = re.compile(r"(^|[.!?:]\s+)A(?=\s+[a-z])")
@@ -71,7 +79,8 @@ def _compare_answers(
     if left == right:
         return _verdict(True, "identical", left, right)
     if max(len(left), len(right)) > MAX_READ_CHARS:
-        return _verdict(_is_same_digit_string(left, right), "string", left, right)
+        verdict = _verdict(_is_same_digit_string(left, right), "string", left, right)
+        return replace(verdict, doubtful=verdict.outcome is Outcome.WRONG and not (left + right).isdigit())
     left, right = clean_answer(left), clean_answer(right)
     if left == right and left:
         return _verdict(True, "identical", left, right)
@@ -123,7 +132,30 @@ def compare_readings(
         doubtful |= matcher.doubtful
         method = method or matcher.method
     forms = _short_description(references[0].form), _short_description(answers[0].form)
+    doubtful |= _unread(references, answers) != _unread(answers, references)
     return AnswerComparison(Outcome.WRONG, method or "words", *forms, doubtful)
+
+
+def _unread(readings: tuple[Reading, ...], others: tuple[Reading, ...]) -> frozenset[str]:
+    """Return what of a text was not understood: tokens left out, commands and words taken for letters, formulas."""
+    form, words = readings[0].form, readings[-1].form
+    names, foreign = names_in(form), frozenset("".join(names_in(others[0].form)))
+    unread = {readings[0].unread, *(name for name in names if len(name) > 2 and name.isalpha() and name not in _NAMES)}
+    unread |= {part.text for part in _words_in(form) if not isinstance(form, Relation) or NO_NAME.search(part.raw)}
+    if isinstance(words, Words):
+        unread |= {word for word in _RUN.findall(words.raw) if names.issuperset(word) and foreign.isdisjoint(word)}
+        if words is form and _FORMULA_SIGN.search(words.raw):
+            unread.add(words.text)
+    return frozenset(filter(None, unread))
+
+
+def _words_in(form: Form) -> list[Words]:
+    return [found for part in parts(form) for found in ([part] if isinstance(part, Words) else _words_in(part))]
+
+
+_NAMES = GREEK | FUNCTIONS | BINDERS
+_RUN = re.compile(r"(?<![A-Za-z\\])[a-z]{3,}(?![A-Za-z])")
+_FORMULA_SIGN = re.compile(r"[\d=<>^+*/|\\_()\[\]]")
 
 
 def _say_the_same_beside(reference: Reading, answer: Reading) -> bool:
@@ -155,10 +187,23 @@ def _compare_as_words(reference: str, answer: str, lang: str, policy: Approximat
     dates = parse_date(reference), parse_date(answer)
     if dates[0] and dates[1]:
         return _verdict(dates[0] == dates[1], "date", reference, answer)
+    if "dots" in reference and "dots" in answer and _terms(reference) in (_terms(answer), _terms(answer)[::-1]):
+        return _verdict(True, "sum in reverse order", reference, answer)
     parts = parse_word_list(reference), parse_word_list(answer)
     if parts[0] and parts[1]:
         return _verdict(parts[0] == parts[1], "words", ", ".join(parts[0]), ", ".join(parts[1]))
     return _compare_as_choice(reference, answer, lang, policy)
+
+
+_TERM = re.compile(r"[-+]?(?:\{[^{}]*\}|\([^()]*\)|\\[A-Za-z]+|[^-+{}()\\,;=<>&|\[\]])+")
+
+
+def _terms(text: str) -> list[str]:
+    """Return the terms of a sum with their signs as they are written; nothing for what is no sum."""
+    flat = "".join(text.replace("\\cdots", "\\dots").replace("\\ldots", "\\dots").split())
+    terms = _TERM.findall(flat)
+    signed = [term if term[0] in "+-" else f"+{term}" for term in terms]
+    return signed if "".join(terms) == flat and len(terms) > 2 else [text]
 
 
 def _compare_truths(reference: str, answer: str, lang: str, policy: ApproximationPolicy) -> AnswerComparison | None:
@@ -192,7 +237,7 @@ def _compare_as_choice(reference: str, answer: str, lang: str, policy: Approxima
         same = reference_choice[0] == answer_choice[0]
         if same and reference_choice[1] and answer_choice[1]:
             contents = compare_answers(reference_choice[1], answer_choice[1], lang, policy)
-            if contents.outcome is Outcome.WRONG and contents.method != "words":
+            if contents.outcome is Outcome.WRONG:
                 return replace(contents, method="the letter's content", doubtful=True)
         return _verdict(same, "choice", reference_choice[0], answer_choice[0])
     if reference_choice[1]:
@@ -233,5 +278,5 @@ def named_option(text: str) -> str | None:
     negated = [match.group() for match in _NEGATED.finditer(text)]
     if negated and all(_ALTERNATIVE.match(words) for words in negated):
         return None  # "C or D" takes nothing back
-    letters = set(_LETTER.findall(_ARTICLE.sub(r"\1", _NEGATED.sub(" ", text))))
+    letters = set(_LETTER.findall(_ARTICLE.sub(r"\1", _NEGATED.sub(" ", _TAKEN_BACK.sub(" ", text)))))
     return letters.pop() if len(letters) == 1 else None

@@ -34,7 +34,7 @@ _IGNORED = frozenset(
     "left right big Big bigg Bigg bigl bigr Bigl Bigr biggl biggr displaystyle textstyle scriptstyle limits nolimits "
     "mathstrut strut phantom vphantom hphantom hline hfill par noindent indent medskip bigskip smallskip "
     "mathopen mathclose mathbin mathrel null relax nonumber allowbreak centering protect "
-    "Bigm bigm middle".split()
+    "Bigm bigm middle tiny scriptsize footnotesize small normalsize large Large LARGE huge Huge".split()
 )
 _SPACES = frozenset(("quad", "qquad", "enspace", "hspace", "newline", "linebreak"))
 _STYLES = frozenset(

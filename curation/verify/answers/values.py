@@ -218,10 +218,13 @@ class Values(Families):
     def _match_base(self, reference: Expr, answer: Expr) -> bool:
         """Return whether numbers with a base have the same digits in the same base.
 
-        A number with a base beside one without is doubtful.
+        A number without a base is in the one that the statement asks for; where it names none, it is doubtful.
         """
         if reference.op == answer.op == "fn":
             return self.decide("base", reference == answer)
+        based, bare = (reference, answer) if reference.op == "fn" else (answer, reference)
+        if self.question.base is not None and based.args[1:] == (num(self.question.base),):
+            return self.decide("base", bare == num(int(based.args[0].name)) if based.args[0].name.isdigit() else False)
         self.doubtful = True
         return False
 

@@ -22,6 +22,7 @@ _SAME_WORDS = {"∞": "infinity", "r": "reals"} | {
 # Numbers in words are read in English only.
 _ENGLISH = language("en").numerals
 NUMBER_WORDS = {word: value for value, word in enumerate((*_ENGLISH.units, _ENGLISH.tens[0]))}
+BASE_NAMES = {**NUMBER_WORDS, "binary": 2, "octal": 8, "decimal": 10, "hexadecimal": 16, "bin": 2, "hex": 16}
 _TENS = {word: 10 * value for value, word in enumerate(_ENGLISH.tens, 2)}
 _PARTS = {
     word: Fraction(value).denominator for value, normalise_words in _ENGLISH.parts.items() for word in normalise_words
@@ -57,7 +58,7 @@ _LATEX_TEXT = re.compile(
     r"\\(?:text(?:bf|it|rm|normal|sf|tt)?|mbox|hbox|mathrm|mathbf|mathit|operatorname|emph|underline)\s*"
 )
 _COMMAND = re.compile(r"\\[a-zA-Z]+\s?|\\.")
-_FORMULA = re.compile(r"[\d=<>^+*/|\\_]|(?<!\w)-\w")
+_FORMULA = re.compile(r"[\d=<>^+*/|\\_]|(?<!\w)-\s*\w")
 _COMMAND_SPACE = re.compile(r"\\(?:left|right|displaystyle|[,;:! ])|[{}$]")
 _PUNCTUATION = re.compile(r"[{}$\"'`.,;:!?。，；：！？*_~()\[\]\s\\-]+")
 _ARTICLE = re.compile(rf"\b(?:{one_of(lambda vocab: vocab.answers.articles)})\b\s*")
@@ -98,7 +99,7 @@ def parse_choice(raw: str) -> tuple[str, str] | None:
     if _ANOTHER_CHOICE.match(match.group(2)):
         return None
     letter, rest = match.group(1), match.group(2).lstrip(" )}.:$*\n").rstrip(" .:$*\n")
-    while rest[-1:] in (")", "}") and rest.count(rest[-1]) > rest.count("(" if rest[-1] == ")" else "{"):
+    while rest[-1:] in (")", "}") and rest.count(rest[-1]) > sum(map(rest.count, "([" if rest[-1] == ")" else "{")):
         rest = rest[:-1].rstrip(" .:$*\n")
     if letter.islower() and text != letter and text[:1] not in "([" and text[1:2] != ")":
         return None
@@ -119,10 +120,11 @@ def split_boolean(text: str) -> tuple[str, str] | None:
     if len(text) > 40:
         return None
     flat = words(text).text
-    truth = _BOOLEANS.get(flat) or (_INITIALS.get(flat) if "'" not in text else None)
+    truth = _BOOLEANS.get(flat) or (_INITIALS.get(flat) if _LONE_LETTER.fullmatch(_LATEX_TEXT.sub("", text)) else None)
     return (truth, "") if truth is not None else None
 
 
+_LONE_LETTER = re.compile(r"[\s$({\[]*[A-Za-z][\s$)}\].]*")
 _INITIALS = {"y": "yes", "n": "no", "t": "yes", "f": "no"}
 _FIRST_WORD = re.compile(r"\s*([^\W\d_]+)\s*[,.;:，。]\s*(?=\S)")
 _CLOCK = re.compile(r"(\d{1,2})(?::(\d{2}))?(?::(\d{2}))?\s*(?:([ap])\.?\s*\.?m\.?)?", re.IGNORECASE)

@@ -114,6 +114,40 @@ def test_a_marker_before_a_value_and_prose_is_read(response: str, answer: str, m
 
 
 @pytest.mark.parametrize(
+    ("response", "answer"),
+    [
+        ("12 - 8 = 4.\n\nTherefore, Jerry has 4 red chickens.", "4"),
+        ("Each costs $52. So, the boots cost $104.", "$104"),
+        ("So he needs 20 - 16 = 4 more books than Alice.", "4 more books than Alice"),
+        ("He buys 6 pairs\nSo it cost 6*60=$360", "$360"),
+        ("They eat.\n- In the end **12 eggs** are left.", "12"),
+        ("We add them all. Let me know if you need 3 more examples of this kind!", None),
+        ("We add them all. Are there 3 more of them in the box, or fewer?", None),
+        ("He has 12 eggs. So they are not 7 any more in the end.", None),
+    ],
+)
+def test_without_any_marker_the_last_sentence_concludes(response: str, answer: str | None) -> None:
+    found = extract_answer(response)
+    assert (found.answer if found is not None else None) == answer
+    for form in (BOXED, CUE, HASHES):
+        assert extract_answer(response, form) is None
+    assert extract_answer(response, ANY, "length") is None
+
+
+def test_thoughts_that_never_close_hold_no_answer_in_any_format() -> None:
+    thoughts = r"<think>maybe \boxed{\frac13} but let me check"
+    assert read_answer(thoughts, LOOSE) is None
+    assert read_answer(thoughts) is None
+    assert all(extract_answer(thoughts, form) is None for form in (ANY, LOOSE, BOXED))
+
+
+def test_a_letter_behind_a_box_counts_beside_it() -> None:
+    found = extract_answer("So \\boxed{x=3}.\n\n**Answer: D**")
+    assert found is not None
+    assert found.answer == "D. x=3"
+
+
+@pytest.mark.parametrize(
     "said",
     [
         "#### 3 fifths of the whole cake",
@@ -200,7 +234,8 @@ def test_loose_reading_adds_to_the_other_and_changes_nothing() -> None:
     texts += ["The answer is 18. This answer is correct.", "18", "$x = 3$", r"\boxed{1} and \boxed{2}", "A: 26"]
     for text in texts:
         assert extract_answer(text, LOOSE) == extract_answer(text, ANY)
-    assert extract_answer("We found 18 of them, after many steps and many more words.") is None
-    found = extract_answer("We found 18 of them, after many steps and many more words.", LOOSE)
+    unfinished = "We found 18 of them, after many steps and many more words, which"
+    assert extract_answer(unfinished) is None
+    found = extract_answer(unfinished, LOOSE)
     assert found is not None
     assert found.answer == "18"

@@ -44,7 +44,7 @@ VERDICTS = [
     ("Factor $x^2-1$.", "(x-1)(x+1)", "x^2-1", RIGHT, DOUBTFUL),
     ("Factor $x^2-1$.", "(x-1)(x+1)", "(x+1)(x-1)", RIGHT, RIGHT),
     (r"Find $\sum_{n=1}^{4} a_n$.", "10", r"\sum_{n=1}^4 a_n = 10", RIGHT, RIGHT),
-    (r"Find $\sum_{n=1}^{4} a_n$.", "10", r"\sum_{n=10", WRONG, WRONG),
+    (r"Find $\sum_{n=1}^{4} a_n$.", "10", r"\sum_{n=10", DOUBTFUL, DOUBTFUL),
     (r"Compute $\sin 30^\circ$. (A) 1 (B) $\frac12$", "B", r"\sin 30^\circ", WRONG, DOUBTFUL),
     (r"Write $\frac14$ as a decimal.", "0.25", r"\frac{1}{4}", RIGHT, RIGHT),  # plain numbers are their value
     (r"Write $0.\overline{3}$ as a fraction.", r"\frac13", r"0.\overline{3}", RIGHT, DOUBTFUL),
