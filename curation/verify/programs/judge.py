@@ -49,7 +49,7 @@ from curation.verify.programs.running import run_tests
 from curation.verify.programs.toolchain import STANDARDS
 from curation.verify.programs.tools import Program, Runner, Toolbox, Unready
 
-VERSION = "programs-11"
+VERSION = "programs-12"
 """Name and version of the verifier of programs; verdicts are filed under it. Changes when a verdict could."""
 
 Job = tuple[CodeProblem, Submission | Unready]

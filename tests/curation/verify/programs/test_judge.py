@@ -37,6 +37,9 @@ def run(runner: Runner, code: str, lang: CodeLang = CodeLang.PYTHON, problem: Co
     [
         ("print(int(input()) + 1)", CodeVerdict.AC),
         ("print(0)", CodeVerdict.WA),
+        ("print(int(str(10**5000 + int(input()) + 1)) % 10**5000)", CodeVerdict.AC),  # refused by Python 3.11 outside
+        ("big = 1" + "0" * 5000 + "\nprint(int(input()) + 1 + int(str(big)[1:]))", CodeVerdict.AC),
+        ("print(len(str(3**30_000_000)))", CodeVerdict.TLE),
         ("print(int(input()) + 1, 'and more')", CodeVerdict.WA),
         ("while True: pass", CodeVerdict.TLE),
         ("import time\ntime.sleep(60)", CodeVerdict.TLE),
