@@ -167,7 +167,7 @@ def _job(row: Mapping[str, Any], problems: Mapping[str, CodeProblem], where: str
     if response is not None:
         if not isinstance(response, str) or "code" in row:
             raise SourceError(f"{where}: give either response, a string, or lang and code")
-        return problem, submission_in(Response(tags.house_form(response), None, row.get("finish")))
+        return problem, submission_in(Response(tags.house_form(response), None, row.get("finish")), problem.lang)
     lang = LANGUAGES.get(str(row.get("lang")).lower())
     if lang is None:
         raise SourceError(f"{where}: lang is {row.get('lang')!r}; it must be python or cpp")
