@@ -1,6 +1,6 @@
 """The means of running programs: the sandbox, the threads that drive it, a cache of compiled programs.
 
-Programs are compiled once, by the hash of their sources.
+Programs are compiled once, by the hash of their sources, as long as they are kept (`curation.verify.programs.kept`).
 
 Invariants: the same request is compiled once, also when threads ask at the same time; what failed because the
 sandbox failed is not remembered.
@@ -12,7 +12,6 @@ import hashlib
 import importlib.util
 import os
 import re
-from collections import OrderedDict
 from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -21,6 +20,7 @@ from types import TracebackType
 from typing import Self
 
 from curation.verify.programs.extraction import CodeLang
+from curation.verify.programs.kept import KeptPrograms
 from curation.verify.programs.problem import CodeVerdict, Submission
 from curation.verify.programs.toolchain import (
     COMPILE_LIMITS,
@@ -33,7 +33,6 @@ from curation.verify.programs.toolchain import (
 )
 from curation.verify.sandbox import CompileResult, Ending, Limits, RunResult, Sandbox
 
-_MAX_COMPILED = 512
 _FILES = re.compile(r"\btmpfile\b|[\"']/tmp\b")
 _MODES = re.compile(r"\b(?:l?f?ch(?:mod|own)|utime\w*|copy2|copystat|permissions|last_write_time)\b")
 _FORKS = re.compile(r"\b(?:multiprocessing|ProcessPoolExecutor|forkpty|v?fork)\b")
@@ -64,7 +63,7 @@ class Unready:
 
 
 class Toolbox:
-    """The sandbox and the compiled programs, shared by threads. The newest 512 binaries are kept.
+    """The sandbox and the compiled programs, shared by threads.
 
     ``gathered`` remembers, per test program, the calls it makes before it knows any result.
     """
@@ -72,7 +71,8 @@ class Toolbox:
     def __init__(self, box: Sandbox) -> None:
         self.box = box
         self._given: tuple[str, ...] | None = None
-        self._compiled: OrderedDict[str, Future[CompileResult]] = OrderedDict()
+        self.kept = KeptPrograms()
+        self._compiling: dict[str, Future[CompileResult]] = {}
         self._lock = Lock()
         self.gathered: dict[str, list[list[str]]] = {}
 
@@ -82,29 +82,22 @@ class Toolbox:
         """Compile ``sources`` by ``command``. The same request is compiled once, also when several threads ask."""
         digest = hashlib.sha256(repr((tuple(command), sorted(sources.items()), limits)).encode()).hexdigest()
         with self._lock:
-            future = self._compiled.get(digest)
+            future = self._compiling.get(digest)
             is_owner = future is None
             if future is None:
-                future = self._compiled[digest] = Future()
-                while len(self._compiled) > _MAX_COMPILED:
-                    self._compiled.popitem(last=False)
-            else:
-                self._compiled.move_to_end(digest)
+                future = self._compiling[digest] = Future()
         if is_owner:
             try:
-                compiled = self.box.compile(sources, command, limits)
-                if compiled.run.ending is Ending.BROKEN:
-                    self._forget(digest)
+                compiled = self.kept.get(digest) or self.box.compile(sources, command, limits)
+                if compiled.run.ending is not Ending.BROKEN:
+                    self.kept.put(digest, compiled)
                 future.set_result(compiled)
             finally:
-                if not future.done():  # who waits for it must not wait for ever
-                    self._forget(digest)
+                with self._lock:
+                    del self._compiling[digest]
+                if not future.done():  # a thread that waits for it must not wait for ever
                     future.cancel()
         return future.result()
-
-    def _forget(self, digest: str) -> None:
-        with self._lock:
-            self._compiled.pop(digest, None)
 
     def cpp(self, sources: Mapping[str, bytes], main: Sequence[str], flags: Sequence[str] = CPP_FLAGS) -> CompileResult:
         """Compile a C++ program of the files ``main``; the other sources are headers."""
@@ -218,6 +211,8 @@ class Runner:
         self.threads.shutdown(wait=kind is None, cancel_futures=True)
         if self._box is not None:
             self._box.__exit__(kind, error, trace)
+        if self._tools is not None:
+            self._tools.kept.close()
 
 
 def wants_numpy(code: str) -> bool:
