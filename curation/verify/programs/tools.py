@@ -42,15 +42,13 @@ _FORKS = re.compile(r"\b(?:multiprocessing|ProcessPoolExecutor|forkpty|v?fork)\b
 class Program:
     """A program ready to run: source, or a binary.
 
-    ``numpy``: it runs in the process that has numpy loaded. ``forks``: it may start processes, by `wants_processes`.
-    ``standard``: what a binary was compiled as.
+    ``numpy``: it runs in the process that has numpy loaded. ``standard``: what a binary was compiled as.
     """
 
     lang: CodeLang
     source: str
     artifact: bytes | None = None
     numpy: bool = False
-    forks: bool = False
     standard: str = ""
 
 
@@ -131,9 +129,14 @@ class Toolbox:
         assert first is not None
         return first
 
-    def lacking(self, program: Program) -> str:
-        """Return what a program seems to use that this box has not, so that it may fail here alone; often empty."""
-        if program.forks and not self.box.forks:
+    def lacking(self, program: Program, processes: bool = False) -> str:
+        """Return what a program seems to use that it has not here, so that it may fail here alone; often empty.
+
+        ``processes``: whether its problem allows it to start some.
+        """
+        if _FORKS.search(program.source) and not processes:
+            return "it may want processes of its own, which its problem does not allow"
+        if _FORKS.search(program.source) and not self.box.forks:
             return f"it may want processes of its own, which rung {self.box.rung!r} does not allow here"
         if self.box.rung == "landlock" and _FILES.search(program.source):
             return "it may want files in /tmp, which rung 'landlock' does not allow"
@@ -151,14 +154,17 @@ class Toolbox:
         *,
         args: Sequence[str] = (),
         files: Sequence[Mapping[str, bytes]] | None = None,
+        processes: bool = False,
     ) -> Generator[RunResult]:
         """Yield one run per standard input, in order, each in a fresh process with its ``files``.
+
+        ``processes``: it may start processes, if the box can hold them; slower. It can only start itself again.
 
         The generator must be exhausted or closed.
         """
         if program.artifact is not None:
             yield from self.box.run_binary(
-                program.artifact, stdins, limits, args=args, files=files or {}, forks=program.forks
+                program.artifact, stdins, limits, args=args, files=files or {}, forks=processes
             )
         else:
             yield from self.box.run_python(
@@ -168,7 +174,7 @@ class Toolbox:
                 args=args,
                 files=files or {},
                 numpy=program.numpy,
-                forks=program.forks,
+                forks=processes,
             )
 
 
@@ -220,23 +226,15 @@ def wants_numpy(code: str) -> bool:
     return "numpy" in code and importlib.util.find_spec("numpy") is not None
 
 
-def wants_processes(code: str) -> bool:
-    """Return whether a program names a way to start processes. Its tests then run one by one, more slowly.
-
-    It may do so where a slot has a user id of its own; what it starts can only be itself (no program can be executed).
-    """
-    return _FORKS.search(code) is not None
-
-
 def python_program(code: str) -> Program:
     """Return a Python program ready to run."""
-    return Program(CodeLang.PYTHON, code, numpy=wants_numpy(code), forks=wants_processes(code))
+    return Program(CodeLang.PYTHON, code, numpy=wants_numpy(code))
 
 
 def ready(compiled: CompileResult, source: str, standard: str = "") -> Program | Unready:
     """Return the compiler's result as a program, or as the verdict on it; ``standard``: what it was compiled as."""
     if compiled.ok and compiled.artifact is not None:
-        return Program(CodeLang.CPP, source, compiled.artifact, forks=wants_processes(source), standard=standard)
+        return Program(CodeLang.CPP, source, compiled.artifact, standard=standard)
     if compiled.run.ending is Ending.BROKEN:
         return Unready(CodeVerdict.BROKEN, f"the compiler's box failed: {compiled.run.note}")
     if compiled.run.ending is not Ending.EXITED:

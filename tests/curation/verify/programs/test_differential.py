@@ -131,7 +131,7 @@ def test_what_a_weaker_rung_cannot_do_is_told_with_the_verdict() -> None:
         except VerifierError as why:
             pytest.skip(f"{why}")
         jobs = [
-            (CodeProblem(name, tests), Submission(CodeLang.CPP, CPP[name][0]))
+            (CodeProblem(name, tests, processes=name == "fork and wait"), Submission(CodeLang.CPP, CPP[name][0]))
             for name in ("fork and wait", "tmpfile", "fs::permissions")
         ]
         owns = runner.tools.box.owns
