@@ -6,7 +6,7 @@ the verdict never depends on the tick. Wall time is counted without the time tha
 one that waited longest counts.
 
 Resident memory leaves out what the kernel holds for processes: page tables, mappings, sockets and pipes. One process
-can have little of it (by its limits on descriptors and address space); of several it is counted (`kernel_kb`). The
+or a few can have little of it (by limits on descriptors and address space); of more it is counted (`kernel_kb`). The
 folder's list leaves out files without a name; they are counted by who holds them, unless the folder is a file system.
 """
 
@@ -33,8 +33,10 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 PAGE_KB = os.sysconf("SC_PAGE_SIZE") // 1024
 MAPPINGS_A_KB, PIPE_KB = 4, 64
 """Mappings that a KiB of the kernel describes; what a pipe holds when full, larger ones being limited per user."""
-RARELY = 4
-"""A look at what the kernel holds takes at most one part in so many and one of the time."""
+FEW = 4
+"""Processes that can hold little in the kernel, by their limits; a compiler has no more."""
+RARELY = 9
+"""Looks at what processes hold take at most one part in ten of the time."""
 GONE = (FileNotFoundError, ProcessLookupError, PermissionError, ValueError, IndexError)
 
 
@@ -352,7 +354,7 @@ class Watch:
         self._first: dict[int, float] = {}
         self._waited: dict[int, float] = {}
         """Seconds for which those waited for a CPU that had ended when a process began, and with its own."""
-        self._kernel_kb, self._next_look = 0, 0.0
+        self._looks: dict[str, tuple[int, float]] = {}
 
     def _tree(self) -> list[int]:
         """Return the processes that count: orphans too, which are this process's children by then."""
@@ -367,8 +369,8 @@ class Watch:
         resident = sum(map(resident_kb, pids))
         if resident > most_kb and len(pids) > 1:
             resident = sum(map(proportional_kb, pids))
-        if len(pids) > 1:
-            resident += self._held_by_kernel(pids, most_kb - resident)
+        if len(pids) > FEW:
+            resident += self._seldom("kernel", lambda: kernel_kb(pids, most_kb - resident))
         self.peak_kb = max(self.peak_kb, resident)
         if resident > most_kb:
             return "memory"
@@ -388,16 +390,17 @@ class Watch:
             return "output"
         written = used_bytes(self.folder, self.apart) - self.base
         if not self.apart:
-            written += nameless_bytes(pids, self.folder)
+            written += self._seldom("nameless", lambda: nameless_bytes(pids, self.folder))
         return "files" if written > limits["file_mb"] << 20 else ""
 
-    def _held_by_kernel(self, pids: list[int], enough_kb: int) -> int:
-        """Return `kernel_kb`, or what it was when looked at last."""
+    def _seldom(self, what: str, look: Callable[[], int]) -> int:
+        """Return what a look finds, or what the last one found if looking now would take too much of the time."""
+        found, due = self._looks.get(what, (0, 0.0))
         now = time.monotonic()
-        if now >= self._next_look:
-            self._kernel_kb = kernel_kb(pids, enough_kb)
-            self._next_look = now + (RARELY + 1) * (time.monotonic() - now)
-        return self._kernel_kb
+        if now >= due:
+            found = look()
+            self._looks[what] = found, now + (RARELY + 1) * (time.monotonic() - now)
+        return found
 
     def _excused(self, pids: list[int]) -> float:
         """Return the seconds that the program waited for a CPU: the most of processes that followed one another.
