@@ -4,8 +4,11 @@ PYTHON ?= python3
 BIN := .venv/bin
 PYTEST_FLAGS ?=
 
+# uv installs no bytecode; what is compiled once must stay, or each process compiles Prefect and torch anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-verl demo test test-all check docs format clean
+.PHONY: help setup setup-verl demo test test-all gates check docs format clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -19,11 +22,14 @@ setup-verl: setup ## make verl's own environment, for engine = "verl" (a minute 
 demo: setup ## curate and train on the small set that comes along
 	@$(BIN)/python -m flows.demo
 
-test: setup ## run the tests, all but the slow repeats; PYTEST_FLAGS="-k verify" picks some
+test: setup ## run the tests, all but the slow repeats (about ten minutes on two cores); PYTEST_FLAGS="-k verify" picks some
 	@$(BIN)/python -m tests $(PYTEST_FLAGS)
 
 test-all: setup ## run every test, as CI does
 	@$(BIN)/python -m tests --all $(PYTEST_FLAGS)
+
+gates: setup ## measure the figures that must hold, the quick ones; GATES="--room verify" names others, GATES=--list all
+	@$(BIN)/python -m tests.gates $(GATES)
 
 check: setup ## style, types and walls
 	$(BIN)/ruff check

@@ -1,13 +1,17 @@
-"""The test suite in two lanes at once, for two cores: `make test`, and with `--all` `make test-all`.
+"""The test suite in lanes, one per core up to `MAX_LANES`: `make test`, and with `--all` `make test-all`.
 
 Without `--all`, tests marked `slow` are left out: those that take long and repeat in another case what a quicker test
-shows. The rooms are handed out longest first; what shares something that is dear to make (a Prefect server, a finished
-run, an engine's models) stays together, so each lane makes it once. What stands in the memory file system is looked at
-by tests of training, so all engines share one lane. Arguments go to pytest, and a `-m` among them replaces the choice
-made here; where they name a file or a folder, pytest runs as it always does, slow tests and all.
+shows. `ROOMS` is ordered by measured CPU seconds, longest first, and each lane takes the next room when it is free.
+Tests that share an expensive fixture (a Prefect server, a finished run, an engine's models) are in one room. Tests of
+training look at the memory file system (`/dev/shm`), so all engines share one room. Arguments go to pytest, and a `-m`
+among them replaces the choice made here; if they name a file or a folder, pytest runs as it always does, slow tests
+and all.
 
-Invariants: every test module is in exactly one room (`rooms` fails where one is not), and the status is that of the
-worst room. What it does not do: number or time tests; pytest says that for each room.
+The lanes use all cores, so numpy's BLAS gets one thread per process: its threads wait by spinning, which doubled the
+CPU seconds of a run of the demo recipe.
+
+Invariants: every test module is in exactly one room (`rooms` fails if one is not), and the status is that of the
+worst room. What it does not do: number or time tests; pytest does that for each room.
 """
 
 from __future__ import annotations
@@ -25,14 +29,21 @@ from typing import Any
 
 from tests.places import ROOT
 
-LANES = 2
-FIRST = (
-    ("tests/flows",),
+MAX_LANES = 4
+ROOMS = (
     ("tests/training", "tests/curation/policies"),
+    ("tests/flows/stages",),
+    ("tests/flows/pipelines", "tests/flows/publish"),
+    ("tests/flows",),
     ("tests/curation/verify",),
-    ("tests/verify",),
+    ("tests/curation/programs", "tests/curation/filters"),
+    ("tests",),
 )
-"""Rooms, longest first; all other tests are one more."""
+"""Folders of each room; a module belongs to the first room that has a folder above it."""
+
+THREADS = {"OPENBLAS_NUM_THREADS": "1"}
+SHOWS = {"-h", "--help", "-V", "--version", "--markers", "--fixtures"}
+"""What pytest answers without a test, and the same for every room."""
 
 ALL = "--all"
 QUICK = ("-m", "not slow")
@@ -44,16 +55,17 @@ WORDS = ("failed", "error", "passed", "skipped", "deselected", "xfailed", "xpass
 SAYS = re.compile(rf"(\d+) ({'|'.join(WORDS)})s?\b")
 
 
-def rooms() -> list[list[str]]:
-    """Paths for pytest, a list per room, that hold every test module once."""
-    modules = {str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("test_*.py")}
-    made, placed = [], set()
-    for room in FIRST:
-        inside = {name for name in modules - placed if name.startswith(tuple(f"{folder}/" for folder in room))}
+def rooms() -> list[tuple[str, list[str]]]:
+    """Return the name of each room and its test modules."""
+    left = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("test_*.py"))
+    made = []
+    for folders in ROOMS:
+        inside = [name for folder in folders for name in left if name.startswith(f"{folder}/")]
+        left = [name for name in left if name not in inside]
         if inside:
-            made.append(list(room))
-            placed |= inside
-    return [*made, sorted(modules - placed)]
+            made.append((folders[0], inside))
+    assert not left, f"in no room: {', '.join(left)}"
+    return made
 
 
 class Room:
@@ -61,9 +73,9 @@ class Room:
 
     lock = threading.Lock()
 
-    def __init__(self, paths: Sequence[str], flags: Sequence[str]) -> None:
-        self.command = [sys.executable, "-m", "pytest", *flags, *paths]
-        self.name = paths[0] if len(paths) <= 2 else "the other rooms"
+    def __init__(self, name: str, modules: Sequence[str], flags: Sequence[str]) -> None:
+        self.command = [sys.executable, "-m", "pytest", *flags, *modules]
+        self.name = name
         self.status = 0
         self.counts: Counter[str] = Counter()
 
@@ -71,7 +83,8 @@ class Room:
         """Run to the end."""
         begun, report = time.monotonic(), []
         pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-        process = subprocess.Popen(self.command, cwd=ROOT, text=True, **pipes)
+        environment = {**THREADS, **os.environ}
+        process = subprocess.Popen(self.command, cwd=ROOT, env=environment, text=True, **pipes)
         assert process.stdout is not None
         with process.stdout as said:
             for line in said:
@@ -81,8 +94,10 @@ class Room:
                     self.show(line)
                 if found := SAYS.findall(line):
                     self.counts = Counter({word: int(number) for number, word in found})
-        self.status = process.wait()
-        took = f"{time.monotonic() - begun:.0f} s, status {self.status}"
+        _, ended, used = os.wait4(process.pid, 0)
+        self.status = process.returncode = os.waitstatus_to_exitcode(ended)
+        cpu_s = used.ru_utime + used.ru_stime
+        took = f"{time.monotonic() - begun:.0f} s, {cpu_s:.0f} CPU s, status {self.status}"
         self.show("".join([f"\n-- {self.name}: {took}\n", *report]))
 
     def show(self, text: str) -> None:
@@ -106,17 +121,17 @@ def main(arguments: Sequence[str]) -> int:
     """Run the tests; the status for the shell."""
     flags = [argument for argument in arguments if argument != ALL]
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if any((ROOT / flag.partition("::")[0]).exists() for flag in flags if flag[:1] != "-"):
+    if SHOWS & {*flags} or any((ROOT / flag.partition("::")[0]).exists() for flag in flags if flag[:1] != "-"):
         return subprocess.run([sys.executable, "-m", "pytest", *flags], cwd=ROOT).returncode
     flags = flags if ALL in arguments else [*QUICK, *flags]
-    if cores < LANES:
+    if cores < 2:
         return subprocess.run([sys.executable, "-m", "pytest", *flags], cwd=ROOT).returncode
     begun = time.monotonic()
-    all_rooms = [Room(paths, flags) for paths in rooms()]
+    all_rooms = [Room(name, modules, flags) for name, modules in rooms()]
     left: queue.SimpleQueue[Room] = queue.SimpleQueue()
     for room in all_rooms:
         left.put(room)
-    lanes = [threading.Thread(target=work, args=(left,)) for _ in range(LANES)]
+    lanes = [threading.Thread(target=work, args=(left,)) for _ in range(min(cores, MAX_LANES))]
     for lane in lanes:
         lane.start()
     interrupted = False

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -119,12 +120,19 @@ def tracked() -> list[str]:
     return sorted(name for name in done.stdout.split("\0") if name and (ROOT / name).exists())
 
 
-def modules() -> Iterator[tuple[str, str, ast.Module]]:
-    """Name, text and syntax tree of each Python file of the three packages."""
-    for name in tracked():
-        if name.endswith(".py") and name.split("/")[0] in PACKAGES:
-            text = (ROOT / name).read_text()
-            yield name, text, ast.parse(text)
+@cache
+def modules() -> list[tuple[str, str, ast.Module]]:
+    """Name, text and syntax tree of each Python file of the three packages; parsed once for all tests."""
+    names = [name for name in tracked() if name.endswith(".py") and name.split("/")[0] in PACKAGES]
+    texts = [(ROOT / name).read_text() for name in names]
+    return [(name, text, ast.parse(text)) for name, text in zip(names, texts, strict=True)]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _trees_are_freed() -> Iterator[None]:
+    """Drop the syntax trees after the last test: collecting garbage would walk them in all later tests."""
+    yield
+    modules.cache_clear()
 
 
 def functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:

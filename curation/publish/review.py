@@ -19,12 +19,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from io import RawIOBase
 from pathlib import Path
-from typing import BinaryIO
 
 import polars as pl
 
@@ -35,6 +36,10 @@ VERSION = "review@3"
 STAGE = "review"
 
 FILE = "review.jsonl"
+TORN = "review.torn.jsonl"
+"""Lines that were cut off while they were written, by a full disk for example; no command reported them as stored."""
+
+_LOG = logging.getLogger(__name__)
 
 ACCEPT, REJECT, UNDO = "accept", "reject", "undo"
 """The words of a line."""
@@ -113,9 +118,13 @@ def read_statements(folder: Path) -> dict[str, list[ReviewVerdict]]:
     """
     path = folder / FILE
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        *lines, rest = path.read_bytes().split(b"\n")
     except (FileNotFoundError, NotADirectoryError):
         return {}
+    if rest and _parse_line(rest) is not None:
+        lines.append(rest)
+    elif rest:
+        _LOG.warning("%s: its last line was cut off while it was written, and is ignored: %r", path, rest[:80])
     statements: dict[str, list[ReviewVerdict]] = {}
     for number, line in enumerate(lines, start=1):
         if not line.strip():
@@ -150,7 +159,7 @@ def _counts(
     return last[verdict.reviewer] is verdict and votes[verdict.says] >= reviewers
 
 
-def _parse_line(line: str) -> tuple[str, ReviewVerdict] | None:
+def _parse_line(line: bytes) -> tuple[str, ReviewVerdict] | None:
     """Return the word of a line and what it says; None where it is no verdict."""
     try:
         content = json.loads(line)
@@ -183,17 +192,33 @@ def _append(folder: Path, word: str, verdict: ReviewVerdict) -> None:
     told = {"reviewer": verdict.reviewer, "note": verdict.note}
     line = {"problem": verdict.problem, "verdict": word, "answer": verdict.answer}
     line |= {name: text for name, text in told.items() if text is not None}
-    with (folder / FILE).open("ab+") as handle:
-        if handle.tell() and not _ends_a_line(handle):  # a write that was cut off
-            handle.write(b"\n")
-        handle.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
-        handle.flush()
-        os.fsync(handle.fileno())
+    with (folder / FILE).open("ab+", buffering=0) as handle:
+        end = _whole_lines(handle, folder / TORN)
+        content = json.dumps(line, ensure_ascii=False).encode() + b"\n"
+        try:
+            while content:
+                content = content[handle.write(content) :]
+            os.fsync(handle.fileno())
+        except OSError:
+            handle.truncate(end)
+            raise
 
 
-def _ends_a_line(handle: BinaryIO) -> bool:
-    handle.seek(-1, os.SEEK_END)
-    return handle.read(1) == b"\n"
+def _whole_lines(handle: RawIOBase, torn: Path) -> int:
+    """Leave whole lines only, and return where they end; a last line that was cut off is moved to the file `torn`."""
+    handle.seek(0)
+    content = handle.read()
+    end = content.rfind(b"\n") + 1
+    last = content[end:]
+    if last and _parse_line(last) is not None:
+        handle.write(b"\n")
+        return len(content) + 1
+    if last:
+        with torn.open("ab") as aside:
+            aside.write(last + b"\n")
+        handle.truncate(end)
+        _LOG.warning("%s: a line that was cut off while it was written is set aside there", torn)
+    return end
 
 
 def digest(verdicts: ReviewVerdicts) -> str:

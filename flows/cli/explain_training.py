@@ -32,8 +32,8 @@ def explain_in_training(run: Path, beginning: str) -> None:
     console = Console(highlight=False, markup=False, soft_wrap=True)
     console.print(f"{problem}: {judged.height:,} attempts; reference {excerpt(judged['reference'][0])}")
     path = run / DISPUTED
-    for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else ():
-        if (dispute := json.loads(line))["id"] == problem:
+    for line in path.read_text(encoding="utf-8").split("\n") if path.is_file() else ():
+        if line and (dispute := json.loads(line))["id"] == problem:
             console.print(f"  disputed at step {dispute['step']}, and left training: {dispute['evidence']}")
     for row in judged.iter_rows(named=True):
         versions = " to ".join(dict.fromkeys([str(row["version"]), str(row["newest_version"])]))

@@ -59,7 +59,8 @@ def _print_training(folder: Path) -> None:
     """Print what a training run disputes; verdicts are given on the run that made its set."""
     console = Console(highlight=False, markup=False, soft_wrap=True)
     path = folder / DISPUTED
-    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    lines = [line for line in text.split("\n") if line]
     for row in map(json.loads, lines):
         console.print(f"{row['id']}  {review.KINDS['training_disagrees']}, set aside at step {row['step']}")
         console.print(f"  statement   {' '.join(row['statement'].split())}")

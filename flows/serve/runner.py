@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -123,10 +124,25 @@ def _look(sets: Sequence[ServedSet]) -> None:
                 print(f"what is unfinished could not be looked at: {error}", file=sys.stderr, flush=True)
 
 
+def _drop_foreign(client: SyncPrefectClient, name: str) -> None:
+    """Delete a deployment of this name that names code, which registering it again would keep."""
+    from prefect.exceptions import ObjectNotFound
+
+    from flows.serve.pins import foreign_code
+
+    with suppress(ObjectNotFound):
+        held = client.read_deployment_by_name(name)
+        if foreign := foreign_code(held):
+            print(f"  {name}: registered anew, for its {', '.join(foreign)} named foreign code", flush=True)
+            client.delete_deployment(held.id)
+
+
 def serve_deployments(paths: Sequence[Path], out: Path | None, address: str, ready: int) -> None:
     """Register the recipes' deployments, say so on the pipe ``ready``, and run what falls due until ended."""
-    from prefect import serve
+    import asyncio
+
     from prefect.client.orchestration import get_client
+    from prefect.runner import Runner
 
     from flows.run.recipe import load_recipe
     from flows.serve.schedule import deployments, schedule_phrase, set_folder
@@ -134,11 +150,14 @@ def serve_deployments(paths: Sequence[Path], out: Path | None, address: str, rea
     recipes = [load_recipe(path) for path in paths]
     registered = [deployment for path in paths for deployment in deployments(path, out)]
     print(f"serving at {address.removesuffix('/api')}; Ctrl-C ends it", flush=True)
-    for deployment in registered:
+    for deployment in (one.for_prefect() for one in registered):
         starts = ", ".join(schedule_phrase(deployment))
         print(f"  {deployment.flow_name}/{deployment.name}: {starts or 'when it is asked for'}", flush=True)
+    runner = Runner(pause_on_shutdown=False)  # else it would serve nothing next time
     with get_client(sync_client=True) as client:
-        known = [deployment.apply() for deployment in registered]
+        for one in registered:
+            _drop_foreign(client, f"{one.flow.name}/{one.name}")
+        known = [one.add_to(runner) for one in registered]
         lost = close_lost_runs(client, known)
     if lost:
         print(
@@ -148,7 +167,8 @@ def serve_deployments(paths: Sequence[Path], out: Path | None, address: str, rea
     threading.Thread(target=_look, args=(sets,), daemon=True).start()
     os.write(ready, b"ready\n")
     os.close(ready)
-    serve(*registered, print_starting_message=False, pause_on_shutdown=False)  # else it would serve nothing next time
+    with suppress(KeyboardInterrupt):
+        asyncio.run(runner.start())
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -19,7 +19,7 @@ import json
 from collections.abc import Sequence
 from contextlib import ExitStack, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from prefect import flow, get_run_logger
 from prefect.events import DeploymentEventTrigger, emit_event
@@ -38,6 +38,7 @@ from flows.run.run_folder import Run, difficulty_stage, new_run, open_run
 from flows.run.spreading import spreading
 from flows.run.training import check_train_recipe, train_apart
 from flows.serve.gpu_slots import gpu_slot
+from flows.serve.pins import PinnedDeployment, Pins, pinned
 from flows.serve.unfinished import (
     ANNOUNCED,
     FIRST,
@@ -61,27 +62,25 @@ PATIENT = 40
 
 
 @flow(name="curate-math", retries=RETRIES, retry_delay_seconds=RETRY_S, persist_result=False)
-def scheduled_math(recipe: Path, out: Path | None = None, overrides: list[str] | None = None) -> None:
+def scheduled_math(recipe: Path, out: Path | None = None) -> None:
     """Curate a math set by its recipe, and announce a new version of it.
 
     Args:
         recipe: the recipe's TOML file.
         out: the run folder; runs/NAME where absent.
-        overrides: settings changed, as key=value.
     """
-    _curate(recipe, out, overrides or [])
+    _curate(recipe, out)
 
 
 @flow(name="curate-code", retries=RETRIES, retry_delay_seconds=RETRY_S, persist_result=False)
-def scheduled_code(recipe: Path, out: Path | None = None, overrides: list[str] | None = None) -> None:
+def scheduled_code(recipe: Path, out: Path | None = None) -> None:
     """Curate a code set by its recipe, and announce a new version of it.
 
     Args:
         recipe: the recipe's TOML file.
         out: the run folder; runs/NAME where absent.
-        overrides: settings changed, as key=value.
     """
-    _curate(recipe, out, overrides or [])
+    _curate(recipe, out)
 
 
 @flow(name="train-stage", retries=RETRIES, retry_delay_seconds=RETRY_S, persist_result=False)
@@ -151,9 +150,9 @@ def _training_data(folder: Path) -> str:
     return f'data={{ kind = "curated", folders = [{json.dumps(str(folder / "curated"))}] }}'
 
 
-def _curate(recipe: Path, out: Path | None, overrides: list[str]) -> None:
+def _curate(recipe: Path, out: Path | None) -> None:
     """Do what `goldilocks run` does, for a scheduled run, and announce a new version."""
-    run = new_run(recipe, overrides, out)
+    run = new_run(recipe, [], out)
     run.check_owner()
     check_inputs(run)
     with ExitStack() as stack:
@@ -166,7 +165,7 @@ def _curate(recipe: Path, out: Path | None, overrides: list[str]) -> None:
         run.save()
         slots, say = run.recipe.schedule.gpus, get_run_logger().info
         with gpu_slot(slots, say) if needs_gpus(run) else nullcontext(), spreading(run.recipe):
-            curate(recipe, run.folder, overrides)
+            curate(recipe, run.folder, [])
         newest = latest(run.folder)
     # Also what an earlier run published and was killed before it said so; what a refresh made is its own to announce.
     if newest is not None and newest.origin == "run" and _announce(run, newest):
@@ -209,7 +208,7 @@ def set_folder(recipe: Recipe, out: Path | None) -> Path:
     return (out or Path("runs") / recipe.name).absolute()
 
 
-def deployments(path: Path, out: Path | None = None) -> list[RunnerDeployment]:
+def deployments(path: Path, out: Path | None = None) -> list[PinnedDeployment]:
     """Return the deployments of a recipe.
 
     Args:
@@ -227,42 +226,36 @@ def deployments(path: Path, out: Path | None = None) -> list[RunnerDeployment]:
         if not trainer.is_file():
             raise ConfigError(f"recipe {path}: schedule.train = {schedule.train!r}: there is no file {trainer}.")
         check_train_recipe(trainer, [_training_data(folder)])
-        fixed = {"recipe": str(trainer), "rounds": schedule.rounds}
-        registered.append(_event_deployment(scheduled_training, recipe, CURATED, "set", ("folder", "version"), fixed))
+        pins = Pins({"folder": folder, "recipe": trainer, "rounds": schedule.rounds}, version_of=folder)
+        registered.append(_event_deployment(scheduled_training, recipe, CURATED, "set", ("folder", "version"), pins))
     if schedule.refresh:
-        names, fixed = ("folder", "policy", "attempts"), {"folder": str(folder)}
-        registered.append(_event_deployment(scheduled_refresh, recipe, CHECKPOINT, "checkpoint", names, fixed))
+        names = ("folder", "policy", "attempts")
+        pins = Pins({"folder": folder}, dict.fromkeys(("policy", "attempts"), folder / "training"))
+        registered.append(_event_deployment(scheduled_refresh, recipe, CHECKPOINT, "checkpoint", names, pins))
     return registered
 
 
-def _cron_deployment(recipe: Recipe, path: Path, folder: Path) -> RunnerDeployment:
+def _cron_deployment(recipe: Recipe, path: Path, folder: Path) -> PinnedDeployment:
     from prefect.schedules import Cron
-    from prefect.types.entrypoint import EntrypointType
 
     scheduled_flow = {"curate-math": scheduled_math, "curate-code": scheduled_code}[recipe.flow]
-    cron = recipe.schedule.cron
-    deployment = scheduled_flow.to_deployment(
+    cron, pins = recipe.schedule.cron, Pins({"recipe": path.absolute(), "out": folder})
+    return PinnedDeployment(
+        pinned(scheduled_flow, pins),
         recipe.name,
-        schedule=Cron(cron, timezone=recipe.schedule.timezone) if cron is not None else None,
-        parameters={"recipe": str(path.absolute()), "out": str(folder)},
-        description=recipe.description or f"The curated set {recipe.name}.",
-        tags=["goldilocks", recipe.name],
-        entrypoint_type=EntrypointType.MODULE_PATH,
+        pins.defaults(),
+        {
+            "schedule": Cron(cron, timezone=recipe.schedule.timezone) if cron is not None else None,
+            "description": recipe.description or f"The curated set {recipe.name}.",
+            "tags": ["goldilocks", recipe.name],
+        },
     )
-    return cast("RunnerDeployment", deployment)  # awaitable in asynchronous code only
 
 
 def _event_deployment(
-    scheduled_flow: Flow[Any, Any],
-    recipe: Recipe,
-    event: str,
-    kind: str,
-    event_parameters: Sequence[str],
-    fixed: dict[str, Any],
-) -> RunnerDeployment:
+    scheduled_flow: Flow[Any, Any], recipe: Recipe, event: str, kind: str, event_parameters: Sequence[str], pins: Pins
+) -> PinnedDeployment:
     """Return a deployment that runs on an event; ``event_parameters`` are filled from the event's payload."""
-    from prefect.types.entrypoint import EntrypointType
-
     values = {
         name: {
             "__prefect_kind": "json",
@@ -276,15 +269,16 @@ def _event_deployment(
         match={"prefect.resource.id": _resource(kind, recipe.name)["prefect.resource.id"]},
         parameters=values,
     )
-    deployment = scheduled_flow.to_deployment(
+    return PinnedDeployment(
+        pinned(scheduled_flow, pins),
         recipe.name,
-        triggers=[trigger],
-        parameters={name: value for name, value in fixed.items() if value is not None},
-        description=(scheduled_flow.__doc__ or "").partition("\n")[0],
-        tags=["goldilocks", recipe.name],
-        entrypoint_type=EntrypointType.MODULE_PATH,
+        pins.defaults(),
+        {
+            "triggers": [trigger],
+            "description": (scheduled_flow.__doc__ or "").partition("\n")[0],
+            "tags": ["goldilocks", recipe.name],
+        },
     )
-    return cast("RunnerDeployment", deployment)  # awaitable in asynchronous code only
 
 
 def schedule_phrase(deployment: RunnerDeployment) -> list[str]:

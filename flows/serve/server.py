@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from curation.records import GoldilocksError
+from flows.serve.access import Guard, keys_of_environment
 from flows.serve.processes import TOKEN, end_with_parent
 
 if TYPE_CHECKING:
@@ -109,11 +110,12 @@ def wait_for_server(process: subprocess.Popen[bytes], address: str, name: str, *
 class ServerWithPage:
     """Prefect's server, and below `PAGE` the page of the runs that are served, as an ASGI application.
 
-    The page stands beside Prefect's application, not within: Prefect answers other sites' scripts, the page must not.
+    Args:
+        token: what visitors of the page must show.
     """
 
-    def __init__(self, server: ASGIApp, folders: Sequence[Path]) -> None:
-        self._server, self._folders = server, folders
+    def __init__(self, server: ASGIApp, folders: Sequence[Path], token: str) -> None:
+        self._server, self._folders, self._token = server, folders, token
         self._page: ASGIApp | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -126,7 +128,8 @@ class ServerWithPage:
             from flows.page.app import make_app
 
             parents = {folder.parent for folder in self._folders}
-            self._page = make_app(parents.pop(), prefix=PAGE, only=[folder.name for folder in self._folders])
+            names = [folder.name for folder in self._folders]
+            self._page = make_app(parents.pop(), self._token, prefix=PAGE, only=names)
         await self._page(scope, receive, send)
 
 
@@ -137,9 +140,13 @@ def _serve(port: int, folders: Sequence[Path]) -> None:
 
     if not sys.stdin.isatty():
         threading.Thread(target=end_with_parent, args=(os.environ.get(TOKEN),), daemon=True).start()
+    keys = keys_of_environment()
+    origins = [f"http://{name}:{port}" for name in ("127.0.0.1", "localhost")]
+    os.environ["PREFECT_SERVER_CORS_ALLOWED_ORIGINS"] = ",".join(origins)
     from prefect.server.api.server import create_app
 
-    uvicorn.run(ServerWithPage(create_app(), folders), host="127.0.0.1", port=port, log_level="error")
+    app = Guard(ServerWithPage(create_app(), folders, keys.page), keys, origins)
+    uvicorn.run(app, host="127.0.0.1", port=port, log_level="error")
 
 
 if __name__ == "__main__":

@@ -33,6 +33,7 @@ from curation.records import ConfigError, GoldilocksError, StoreError
 from curation.storage.locks import lock_folder
 from curation.storage.stages import atomic_write
 from flows.run.recipe import load_recipe
+from flows.serve.access import KEY_FILE, Keys, new_keys, write_key
 from flows.serve.processes import REFUSED, TOKEN, end_processes
 from flows.serve.server import PAGE, stop, wait_for_server
 
@@ -66,6 +67,7 @@ class Service:
     port: int
     token: str
     folders: tuple[Path, ...]
+    keys: Keys
 
 
 def serve_recipes(paths: Sequence[Path], out: Path | None = None, port: int | None = None) -> None:
@@ -86,23 +88,37 @@ def serve_recipes(paths: Sequence[Path], out: Path | None = None, port: int | No
     if out is not None and len(paths) > 1:
         raise ConfigError("--out goes with one recipe; without it each runs in runs/NAME.")
     runs = tuple((out or Path("runs") / name).absolute() for name in names)
-    service = Service(tuple(path.absolute() for path in paths), out, port or PORT, secrets.token_hex(8), runs)
+    absolute = tuple(path.absolute() for path in paths)
+    service = Service(absolute, out, port or PORT, secrets.token_hex(8), runs, new_keys())
     for name, value in SERVED.items():
         os.environ.setdefault(name, value)
     with ExitStack() as stack:
         for folder in runs:
-            stack.enter_context(_served_once(folder / SERVICE, service.token))
+            stack.enter_context(_served_once(folder / SERVICE, service.token, service.keys.page))
         stack.callback(end_processes, service.token)
         stack.enter_context(_ends_on_sigterm())
         print("starting: Prefect's page and the recipes' schedules", file=sys.stderr, flush=True)
-        if not os.environ.get("PREFECT_API_URL"):
-            print(f"the runs' own page: http://127.0.0.1:{service.port}{PAGE}/", file=sys.stderr, flush=True)
+        for line in _access_lines(service):
+            print(line, file=sys.stderr, flush=True)
         _keep_serving(service)
 
 
+def _access_lines(service: Service) -> list[str]:
+    """Return where the pages are, and who may open them."""
+    if os.environ.get("PREFECT_API_URL"):
+        return [
+            "PREFECT_API_URL names your own server: its access rules hold, this service's key does not protect it. "
+            "Only the flows and parameters of these recipes are run."
+        ]
+    return [
+        f"the runs' own page: http://127.0.0.1:{service.port}{PAGE}/",
+        f"both pages ask for the key in {service.folders[0] / SERVICE / KEY_FILE}, which only you can read",
+    ]
+
+
 @contextmanager
-def _served_once(folder: Path, token: str) -> Iterator[None]:
-    """Hold a set's service, and end what the service before left over."""
+def _served_once(folder: Path, token: str, key: str) -> Iterator[None]:
+    """Hold a set's service with the pages' key in its folder, and end what the service before left over."""
     mark = folder / "service.json"
     with ExitStack() as stack:
         try:
@@ -117,6 +133,7 @@ def _served_once(folder: Path, token: str) -> Iterator[None]:
         if mark.exists():
             end_processes(str(json.loads(mark.read_text(encoding="utf-8"))["token"]))
         atomic_write(mark, json.dumps({"token": token, "process": os.getpid()}) + "\n")
+        stack.callback(write_key(folder, key).unlink, missing_ok=True)
         yield
 
 
@@ -155,7 +172,7 @@ def _keep_serving(service: Service) -> None:
 def _serve_once(service: Service, has_served: bool) -> tuple[bool, str]:
     """Run the children until one of them ends; return whether they served, and which ended how."""
     with ExitStack() as stack:
-        address, server = stack.enter_context(serving_api(service.port, service.token, service.folders))
+        address, server = stack.enter_context(serving_api(service.port, service.keys, service.token, service.folders))
         runner, ready = _start_runner(service, address)
         stack.callback(stop, runner)
         with os.fdopen(ready, "rb") as pipe:
@@ -182,7 +199,7 @@ def _start_runner(service: Service, address: str) -> tuple[subprocess.Popen[byte
             [*command, *map(str, service.paths)],
             stdin=subprocess.PIPE,
             pass_fds=(said,),
-            env={**os.environ, "PREFECT_API_URL": address, TOKEN: service.token},
+            env={**_client_environment(service), "PREFECT_API_URL": address, TOKEN: service.token},
             start_new_session=True,
         )
     finally:
@@ -190,15 +207,25 @@ def _start_runner(service: Service, address: str) -> tuple[subprocess.Popen[byte
     return runner, ready
 
 
+def _client_environment(service: Service) -> dict[str, str]:
+    """Return the runner's variables: without a server of Prefect's runner, and with the key of a server of ours."""
+    closed = {**os.environ, "PREFECT_RUNNER_SERVER_ENABLE": "false", "PREFECT_CLIENT_METRICS_ENABLED": "false"}
+    if os.environ.get("PREFECT_API_URL"):
+        return closed
+    closed.pop("PREFECT_API_KEY", None)
+    return {**closed, **service.keys.of_client()}
+
+
 @contextmanager
 def serving_api(
-    port: int = PORT, token: str = "", folders: Sequence[Path] = ()
+    port: int, keys: Keys, token: str = "", folders: Sequence[Path] = ()
 ) -> Iterator[tuple[str, subprocess.Popen[bytes] | None]]:
     """Yield the address of a Prefect API that schedules and triggers, for the length of the block, and its process.
 
     The process is None where the user's own API is used.
 
     Args:
+        keys: of the server; it answers nobody without one.
         token: of the service that the process belongs to.
         folders: run folders that the page beside Prefect's shows; they lie in one folder.
 
@@ -219,8 +246,10 @@ def serving_api(
         env={
             **os.environ,
             **({TOKEN: token} if token else {}),
+            **keys.of_server(),
             "PREFECT_SERVER_API_HOST": "127.0.0.1",
             "PREFECT_SERVER_API_PORT": str(port),
+            "PREFECT_SERVER_API_BASE_PATH": "/api",
             "PREFECT_UI_API_URL": address,
         },
         start_new_session=True,

@@ -33,13 +33,15 @@ from curation.programs.language_variants import LINES
 from curation.sources.code_problems import format_samples, package_row
 from curation.sources.kattis import Package, read_package
 from curation.storage.stages import read_manifest, read_table
-from curation.verify.programs.checkers import check_outputs, valid_inputs
+from curation.verify.programs.checkers import check_outputs
 from curation.verify.programs.comparison import same_output
 from curation.verify.programs.extraction import fenced
 from curation.verify.programs.problem import CodeVerdict
 from curation.verify.programs.tools import Runner
+from curation.verify.programs.validators import ReadyValidator, prepare_validator
 from flows.cli.commands import run_recipe
 from tests.benchmarks.planting import Planted, plant_all
+from tests.benchmarks.submission_runs import judge_inputs
 
 _FEW = 40
 
@@ -209,10 +211,13 @@ def report_validity(out: Path, names: dict[str, str], planted: dict[str, Planted
     for problem, generated in sorted(tests.group_by("problem").agg("input").iter_rows()):
         package = read_package(planted[names[problem]].original)
         samples = [test.input for test in package.problem.tests[: package.samples]]
-        if package.validator is None or not all(valid_inputs(runner.tools, package.validator, samples)):
+        ready = [prepare_validator(runner.tools, validator) for validator in package.validators]
+        judges = [validator for validator in ready if isinstance(validator, ReadyValidator)]
+        if not judges or not all(one.valid for one in judge_inputs(runner, package, judges, samples)):
             counts["of packages without a usable validator"] += len(generated)
             continue
-        verdicts = valid_inputs(runner.tools, package.validator, [text.encode() for text in generated])
+        texts = [text.encode() for text in generated]
+        verdicts = [one.valid is True for one in judge_inputs(runner, package, judges, texts)]
         counts["valid"] += verdicts.count(True)
         counts["invalid"] += verdicts.count(False)
         if not all(verdicts):

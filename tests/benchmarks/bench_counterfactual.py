@@ -41,7 +41,7 @@ import statistics
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import polars as pl
 
@@ -50,7 +50,7 @@ from curation.storage.stages import atomic_write
 from tests.embedded_model.measure import measure_exercises, measure_pass_rates
 from training.embedded_model import WEIGHTS
 from training.embedded_model.problems import Exercise, Split, exercise_table, generate_exercises
-from training.evaluation.estimators import crossed_interval, student
+from training.evaluation.estimators import Estimate, crossed_interval, student
 from training.evaluation.metrics import read_metrics
 from training.evaluation.report import verdict, with_interval
 
@@ -288,6 +288,14 @@ def power(differences: Sequence[float]) -> str:
     return f"spread over {len(differences)} seeds {spread:.3f}: {needed} seeds see ±{GOAL}"
 
 
+def gain(
+    arm: dict[int, dict[str, Any]], other: dict[int, dict[str, Any]], key: Literal["steps", "tokens"]
+) -> tuple[Estimate, list[float]]:
+    """Return what an arm gains on another one, at equal steps or tokens, over the seeds of both; and by seed."""
+    rows = [[a - b for a, b in zip(arm[seed][key], other[seed][key], strict=True)] for seed in other if seed in arm]
+    return crossed_interval(rows), [statistics.fmean(row) for row in rows]
+
+
 def report(options: argparse.Namespace, results: dict[str, dict[int, dict[str, Any]]]) -> None:
     """Print the tables on standard output."""
     base = results[options.base]
@@ -308,12 +316,9 @@ def report(options: argparse.Namespace, results: dict[str, dict[int, dict[str, A
         )
     for key, words in (("steps", "equal steps"), ("tokens", "equal tokens")):
         for arm, seeds in results.items():
-            shared = [seed for seed in seeds if seed in base and arm != options.base]
-            if not shared:
+            if arm == options.base or not seeds.keys() & base.keys():
                 continue
-            rows = [[a - b for a, b in zip(base[seed][key], seeds[seed][key], strict=True)] for seed in shared]
-            estimate = crossed_interval(rows)
-            by_seed = [statistics.fmean(row) for row in rows]
+            estimate, by_seed = gain(base, seeds, key)
             said = " ".join(f"{value:+.3f}" for value in by_seed)
             print(
                 f"\n{options.base} - {arm}, {words}: {with_interval(estimate, signed=True)}, "
@@ -322,8 +327,8 @@ def report(options: argparse.Namespace, results: dict[str, dict[int, dict[str, A
             print(f"  by seed: {said}" + (f"; {power(by_seed)}" if len(by_seed) > 1 else ""))
 
 
-def main() -> None:
-    """Run the arms and print the tables."""
+def read_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """Return the options of a command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3, 4, 5])
@@ -342,8 +347,11 @@ def main() -> None:
     parser.add_argument(
         "--without-fit", action="store_true", help="do not measure who solves a set's rows at the start"
     )
-    options = parser.parse_args()
-    print(f"before: {power(BEFORE)}", flush=True)
+    return parser.parse_args(arguments)
+
+
+def run_arms(options: argparse.Namespace) -> dict[str, dict[int, dict[str, Any]]]:
+    """Run all arms of all seeds; return their results by arm and seed."""
     arms = ["curated", *(arm for arm in options.arms if arm != "curated")]
     results: dict[str, dict[int, dict[str, Any]]] = {arm: {} for arm in arms}
     for seed in options.seeds:
@@ -363,7 +371,14 @@ def main() -> None:
                 f"{' / '.join(format(share, '.2f') for share in result['fit'])}; curation {result['curation']:,}",
                 flush=True,
             )
-    report(options, results)
+    return results
+
+
+def main() -> None:
+    """Run the arms and print the tables."""
+    options = read_options()
+    print(f"before: {power(BEFORE)}", flush=True)
+    report(options, run_arms(options))
 
 
 if __name__ == "__main__":

@@ -21,7 +21,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
@@ -126,6 +127,8 @@ REFRESH: Mapping[str, Ready] = {
     "refresh: card": there(".aside-curated/README.md"),
 }
 
+PARTS: Mapping[str, Mapping[str, Ready]] = {"run": RUN, "refresh": REFRESH}
+
 
 def commands(recipe: Path, folder: Path) -> tuple[list[str], list[str]]:
     """Return the run, and its refresh with another checkpoint of the grader's training, which nobody has sampled yet.
@@ -142,7 +145,7 @@ def kill_at(command: Sequence[str], folder: Path, ready: Ready) -> bool:
     """Start the command and kill -9 it as soon as the phase is reached; False where it was passed already.
 
     Raises:
-        SystemExit: the command ended, or the time ran out, before the phase came.
+        RuntimeError: the command ended, or the time ran out, before the phase came.
     """
     if ready(folder):
         return False
@@ -152,7 +155,7 @@ def kill_at(command: Sequence[str], folder: Path, ready: Ready) -> bool:
         while not ready(folder):
             if process.poll() is not None or time.monotonic() > end:
                 process.kill()
-                raise SystemExit(f"the phase did not come (status {process.poll()}); see {log.name}")
+                raise RuntimeError(f"the phase did not come (status {process.poll()}); see {log.name}")
             time.sleep(0.0005)
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
@@ -185,44 +188,62 @@ def differing(first: Mapping[str, bytes], other: Mapping[str, bytes]) -> list[st
     return sorted(name for name in first.keys() | other.keys() if first.get(name) != other.get(name))
 
 
-def sweep(command: Sequence[str], phases: Mapping[str, Ready], quiet: Path, killed: Path) -> None:
-    """Kill the command in every phase, let it end, and print the results."""
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """What became of a command that was killed in each of its phases."""
+
+    killed: Mapping[str, int]
+    """By phase in which it was killed: how many files were finished then."""
+    remade: Sequence[str]
+    """Files that were finished before a kill and made again after it."""
+    differing: Sequence[str]
+    """Published files and decisions whose bytes are not those of the undisturbed run."""
+    files: int
+
+
+def sweep(command: Sequence[str], phases: Mapping[str, Ready], quiet: Path, killed: Path) -> Sweep:
+    """Kill the command in every phase, and let it end."""
     finished: dict[Path, tuple[int, int]] = {}
-    print("| killed in | finished files then |\n|---|---|", flush=True)
+    counts: dict[str, int] = {}
     for name, ready in phases.items():
         if kill_at(command, killed, ready):
             finished |= finished_files(killed)
-            print(f"| {name} | {len(finished)} |", flush=True)
-        else:
-            print(f"| {name} | passed before it could be killed |", flush=True)
+            counts[name] = len(finished)
     finish(command, killed.parent / "killed.log")
-    after, other = finished_files(killed), differing(result(quiet), result(killed))
-    again = sorted(str(path.relative_to(killed)) for path, stamp in finished.items() if after.get(path) != stamp)
-    print(f"finished files made again: {', '.join(again) or 'none'}")
-    number = len(result(quiet).keys() | result(killed).keys())
-    note = f"; others in {', '.join(other)}" if other else ""
-    print(f"same bytes: {number - len(other)} of {number} files{note}\n", flush=True)
+    after, calm, harried = finished_files(killed), result(quiet), result(killed)
+    remade = sorted(str(path.relative_to(killed)) for path, stamp in finished.items() if after.get(path) != stamp)
+    return Sweep(counts, remade, differing(calm, harried), len(calm.keys() | harried.keys()))
+
+
+def sweeps(folder: Path, parts: Sequence[str] = tuple(PARTS)) -> Iterator[tuple[str, Sweep]]:
+    """Yield each part of the whole, run once undisturbed and once killed in every phase."""
+    recipe = write_recipe(folder / "inputs")
+    quiet, killed = folder / "quiet" / "run", folder / "killed" / "run"
+    for path in (quiet, killed):
+        path.mkdir(parents=True, exist_ok=True)
+    for part, calm, harried in zip(PARTS, commands(recipe, quiet), commands(recipe, killed), strict=True):
+        if part in parts:
+            finish(calm, folder / "quiet.log")
+            yield part, sweep(harried, PARTS[part], quiet, killed)
+
+
+def print_sweep(part: str, found: Sweep) -> None:
+    """Print a part's table."""
+    print(f"{part}\n\n| killed in | finished files then |\n|---|---|")
+    for name in PARTS[part]:
+        print(f"| {name} | {found.killed.get(name, 'passed before it could be killed')} |")
+    print(f"finished files made again: {', '.join(found.remade) or 'none'}")
+    note = f"; others in {', '.join(found.differing)}" if found.differing else ""
+    print(f"same bytes: {found.files - len(found.differing)} of {found.files} files{note}\n", flush=True)
 
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("folder", type=Path)
-    options.add_argument("--part", choices=("run", "refresh"), help="one of the two; the refresh goes on from the run")
+    options.add_argument("--part", choices=tuple(PARTS), help="one of the two; the refresh goes on from the run")
     parsed = options.parse_args()
-    folder = parsed.folder.absolute()
-    recipe = write_recipe(folder / "inputs")
-    quiet, killed = folder / "quiet" / "run", folder / "killed" / "run"
-    for path in (quiet, killed):
-        path.mkdir(parents=True, exist_ok=True)
-    parts = {"run": RUN, "refresh": REFRESH}
-    for (part, phases), calm, harried in zip(
-        parts.items(), commands(recipe, quiet), commands(recipe, killed), strict=True
-    ):
-        if parsed.part in (None, part):
-            begun = time.monotonic()
-            finish(calm, folder / "quiet.log")
-            print(f"{part}, undisturbed: {time.monotonic() - begun:.0f} s", flush=True)
-            sweep(harried, phases, quiet, killed)
+    for part, found in sweeps(parsed.folder.absolute(), [parsed.part] if parsed.part else tuple(PARTS)):
+        print_sweep(part, found)
 
 
 if __name__ == "__main__":

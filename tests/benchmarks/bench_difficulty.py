@@ -41,6 +41,7 @@ from tests.curation.difficulty.simulated import COUNTS, simulated_rates
 from tests.places import SHARED_DATA
 
 BAND, HELD_OUT = Band(attempts=16), 0.2
+CONCENTRATIONS, SHIFTS = (None, 20.0, 5.0), (0.0, 0.3, 1.0, 1.5, 2.0, -1.0)
 LEAST_TIER = 4
 """Models of a tier, at least."""
 
@@ -88,10 +89,11 @@ def main() -> None:
         f"\n{'shift':>5} {'alike':>5} | {'without: differ':>15} {'missed':>7} {'cost':>5} | "
         f"{'anchor: differ':>14} {'missed':>7} {'cost':>5} {'found':>6} {'bound':>6}"
     )
-    for concentration in (None, 20.0, 5.0):
-        for shift in (0.0, 0.3, 1.0, 1.5, 2.0, -1.0):
+    for concentration in CONCENTRATIONS:
+        for shift in SHIFTS:
             if chosen.problems:
-                print(refreshing(chosen.problems, shift, concentration), flush=True)
+                alike = "all" if concentration is None else f"{concentration:g}"
+                print(f"{shift:+5.1f} {alike:>5} | {refreshing(chosen.problems, shift, concentration)}", flush=True)
     print("\nrecorded tiers: problems, attempts, mean pass rates")
     for path in files(chosen.data):
         for line in recorded_tiers(path):
@@ -155,13 +157,12 @@ def judged(attempts: list[list[AttemptOutcome]], exact: StoppingRule) -> list[tu
     return rows
 
 
-def refreshing(problems: int, shift: float, concentration: float | None) -> str:
-    """Return the line of one refresh by a simulated policy."""
+def refreshing(problems: int, shift: float, concentration: float | None, *, bounded: bool = True) -> Compared:
+    """Return one refresh by a simulated policy, `shift` logits stronger than the earlier one."""
     rates = simulated_rates(problems, {"old": 0.0, "new": shift}, concentration, seed=1)
     rng = np.random.default_rng(2)
     first, second = attempts_at(rates["old"], rng), attempts_at(rates["new"], rng)
-    alike = "all" if concentration is None else f"{concentration:g}"
-    return f"{shift:+5.1f} {alike:>5} | {refreshed(first, second, BAND)}"
+    return refreshed(first, second, BAND, bounded=bounded)
 
 
 def recorded_tiers(path: Path) -> Iterator[str]:
@@ -220,11 +221,14 @@ def means(found: list[Compared]) -> str:
     return f"{plain} | {with_anchor} (most {worst:.3f}, {above} above), refused {refused}, bound {bound:.2f}"
 
 
-def refreshed(first: list[list[AttemptOutcome]], tried: list[list[AttemptOutcome]], band: Band) -> Compared:
+def refreshed(
+    first: list[list[AttemptOutcome]], tried: list[list[AttemptOutcome]], band: Band, *, bounded: bool = True
+) -> Compared:
     """Return what a refresh comes to, without an anchor and with one.
 
     Args:
         first, tried: all attempts of the earlier and of the new policy at each problem.
+        bounded: compute the bound, which takes most of the time; it is not a number otherwise.
     """
     problems, exact = len(first), StoppingRule(band)
     old, new = judged(first, exact), judged(tried, exact)
@@ -264,7 +268,7 @@ def refreshed(first: list[list[AttemptOutcome]], tried: list[list[AttemptOutcome
 
     sides = [expected_side(reason) for reason, _, _ in old]
     solved = [sum(outcome is Outcome.CORRECT for outcome, _ in outcomes) for outcomes in tried]
-    bound = least_cost(old, solved, sides, band, made_full, MAY_DIFFER)
+    bound = least_cost(old, solved, sides, band, made_full, MAY_DIFFER) if bounded else float("nan")
     found = f"{told.shift:+.2f}" if told.calibration.holds else "no"
     return Compared(outcome(None, []), outcome(forecast, anchor), found, bound)
 

@@ -35,7 +35,7 @@ import json
 import shutil
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -48,7 +48,7 @@ from tests.benchmarks.ladder import chains, ladder_model
 from tests.embedded_model.measure import measure_exercises
 from training.embedded_model import WEIGHTS
 from training.embedded_model.problems import Exercise, Split, generate_exercises
-from training.evaluation.estimators import crossed_interval
+from training.evaluation.estimators import Estimate, crossed_interval
 from training.evaluation.report import verdict, with_interval
 
 RECIPES = Path(__file__).parents[2] / "flows" / "recipes"
@@ -310,10 +310,15 @@ def report(plan: Plan, start: Sequence[float], by_seed: dict[int, dict[str, Any]
             print(f"  {version['number']}: {version['kept']} problems; {changed}; {version['cost']}")
 
 
+def gain(arm: str, name: str, results: Sequence[dict[str, Any]]) -> tuple[Estimate, list[float]]:
+    """Return what a refreshed set gains on another one, over all seeds, and by seed."""
+    rows = [[a - b for a, b in zip(one["refreshed"], one[arm][name], strict=True)] for one in results]
+    return crossed_interval(rows), [statistics.fmean(row) for row in rows]
+
+
 def compare(arm: str, name: str, words: str, results: Sequence[dict[str, Any]]) -> None:
     """Print what a refreshed set gains on another one."""
-    rows = [[a - b for a, b in zip(one["refreshed"], one[arm][name], strict=True)] for one in results]
-    estimate, gains = crossed_interval(rows), [statistics.fmean(row) for row in rows]
+    estimate, gains = gain(arm, name, results)
     steps = ", ".join(str(one["at" if arm == "fixed" else f"{arm}_at"][name]) for one in results)
     print(
         f"\nrefreshed - {arm}, {words} (step {steps}): {with_interval(estimate, signed=True)}, "
@@ -324,7 +329,8 @@ def compare(arm: str, name: str, words: str, results: Sequence[dict[str, Any]]) 
     )
 
 
-def main() -> None:
+def read_options(arguments: Sequence[str] | None = None) -> tuple[Plan, Path, list[int], bool]:
+    """Return plan, folder, seeds, and whether the problems as they are make a third arm."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("folder", type=Path)
     options.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
@@ -342,15 +348,18 @@ def main() -> None:
     options.add_argument("--more", type=int, default=2, help="stretches that the fixed set may go on, at most")
     options.add_argument("--family", choices=("embedded", "ladder"), default="embedded")
     options.add_argument("--uncurated", action="store_true", help="train on all problems as they are, too")
-    parsed = vars(options.parse_args())
-    folder, seeds = parsed.pop("folder").absolute(), parsed.pop("seeds")
-    with_uncurated = parsed.pop("uncurated")
-    plan = Plan(**parsed)
+    parsed = vars(options.parse_args(arguments))
+    folder, seeds, with_uncurated = parsed.pop("folder").absolute(), parsed.pop("seeds"), parsed.pop("uncurated")
+    return Plan(**parsed), folder, seeds, with_uncurated
+
+
+def main() -> None:
+    plan, folder, seeds, with_uncurated = read_options()
     held_plan = folder / "plan.json"
-    if held_plan.exists() and json.loads(held_plan.read_text()) != parsed:
+    if held_plan.exists() and json.loads(held_plan.read_text()) != asdict(plan):
         raise SystemExit(f"{folder} holds a comparison of other figures; give another folder")
     folder.mkdir(parents=True, exist_ok=True)
-    atomic_write(held_plan, json.dumps(parsed) + "\n")
+    atomic_write(held_plan, json.dumps(asdict(plan)) + "\n")
     model = first_model(plan, folder / "model")
     start, by_seed = rates(plan, model, folder / "rates-start.json"), {}
     for seed in seeds:

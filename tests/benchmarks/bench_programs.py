@@ -30,7 +30,7 @@ import tempfile
 import time
 import types
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -44,6 +44,7 @@ from curation.verify.programs.tools import Runner
 from tests.benchmarks.function_benchmarks import human_eval, mbpp
 
 PROGRAMS = 4
+OURS, BARE = "this judge", "bare subprocess.run"
 TRIVIAL = "print(sum(map(int, input().split())))\n"
 TYPICAL = """import sys
 def main():
@@ -81,7 +82,7 @@ def _bare(argv: list[str], tests: tuple[CodeTest, ...]) -> None:
 Run = Callable[[str, tuple[CodeTest, ...]], object]
 
 
-def _peers(folder: Path | None) -> dict[str, Run]:
+def peer_runners(folder: Path | None) -> dict[str, Run]:
     """Return other projects' runners, read from their sources: what they call per program, and their core alone.
 
     ``…'s core``: one process per program, forked here as cheaply as can be. Both projects' own `check_correctness`
@@ -182,63 +183,75 @@ def cpu_s() -> float:
 def speed(rounds: int, minutes: float, peers: Path | None, only: str | None = None) -> None:
     """Print tests per second of each way on one core, and per CPU second, which the machine's load changes less.
 
-    Rounds of four programs each, interleaved, until their number or the time is reached; medians over the rounds.
     ``of this judge``: the median over the rounds of this judge's speed divided by the other's in the same round.
     """
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-    until = time.monotonic() + 60 * minutes
-    peer_runners = _peers(peers)
-    took: dict[str, dict[str, list[tuple[float, float]]]] = {}
     with Runner(1) as runner, tempfile.TemporaryDirectory() as folder:
         print(runner.description)
-        kinds = _kinds(runner, peer_runners, Path(folder))
-        kinds = {kind: ways for kind, ways in kinds.items() if only in (None, kind)}
-        for round_number in range(rounds + 1):
-            for kind, ways in kinds.items():
-                for way, act in ways.items():
-                    start, cpu = time.perf_counter(), cpu_s()
-                    for _ in range(PROGRAMS):
-                        act()
-                    spent = time.perf_counter() - start, cpu_s() - cpu
-                    if round_number:  # the first warms
-                        took.setdefault(kind, {}).setdefault(way, []).append(spent)
-            if round_number and time.monotonic() > until:
-                print(f"stopped after {round_number} rounds")
-                break
+        kinds = {**ways_of_judging(runner, peer_runners(peers), Path(folder)), **cpp_ways(runner, Path(folder))}
+        took = timed({kind: ways for kind, ways in kinds.items() if only in (None, kind)}, rounds, minutes)
     for kind, by_way in took.items():
-        mine = by_way["this judge"]
+        mine = by_way[OURS]
         for way, theirs in by_way.items():
             wall, cpu = (statistics.median(sample[which] for sample in theirs) for which in (0, 1))
             count = 20 * PROGRAMS
             line = f"{kind:8} {way:24} {count / wall:6.0f} tests/s {count / cpu:6.0f} per CPU second"
             pairs = list(zip(mine, theirs, strict=True))
             ratios = [statistics.median(other[which] / own[which] for own, other in pairs) for which in (0, 1)]
-            print(line if way == "this judge" else f"{line}   this judge {ratios[0]:.2f} x, by CPU {ratios[1]:.2f} x")
+            print(line if way == OURS else f"{line}   this judge {ratios[0]:.2f} x, by CPU {ratios[1]:.2f} x")
 
 
-def _kinds(runner: Runner, peers: dict[str, Run], folder: Path) -> dict[str, dict[str, Callable[[], object]]]:
-    """Return what is timed: by kind of program, by way of judging it."""
-    binary = folder / "bare"
-    subprocess.run(
-        ["g++", "-O2", "-std=gnu++20", "-o", binary, "-x", "c++", "-"], input=TRIVIAL_CPP.encode(), check=True
-    )
-    kinds: dict[str, dict[str, Callable[[], object]]] = {}
-    for kind, lang, code in (
-        ("trivial", CodeLang.PYTHON, TRIVIAL),
-        ("typical", CodeLang.PYTHON, TYPICAL),
-        ("cpp", CodeLang.CPP, TRIVIAL_CPP),
-    ):
-        tests = _tests(kind)
-        script = folder / f"{kind}.py"
+Ways = dict[str, Callable[[], object]]
+
+
+def timed(kinds: dict[str, Ways], rounds: int, minutes: float) -> dict[str, dict[str, list[tuple[float, float]]]]:
+    """Return wall and CPU seconds of four programs in each round, by kind and way.
+
+    Rounds are interleaved, until their number or the time is reached; one more comes first, and warms.
+    """
+    until = time.monotonic() + 60 * minutes
+    took: dict[str, dict[str, list[tuple[float, float]]]] = {}
+    for round_number in range(rounds + 1):
+        for kind, ways in kinds.items():
+            for way, act in ways.items():
+                start, cpu = time.perf_counter(), cpu_s()
+                for _ in range(PROGRAMS):
+                    act()
+                spent = time.perf_counter() - start, cpu_s() - cpu
+                if round_number:
+                    took.setdefault(kind, {}).setdefault(way, []).append(spent)
+        if round_number and time.monotonic() > until:
+            print(f"stopped after {round_number} rounds", file=sys.stderr)
+            break
+    return took
+
+
+def ways_of_judging(runner: Runner, peers: Mapping[str, Run], folder: Path) -> dict[str, Ways]:
+    """Return what is timed in Python: by kind of program, by way of judging it."""
+    kinds: dict[str, Ways] = {}
+    for kind, code in (("trivial", TRIVIAL), ("typical", TYPICAL)):
+        tests, script = _tests(kind), folder / f"{kind}.py"
         script.write_text(code)
-        argv = [str(binary)] if lang is CodeLang.CPP else [sys.executable, str(script)]
-        others = peers if lang is CodeLang.PYTHON else {}
         kinds[kind] = {
-            "this judge": partial(_accepted, runner, CodeProblem(kind, tests), Submission(lang, code)),
-            "bare subprocess.run": partial(_bare, argv, tests),
-            **{name: partial(run, code, tests) for name, run in others.items()},
+            OURS: partial(_accepted, runner, CodeProblem(kind, tests), Submission(CodeLang.PYTHON, code)),
+            BARE: partial(_bare, [sys.executable, str(script)], tests),
+            **{name: partial(run, code, tests) for name, run in peers.items()},
         }
     return kinds
+
+
+def cpp_ways(runner: Runner, folder: Path) -> dict[str, Ways]:
+    """Return what is timed in C++."""
+    binary, tests = folder / "bare", _tests("cpp")
+    build = ["g++", "-O2", "-std=gnu++20", "-o", binary, "-x", "c++", "-"]
+    subprocess.run(build, input=TRIVIAL_CPP.encode(), check=True)
+    submission = Submission(CodeLang.CPP, TRIVIAL_CPP)
+    return {
+        "cpp": {
+            OURS: partial(_accepted, runner, CodeProblem("cpp", tests), submission),
+            BARE: partial(_bare, [str(binary)], tests),
+        }
+    }
 
 
 def _accepted(runner: Runner, problem: CodeProblem, submission: Submission) -> None:

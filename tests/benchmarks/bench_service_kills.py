@@ -13,6 +13,7 @@ published bytes are those of a run that nobody killed. It prints a line per kind
 from __future__ import annotations
 
 import argparse
+import base64
 import json
 import os
 import random
@@ -33,7 +34,9 @@ import psutil
 
 from curation.storage.locks import is_locked
 from flows.publish.versions import stored_versions
+from flows.serve.access import KEY_FILE
 from flows.serve.processes import processes_of
+from flows.serve.serving import SERVICE
 from tests.flows.conftest import free_port, write_tiny
 from tests.places import ROOT
 from tests.waiting import wait_until
@@ -60,9 +63,9 @@ class Kills:
 class Service:
     """`goldilocks serve` on one recipe, started again when it is gone."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, schedule: str = "") -> None:
         self.recipe, self.run, self.port = write_tiny(folder / "in"), folder / "run", free_port()
-        self.recipe.write_text(self.recipe.read_text() + "\n[schedule]\nrefresh = false\n")
+        self.recipe.write_text(self.recipe.read_text() + f"\n[schedule]\nrefresh = false\n{schedule}")
         self.problems = (folder / "in" / "problems.jsonl").read_text().splitlines(keepends=True)
         self.log = (folder / "log").open("wb")
         kept = {name: value for name, value in os.environ.items() if name != "PREFECT_API_URL"}
@@ -70,13 +73,20 @@ class Service:
         self.command: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start the command where it does not run, and wait until it serves."""
+        """Start the command if it does not run, and wait until it serves."""
         if self.command is None or self.command.poll() is not None:
             served = ["serve", str(self.recipe), "--out", str(self.run), "--port", str(self.port)]
             self.command = subprocess.Popen(
                 [*COMMAND, *served], cwd=ROOT, env=self.environment, stdout=self.log, stderr=self.log
             )
         wait_until(lambda: self.deployment() is not None, self.command, tick_s=0.1)
+
+    def stop(self) -> None:
+        """End the command."""
+        if self.command is not None:
+            self.command.terminate()
+            self.command.wait()
+        self.log.close()
 
     def token(self) -> str:
         """Return the token of the service that runs."""
@@ -103,7 +113,11 @@ class Service:
 
     def call(self, path: str, body: Mapping[str, Any] | None) -> Any:
         data = json.dumps(body).encode() if body is not None else None
-        request = Request(f"http://127.0.0.1:{self.port}/api/{path}", data, {"Content-Type": "application/json"})
+        headers = {"Content-Type": "application/json"}
+        with suppress(OSError):
+            key = (self.run / SERVICE / KEY_FILE).read_text().strip()
+            headers["Authorization"] = f"Basic {base64.b64encode(key.encode()).decode()}"
+        request = Request(f"http://127.0.0.1:{self.port}/api/{path}", data, headers)
         with suppress(OSError), urlopen(request, timeout=60) as reply:
             return json.load(reply)
         return None
@@ -113,22 +127,29 @@ def victims(service: Service, kind: str) -> list[psutil.Process]:
     """Return the processes that a kind of kill takes; of a run, all are the service's engines of this moment."""
     assert service.command is not None
     command = psutil.Process(service.command.pid)
-    parts: dict[str, list[psutil.Process]] = {"flows.serve.server": [], "flows.serve.runner": [], "prefect": []}
+    parts: dict[str, list[psutil.Process]] = {"flows.serve.server": [], "flows.serve.runner": []}
     everything = [psutil.Process(process) for process in processes_of(service.token())]
     for process in everything:
         with suppress(psutil.NoSuchProcess):
             words = process.cmdline()
             for name, members in parts.items():
-                if any(word == name or word.startswith(f"{name}.engine") for word in words):
+                if name in words:
                     members.append(process)
+    runners = [runner.pid for runner in parts["flows.serve.runner"]]
     return {
         "the command": [command],
         "Prefect's server": parts["flows.serve.server"],
         "the runner": parts["flows.serve.runner"],
-        "a run": parts["prefect"],
+        "a run": [process for process in everything if _is_run(process, runners)],
         "the command and the runner": [command, *parts["flows.serve.runner"]],
         "the whole tree": [command, *everything],
     }[kind]
+
+
+def _is_run(process: psutil.Process, runners: Sequence[int]) -> bool:
+    with suppress(psutil.NoSuchProcess):
+        return process.ppid() in runners and any("spawn_main" in word for word in process.cmdline())
+    return False
 
 
 def kill_once(service: Service, kind: str, after_s: float) -> tuple[bool, float]:
@@ -218,10 +239,7 @@ def bench(kills: int, seed: int, kinds: Sequence[str] = KINDS) -> Kills:
                 seen.seconds.setdefault(kind, []).append(seconds)
                 print(f"{number:>4} {kind}: a run completed after {seconds:.0f} s", file=sys.stderr, flush=True)
         finally:
-            if service.command is not None:
-                service.command.terminate()
-                service.command.wait()
-            service.log.close()
+            service.stop()
     return seen
 
 

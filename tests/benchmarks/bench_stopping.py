@@ -19,6 +19,7 @@ from __future__ import annotations
 import argparse
 import resource
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +30,7 @@ from curation.difficulty.early_stopping import AttemptOutcome, StoppingRule
 from curation.difficulty.item_response import fit
 from curation.difficulty.priors import as_priors, learn_priors, problem_priors
 from curation.records import Outcome
-from tests.benchmarks.bench_difficulty import HELD_OUT, chances, log_loss, recorded
+from tests.benchmarks.bench_difficulty import CONCENTRATIONS, HELD_OUT, chances, log_loss, recorded
 from tests.curation.difficulty.simulated import COUNTS, simulated, simulated_rates
 from tests.places import SHARED_DATA
 
@@ -61,9 +62,11 @@ def main() -> None:
         print(large(700_000, 20))
         return
     print(f"{'alike':>5} {'n':>3} {'error rate':>10} {'by':>8} | {'wrong':>6} {'other':>6} {'attempts':>8}")
-    for concentration in (None, 20.0, 5.0):
+    for concentration in CONCENTRATIONS:
         for attempts, error_rate, prior in RULES:
-            print(stopping(chosen.problems, concentration, attempts, error_rate, prior))
+            alike = "all" if concentration is None else f"{concentration:g}"
+            found = stopping(chosen.problems, concentration, attempts, error_rate, prior)
+            print(f"{alike:>5} {attempts:3} {error_rate:10.2f} {prior:>8} | {found}", flush=True)
     print(f"\n{'attempts of':28} {'a problem':>9} {'rate':>6} {'model':>6} {'same':>5}")
     for path in sorted(chosen.data.glob("*.jsonl")):
         print("\n".join(foretelling(path)))
@@ -86,8 +89,22 @@ def counted(name: str, outcomes: list[AttemptOutcome], policy: str) -> tuple[str
     return name, policy, correct, len(outcomes), min(1, len(outcomes) - correct)
 
 
-def stopping(problems: int, concentration: float | None, attempts: int, error_rate: float, prior: str) -> str:
-    """Return the line of one rule."""
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """What a rule comes to: counts of problems, and of attempts in all."""
+
+    problems: int
+    wrong: int
+    other: int
+    attempts: int
+
+    def __str__(self) -> str:
+        shares = [self.wrong / self.problems, self.other / self.problems]
+        return f"{shares[0]:6.3f} {shares[1]:6.3f} {self.attempts / self.problems:8.2f}"
+
+
+def stopping(problems: int, concentration: float | None, attempts: int, error_rate: float, prior: str) -> Stopped:
+    """Return what one rule comes to."""
     rates = simulated_rates(problems, {"first": -1.0, "second": 0.0}, concentration, seed=11)
     band = Band(attempts=attempts, min_correct=attempts // 16)
     first, second = attempts_at(rates["first"], 16, 12), attempts_at(rates["second"], attempts, 13)
@@ -110,11 +127,7 @@ def stopping(problems: int, concentration: float | None, attempts: int, error_ra
         wrong += (reason is None) != (LOWEST <= rate <= HIGHEST)
         other += reason != exact.ending(second[name])[0]
         made += needed
-    alike = "all" if concentration is None else f"{concentration:g}"
-    return (
-        f"{alike:>5} {attempts:3} {error_rate:10.2f} {prior:>8} | {wrong / problems:6.3f} {other / problems:6.3f} "
-        f"{made / problems:8.2f}"
-    )
+    return Stopped(problems, wrong, other, made)
 
 
 def foretelling(path: Path) -> list[str]:

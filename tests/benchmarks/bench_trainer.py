@@ -158,7 +158,7 @@ def execute(command: list[str], folder: Path, threads: int) -> None:
     with (folder / "said").open("wb") as log:
         completed = subprocess.run(command, cwd=ROOT, env={**os.environ, **quiet}, stdout=log, stderr=log, check=False)
     if completed.returncode:
-        raise SystemExit(f"{command[0]} failed:\n{(folder / 'said').read_text(errors='replace')[-3000:]}")
+        raise RuntimeError(f"{command[0]} failed:\n{(folder / 'said').read_text(errors='replace')[-3000:]}")
 
 
 def main() -> None:

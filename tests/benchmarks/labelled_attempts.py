@@ -69,9 +69,15 @@ def _plain(answer: str | None) -> str | None:
     return None if not text or NO_ANSWER.search(text) else text
 
 
-def simulated(problems: int, abilities: Mapping[str, float], attempts: int, seed: int) -> Answers:
+def simulated(
+    problems: int,
+    abilities: Mapping[str, float],
+    attempts: int,
+    seed: int,
+    repeats: tuple[float, float] = (1.0, 2.0),
+) -> Answers:
     """Return answers of policies whose errors are systematic: each has an error of its own at a problem, to which it
-    holds with a share of Beta(1, 2); on a fifth of the hard problems this is the same error for all."""
+    holds with a share of Beta(repeats); on a fifth of the hard problems this is the same error for all."""
     rng = np.random.default_rng(seed)
     found: Answers = {}
     for number in range(problems):
@@ -80,7 +86,7 @@ def simulated(problems: int, abilities: Mapping[str, float], attempts: int, seed
         for place, (name, ability) in enumerate(abilities.items()):
             rate = 1 / (1 + np.exp(difficulty - ability))
             rate = rng.beta(rate * 3, (1 - rate) * 3)
-            trap, hold = 1 if shared else 2 + place, rng.beta(1, 2)
+            trap, hold = 1 if shared else 2 + place, rng.beta(*repeats)
             for _ in range(attempts):
                 slip = trap if rng.random() < hold else int(rng.integers(20, 60))
                 answer = 0 if rng.random() < rate else slip

@@ -13,6 +13,7 @@ FOLDER/src/NAME, at the commit that stands here. verl has a whole environment, t
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import subprocess
 import sys
@@ -23,6 +24,10 @@ from pathlib import Path
 from training.engines.verl import environment as verl_environment
 
 FOLDER = Path(os.environ.get("GOLDILOCKS_CONSUMERS", "~/.cache/goldilocks/consumers")).expanduser()
+
+
+LIMIT_S = 1200
+"""Of one trainer's process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +160,24 @@ def environment_of(name: str) -> dict[str, str]:
     path = os.pathsep.join(map(str, [root, *folders_of(name)]))
     quiet = {"HF_HUB_OFFLINE": "1", "WANDB_MODE": "disabled", "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
     return {**os.environ, **quiet, "PYTHONPATH": path, "PYTHONWARNINGS": "ignore", "TOKENIZERS_PARALLELISM": "false"}
+
+
+def rewards_inside(name: str, export: Path, responses: Sequence[tuple[str, str]], scratch: Path) -> list[float]:
+    """Return the rewards of (problem, response) pairs by a trainer's own loader and call, in its environment.
+
+    Raises:
+        RuntimeError: its process failed; the text is the end of its standard error.
+    """
+    asked, answered = scratch / f"{name}.jsonl", scratch / f"{name}.json"
+    asked.write_text("\n".join(json.dumps({"id": problem, "text": text}) for problem, text in responses))
+    command = [python_of(name), "-m", "tests.consumers.inside", name, str(export), str(asked), str(answered)]
+    done = subprocess.run(
+        command, env=environment_of(name), cwd=scratch, capture_output=True, text=True, timeout=LIMIT_S
+    )
+    if done.returncode:
+        raise RuntimeError(f"{name} failed:\n{done.stderr[-3000:]}")
+    rewards: list[float] = json.loads(answered.read_text())
+    return rewards
 
 
 def lay(folder: Path, packages: Sequence[str]) -> None:

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from curation.publish.export_formats import FORMATS, export_set
-from tests.benchmarks.bench_consumers import rewards_inside
-from tests.consumers.environments import TRAINERS, missing
+from tests.consumers.environments import TRAINERS, missing, rewards_inside
 from tests.curation.publish.test_export_formats import MATH, OTHER, PROGRAM, curated
 
 RESPONSES = [

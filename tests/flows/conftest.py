@@ -21,11 +21,14 @@ import pytest
 from flows import cli
 from flows.pipelines.curate_math import CURATE_MATH
 from flows.run.history import FILE as HISTORY
+from flows.serve.access import CLIENT_KEY, new_keys
 from flows.serve.server import quiet
 from flows.serve.serving import serving_api
 from tests.places import ROOT
 
 DEMO = ROOT / "flows" / "recipes" / "demo_math.toml"
+KEYS = new_keys()
+"""Of the tests' one Prefect server."""
 
 
 @pytest.fixture(scope="session")
@@ -34,7 +37,7 @@ def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("PREFECT_API_URL", raising=False)
         patch.setenv("PREFECT_HOME", str(tmp_path_factory.mktemp("prefect")))
-        with serving_api(free_port()) as (address, _):
+        with serving_api(free_port(), KEYS) as (address, _):
             yield address
 
 
@@ -42,10 +45,11 @@ def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def under_prefect(prefect_server: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """What runs here and in child processes is shown to a Prefect API, whose address this is."""
     quiet()
-    from prefect.settings import PREFECT_API_URL, temporary_settings
+    from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL, temporary_settings
 
     monkeypatch.setenv("PREFECT_API_URL", prefect_server)
-    with temporary_settings({PREFECT_API_URL: prefect_server}):
+    monkeypatch.setenv(CLIENT_KEY, KEYS.service)
+    with temporary_settings({PREFECT_API_URL: prefect_server, PREFECT_API_AUTH_STRING: KEYS.service}):
         yield prefect_server
 
 

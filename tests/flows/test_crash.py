@@ -11,11 +11,13 @@ from pathlib import Path
 import psutil
 import pytest
 
+from flows.cli.commands import run_recipe
 from tests.benchmarks.bench_crash import finished_files
 from tests.flows.conftest import DEMO, ROOT
 from tests.waiting import wait_gone, wait_until
 
-COMMAND = [sys.executable, "-m", "flows.cli", "run", str(DEMO), "--set", "shard_rows=40", "--out"]
+OVERRIDES = ["shard_rows=40"]
+COMMAND = [sys.executable, "-m", "flows.cli", "run", str(DEMO), "--set", *OVERRIDES, "--out"]
 
 MOMENTS = {
     "filtering": "stages/02-statements/shards/00002.json",
@@ -55,7 +57,7 @@ def test_a_killed_run_ends_in_the_same_bytes(moment: str, demo_run: Path, tmp_pa
     finished = finished_files(folder)
     assert finished
 
-    subprocess.run([*COMMAND, str(folder)], cwd=ROOT, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    run_recipe(DEMO, OVERRIDES, folder)
 
     assert parquet_bytes(folder) == parquet_bytes(demo_run)
     assert (folder / "curated" / "README.md").read_bytes() == (demo_run / "curated" / "README.md").read_bytes()
@@ -64,7 +66,5 @@ def test_a_killed_run_ends_in_the_same_bytes(moment: str, demo_run: Path, tmp_pa
 
 def test_a_finished_run_is_not_run_again(demo_run: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in demo_run.rglob("*") if path.suffix in (".parquet", ".md")}
-    subprocess.run(
-        [*COMMAND, str(demo_run)], cwd=ROOT, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+    run_recipe(DEMO, OVERRIDES, demo_run)
     assert {path: path.stat().st_mtime_ns for path in before} == before

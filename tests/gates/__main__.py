@@ -20,6 +20,7 @@ import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -30,20 +31,23 @@ from tests.places import ROOT
 
 LANES = 2
 TIERS = ("quick", "room", "all")
-NOT_ROOMS = {"__main__", "ask", "base", "stored"}
+NOT_ROOMS = {"__main__", "ablation", "answer_pairs", "ask", "base", "stored", "trainer_calls"}
 
 
-def rooms() -> list[str]:
-    """Return the names of all rooms, and register their gates."""
-    found = [module.name for module in pkgutil.iter_modules(tests.gates.__path__) if module.name not in NOT_ROOMS]
+def rooms(only: Iterable[str] = ()) -> list[str]:
+    """Return the names of all rooms, and register the gates of these, or of all."""
+    modules = [module.name for module in pkgutil.iter_modules(tests.gates.__path__)]
+    found = [name for name in modules if name not in NOT_ROOMS and not name.startswith("test_")]
+    wanted = set(only) or set(found)
     for room in found:
-        importlib.import_module(f"tests.gates.{room}")
+        if room in wanted:
+            importlib.import_module(f"tests.gates.{room}")
     return found
 
 
 def chosen(parsed: argparse.Namespace) -> list[Gate]:
     """Return the gates that the command line names."""
-    known = rooms()
+    known = rooms(parsed.room if not parsed.names else [name.partition("/")[0] for name in parsed.names])
     if unknown := [name for name in parsed.names if name not in GATES]:
         sys.exit(f"{', '.join(unknown)}: no such gate; --list prints them")
     if unknown := [room for room in parsed.room if room not in known]:
@@ -133,8 +137,8 @@ def main() -> int:
     if parsed.json:
         parsed.json.write_text("".join(json.dumps(asdict(row)) + "\n" for row in rows), encoding="utf-8")
     counts: Counter[Status] = Counter(row.status for row in rows)
-    told = ", ".join(f"{count} {status}" for status, count in counts.most_common())
-    print(f"\n{len(rows)} gates: {told}, in {time.monotonic() - started:.0f} s")
+    summary = ", ".join(f"{count} {status}" for status, count in counts.most_common())
+    print(f"\n{len(rows)} gates: {summary}, in {time.monotonic() - started:.0f} s")
     return 1 if counts["fails"] or counts["stale"] else 0
 
 

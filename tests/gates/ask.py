@@ -20,6 +20,7 @@ from pathlib import Path
 from curation.prompts import Prompt
 from curation.records import PromptRequest
 from tests.gates.__main__ import rooms
+from tests.gates.base import SkippedError
 from tests.gates.stored import FOLDER, PROMPTS, answers, prompt_hash, rendered
 
 HEAD = """\
@@ -61,7 +62,8 @@ def take(name: str, asked: list[tuple[Prompt, PromptRequest]], folder: Path, mod
     """Store the answers of a folder; return how many were new, and how many prompts still have none."""
     wanted = {prompt_hash(rendered(*one)) for one in asked}
     file = FOLDER / f"{name}.jsonl"
-    old = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()] if file.exists() else []
+    text = file.read_text(encoding="utf-8") if file.exists() else ""
+    old = [json.loads(line) for line in text.split("\n") if line]
     rows = [row for row in old if row["prompt"] in wanted]
     known, date, new = {row["prompt"] for row in rows}, datetime.date.today().isoformat(), 0
     for path in sorted(folder.glob(f"{name}-*.answers.txt")):
@@ -90,7 +92,10 @@ def main() -> None:
     rooms()
     if parsed.name not in PROMPTS:
         sys.exit(f"{parsed.name}: no such prompts; there are {', '.join(PROMPTS)}")
-    asked = PROMPTS[parsed.name]()
+    try:
+        asked = PROMPTS[parsed.name]()
+    except SkippedError as why:
+        sys.exit(f"{parsed.name}: {why}")
     if parsed.take:
         new, missing = take(parsed.name, asked, parsed.folder, parsed.take)
         print(f"{new:,} new answers stored, {missing:,} prompts still without one")

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
 from xml.etree import ElementTree
@@ -104,7 +106,7 @@ def gate(
 
 
 def run(chosen: Gate) -> Row:
-    """Measure a gate; an error of its own is a failure with its last line."""
+    """Measure a gate; an error of its own is a failure, and its text the note."""
     started = time.monotonic()
     value = interval = note = ""
     status: Status
@@ -115,7 +117,7 @@ def run(chosen: Gate) -> Row:
     except StaleError as why:
         status, note = "stale", str(why)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a gate that breaks fails, the others go on
-        status, note = "fails", f"{type(error).__name__}: {error}"
+        status, note = "fails", " ".join(f"{type(error).__name__}: {error}".split())[-300:]
         traceback.print_exc()
     else:
         value = number(found.value) + (f" of {number(found.of)}" if found.of is not None else "")
@@ -135,6 +137,8 @@ def number(value: float) -> str:
 
     Example: ``number(95.1293)`` is ``"95.13"``, ``number(1428499)`` is ``"1,428,499"``.
     """
+    if not math.isfinite(value):
+        return str(value)
     if value == int(value) and abs(value) < 1e15:
         return f"{int(value):,}"
     return f"{value:,.2f}" if abs(value) >= 10 else f"{value:.3g}"
@@ -146,6 +150,13 @@ def wilson(hits: int, count: int, *, scale: float = 1.0) -> tuple[float, float]:
     middle = (hits + z * z / 2) / (count + z * z)
     half = z * (hits * (count - hits) / count + z * z / 4) ** 0.5 / (count + z * z)
     return max(0.0, middle - half) * scale, min(1.0, middle + half) * scale
+
+
+def middle(values: Sequence[float]) -> tuple[float, tuple[float, float]]:
+    """Return the median and its 95 % interval, two of the values by their rank."""
+    ranked, reach = sorted(values), 0.98 * len(values) ** 0.5
+    low, high = math.floor(len(ranked) / 2 - reach), math.ceil(len(ranked) / 2 + reach)
+    return median(ranked), (ranked[max(low, 0)], ranked[min(high, len(ranked) - 1)])
 
 
 def shared(*names: str) -> Path:

@@ -54,7 +54,7 @@ def answers(name: str) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     file = FOLDER / f"{name}.jsonl"
     if file.exists():
-        for line in file.read_text(encoding="utf-8").splitlines():
+        for line in file.read_text(encoding="utf-8").rstrip("\n").split("\n"):
             row = json.loads(line)
             found.setdefault(row["prompt"], []).append(row["text"])
     return found

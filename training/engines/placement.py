@@ -90,7 +90,7 @@ def place_embedded(
         )
     if device != "cuda":  # the CPU, or one GPU by its number: one process
         return EmbeddedPlacement(1, tuple(gpus))
-    if not isinstance(generator, VllmGeneratorSettings) or generator.transfer == "ipc":
+    if not isinstance(generator, VllmGeneratorSettings):
         return EmbeddedPlacement(trainers or len(gpus), tuple(gpus[:trainers]))
     if len(gpus) == 1 and generator.transfer != "nccl":
         return EmbeddedPlacement(1, tuple(gpus))
@@ -99,8 +99,8 @@ def place_embedded(
     if training < 1 or servers < 1:
         raise ConfigError(
             f"recipe {recipe.name}: of {len(gpus)} GPUs {training} would train and {len(gpus) - training} are left for "
-            f"generators of {generator.tensor_parallel} each; give more GPUs, state how many train (--trainer-gpus or "
-            "costs.trainer_gpus), or set generator.transfer=ipc, with which one GPU does both."
+            f"generators of {generator.tensor_parallel} each; give more GPUs, or state how many train (--trainer-gpus "
+            "or costs.trainer_gpus). A single GPU does both."
         )
     shares = gpu_shares(gpus[training:], servers, generator.tensor_parallel)
     return EmbeddedPlacement(training, tuple(gpus[:training]), tuple(shares), why)

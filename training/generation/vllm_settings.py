@@ -24,16 +24,16 @@ class VllmGeneratorSettings(EngineSettings):
     capacity: int | None = Field(
         None, ge=1, description="Requests that the engine decodes together; `n_async` where absent."
     )
-    transfer: Literal["auto", "folder", "nccl", "ipc"] = Field(
+    transfer: Literal["auto", "folder", "nccl"] = Field(
         "auto",
         description="How weights reach the engine: `folder`, safetensors in a file system in memory, which always "
-        "works on one machine; `nccl`, from another GPU than the engine's; `ipc`, from the same GPU. `auto`: `nccl` to "
-        "engines on GPUs of their own, else `folder`.",
+        "works on one machine; `nccl`, from another GPU than the engine's. `auto`: `nccl` to engines on GPUs of their "
+        "own, else `folder`.",
     )
     address: str = Field("127.0.0.1", description="Of the trainer's machine, as the engine reaches it; for `nccl`.")
 
     @property
-    def own_transfer(self) -> Literal["folder", "nccl", "ipc"]:
+    def own_transfer(self) -> Literal["folder", "nccl"]:
         """Return how weights reach an engine in the trainer's own process."""
         return "folder" if self.transfer == "auto" else self.transfer
 

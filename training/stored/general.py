@@ -81,7 +81,7 @@ def _rows(path: Path) -> list[Mapping[str, Any]]:
     try:
         if path.suffix == ".parquet":
             return list(pl.read_parquet(path, glob=False).iter_rows(named=True))
-        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line.strip()]
     except (OSError, ValueError, pl.exceptions.PolarsError) as error:
         raise SourceError(f"{path}: the instruction data cannot be read ({error}); mend stored.general.path") from error
 

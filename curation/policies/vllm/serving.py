@@ -2,18 +2,19 @@
 
 It answers with tokens, log-probabilities of what was drawn from, and the version of the weights of every token, and it
 takes new weights while it generates, from a folder of safetensors that it sees (`curation.policies.vllm.worker`, so
-Goldilocks must be installed where it runs). Further options go to vLLM as they are: ``--api-key``,
-``--tensor-parallel-size``, ``--max-model-len``; ``--hf-overrides '{"head_dtype": "float32"}'`` for a run with
-`compute.head_dtype = "float32"`.
+Goldilocks must be installed where it runs). Further options go to vLLM as they are: ``--tensor-parallel-size``,
+``--max-model-len``; ``--hf-overrides '{"head_dtype": "float32"}'`` for a run with `compute.head_dtype = "float32"`.
 
-vLLM offers weight updates in its development mode only, without asking for a key: whoever reaches the port can change
-the weights. So it listens on this machine alone unless ``--host`` says otherwise: let it be a private network's.
+vLLM offers weight updates in its development mode only, and its own key does not cover them. So
+`curation.policies.vllm.server_guard` wraps the whole server: with a key in VLLM_API_KEY (or ``--api-key``, which goes
+from the arguments) it asks for it; without one it answers this machine alone, and ``--host`` must not name another.
 
 This process becomes the server. Not here: asking it (`training.generation.vllm_client`).
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import sys
@@ -21,6 +22,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from curation.policies.checkpoints import folder_carries_state
+from curation.policies.vllm.server_guard import KEY, LOCAL, ServerGuard
 from curation.policies.vllm.startup import DRAWING, FOLDER_TRANSFER, TRAINED_WORKER, vllm_version
 from curation.records import PolicyError
 
@@ -39,6 +41,7 @@ def arguments(model: str, further: Sequence[str] = (), *, on_cpu: bool) -> list[
         "--model": model,
         "--host": "127.0.0.1",
         **{f"--{name.replace('_', '-')}": value for name, value in DRAWING.items()},
+        "--middleware": f"{ServerGuard.__module__}.{ServerGuard.__qualname__}",
         "--worker-extension-cls": TRAINED_WORKER,
         "--weight-transfer-config": json.dumps({"backend": FOLDER_TRANSFER}),
     }
@@ -58,10 +61,38 @@ def main(arguments_given: Sequence[str]) -> int:
         return 2
     if version is None:
         raise PolicyError("vLLM is not installed; pip install 'goldilocks-rl[vllm]' on the server's machine")
+    further, key = _without_key(arguments_given[1:])
+    if key is not None:
+        os.environ[KEY] = key
+    _require_closed(further)
     on_cpu = "cpu" in version
     environment = {**(_ON_CPU if on_cpu else {}), **ENVIRONMENT}
     os.environ.update({name: value for name, value in environment.items() if name not in os.environ})
-    os.execv(sys.executable, [sys.executable, *arguments(arguments_given[0], arguments_given[1:], on_cpu=on_cpu)])
+    os.execv(sys.executable, [sys.executable, *arguments(arguments_given[0], further, on_cpu=on_cpu)])
+
+
+def _without_key(words: Sequence[str]) -> tuple[list[str], str | None]:
+    """Return the options without ``--api-key``, and the key: other accounts may read a process's arguments."""
+    options = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    options.add_argument("--api-key", "--api_key")
+    known, further = options.parse_known_args(words)
+    return further, known.api_key
+
+
+def _require_closed(words: Sequence[str]) -> None:
+    """Refuse to listen beyond this machine without a key.
+
+    Raises:
+        PolicyError: ``--host`` names another address, and there is no key.
+    """
+    options = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    options.add_argument("--host", default="127.0.0.1")
+    host = options.parse_known_args(words)[0].host
+    if host not in LOCAL and not os.environ.get(KEY):
+        raise PolicyError(
+            f"--host {host}: whoever reaches this port may change the weights; set {KEY} to a key here, and "
+            "generator.api_key_env to its variable in the training recipe."
+        )
 
 
 if __name__ == "__main__":

@@ -93,8 +93,6 @@ def start_engine(launch: Launch, settings: EngineSettings) -> Any:
     on_cpu = "cpu" in version
     sockets = ScratchFolder("vllm")
     environment = engine_environment(settings, sockets.path, on_cpu)
-    if launch.transfer == "ipc":
-        environment["VLLM_ALLOW_INSECURE_SERIALIZATION"] = "1"  # its handles, from us
     with ExitStack() as resources, quiet_environment(environment):
         resources.callback(sockets.remove)
         return _attach_resources(_start(launch, settings, on_cpu), resources)

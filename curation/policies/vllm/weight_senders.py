@@ -1,17 +1,15 @@
-"""The trainer's end of vLLM's weight-update API: how new weights leave, by folder, by NCCL or by CUDA IPC.
+"""The trainer's end of vLLM's weight-update API: how new weights leave, by folder or by NCCL.
 
 Every way goes through the same four calls (init, start, update, finish), which `Control` forwards to the engine.
 `folder` names a folder of safetensors that the engine sees: a published one, or one that the sender writes into a file
-system in memory. `nccl` and `ipc` are vLLM's own transfers for tensors on GPUs: another one than the engine's, or the
-same one. Only `folder` has run here, on CPUs; the other two need GPUs.
+system in memory. `nccl` is vLLM's own transfer from another GPU than the engine's; it has not run here, for want of
+GPUs. Where trainer and engine share a GPU, weights go as a folder: CUDA IPC handles would come as pickles.
 
 All of this blocks, and runs on a thread beside the event loop. Not here: pausing, versions, checks of shapes.
 """
 
 from __future__ import annotations
 
-import base64
-import pickle
 import socket
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -22,7 +20,7 @@ from typing import Any, Literal, Protocol
 from curation.policies.checkpoints import write_weights
 from curation.storage.scratch import memory_folder
 
-Transfer = Literal["folder", "nccl", "ipc"]
+Transfer = Literal["folder", "nccl"]
 Weights = Path | Mapping[str, Any]
 """A folder of safetensors, or tensors by their names in the checkpoint."""
 
@@ -66,16 +64,15 @@ class FolderSender:
 
 
 class DeviceSender:
-    """vLLM's own transfers between GPUs, opened at the first update.
+    """vLLM's own transfer by NCCL, opened at the first update.
 
     Args:
-        way: ``nccl`` (the trainer's GPU is none of the engine's) or ``ipc`` (it is the engine's only one).
         workers: the engine's processes.
         address: of this machine, as the engine reaches it.
     """
 
-    def __init__(self, way: Literal["nccl", "ipc"], workers: int, address: str) -> None:
-        self._way, self._workers, self._address = way, workers, address
+    def __init__(self, workers: int, address: str) -> None:
+        self._workers, self._address = workers, address
         self._control = _ForwardingControl()
         self._weights: Weights = {}
         self._engine: Any = None
@@ -95,13 +92,9 @@ class DeviceSender:
 
     def _open(self) -> Any:
         from vllm.distributed.weight_transfer.factory import WeightTransferTrainerFactory
-        from vllm.distributed.weight_transfer.ipc_engine import IPCTrainerInitInfo
         from vllm.distributed.weight_transfer.nccl_engine import NCCLTrainerInitInfo
 
-        if self._way == "ipc":
-            init_info: Any = IPCTrainerInitInfo(rank=0)
-        else:
-            init_info = NCCLTrainerInitInfo(self._address, _free_port(), 1 + self._workers, rank=0)
+        init_info = NCCLTrainerInitInfo(self._address, _free_port(), 1 + self._workers, rank=0)
         return WeightTransferTrainerFactory.trainer_init(init_info, client=self._control, source=self._source())
 
     def _source(self) -> Any:
@@ -132,9 +125,6 @@ class _ForwardingControl:
         self.to.start_weight_update()
 
     def update_weights(self, update_info: dict[str, Any]) -> None:
-        handles = update_info.pop("ipc_handles", None)
-        if handles is not None:  # they are no plain values; the engine's process undoes this itself
-            update_info["ipc_handles_pickled"] = base64.b64encode(pickle.dumps(handles)).decode()
         self.to.update_weights(update_info)
 
     def finish_weight_update(self, weight_version: str | None = None) -> None:

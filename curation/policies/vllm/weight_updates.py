@@ -23,7 +23,7 @@ from curation.policies.vllm.startup import FOLDER_TRANSFER, first_line
 from curation.policies.vllm.weight_senders import DeviceSender, FolderSender, Sender, Transfer, Weights
 from curation.records import PolicyError
 
-BACKENDS = {"folder": FOLDER_TRANSFER, "nccl": "nccl", "ipc": "ipc"}
+BACKENDS = {"folder": FOLDER_TRANSFER, "nccl": "nccl"}
 """vLLM's names for the ways in which weights come."""
 
 
@@ -50,7 +50,7 @@ class WeightUpdates:
         self._engine, self._folder = engine, folder
         self.on_pause = on_pause or (lambda _paused: None)
         self._sender: Sender = (
-            FolderSender() if transfer == "folder" else DeviceSender(transfer, engine.settings.tensor_parallel, address)
+            FolderSender() if transfer == "folder" else DeviceSender(engine.settings.tensor_parallel, address)
         )
         self._update_lock = asyncio.Lock()
         self._exchanges: set[asyncio.Task[None]] = set()

@@ -91,5 +91,5 @@ class GoldilocksDatasetBuilder(RLDatasetBuilder):
         """Return the training set; there is no test set."""
         tokenizer = get_tokenizer(self.model_name_for_tokenizer)
         renderer = renderers.get_renderer(self.renderer_name, tokenizer=tokenizer)
-        rows = [json.loads(line) for line in Path(self.file).read_text(encoding="utf-8").splitlines()]
+        rows = [json.loads(line) for line in Path(self.file).read_text(encoding="utf-8").rstrip("\n").split("\n")]
         return GoldilocksDataset(rows, self.batch_size, self.group_size, renderer, self.seed), None

@@ -243,9 +243,7 @@ def function_of(judging: Mapping[str, Any], tests: Sequence[tuple[str, str]]) ->
 
 def _call(arguments: str, expected: str) -> FunctionCall:
     """Return one test of a function: arguments as JSON values, one a line, and the value expected."""
-    return FunctionCall(
-        tuple(json.loads(line) for line in arguments.splitlines() if line.strip()), json.loads(expected)
-    )
+    return FunctionCall(tuple(json.loads(line) for line in arguments.split("\n") if line.strip()), json.loads(expected))
 
 
 def _refused(judging: Mapping[str, Any]) -> str | None:

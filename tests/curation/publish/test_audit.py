@@ -20,7 +20,7 @@ def planted(problems: int, seed: int, tilt: float) -> tuple[pl.DataFrame, set[st
     return pl.DataFrame({"problem": names, "wrong_label": chances}), wrong
 
 
-@pytest.mark.parametrize("tilt", [1.0, 0.7])
+@pytest.mark.parametrize("tilt", [pytest.param(1.0, marks=pytest.mark.slow), 0.7])
 @pytest.mark.parametrize("size", [40, 120])
 def test_the_interval_covers_the_truth(size: int, tilt: float) -> None:
     labels, wrong = planted(1000, 1, tilt)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import resource
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from curation.publish.review import (
     DISPUTE,
     FILE,
     KINDS,
+    TORN,
     ReviewVerdict,
     add_verdict,
     apply_verdicts,
@@ -63,6 +66,37 @@ def test_a_line_that_is_no_verdict_is_named(line: str, tmp_path: Path) -> None:
     (tmp_path / FILE).write_text('{"problem": "a", "verdict": "reject", "answer": null}\n' + line + "\n")
     with pytest.raises(StoreError, match="line 2"):
         read_verdicts(tmp_path)
+
+
+def test_a_line_that_was_cut_off_is_set_aside_and_nothing_stored_is_lost(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    add_verdict(tmp_path, ReviewVerdict("a", "1", note="a separator \u2028 within a note ends no line"))
+    whole = (tmp_path / FILE).read_bytes()
+    for cut in range(1, len(whole) - 1):
+        (tmp_path / FILE).write_bytes(whole + whole[:cut].replace(b'"a"', b'"b"'))
+        assert set(read_verdicts(tmp_path)) == {"a"}
+    assert "cut off" in caplog.text
+    add_verdict(tmp_path, ReviewVerdict("c", None))
+    assert set(read_verdicts(tmp_path)) == {"a", "c"}
+    assert (tmp_path / TORN).exists()
+
+
+def test_a_label_on_a_full_disk_is_refused_and_leaves_no_half_line(tmp_path: Path) -> None:
+    add_verdict(tmp_path, ReviewVerdict("a", "1"))
+    size = (tmp_path / FILE).stat().st_size
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size + 20, hard))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            add_verdict(tmp_path, ReviewVerdict("b", "2"))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, ignored)
+    assert (tmp_path / FILE).stat().st_size == size
+    add_verdict(tmp_path, ReviewVerdict("b", "2"))
+    assert set(read_verdicts(tmp_path)) == {"a", "b"}
 
 
 def test_the_digest_does_not_depend_on_the_order_of_the_verdicts() -> None:
@@ -214,9 +248,3 @@ def test_two_people_must_say_the_same_where_the_recipe_asks_for_it(tmp_path: Pat
     add_verdict(tmp_path, ReviewVerdict("a", "1  / 2", "Bob"))
     add_verdict(tmp_path, ReviewVerdict("b", None, "Bob"))
     assert {name: verdict.answer for name, verdict in read_verdicts(tmp_path, 2).items()} == {"a": "1  / 2", "b": None}
-
-
-def test_a_line_that_was_cut_off_does_not_swallow_the_next(tmp_path: Path) -> None:
-    (tmp_path / FILE).write_bytes(b'{"problem": "a", "verdict": "rej')
-    add_verdict(tmp_path, ReviewVerdict("b", None))
-    assert (tmp_path / FILE).read_text().splitlines()[1] == '{"problem": "b", "verdict": "reject", "answer": null}'

@@ -105,21 +105,24 @@ def test_a_branch_is_looked_up_and_its_commit_told(tmp_path: Path) -> None:
 def test_what_cannot_be_had_is_one_sentence(tmp_path: Path) -> None:
     script = HubSet({NEW: {"script.py": b"import datasets\n", "train.jsonl": b'{"problem": "x"}\n'}}, {"main": NEW})
     gated = HubSet({NEW: {"data/train-0.parquet": parquet("x")}}, {"main": NEW}, gated=True)
+    refused = (
+        ({"path": "owner/gone"}, "the hub has no such data set (any more), or it is private"),
+        ({"path": "owner/gated"}, "is gated: its owners give access to those who ask. Log in at https://"),
+        ({"path": "owner/gated", "revision": NEW}, "ask there, then run `hf auth login`"),
+        ({"path": "owner/name", "revision": "v9"}, "it has no revision `v9`"),
+        ({"path": "owner/name", "split": "dev"}, "has no split `dev`; it has: "),
+        ({"path": "owner/script"}, "it is a script, which `datasets` does not run any more; read the hub's"),
+    )
+    more = {"path": "owner/script", "files": "train.jsonl"}, {"path": "owner/name", "files": ["a.parquet", "b.jsonl"]}
     with HubOfFiles({"owner/name": a_set(), "owner/script": script, "owner/gated": gated}) as hub:
-        for settings, said in (
-            ({"path": "owner/gone"}, "the hub has no such data set (any more), or it is private"),
-            ({"path": "owner/gated"}, "is gated: its owners give access to those who ask. Log in at https://"),
-            ({"path": "owner/gated", "revision": NEW}, "ask there, then run `hf auth login`"),
-            ({"revision": "v9"}, "it has no revision `v9`"),
-            ({"split": "dev"}, "has no split `dev`; it has: "),
-            ({"path": "owner/script"}, "it is a script, which `datasets` does not run any more; read the hub's"),
-        ):
-            error = read(hub, tmp_path, **settings)["error"]
-            assert error.startswith(f"source s: data set {settings.get('path', 'owner/name')} "), error
-            assert said in error, error
-            assert "`files`" in error or "script" not in said
-        assert read(hub, tmp_path, path="owner/script", files="train.jsonl")["rows"] == ["x"]
-        assert "`files` are of one kind" in read(hub, tmp_path, files=["a.parquet", "b.jsonl"])["error"]
+        *errors, of_files, of_two_kinds = read_each(hub, tmp_path, [*(settings for settings, _ in refused), *more])
+    for (settings, said), row in zip(refused, errors, strict=True):
+        error = row["error"]
+        assert error.startswith(f"source s: data set {settings['path']} "), error
+        assert said in error, error
+        assert "`files`" in error or "script" not in said
+    assert of_files["rows"] == ["x"]
+    assert "`files` are of one kind" in of_two_kinds["error"]
 
 
 LINES = b"".join(json.dumps({"problem": f"What is {n} + {n * n}?", "answer": n}).encode() + b"\n" for n in range(900))

@@ -25,6 +25,7 @@ from curation.records import DropReason, normalise_text, problem_id
 from flows.demo.report import caught_rows, false_alarms, show, wrong_labels
 from tests.demo_data.live import make_data as live_data
 from tests.demo_data.make_data import FILES, write_demo
+from tests.flows.conftest import goldilocks
 
 DEMO = Path(flows.demo.__file__).parent
 RECIPE = DEMO.parent / "recipes" / "demo_math.toml"
@@ -299,3 +300,9 @@ def test_a_run_that_kept_everything_is_told_what_it_missed() -> None:
     assert "False alarms (good rows dropped by a format rule): none" in text
     assert "0 of 14 planted ones suspected (recall 0%)" in text
     assert "Prove that the sum of two odd numbers is even. → kept" in text
+
+
+def test_the_receipt_of_the_demos_run_verifies(demo_run: Path) -> None:
+    told = json.loads(goldilocks("-q", "verify-receipt", demo_run, "--quick", "--json").out)
+    assert told["differing"] == []
+    assert any("10,980 verdicts" in text for text in told["checked"])

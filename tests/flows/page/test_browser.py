@@ -25,6 +25,7 @@ import pytest
 from flows.pipelines.planned_costs import estimate_text, stored_plan
 from flows.run.progress import read_metrics
 from flows.run.run_folder import open_run
+from flows.serve.access import PAGE_KEY
 from flows.serve.server import PAGE
 from tests.benchmarks.bench_page import make_run
 from tests.flows.conftest import free_port, write_jsonl
@@ -322,13 +323,14 @@ def test_the_page_stands_beside_prefects_own(
     browser: Any, planted_copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PREFECT_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv(PAGE_KEY, "secret")
     port = free_port()
     command = [sys.executable, "-m", "flows.serve.server", str(port), str(planted_copy)]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:
         address = f"http://127.0.0.1:{port}{PAGE}/"
-        wait_until(lambda: answers(address), server, tick_s=0.1)
+        wait_until(lambda: answers(f"{address}enter"), server, tick_s=0.1)
         page, complaints = open_page(browser)
-        page.goto(address)
+        page.goto(f"{address}enter?token=secret")
         assert page.url == f"{address}r/run/"
         for number, tab in enumerate(TABS, start=1):
             page.keyboard.press("g")

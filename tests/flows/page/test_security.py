@@ -127,10 +127,12 @@ async def test_the_service_shows_its_runs_beside_prefect(tiny_copy: Tiny, tmp_pa
 
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "run.json").write_text("{}")
-    app = ServerWithPage(server, [tiny_copy.folder])
+    app = ServerWithPage(server, [tiny_copy.folder], "secret")
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
         assert (await client.get("/api/health")).status_code == 204
         assert (await client.get(f"{PAGE}x")).status_code == 204
+        assert (await client.get(f"{PAGE}/r/run/")).status_code == 401
+        assert (await client.get(f"{PAGE}/enter?token=secret")).status_code == 303
         assert "Format filter" in (await client.get(f"{PAGE}/r/run/")).text
         assert (await client.get(f"{PAGE}/r/other/")).status_code == 404
 

@@ -59,14 +59,28 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-@pytest.fixture
-def refreshed(tiny_copy: Tiny, tmp_path: Path) -> tuple[Tiny, RefreshResult]:
+@pytest.fixture(scope="module")
+def refreshed_once(tiny_run: Tiny, tmp_path_factory: pytest.TempPathFactory) -> tuple[Tiny, RefreshResult]:
     """A copy of the tiny run, refreshed: training saw one problem become easy, two stay where they are."""
-    tiny_copy.run(
+    home = tmp_path_factory.mktemp("refreshed")
+    tiny = tiny_run.copy(home)
+    tiny.run(
         "refresh.change_probability=0.5", "refresh.probe_share=0.0", "refresh.retry_share=0.0"
     )  # 4 attempts are never sure
-    seen = training_saw(tmp_path / "seen.jsonl", half=16, strong_only=8, markup=8)
-    return tiny_copy, refresh_run(tiny_copy.folder, newer_policy(tmp_path), seen)
+    return tiny, refresh_run(tiny.folder, newer_policy(home), seen_in_training(home))
+
+
+def seen_in_training(folder: Path) -> Path:
+    return training_saw(folder / "seen.jsonl", half=16, strong_only=8, markup=8)
+
+
+@pytest.fixture
+def refreshed(refreshed_once: tuple[Tiny, RefreshResult], tmp_path: Path) -> tuple[Tiny, RefreshResult]:
+    """A copy of the refreshed run, to be changed at will, with the policy's and the trainer's attempts beside it."""
+    tiny, done = refreshed_once
+    newer_policy(tmp_path)
+    seen_in_training(tmp_path)
+    return tiny.copy(tmp_path), done
 
 
 def test_the_first_version_is_the_run_itself(tiny_run: Tiny) -> None:
@@ -96,8 +110,8 @@ def test_a_run_again_makes_no_version_and_keeps_the_day(tiny_copy: Tiny) -> None
     assert set(tiny_copy.table("data")["measured_on"]) == {"2020-02-03"}
 
 
-def test_only_what_became_uncertain_is_judged_again(refreshed: tuple[Tiny, RefreshResult]) -> None:
-    tiny, done = refreshed
+def test_only_what_became_uncertain_is_judged_again(refreshed_once: tuple[Tiny, RefreshResult]) -> None:
+    tiny, done = refreshed_once
     assert done.is_new
     rates = {row["problem"]: row for row in decisions_of(tiny.folder, 2).iter_rows(named=True)}
     assert rates[NAMES["half"]]["policy"] == "strong@2"
@@ -109,8 +123,8 @@ def test_only_what_became_uncertain_is_judged_again(refreshed: tuple[Tiny, Refre
     assert sum(row["policy"] == "strong@2" for row in rates.values()) == done.cost["problems"]
 
 
-def test_the_next_version_says_what_changed_and_what_it_took(refreshed: tuple[Tiny, RefreshResult]) -> None:
-    tiny, done = refreshed
+def test_the_next_version_says_what_changed_and_what_it_took(refreshed_once: tuple[Tiny, RefreshResult]) -> None:
+    tiny, done = refreshed_once
     assert [version.origin for version in stored_versions(tiny.folder)] == ["run", "refresh"]
     assert done.version.counts["retired"] == 1
     text = (tiny.folder / "curated" / "CHANGELOG.md").read_text()
@@ -203,8 +217,8 @@ def test_the_line_run_again_leaves_the_refreshed_set(refreshed: tuple[Tiny, Refr
     assert len(stored_versions(tiny.folder)) == 2
 
 
-def test_explain_shows_a_problem_version_by_version(refreshed: tuple[Tiny, RefreshResult]) -> None:
-    tiny, _ = refreshed
+def test_explain_shows_a_problem_version_by_version(refreshed_once: tuple[Tiny, RefreshResult]) -> None:
+    tiny, _ = refreshed_once
     first, second = stored_versions(tiny.folder)
     lines = goldilocks("explain", tiny.folder, NAMES["half"]).out.splitlines()
     at = lines.index(f"version 1 ({first.made_on}): in the set")

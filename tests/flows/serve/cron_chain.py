@@ -20,6 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from flows.publish.versions import stored_versions
+from flows.serve.access import CLIENT_KEY, SERVER_KEY
+from flows.serve.processes import processes_of
+from flows.serve.serving import SERVICE
 from tests.flows.conftest import ROOT, TINY, free_port, tries, write_jsonl, write_tiny
 from tests.waiting import PATIENCE_S
 
@@ -57,13 +60,15 @@ def running_chain(folder: Path) -> Iterator[Future[list[str]]]:
 def _chain(folder: Path, here: dict[str, str], leave: threading.Event) -> list[str]:
     recipe = scheduled(folder / "in", '\n[schedule]\ncron = "* * * * *"\n[refresh]\nchange_probability = 0.05\n')
     answered = [tries(TINY["half"][0], TINY["half"][1], "42 42 42 42")]
-    write_jsonl(folder / "newer.jsonl", answered)
-    policy = folder / "newer.toml"
+    port, run = free_port(), folder / "run"
+    stage = run / "training" / "0001"
+    stage.mkdir(parents=True)
+    write_jsonl(stage / "newer.jsonl", answered)
+    policy = stage / "newer.toml"
     policy.write_text(
         '[policy]\nkind = "recorded"\nname = "strong@2"\npath = "newer.jsonl"\n'
         'columns = { problem = "question", attempts = "tries", text = "text" }\n'
     )
-    port, run = free_port(), folder / "run"
     server = subprocess.Popen(
         [sys.executable, "-c", SERVE, str(recipe), str(run), str(port)],
         cwd=ROOT,
@@ -76,7 +81,7 @@ def _chain(folder: Path, here: dict[str, str], leave: threading.Event) -> list[s
     try:
         _until(lambda: len(stored_versions(run)) == 1, server, leave)
         payload = {"folder": str(run), "policy": str(policy), "attempts": None}
-        _emit(here, port, "goldilocks.checkpoint", "goldilocks.checkpoint.tiny", payload)
+        _emit(run, here, port, "goldilocks.checkpoint", "goldilocks.checkpoint.tiny", payload)
         _until(lambda: len(stored_versions(run)) == 2, server, leave)
     finally:
         os.killpg(server.pid, signal.SIGTERM)
@@ -92,7 +97,18 @@ def _until(true: Callable[[], bool], server: subprocess.Popen[bytes], leave: thr
         assert not leave.wait(0.5), "the tests ended first"
 
 
-def _emit(here: dict[str, str], port: int, event: str, resource: str, payload: dict[str, Any]) -> None:
+def service_key(run: Path) -> str:
+    """The key that a service's own processes have, as their owner may read it."""
+    token = str(json.loads((run / SERVICE / "service.json").read_text())["token"])
+    mark = f"{SERVER_KEY}=".encode()
+    for process in processes_of(token):
+        for variable in Path(f"/proc/{process}/environ").read_bytes().split(b"\0"):
+            if variable.startswith(mark):
+                return variable.removeprefix(mark).decode()
+    raise AssertionError("no server has a key")
+
+
+def _emit(run: Path, here: dict[str, str], port: int, event: str, resource: str, payload: dict[str, Any]) -> None:
     """Tell the server of an event, as a trainer's run does."""
     told = json.dumps({"event": event, "resource": {"prefect.resource.id": resource}, "payload": payload})
     script = (
@@ -100,4 +116,5 @@ def _emit(here: dict[str, str], port: int, event: str, resource: str, payload: d
         "emit_event(**json.loads(sys.argv[1]))\nEventsWorker.drain_all(timeout=600)\n"
     )
     address = f"http://127.0.0.1:{port}/api"
-    subprocess.run([sys.executable, "-c", script, told], env={**here, "PREFECT_API_URL": address}, check=True)
+    environment = {**here, "PREFECT_API_URL": address, CLIENT_KEY: service_key(run)}
+    subprocess.run([sys.executable, "-c", script, told], env=environment, check=True)

@@ -12,7 +12,7 @@ from curation.records import ConfigError, GoldilocksError
 from flows.publish.versions import latest
 from flows.run.run_folder import open_run
 from flows.serve.serving import serve_recipes, serving_api
-from tests.flows.conftest import Tiny
+from tests.flows.conftest import KEYS, Tiny
 from tests.flows.serve.cron_chain import scheduled
 from tests.waiting import PATIENCE_S
 
@@ -20,14 +20,16 @@ from tests.waiting import PATIENCE_S
 def test_a_recipe_is_served_as_its_line_its_training_and_its_refresh(tmp_path: Path, under_prefect: str) -> None:
     from flows.serve.schedule import deployments, schedule_phrase
 
-    made = {one.flow_name: one for one in deployments(scheduled(tmp_path / "in"), tmp_path / "run")}
+    pinned = deployments(scheduled(tmp_path / "in"), tmp_path / "run")
+    made = {one.flow_name: one for one in (deployment.for_prefect() for deployment in pinned)}
     assert list(made) == ["curate-math", "train-stage", "refresh"]
     assert {one.name for one in made.values()} == {"tiny"}
     assert schedule_phrase(made["curate-math"]) == ["cron */5 * * * *"]
     assert schedule_phrase(made["train-stage"]) == ["on goldilocks.curated"]
     assert schedule_phrase(made["refresh"]) == ["on goldilocks.checkpoint"]
     assert made["curate-math"].parameters["out"] == str(tmp_path / "run")
-    assert made["train-stage"].parameters == {"recipe": str(tmp_path / "in" / "train.toml"), "rounds": 2}
+    own = {"folder": str(tmp_path / "run"), "recipe": str(tmp_path / "in" / "train.toml"), "rounds": 2}
+    assert made["train-stage"].parameters == own
     (trigger,) = made["refresh"].triggers
     assert trigger.match.model_dump() == {"prefect.resource.id": "goldilocks.checkpoint.tiny"}
 
@@ -38,7 +40,7 @@ def test_the_server_takes_the_deployments_with_their_parameters(tmp_path: Path, 
     from flows.serve.schedule import deployments
 
     for one in deployments(scheduled(tmp_path / "in"), tmp_path / "run"):
-        one.apply()
+        one.for_prefect().apply()
     with get_client(sync_client=True) as client:
         held = client.read_deployment_by_name("curate-math/tiny")
         assert held.schedules[0].schedule.cron == "*/5 * * * *"
@@ -53,8 +55,8 @@ def test_a_recipe_without_a_trainer_is_not_trained(tmp_path: Path, under_prefect
     from flows.serve.schedule import deployments
 
     made = deployments(scheduled(tmp_path / "in", "\n[schedule]\nrefresh = false\n"))
-    assert [one.flow_name for one in made] == ["curate-math"]
-    assert not made[0].schedules
+    assert [one.flow.name for one in made] == ["curate-math"]
+    assert not made[0].for_prefect().schedules
 
 
 @pytest.mark.parametrize(
@@ -94,7 +96,7 @@ def test_a_taken_port_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        with pytest.raises(GoldilocksError, match="is taken"), serving_api(taken.getsockname()[1]):
+        with pytest.raises(GoldilocksError, match="is taken"), serving_api(taken.getsockname()[1], KEYS):
             pass
 
 

@@ -15,7 +15,7 @@ import pytest
 from curation.records import GoldilocksError
 from flows.serve.server import QUIET, quiet, user_api
 from flows.serve.serving import serving_api
-from tests.flows.conftest import ROOT, TITLES, Tiny, free_port
+from tests.flows.conftest import KEYS, ROOT, TITLES, Tiny, free_port
 from tests.waiting import PATIENCE_S, wait_gone, wait_until
 
 
@@ -34,7 +34,7 @@ def answers(address: str) -> bool:
 def test_the_users_own_server_is_used_and_none_is_started(prefect_server: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PREFECT_API_URL", prefect_server)
     before = children()
-    with serving_api(free_port()) as (address, process):
+    with serving_api(free_port(), KEYS) as (address, process):
         assert (address, process) == (prefect_server, None)
         assert user_api() == prefect_server
         assert children() == before
@@ -44,7 +44,10 @@ def test_the_users_own_server_is_used_and_none_is_started(prefect_server: str, m
 def test_a_server_ends_with_the_one_who_started_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PREFECT_API_URL", raising=False)
     monkeypatch.setenv("PREFECT_HOME", str(tmp_path / "home"))
-    script = "import sys, time\nfrom flows.serve.serving import serving_api\nwith serving_api(int(sys.argv[1])):\n    "
+    script = (
+        "import sys, time\nfrom flows.serve.access import new_keys\nfrom flows.serve.serving import serving_api\n"
+        "with serving_api(int(sys.argv[1]), new_keys()):\n    "
+    )
     port = free_port()
     with subprocess.Popen([sys.executable, "-c", f"{script}time.sleep({PATIENCE_S})", str(port)], cwd=ROOT) as starter:
         wait_until(lambda: answers(f"http://127.0.0.1:{port}/api"), starter, tick_s=0.1)
@@ -59,7 +62,7 @@ def test_a_server_that_cannot_start_is_one_sentence(tmp_path: Path, monkeypatch:
     monkeypatch.setenv("PREFECT_HOME", str(tmp_path))
     monkeypatch.setenv("PYTHONHASHSEED", "nonsense")  # with which no interpreter starts
     before = children()
-    with pytest.raises(GoldilocksError, match="Prefect's server ended with status"), serving_api(free_port()):
+    with pytest.raises(GoldilocksError, match="Prefect's server ended"), serving_api(free_port(), KEYS):
         pass
     assert children() == before
     assert "PREFECT_API_URL" not in os.environ
@@ -76,12 +79,12 @@ def test_the_users_own_settings_of_prefect_stay(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_the_run_its_tasks_and_its_artifacts_are_stored(tiny_copy: Tiny, under_prefect: str) -> None:
-    from prefect.client.orchestration import SyncPrefectClient
+    from prefect.client.orchestration import get_client
     from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterKey, FlowRunFilter
 
     (tiny_copy.folder / "run.json").unlink()  # the folder of `tiny` would be refused to another recipe
     assert tiny_copy.run("name=a.b_c-1..x").status == 0
-    with SyncPrefectClient(under_prefect) as client:
+    with get_client(sync_client=True) as client:
         key = ArtifactFilterKey(any_=["card-a-b-c-1--x", "funnel-a-b-c-1--x"])
         found = client.read_artifacts(artifact_filter=ArtifactFilter(key=key))
         table, card = sorted(found, key=lambda artifact: str(artifact.type), reverse=True)
@@ -104,5 +107,5 @@ def test_the_run_its_tasks_and_its_artifacts_are_stored(tiny_copy: Tiny, under_p
     assert set(shown) <= set(whole)
     assert len(shown) > 30
     assert tiny_copy.run("name=a.b_c-1..x").status == 0
-    with SyncPrefectClient(under_prefect) as client:
+    with get_client(sync_client=True) as client:
         assert len(client.read_artifacts(artifact_filter=ArtifactFilter(key=key))) == 2, "nothing new, nothing shown"

@@ -17,11 +17,11 @@ from tests.flows.serve.cron_chain import scheduled
 def test_a_set_is_served_once_at_a_time(tmp_path: Path) -> None:
     recipe, run = scheduled(tmp_path / "in"), tmp_path / "run"
     with (
-        _served_once(run / SERVICE, "one"),
+        _served_once(run / SERVICE, "one", "key"),
         pytest.raises(StoreError, match=f"{run} is served already, by process {os.getpid()}"),
     ):
         serve_recipes([recipe], run)
-    with _served_once(run / SERVICE, "two"):
+    with _served_once(run / SERVICE, "two", "key"):
         assert json.loads((run / SERVICE / "service.json").read_text())["token"] == "two"
 
 

@@ -107,7 +107,7 @@ def test_lost_runs_are_closed_and_started_again(tmp_path: Path, under_prefect: s
     from tests.flows.serve.cron_chain import scheduled
 
     folder = announced(tmp_path, 1)
-    known = [one.apply() for one in deployments(scheduled(tmp_path / "in"), folder)]
+    known = [one.for_prefect().apply() for one in deployments(scheduled(tmp_path / "in"), folder)]
     served = ServedSet("tiny", folder, SCHEDULE)
     with get_client(sync_client=True) as client:
         assert start_unfinished(client, served, datetime.now(UTC)) is not None

@@ -206,12 +206,10 @@ def test_an_input_that_alone_breaks_a_formula_of_the_statement_is_refused() -> N
 
 def test_a_slow_program_in_python_does_not_forbid_an_input_within_its_own_limit(runner: Runner) -> None:
     slow = "import time\nend = time.process_time() + 0.25\nwhile time.process_time() < end: pass\n" + RIGHT[0]
-    found = {}
+    found, few = {}, ("batch=1", "rounds=1", "max_input_kb=1")
     for factor in (1, 3):
         factors = [f"code.language_variants.python_factor={factor}"]
-        found[factor] = made(
-            runner, "", 3, "batch=2", "rounds=1", "max_input_kb=1", first=slow, limit=0.3, more_settings=factors
-        )
+        found[factor] = made(runner, "", 3, *few, "mutants=0", "hunted=0", first=slow, limit=0.3, more_settings=factors)
     assert found[1].reason == "the voting solutions agree on no input, or take too long"
     assert found[3].tests
 

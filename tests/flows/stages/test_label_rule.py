@@ -13,7 +13,7 @@ PROBLEMS = 240
 
 
 @pytest.fixture(scope="module")
-def stubborn_run(prefect_server: str, tiny_recipe: Path, tmp_path_factory: pytest.TempPathFactory) -> Tiny:
+def stubborn_run(tiny_recipe: Path, tmp_path_factory: pytest.TempPathFactory) -> Tiny:
     """Sums with right references; each policy gives one and the same wrong answer to every fourth of them."""
     inputs = tmp_path_factory.mktemp("auto") / "inputs"
     inputs.mkdir()

@@ -15,7 +15,7 @@ WEAK = ("{0} {0} 1 {0}", "{0} 2 {0} 3", "4 5 {0} 6", "{0} {0} {0} 7")
 
 
 @pytest.fixture(scope="module")
-def posterior_run(prefect_server: str, tiny_recipe: Path, tmp_path_factory: pytest.TempPathFactory) -> Tiny:
+def posterior_run(tiny_recipe: Path, tmp_path_factory: pytest.TempPathFactory) -> Tiny:
     """Sixty sums with two policies' attempts; the references of s3 and s7 are wrong."""
     inputs = tmp_path_factory.mktemp("posterior") / "inputs"
     inputs.mkdir()

@@ -152,7 +152,7 @@ def check_every_figure(folder: Path, part: str, policy: str, *stated: str) -> No
 
 
 @pytest.mark.slow
-def test_stage_1s_attempts_spare_stage_2_attempts(prefect_server: str, tmp_path: Path) -> None:
+def test_stage_1s_attempts_spare_stage_2_attempts(tmp_path: Path) -> None:
     with Solver(-1.0) as weak, Solver(1.0) as strong:
         runs, requests = {}, 0
         for prior in ("model", "jeffreys"):
@@ -184,9 +184,7 @@ def test_stage_1s_attempts_spare_stage_2_attempts(prefect_server: str, tmp_path:
     assert weak.requests + strong.requests == before
 
 
-def test_solve_rates_of_sources_come_in_and_are_refused_where_they_tell_nothing(
-    prefect_server: str, tmp_path: Path
-) -> None:
+def test_solve_rates_of_sources_come_in_and_are_refused_where_they_tell_nothing(tmp_path: Path) -> None:
     priors: dict[float, pl.DataFrame] = {}
     for sign in (1.0, -1.0):
         home = tmp_path / f"{sign:+.0f}"
@@ -224,7 +222,7 @@ def test_solve_rates_of_sources_come_in_and_are_refused_where_they_tell_nothing(
 
 
 @pytest.mark.parametrize("value", ["1.5", '"often"'])
-def test_a_solve_rate_that_is_no_share_is_refused(prefect_server: str, tmp_path: Path, value: str) -> None:
+def test_a_solve_rate_that_is_no_share_is_refused(tmp_path: Path, value: str) -> None:
     with Solver(0.0) as solver:
         recipe = write_recipe(tmp_path, {"stage1": (solver, "other")}, stated=STATED)
         rows = (tmp_path / "sums.jsonl").read_text().splitlines()
@@ -237,9 +235,7 @@ def test_a_solve_rate_that_is_no_share_is_refused(prefect_server: str, tmp_path:
 
 
 @pytest.mark.slow
-def test_a_refresh_starts_its_policy_once_and_spends_less_than_a_full_judgement(
-    prefect_server: str, tmp_path: Path
-) -> None:
+def test_a_refresh_starts_its_policy_once_and_spends_less_than_a_full_judgement(tmp_path: Path) -> None:
     with Solver(-1.0) as weak, Solver(0.5) as strong:
         recipe = write_recipe(tmp_path, {"stage1": (weak, "weak")}, "jeffreys")
         recipe.write_text(recipe.read_text().replace("error_rate = 0.1, ", "error_rate = 0.0, "))

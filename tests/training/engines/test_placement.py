@@ -58,11 +58,9 @@ def test_vllm_and_the_trainer_part_the_gpus_and_without_figures_half_of_them_tra
     assert place_embedded(apart(), EIGHT, trainers=6) == EmbeddedPlacement(6, EIGHT[:6], (("6",), ("7",)))
     wide = apart(generator={"kind": "vllm", "tensor_parallel": 2})
     assert place_embedded(wide, EIGHT[:6]) == EmbeddedPlacement(4, EIGHT[:4], (("4", "5"),))
-    shared = apart(generator={"kind": "vllm", "transfer": "ipc"})
-    assert place_embedded(shared, EIGHT) == EmbeddedPlacement(8, EIGHT)  # the engine is on rank 0's GPU
     assert place_embedded(apart(), ("0",)) == EmbeddedPlacement(1, ("0",))
     for gpus, trainers in ((EIGHT, 8), (EIGHT[:2], 2)):
-        with pytest.raises(ConfigError, match=r"or set generator\.transfer=ipc"):
+        with pytest.raises(ConfigError, match="A single GPU does both"):
             place_embedded(apart(), gpus, trainers=trainers)
     with pytest.raises(ConfigError, match="are left for generators"):
         place_embedded(apart(generator={"kind": "vllm", "transfer": "nccl"}), ("0",))

@@ -187,7 +187,7 @@ def test_two_ranks_have_the_gradient_of_one(tmp_path: Path) -> None:
     assert torch.allclose(torch.load(tmp_path / "gradient.pt"), alone["gradient"], rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize("kind", ["truncate", "sequence_mask"])
+@pytest.mark.parametrize("kind", ["truncate", pytest.param("sequence_mask", marks=pytest.mark.slow)])
 def test_a_run_with_two_minibatches_a_batch_corrects_and_says_how_much(kind: str, tmp_path: Path) -> None:
     sizes = {"max_staleness": 0, "group_size": 4, "n_async": 16, "n_batch": 16, "n_minibatch": 8}
     made = small(steps=2, collector=sizes, objective={**TABLE, "correction": {"kind": kind}}, evaluation={"data": None})

@@ -195,7 +195,7 @@ def test_learned_values_are_in_the_checkpoint_and_a_resumed_run_is_the_undisturb
     made = small(
         objective={"kind": "soft", "value": "learned"},
         data={"problems": 5},
-        steps=4,
+        steps=3,
         collector=sizes,
         evaluation={"data": None},
         checks=False,

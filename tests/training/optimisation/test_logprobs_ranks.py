@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.places import ROOT
 from tests.waiting import PATIENCE_S
 
@@ -56,6 +58,7 @@ end_process(0)
 """
 
 
+@pytest.mark.slow
 def test_two_ranks_have_the_gradients_of_one(tmp_path: Path) -> None:
     environment = {
         **os.environ,

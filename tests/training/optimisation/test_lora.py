@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -199,18 +198,8 @@ def test_a_reference_that_follows_and_adapters_are_refused() -> None:
         recipe(lora=LORA, objective=objective)
 
 
-def test_without_peft_a_sentence_says_what_to_install() -> None:
-    script = (
-        "import sys; sys.modules['peft'] = None\n"
-        "from tests.training.optimisation.test_trainer import recipe\n"
-        "from training.optimisation.distributed import DistributedContext\n"
-        "from training.optimisation.trainer import Trainer\n"
-        "from training.embedded_model import WEIGHTS\n"
-        "from curation.records import ConfigError\n"
-        "made = recipe(lora={'rank': 4})\n"
-        "try: Trainer(WEIGHTS, made, DistributedContext(made.compute))\n"
-        "except ConfigError as error: print(error)\n"
-    )
-    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
-    assert "[lora] needs peft" in said
-    assert "goldilocks-rl[lora]" in said
+def test_without_peft_a_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "peft", None)
+    made = recipe(lora={"rank": 4})
+    with pytest.raises(ConfigError, match=r"\[lora\] needs peft.*goldilocks-rl\[lora\]"):
+        Trainer(WEIGHTS, made, DistributedContext(made.compute))

@@ -32,6 +32,8 @@ from training.optimisation.trainer import Trainer
 
 PATIENCE_S = 900
 WAYS: dict[str, dict[str, Any]] = {"sharded": {}, "replicated": {"replicas": 2}, "offloaded": {"cpu_offload": True}}
+REPEATS = [name for name in WAYS if name != "sharded"]
+"""The ways that only `make test-all` tries, in processes of their own."""
 
 
 def two_steps(trainer: Trainer, run: Path) -> list[list[float]]:
@@ -82,13 +84,13 @@ def failed_then_taken(trainer: Trainer) -> list[float] | None:
     return [taken.loss, taken.gradient_norm]
 
 
-def work(out: Path) -> None:
+def work(out: Path, names: list[str]) -> None:
     """Do what each of torchrun's processes does."""
     import torch.distributed as dist
 
     dist.init_process_group("gloo")
-    for name, way in WAYS.items():
-        made = recipe(compute=way)
+    for name in names:
+        made = recipe(compute=WAYS[name])
         ranks = DistributedContext(made.compute)
         trainer_module.load_model = loaded_by(ranks.rank, load_model)
         trainer = Trainer(WEIGHTS, made, ranks)
@@ -109,26 +111,45 @@ def work(out: Path) -> None:
     dist.destroy_process_group()
 
 
-@pytest.fixture(scope="module")
-def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("ranks")
+def by_two_ranks(out: Path, *names: str) -> Path:
+    """Run `work` in two processes."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
     run = ["-m", "torch.distributed.run", "--nnodes=1", "--nproc-per-node=2", "--master-addr=127.0.0.1"]
-    command = [sys.executable, *run, f"--master-port={port}", "-m", __name__, str(out)]
+    command = [sys.executable, *run, f"--master-port={port}", "-m", __name__, str(out), *names]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "GLOO_SOCKET_IFNAME": "lo"}  # no look-up of this host's name
     ended = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_S)
     assert ended.returncode == 0, ended.stderr[-3000:]
     return out
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_two_ranks_take_the_steps_of_one(done: Path, tmp_path: Path, way: str) -> None:
-    first, second, again = json.loads((done / f"{way}.json").read_text())
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return by_two_ranks(tmp_path_factory.mktemp("ranks"), "sharded")
+
+
+@pytest.fixture(scope="module")
+def repeated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return by_two_ranks(tmp_path_factory.mktemp("ranks"), *REPEATS)
+
+
+def check_steps(figures: Path, tmp_path: Path) -> None:
+    """Compare the steps of two ranks with those of one."""
+    first, second, again = json.loads(figures.read_text())
     assert again == second  # bit by bit from the checkpoint, which was written meanwhile
     for taken, alone in zip((first, second), two_steps(solo(), tmp_path), strict=False):
         assert taken == pytest.approx(alone, rel=1e-4)
+
+
+def test_two_ranks_take_the_steps_of_one(done: Path, tmp_path: Path) -> None:
+    check_steps(done / "sharded.json", tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", REPEATS)
+def test_two_ranks_take_the_steps_of_one_in_other_ways_too(repeated: Path, tmp_path: Path, way: str) -> None:
+    check_steps(repeated / f"{way}.json", tmp_path)
 
 
 def test_a_round_that_is_not_collated_ends_the_step_on_both(done: Path) -> None:
@@ -136,13 +157,14 @@ def test_a_round_that_is_not_collated_ends_the_step_on_both(done: Path) -> None:
     assert json.loads((done / "failed.json").read_text()) == pytest.approx([alone.loss, alone.gradient_norm], rel=1e-4)
 
 
-def test_one_process_goes_on_from_replicas(done: Path) -> None:
-    found = last_checkpoint(done / "replicated")
+@pytest.mark.slow
+def test_one_process_goes_on_from_replicas(repeated: Path) -> None:
+    found = last_checkpoint(repeated / "replicated")
     assert found is not None
     trainer = solo()
     restore_trainer(found, trainer)
     taken = trainer.step(samples(seed=2), GrpoSettings())
-    wanted = json.loads((done / "replicated.json").read_text())[1]
+    wanted = json.loads((repeated / "replicated.json").read_text())[1]
     assert [taken.loss, taken.gradient_norm] == pytest.approx(wanted, rel=1e-4)
 
 
@@ -152,5 +174,5 @@ def test_replicas_that_do_not_divide_the_ranks_are_refused() -> None:
 
 
 if __name__ == "__main__":
-    work(Path(sys.argv[1]))
+    work(Path(sys.argv[1]), sys.argv[2:])
     end_process(0)

@@ -74,7 +74,7 @@ def test_measuring_and_judging_again(curated: Path, runner: Runner) -> None:
         assert again == result.verdicts
 
 
-@pytest.mark.parametrize("code", ["all_tests", "proportional"])
+@pytest.mark.parametrize("code", [pytest.param("all_tests", marks=pytest.mark.slow), "proportional"])
 def test_training(code: str, curated: Path) -> None:
     settings = RewardSettings.model_validate({"code": code})
     tasks = load_tasks(CuratedData(kind="curated", folders=(str(curated),)), Split.TRAIN, Path())

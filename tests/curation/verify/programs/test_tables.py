@@ -71,3 +71,9 @@ def test_comparisons_and_checkers_go_through_the_table() -> None:
     assert single is not None
     assert single.main == ("checker.cpp",)
     assert checker_of({"checker": None}) is None
+
+
+def test_an_argument_may_contain_a_line_separator_of_unicode() -> None:
+    problem = build_problem("p", [('"a\u2028b"\n', "3")], {**RULES, "function": "size"}, 4.0, 300, lang=CodeLang.PYTHON)
+    assert problem.function is not None
+    assert problem.function.calls[0].args == ("a\u2028b",)

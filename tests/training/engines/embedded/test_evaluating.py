@@ -51,7 +51,7 @@ def test_a_synchronous_run_is_the_same_to_the_bit_with_evaluations_beside_it_or_
     assert json.loads((beside / "summary.json").read_text())["evaluations"].keys() == {"0", "2", "3"}
 
 
-@pytest.mark.parametrize("step", [1, 2])
+@pytest.mark.parametrize("step", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_going_on_from_a_checkpoint_whose_row_waits_loses_no_row_and_no_bit(
     beside: Path, step: int, tmp_path: Path
 ) -> None:

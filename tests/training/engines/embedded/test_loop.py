@@ -79,7 +79,7 @@ class Poisoned(TorchGenerator):
         return await super().generate(prompt_ids, seed=seed, max_tokens=max_tokens)
 
 
-@pytest.mark.parametrize("staleness", [0, 1])
+@pytest.mark.parametrize("staleness", [pytest.param(0, marks=pytest.mark.slow), 1])
 def test_a_refused_problem_is_left_out_with_its_group(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, staleness: int
 ) -> None:

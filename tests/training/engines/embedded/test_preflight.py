@@ -77,6 +77,7 @@ def test_check_prints_the_table_and_trains_nothing(
     assert "set packing.single = true" in said
 
 
+@pytest.mark.slow
 def test_two_ranks_and_half_precision_check_alike(tmp_path: Path) -> None:
     recipe = str(asked(small(compute={"dtype": "bfloat16"}), tmp_path))
     done = subprocess.run(

@@ -1,6 +1,6 @@
 """Killed with kill -9 and resumed: nothing is trained twice; a synchronous run ends bit by bit as an undisturbed one.
 
-The runs are processes of their own, started as torchrun would start them.
+The runs that are killed are processes of their own, started as torchrun would start them.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import pytest
 import tomli_w
 import torch
 
+from flows.pipelines.train import main
 from tests.places import ROOT
 from tests.training.engines.embedded.test_run import lines, small
 from tests.training.optimisation.test_trainer import recipe
@@ -103,7 +104,7 @@ def test_a_killed_synchronous_run_ends_as_an_undisturbed_one(undisturbed: Path, 
 def test_a_killed_asynchronous_run_trains_on_no_attempt_twice(tmp_path: Path) -> None:
     out = tmp_path / "run"
     killed(3, str(asked(small(steps=STEPS), tmp_path)), "--out", str(out))
-    run("--resume", str(out))
+    assert main(["--resume", str(out)]) == 0
     trained = [tuple(one) for row in lines(out / "batches.jsonl") for one in row["attempts"]]
     assert len(trained) == len(set(trained)) == 16 * STEPS
     judged = [(row["group"], row["index"]) for row in lines(out / "attempts.jsonl")]

@@ -104,14 +104,14 @@ def test_tags_that_are_special_tokens_train_token_by_token_alike(
     folder = model(tmp_path / "mistral", tags="THINK")
     tokenizer = load_tokenizer(folder)
     assert tokenizer.decode(tokenizer("[THINK]1[/THINK]2")["input_ids"], skip_special_tokens=True) == "12"
-    before = train(monkeypatch, tmp_path / "before")
-    after = train(monkeypatch, tmp_path / "after", model=str(folder), thinking="[THINK]")
+    before = train(monkeypatch, tmp_path / "before", steps=1)
+    after = train(monkeypatch, tmp_path / "after", model=str(folder), thinking="[THINK]", steps=1)
     as_written = [{**row, "method": row["method"].replace("THINK]", "think>").replace("[", "<")} for row in after]
     assert as_written == before  # but for the tags that a broken form names
     assert any(row["reward"]["correctness"] for row in after)
 
 
-@pytest.mark.parametrize("thinking", ["none", "<think>"])
+@pytest.mark.parametrize("thinking", ["none", pytest.param("<think>", marks=pytest.mark.slow)])
 def test_a_model_without_thinking_trains(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, thinking: str) -> None:
     """One line says so; a template that closes empty thoughts says it as well."""
     folder = model(tmp_path / "direct", template="<think></think>")

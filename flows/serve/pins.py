@@ -1,0 +1,148 @@
+"""What a served deployment runs, fixed when the service starts: its flow, and the parameters that it takes.
+
+Prefect's runner executes a flow that it holds in memory without reading the deployment's entrypoint, pull steps,
+storage or job variables from the API. The pinned flow then checks its parameters and, so that a change is seen,
+compares the deployment in the API with the registered one. A run that is refused ends as cancelled, with the reason.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from prefect import Flow, get_run_logger
+from prefect.types.entrypoint import EntrypointType
+
+from flows.publish.versions import latest
+
+if TYPE_CHECKING:
+    from prefect.client.schemas.objects import State
+    from prefect.client.schemas.responses import DeploymentResponse
+    from prefect.deployments.runner import RunnerDeployment
+    from prefect.runner import Runner
+
+CODE = ("pull_steps", "storage_document_id", "infrastructure_document_id", "job_variables", "work_pool_name", "path")
+"""Fields of a deployment that could name code or its environment; all are empty in a registered one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pins:
+    """The parameters that a deployment takes.
+
+    ``fixed`` have one value. ``inside`` name a file or folder below a folder, or nothing. ``version_of`` is the run
+    folder one of whose versions the parameter ``version`` must name.
+    """
+
+    fixed: Mapping[str, Path | int | None]
+    inside: Mapping[str, Path] = field(default_factory=dict)
+    version_of: Path | None = None
+
+    def defaults(self) -> dict[str, str | int]:
+        """Return the fixed parameters as the API stores them."""
+        given = {name: value for name, value in self.fixed.items() if value is not None}
+        return {name: str(value) if isinstance(value, Path) else value for name, value in given.items()}
+
+    def refusal(self, parameters: Mapping[str, Any]) -> str | None:
+        """Return why these parameters are not the service's own; None if they are."""
+        for name, value in parameters.items():
+            if name in self.fixed:
+                is_own = value == self.fixed[name]
+            elif name in self.inside:
+                is_own = value is None or Path(value).resolve().is_relative_to(self.inside[name].resolve())
+            else:
+                is_own = name == "version" and self.version_of is not None and _has_version(self.version_of, value)
+            if not is_own:
+                return f"{name} = {value}: this service was not started with it"
+        return None
+
+
+@dataclass(frozen=True)
+class PinnedDeployment:
+    """A deployment of the service: a pinned flow, and what Prefect is told about it."""
+
+    flow: Flow[Any, Any]
+    name: str
+    parameters: dict[str, Any]
+    arguments: dict[str, Any] = field(default_factory=dict)
+
+    def for_prefect(self) -> RunnerDeployment:
+        """Return the deployment as Prefect describes it."""
+        made: RunnerDeployment = self.flow.to_deployment(**self._arguments())  # type: ignore[assignment] # not awaited
+        return made
+
+    def add_to(self, runner: Runner) -> Any:
+        """Register the deployment, have the runner run this flow for it, and return its id."""
+        return runner.add_flow(self.flow, **self._arguments())
+
+    def _arguments(self) -> dict[str, Any]:
+        module = EntrypointType.MODULE_PATH
+        return {"name": self.name, "parameters": self.parameters, "entrypoint_type": module, **self.arguments}
+
+
+def pinned(flow: Flow[Any, Any], pins: Pins) -> Flow[Any, Any]:
+    """Return a flow that runs with pinned parameters only."""
+    original = flow.fn
+    entrypoint, signature = f"{original.__module__}.{original.__name__}", inspect.signature(original, eval_str=True)
+
+    @wraps(original)
+    def run(*arguments: Any, **named: Any) -> None:
+        bound = signature.bind(*arguments, **named)
+        bound.apply_defaults()
+        why = pins.refusal(bound.arguments) or _changed_code(entrypoint)
+        if why is not None:
+            _refuse(why)
+        original(*bound.args, **bound.kwargs)
+
+    run.__signature__ = signature  # type: ignore[attr-defined]
+    run.__annotations__ = inspect.get_annotations(original, eval_str=True)  # Prefect looks names up in this module
+    return Flow(
+        run,
+        name=flow.name,
+        retries=flow.retries,
+        retry_delay_seconds=flow.retry_delay_seconds,
+        persist_result=flow.persist_result,
+    )
+
+
+def foreign_code(deployment: DeploymentResponse) -> list[str]:
+    """Return the fields of a deployment in the API that name code or an environment, which no registered one does."""
+    return [name for name in CODE if getattr(deployment, name, None)]
+
+
+def _changed_code(entrypoint: str) -> str | None:
+    """Return what changed in the API's deployment of this run; None if nothing."""
+    from prefect.client.orchestration import get_client
+    from prefect.runtime import deployment as current
+
+    with get_client(sync_client=True) as client:
+        held = client.read_deployment(current.id)
+    foreign = foreign_code(held) + (["entrypoint"] if held.entrypoint != entrypoint else [])
+    return f"{', '.join(foreign)} of the deployment changed since this service registered it" if foreign else None
+
+
+def _refuse(why: str) -> NoReturn:
+    """End this run as cancelled, which no retry follows.
+
+    Raises:
+        Abort: always; Prefect's engine ends the process at it.
+    """
+    from prefect.client.orchestration import get_client
+    from prefect.exceptions import Abort
+    from prefect.runtime import flow_run
+    from prefect.states import Cancelled
+
+    get_run_logger().error("refused: %s", why)
+    end = Abort(why)
+    with get_client(sync_client=True) as client:
+        state: State[Any] = Cancelled(message=f"refused: {why}")
+        end.state = client.set_flow_run_state(flow_run.id, state, force=True).state  # type: ignore[attr-defined]
+    raise end
+
+
+def _has_version(folder: Path, version: Any) -> bool:
+    newest = latest(folder)
+    return newest is not None and isinstance(version, int) and 1 <= version <= newest.number

@@ -1,0 +1,238 @@
+"""Decisions on difficulty: a refresh with an anchor, early stopping, wrong labels.
+
+Every figure is computed from fixed seeds, so it is the same on each machine. Limits are the figures of 2026-11-28 with
+some room: wrong decisions and the attempts of a refresh .3 points, attempts per decision rounded up to a tenth, labels
+a tenth of the figure. Policies are simulated as in `bench_difficulty`, `bench_stopping` and `bench_labels`.
+
+Not here: the recorded weak policy that accused .3 % of sound labels (CodeLlama 7B on CRUXEval), which is not among the
+shared data. Simulated weak policies are in its place, one that repeats its errors as it did.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from curation.config import Band
+from curation.difficulty.early_stopping import StoppingRule
+from tests.benchmarks import bench_sampling
+from tests.benchmarks.bench_difficulty import CONCENTRATIONS, SHIFTS, Refreshed, refreshing
+from tests.benchmarks.bench_labels import posterior
+from tests.benchmarks.bench_stopping import Stopped, stopping
+from tests.benchmarks.labelled_attempts import Answers, only, plant, recorded, simulated
+from tests.gates.base import Limit, Measured, gate, shared, wilson
+
+PROBLEMS = 2000
+PLANTED = 0.05
+"""The share of labels that is made wrong."""
+
+WEAK: Mapping[str, tuple[float, tuple[float, float]]] = {
+    "solves .72": (1.5, (1.0, 2.0)),
+    "solves .27": (-1.5, (1.0, 2.0)),
+    "solves .27 and repeats its errors": (-1.5, (4.0, 1.0)),
+}
+"""Weak policies that are alone: their strength in logits, and how often they repeat an error (parameters of Beta)."""
+
+
+@cache
+def refreshes() -> dict[tuple[float | None, float], Refreshed]:
+    """Return a refresh with an anchor for each concentration and step in strength."""
+    return {
+        (concentration, shift): refreshing(PROBLEMS, shift, concentration, bounded=False).anchored
+        for concentration in CONCENTRATIONS
+        for shift in SHIFTS
+    }
+
+
+def cell(key: tuple[float | None, float]) -> str:
+    """Return the words for one refresh."""
+    concentration, shift = key
+    alike = "alike in all but strength" if concentration is None else f"concentration {concentration:g}"
+    return f"a step of {shift:+g} logits, {alike}"
+
+
+@gate("refresh-wrong", Limit("<=", 4.0, "%"))
+def refresh_wrong() -> Measured:
+    """Measure the share of decisions that a refresh takes otherwise than a full judgement, in the worst of 18 cells."""
+    found = refreshes()
+    worst = max(found, key=lambda key: found[key].differ)
+    share = found[worst].differ
+    mean = 100 * sum(one.differ for one in found.values()) / len(found)
+    note = f"{cell(worst)}; mean of {len(found)} cells {mean:.2f} %"
+    return Measured(100 * share, interval=wilson(round(share * PROBLEMS), PROBLEMS, scale=100), note=note)
+
+
+@gate("refresh-attempts", Limit("<=", 61.4, "%"))
+def refresh_attempts() -> Measured:
+    """Measure what share of a full judgement's attempts a refresh makes if the policy has not become worse."""
+    return share_of_attempts(weaker=False)
+
+
+@gate("refresh-attempts-weaker", Limit("<=", 66.2, "%"))
+def refresh_attempts_weaker() -> Measured:
+    """Measure what share of a full judgement's attempts a refresh makes if the policy has become worse."""
+    return share_of_attempts(weaker=True)
+
+
+def share_of_attempts(*, weaker: bool) -> Measured:
+    """Return the largest share of attempts among refreshes by a weaker policy, or by all others."""
+    found = {key: one.cost for key, one in refreshes().items() if (key[1] < 0) == weaker}
+    worst = max(found, key=lambda key: found[key])
+    note = f"{cell(worst)}; mean of {len(found)} cells {100 * sum(found.values()) / len(found):.1f} %"
+    return Measured(100 * found[worst], note=note)
+
+
+@cache
+def exactly_stopped() -> dict[tuple[str, int], bench_sampling.Saved]:
+    """Return what exact early stopping saves and changes, by pool of problems and attempts a problem."""
+    attempts = bench_sampling.recorded(shared("attempts", "odyssey_models.jsonl"))
+    found = {}
+    for size in (8, 16, 32):
+        rule = StoppingRule(Band(attempts=size))
+        draw = random.Random(size)
+        found["recorded", size] = bench_sampling.measure(rule, bench_sampling.ordered(attempts, size, PROBLEMS, draw))
+        for name, (a, b) in bench_sampling.POOLS.items():
+            sequences = bench_sampling.simulated(a, b, size, PROBLEMS, random.Random(size))
+            found[name, size] = bench_sampling.measure(rule, sequences)
+    return found
+
+
+@gate("stopping-changed", Limit("==", 0, "decisions"))
+def stopping_changed() -> Measured:
+    """Count decisions that exact early stopping changes."""
+    found = exactly_stopped()
+    return Measured(round(sum(one.differ for one in found.values()) * PROBLEMS), of=len(found) * PROBLEMS)
+
+
+@gate("stopping-attempts", Limit("<=", 12.8, "a decision"))
+def stopping_attempts() -> Measured:
+    """Measure the attempts that exact early stopping makes for a decision on 16, in the mean of five pools."""
+    made = {name: 16 * (1 - one.saved) for (name, size), one in exactly_stopped().items() if size == 16}
+    note = ", ".join(f"{name} {attempts:.2f}" for name, attempts in made.items())
+    return Measured(sum(made.values()) / len(made), note=note)
+
+
+@cache
+def stopped_by_the_model() -> dict[float | None, Stopped]:
+    """Return what early stopping with the model's priors comes to at 32 attempts and an error rate of .1."""
+    return {one: stopping(PROBLEMS, one, 32, 0.1, "model") for one in CONCENTRATIONS}
+
+
+@gate("stopping-attempts-model", Limit("<=", 8.4, "a decision"))
+def stopping_attempts_model() -> Measured:
+    """Measure the attempts for a decision with the model's priors, in the worst of three concentrations."""
+    return Measured(max(one.attempts / one.problems for one in stopped_by_the_model().values()))
+
+
+@gate("stopping-wrong-model", Limit("<=", 11.8, "%"))
+def stopping_wrong_model() -> Measured:
+    """Measure the share of decisions with the model's priors that are not those of the true pass rate."""
+    found = stopped_by_the_model().values()
+    worst, other = max(found, key=lambda one: one.wrong), max(one.other / one.problems for one in found)
+    note = f"{100 * other:.1f} % at most are not those of all 32 attempts"
+    share = 100 * worst.wrong / worst.problems
+    return Measured(share, interval=wilson(worst.wrong, worst.problems, scale=100), note=note)
+
+
+@dataclass(frozen=True, slots=True)
+class Accused:
+    """What a run decides about labels: counts over all draws."""
+
+    sound: int
+    wrong: int
+    accused: int
+    hits: int
+
+    @property
+    def recall(self) -> Measured:
+        """Return the share of planted wrong labels that is found."""
+        interval = wilson(self.hits, self.wrong, scale=100)
+        return Measured(100 * self.hits / self.wrong, interval=interval, note=f"{self.hits} of {self.wrong}")
+
+    @property
+    def precision(self) -> Measured:
+        """Return the share of accused labels that is wrong."""
+        interval = wilson(self.hits, self.accused, scale=100)
+        return Measured(100 * self.hits / self.accused, interval=interval, note=f"{self.hits} of {self.accused}")
+
+
+def decided(answers: Answers, draws: int, share: float = PLANTED) -> Accused:
+    """Plant wrong labels `draws` times and count what a run decides."""
+    sound = wrong = accused = hits = 0
+    for seed in range(draws):
+        planted = plant(answers, share, seed)
+        found = posterior(answers, planted).decided
+        wrong += len(planted.wrong)
+        sound += len(answers) - len(planted.wrong)
+        accused += len(found)
+        hits += len(found & planted.wrong)
+    return Accused(sound, wrong, accused, hits)
+
+
+@gate("labels-weak-policy", Limit("<=", 0.33, "%"))
+def labels_weak_policy() -> Measured:
+    """Measure the share of sound labels that one weak policy accuses, with wrong labels planted and without."""
+    sound = accused = 0
+    for ability, repeats in WEAK.values():
+        answers = simulated(1000, {"weak": ability}, 10, seed=3, repeats=repeats)
+        for share in (0.0, PLANTED):
+            found = decided(answers, 1, share)
+            sound, accused = sound + found.sound, accused + found.accused - found.hits
+    interval = wilson(accused, sound, scale=100)
+    return Measured(100 * accused / sound, interval=interval, note=f"{accused} of {sound:,}; {', '.join(WEAK)}")
+
+
+@cache
+def two_policies() -> Accused:
+    """Return what a 7B model and a grader find, 16 attempts each."""
+    return decided(simulated(1000, {"7b": 1.0, "grader": 2.5}, 16, seed=1), draws=1)
+
+
+@gate("labels-found", Limit(">=", 86.4, "%"))
+def labels_found() -> Measured:
+    """Measure the share of planted wrong labels that a 7B model and a grader find."""
+    return two_policies().recall
+
+
+@gate("labels-found-rightly", Limit(">=", 83.1, "%"))
+def labels_found_rightly() -> Measured:
+    """Measure the share of labels that a 7B model and a grader accuse which is wrong."""
+    return two_policies().precision
+
+
+@cache
+def strong_policies() -> Accused:
+    """Return what four strong policies find, 8 attempts each."""
+    return decided(simulated(1000, {"a": 2.0, "b": 2.5, "c": 3.0, "d": 3.5}, 8, seed=1), draws=2)
+
+
+@gate("labels-found-strong", Limit(">=", 88.2, "%"), tier="room")
+def labels_found_strong() -> Measured:
+    """Measure the share of planted wrong labels that four strong policies find."""
+    return strong_policies().recall
+
+
+@gate("labels-found-rightly-strong", Limit(">=", 87.3, "%"), tier="room")
+def labels_found_rightly_strong() -> Measured:
+    """Measure the share of labels that four strong policies accuse which is wrong."""
+    return strong_policies().precision
+
+
+@cache
+def recorded_policies() -> Accused:
+    """Return what 18 recorded models find, one attempt each at the problems of Odyssey."""
+    return decided(only(recorded(shared("attempts", "odyssey_models.jsonl"))), draws=3)
+
+
+@gate("labels-found-recorded", Limit(">=", 41.0, "%"), tier="room")
+def labels_found_recorded() -> Measured:
+    """Measure the share of planted wrong labels that 18 recorded models find."""
+    return recorded_policies().recall
+
+
+@gate("labels-found-rightly-recorded", Limit(">=", 39.0, "%"), tier="room")
+def labels_found_rightly_recorded() -> Measured:
+    """Measure the share of labels that 18 recorded models accuse which is wrong; what was wrong before is sound."""
+    return recorded_policies().precision

@@ -1,0 +1,187 @@
+"""Exported sets: each format's reward of a response is the verdict of the set that it was exported from.
+
+Responses are real attempts at GSM8K and Odyssey, judged by a run's judge, and the labelled programs of the tests.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import polars as pl
+
+from curation.publish.export import CURATED
+from curation.publish.export_formats import FORMATS, export_set
+from curation.records import Outcome, problem_id
+from curation.verify.math_judge import JudgeTask, MathJudge, Response
+from tests.consumers.environments import TRAINERS, missing, rewards_inside
+from tests.curation.verify.programs.corpus import responses, write_set
+from tests.gates.base import Limit, Measured, SkippedError, gate, shared, wilson
+from tests.gates.trainer_calls import CALLS, EMULATED, Rewards, row_id
+
+FILES = {"gsm8k": "gsm8k_openai_models.jsonl", "odyssey": "odyssey_models.jsonl"}
+FAILED = (Outcome.TIMEOUT, Outcome.BROKEN)
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """A response, its problem, and the set's verdict on it: 1 or 0."""
+
+    problem: str
+    statement: str
+    reference: str | None
+    text: str
+    verdict: float
+
+
+@cache
+def attempts(source: str, count: int) -> tuple[Sampled, ...]:
+    """Return recorded attempts with the verdicts of a run's judge; those it failed on are left out."""
+    rows = []
+    for line in shared("attempts", FILES[source]).read_text(encoding="utf-8").split("\n"):
+        if line:
+            row = json.loads(line)
+            texts = [one["text"] or f"\\boxed{{{one['answer']}}}" for one in row["samples"]]
+            rows += [(str(row["problem"]), str(row["gold"]), text) for text in texts]
+    drawn = random.Random(0).sample(rows, min(count, len(rows)))
+    tasks = [
+        JudgeTask(problem_id(statement), gold, "en", (Response(text, None),), statement=statement)
+        for statement, gold, text in drawn
+    ]
+    with MathJudge() as judge:
+        outcomes = [result.verdicts[0].outcome for result in judge.judge(tasks)]
+    return tuple(
+        Sampled(problem_id(statement), statement, gold, text, float(outcome is Outcome.CORRECT))
+        for (statement, gold, text), outcome in zip(drawn, outcomes, strict=True)
+        if outcome not in FAILED
+    )
+
+
+def programs() -> list[Sampled]:
+    """Return the labelled programs of the tests whose problems name a language."""
+    return [
+        Sampled(row["problem"], "", None, row["response"], float(row["outcome"] == Outcome.CORRECT))
+        for row in responses()
+        if row["problem"] != "yes-any-language" and row["outcome"] not in FAILED
+    ]
+
+
+def curated(folder: Path, math: Sequence[Sampled], *, code: bool) -> Path:
+    """Write a curated set of the problems of math, with those of the labelled programs."""
+    if code:
+        write_set(folder)
+    else:
+        (folder / "data").mkdir(parents=True)
+    about = {"domain": "math", "lang": "en", "source": "attempts", "pass_rate": 0.5}
+    table = [
+        {"id": one.problem, "group": one.problem, "statement": one.statement, "answer": one.reference, **about}
+        for one in {one.problem: one for one in math}.values()
+    ]
+    frame = pl.DataFrame([{name: row.get(name) for name in CURATED} for row in table], schema=CURATED)
+    frame.write_parquet(folder / "data" / "math.parquet")
+    return folder
+
+
+def _measured(equal: Mapping[str, tuple[int, int]], note: str) -> Measured:
+    """Return the share of equal verdicts over formats, each with its equal ones and their number."""
+    right, count = (sum(each) for each in zip(*equal.values(), strict=True))
+    unequal = [f"{name} {hits} of {all_}" for name, (hits, all_) in equal.items() if hits < all_]
+    note = "; ".join([f"{count:,} verdicts of {len(equal)} formats", note, *unequal])
+    return Measured(100 * right / count, interval=wilson(right, count, scale=100), note=note)
+
+
+def _equal(rewards: Rewards, asked: Sequence[Sampled]) -> tuple[int, int]:
+    return sum(reward == one.verdict for reward, one in zip(rewards, asked, strict=True)), len(asked)
+
+
+def _all_formats(asked: Sequence[Sampled]) -> Measured:
+    import datasets  # imports are late here since every process imports all rooms, to know their gates
+
+    from tests.curation.publish.test_export_formats import loaded
+
+    datasets.disable_progress_bars()
+    equal, left_out = {}, list[str]()
+    math = [one for one in asked if one.reference is not None]
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = curated(Path(scratch) / "curated", math, code=len(math) < len(asked))
+        for name in FORMATS:
+            export = export_set(folder, name, Path(scratch) / name)
+            rows = {row_id(row): row for row in loaded(export)}
+            carried = [one for one in asked if one.problem in rows]
+            if len(carried) < len(asked):
+                left_out.append(f"{name} does not carry the problems of {len(asked) - len(carried)}")
+            pairs = [(rows[one.problem], one.text) for one in carried]
+            equal[name] = _equal(CALLS[name](pairs, export.file.parent), carried)
+    emulated = f"{len(asked)} responses; emulated without their trainer: {', '.join(EMULATED)}"
+    return _measured(equal, "; ".join([emulated, *left_out]))
+
+
+@gate("verdicts", Limit(">=", 100, "%"))
+def verdicts() -> Measured:
+    """Compare on attempts at GSM8K and Odyssey and on the labelled programs."""
+    return _all_formats([*attempts("gsm8k", 100), *attempts("odyssey", 100), *programs()])
+
+
+@gate("verdicts-many", Limit(">=", 100, "%"), tier="room")
+def verdicts_many() -> Measured:
+    """Compare on 2,000 attempts; the note has Math-Verify's and a string comparison's share on the same."""
+    some = {source: attempts(source, 1000) for source in FILES}
+    measured = _all_formats([one for rows in some.values() for one in rows])
+    peers = "; ".join(
+        f"{source}: Math-Verify (TRL's accuracy_reward) {_share(_math_verify(rows), rows)}, the last box as a string "
+        f"{_share(_strings(rows), rows)}"
+        for source, rows in some.items()
+    )
+    return Measured(measured.value, None, measured.interval, f"{measured.note}; {peers}")
+
+
+def _share(rewards: Rewards, asked: Sequence[Sampled]) -> str:
+    hits, count = _equal(rewards, asked)
+    return f"{100 * hits / count:.1f} %"
+
+
+def _math_verify(asked: Sequence[Sampled]) -> Rewards:
+    """Return Math-Verify's rewards by the boxed reference; None if it cannot read the reference."""
+    from math_verify import parse, verify
+
+    golds = [parse(f"\\boxed{{{one.reference}}}") for one in asked]
+    return [float(verify(gold, parse(one.text))) if gold else None for gold, one in zip(golds, asked, strict=True)]
+
+
+def _strings(asked: Sequence[Sampled]) -> Rewards:
+    """Return whether the final answer is the reference as a string, white space aside."""
+    from curation.response_formats import BOXED
+    from curation.verify.extraction import extract_answer
+
+    found = [extract_answer(one.text, BOXED) for one in asked]
+    return [
+        float(answer is not None and answer.answer.replace(" ", "") == str(one.reference).replace(" ", ""))
+        for answer, one in zip(found, asked, strict=True)
+    ]
+
+
+@gate("trainers", Limit(">=", 100, "%"), tier="room")
+def trainers() -> Measured:
+    """Compare by the loaders and calls of the trainers that `tests.consumers.environments` has laid here."""
+    names = [name for name in FORMATS if name in TRAINERS and not missing(name)]
+    absent = [name for name in FORMATS if name not in names]
+    if not names:
+        raise SkippedError("no trainer is laid here; python -m tests.consumers.environments lays them")
+    asked = [*attempts("gsm8k", 150), *attempts("odyssey", 50)]
+    equal = {}
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = curated(Path(scratch) / "curated", asked, code=False)
+        for name in names:
+            export = export_set(folder, name, Path(scratch) / name).file.parent
+            try:
+                rewards = rewards_inside(name, export, [(one.problem, one.text) for one in asked], Path(scratch))
+            except (RuntimeError, subprocess.TimeoutExpired) as error:
+                raise RuntimeError(f"{name}: {str(error).strip()[-300:]}") from error
+            equal[name] = _equal(rewards, asked)
+    return _measured(equal, f"by {', '.join(names)}; not laid here: {', '.join(absent) or 'none'}")
