@@ -159,7 +159,8 @@ class _Bench:
         )
         runs: list[_Run | None] = []
         exceeded = 0
-        results = toolbox.run(program, [test.input for test in self.problem.tests], limits)
+        stdins = [test.input for test in self.problem.tests]
+        results = toolbox.run(program, stdins, limits, processes=self.problem.processes)
         try:
             for place, result in enumerate(results):
                 failure = failure_of(result)

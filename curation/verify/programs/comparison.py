@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from curation.records import VerifierError
 
 _BLOCK = 1 << 19
+_SPACE = re.compile(rb"[ \t\n\r\x0b\f]")
 _SPACES = re.compile(rb"([ \t\n\r\x0b\f]+)")
 
 
@@ -117,7 +118,7 @@ def _tokens(text: bytes, how: Comparison) -> Iterator[list[bytes]]:
     while start < len(text):
         end = start + _BLOCK
         if end < len(text):
-            gap = _SPACES.search(text, end)
+            gap = _SPACE.search(text, end)  # a whole run would be scanned again by each block of it
             end = gap.start() if gap else len(text)
         block = text[start:end]
         tokens = (block if how.case_sensitive else block.lower()).split()

@@ -1,15 +1,20 @@
-"""Extraction of the program in a response: the first fenced block after the thoughts, with its language.
+"""Extraction of the program in a response.
 
-By the recipe's rule the answer section is what follows the thoughts (the whole text where nobody thinks aloud), and
-the program is its first Markdown block of three backticks or more followed by a language name. A response without
-such a block, or whose first block names no language or one that is not judged, has no answer, which is not the same as
-a wrong one.
+By the paper's rule the answer section is what follows the thoughts, and the program is its first Markdown block of
+three backticks or more followed by a language name. A response that keeps to this form (it has thoughts, and its first
+block names a judged language) is read so.
+
+Every other response is read as other models write: the program is the last block that names the language asked for,
+else the last block without a language that looks like a program in it. An unnamed fence before a block that names its
+language is a stray one, and a program without an opening fence ends at a lone closing fence. A response without a
+program has no answer, which is not the same as a wrong one.
 
 As in Markdown, a block may stand in a list: its lines then lose the indentation of its fence, as far as all have it. A
-block that is never closed runs to the end of the text. It is taken only where the response is known to have ended by
+block that is never closed runs to the end of the text. It is taken only if the response is known to have ended by
 itself: what was cut short is not an answer.
 
-Invariant: the code of a block that is not indented is cut out byte for byte.
+Invariants: the code of a block that is not indented is cut out byte for byte; no parser of a programming language reads
+foreign text here.
 """
 
 from __future__ import annotations
@@ -30,8 +35,9 @@ class CodeLang(StrEnum):
 
 
 LANGUAGES = {
-    **dict.fromkeys(("python", "py", "python3", "py3"), CodeLang.PYTHON),
-    **dict.fromkeys(("cpp", "c++", "cc", "cxx", "cplusplus", "c++20", "cpp20", "c++17", "cpp17"), CodeLang.CPP),
+    **dict.fromkeys(("python", "py", "python3", "py3", "pypy", "pypy3"), CodeLang.PYTHON),
+    **dict.fromkeys(("cpp", "c++", "cc", "cxx", "cplusplus"), CodeLang.CPP),
+    **{f"{name}{year}": CodeLang.CPP for name in ("cpp", "c++") for year in (11, 14, 17, 20, 23)},
 }
 """Names of a language as blocks carry them, in small letters."""
 
@@ -41,6 +47,21 @@ _OPENING = re.compile(
     r"^(?P<indent>[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+){0,9})(?P<fence>`{3,})[ \t]*(?P<name>[^\s`]*)[^`\n]*$",
     re.MULTILINE,
 )
+
+
+_UNNAMED = frozenset(("", "code"))
+"""Names of blocks that say nothing of the language."""
+_LOOKS = {
+    CodeLang.CPP: re.compile(r"^[ \t]*#[ \t]*include\b|\bint\s+main\s*\(|\busing\s+namespace\b|\bstd::", re.MULTILINE),
+    CodeLang.PYTHON: re.compile(
+        r"^[ \t]*(?:import \w|from [\w.]+ import\b|def \w+\s*\(|class \w+\s*[:(]|(?:for|while|if)\b.*:[ \t]*$)"
+        r"|\b(?:print|input)\s*\(|\bsys\.std(?:in|out)\b",
+        re.MULTILINE,
+    ),
+}
+"""What a program in a language holds, C++ before Python."""
+_BEGINS = re.compile(r"#|//|import |from |def |class |using |int |[\w, ]+=|print\(")
+"""How the first line of a program may begin, and that of prose seldom does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,33 +88,81 @@ class CodeBlock:
     is_closed: bool = True
 
 
-def extract_code(text: str, *, finished: bool = False) -> FoundCode:
-    """Return the first code block of the answer section, or why the response holds no program.
+def extract_code(text: str, wanted: CodeLang | None = None, *, finished: bool = False) -> FoundCode:
+    """Return the program of a response, or why it holds none.
 
     Args:
+        wanted: the language asked for; None if any will do.
         finished: whether the response ended by itself, so that its end closes an open block.
+    """
+    return _chosen(find_programs(text, finished=finished), wanted)
+
+
+def extract_program(answer: str, wanted: CodeLang | None = None) -> FoundCode:
+    """Return the program of a final answer, which `find_programs` led to and `fenced` wrote; it may hold tags."""
+    return _chosen(_last_programs(answer, finished=False), wanted)
+
+
+def find_programs(text: str, *, finished: bool = False) -> list[FoundCode]:
+    """Return the program in each language that a response holds, in order; or, alone, why there is none.
+
+    A response in the paper's form holds one. ``finished``: as of `extract_code`.
     """
     answer = split_response(text).answer
     if answer is None:
-        return FoundCode(None, None, "the thoughts never end")
-    return extract_program(answer, finished=finished)
+        return [FoundCode(None, None, "the thoughts never end")]
+    first = next(_blocks(answer), None)
+    if first is None or answer == text or first.name not in LANGUAGES:
+        return _last_programs(answer, finished=finished)
+    if not (first.is_closed or finished):
+        return [FoundCode(None, None, "the code block is not closed")]
+    if not first.code.strip():
+        return [FoundCode(None, None, "the code block is empty")]
+    return [FoundCode(LANGUAGES[first.name], first.code, "")]
 
 
-def extract_program(answer: str, *, finished: bool = False) -> FoundCode:
-    """Return the first code block of a text without thoughts, as `extract_code` does: a final answer may hold tags."""
-    block = next(_blocks(answer), None)
-    if block is None:
-        return FoundCode(None, None, "no code block")
-    if not block.name:
-        return FoundCode(None, None, "the first code block names no language")
-    lang = LANGUAGES.get(block.name)
-    if lang is None:
-        return FoundCode(None, None, f"the first code block is {block.name[:40]!r}, which is not judged")
-    if not (block.is_closed or finished):
-        return FoundCode(None, None, "the code block is not closed")
-    if not block.code.strip():
-        return FoundCode(None, None, "the code block is empty")
-    return FoundCode(lang, block.code, "")
+def _chosen(found: list[FoundCode], wanted: CodeLang | None) -> FoundCode:
+    return next((program for program in found if program.lang is wanted), found[-1])
+
+
+def _last_programs(answer: str, *, finished: bool) -> list[FoundCode]:
+    """Return the last program of each language, by the rule for responses that are not in the paper's form."""
+    blocks = list(_blocks(answer, stray=True))
+    if not blocks:
+        return [FoundCode(None, None, "no code block")]
+    named: dict[CodeLang, FoundCode] = {}
+    unnamed: dict[CodeLang, FoundCode] = {}
+    for block in blocks:
+        lang = LANGUAGES.get(block.name)
+        if lang is None and block.name in _UNNAMED:
+            lang = next((lang for lang, looks in _LOOKS.items() if looks.search(block.code)), None)
+        if lang is not None and block.code.strip() and (block.is_closed or finished):
+            of_kind = named if block.name in LANGUAGES else unnamed
+            of_kind.pop(lang, None)
+            of_kind[lang] = FoundCode(lang, block.code, "")
+    found = [program for lang, program in unnamed.items() if lang not in named] + list(named.values())
+    return found or [_before_a_lone_fence(answer, blocks) or _no_program(blocks[-1], finished)]
+
+
+def _before_a_lone_fence(answer: str, blocks: list[CodeBlock]) -> FoundCode | None:
+    """Return the program that the only fence of a text ends: its opening fence was the prompt's last line."""
+    text = answer.replace("\r\n", "\n")
+    if len(blocks) > 1 or blocks[0].is_closed or blocks[0].name or not _BEGINS.match(text.lstrip()):
+        return None
+    code = text[: re.search(r"^[ \t]*`{3}", text, re.MULTILINE).start()]  # type: ignore[union-attr]  # a block is there
+    return next((FoundCode(lang, code, "") for lang, looks in _LOOKS.items() if looks.search(code)), None)
+
+
+def _no_program(last: CodeBlock, finished: bool) -> FoundCode:
+    if not (last.is_closed or finished):
+        why = "the code block is not closed"
+    elif not last.code.strip():
+        why = "the code block is empty"
+    elif last.name in _UNNAMED:
+        why = "the last code block names no language and looks like no program"
+    else:
+        why = f"the last code block is {last.name[:40]!r}, which is not judged"
+    return FoundCode(None, None, why)
 
 
 def code_blocks(text: str, *, finished: bool = False) -> list[CodeBlock]:
@@ -106,8 +175,11 @@ def code_blocks(text: str, *, finished: bool = False) -> list[CodeBlock]:
     return [block for block in blocks if block.code.strip() and (block.is_closed or finished)]
 
 
-def _blocks(answer: str) -> Iterator[CodeBlock]:
-    """Yield the fenced blocks of a text; only the last may be open."""
+def _blocks(answer: str, *, stray: bool = False) -> Iterator[CodeBlock]:
+    """Yield the fenced blocks of a text; only the last may be open.
+
+    ``stray``: an unnamed fence opens no block if the next fence as long as it names a judged language.
+    """
     text, at = answer.replace("\r\n", "\n"), 0
     while (opening := _OPENING.search(text, at)) is not None:
         width = len(opening["indent"].expandtabs(_TAB))
@@ -119,7 +191,18 @@ def _blocks(answer: str) -> Iterator[CodeBlock]:
                 end, at, is_closed = closing.start(), closing.end(), True
                 break
         name = opening["name"].strip("{}.").lower()
+        if stray and not name and (inner := _named_within(text, start, end, len(opening["fence"]))) is not None:
+            at = inner
+            continue
         yield CodeBlock(name, _without_indent(text[start:end], width), is_closed)
+
+
+def _named_within(text: str, start: int, end: int, fence: int) -> int | None:
+    """Return where a fence as long as ``fence`` opens a block in a judged language in this part of a text."""
+    for opening in _OPENING.finditer(text, start, end):
+        if len(opening["fence"]) == fence and opening["name"].strip("{}.").lower() in LANGUAGES:
+            return opening.start()
+    return None
 
 
 def _without_indent(code: str, width: int) -> str:

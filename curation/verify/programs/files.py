@@ -1,7 +1,8 @@
 """`goldilocks verify code`: verdicts for a file of programs or of responses.
 
 Problems are JSON lines with ``id`` and ``tests`` ([{"input", "output"}]), and perhaps ``language`` (python or cpp: what
-is asked for), ``time_limit_s``, ``memory_mb``, ``comparison``, ``checker`` and ``function``. A comparison is
+is asked for), ``time_limit_s``, ``memory_mb``, ``processes`` (true: programs may start some), ``comparison``,
+``checker`` and ``function``. A comparison is
 {"case_sensitive", "space_change_sensitive", "absolute", "relative"}; outputs are compared by tokens and with their case
 where there is none. A checker is either the flags of Kattis's default output validator ("case_sensitive float_tolerance
 1e-6"), where case does not matter unless they say so, or a program: {"kind": "kattis" or "testlib", "lang": "python" or
@@ -124,6 +125,7 @@ def problem_of_row(row: Mapping[str, Any], where: str) -> CodeProblem:
         lang = None if row.get("language") is None else LANGUAGES[str(row["language"]).lower()]
     except (KeyError, TypeError, ValueError, AttributeError, VerifierError) as error:
         raise SourceError(f"{where}: problem {name!r} is not as it should be: {error!r}") from error
+    judging["processes"] = row.get("processes") is True
     judging["time_limit_s"] = _positive(row, "time_limit_s", where)
     memory = _positive(row, "memory_mb", where)
     judging["memory_mb"] = None if memory is None else int(memory)
@@ -144,6 +146,8 @@ def row_of_problem(problem: CodeProblem) -> dict[str, Any]:
     }
     if problem.lang is not None:
         row["language"] = problem.lang.value
+    if problem.processes:
+        row["processes"] = True
     if problem.checker is not None:
         checker = problem.checker
         sources, main, args = dict(checker.sources), list(checker.main), list(checker.args)
@@ -167,7 +171,7 @@ def _job(row: Mapping[str, Any], problems: Mapping[str, CodeProblem], where: str
     if response is not None:
         if not isinstance(response, str) or "code" in row:
             raise SourceError(f"{where}: give either response, a string, or lang and code")
-        return problem, submission_in(Response(tags.house_form(response), None, row.get("finish")))
+        return problem, submission_in(Response(tags.house_form(response), None, row.get("finish")), problem.lang)
     lang = LANGUAGES.get(str(row.get("lang")).lower())
     if lang is None:
         raise SourceError(f"{where}: lang is {row.get('lang')!r}; it must be python or cpp")

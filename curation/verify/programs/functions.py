@@ -42,7 +42,7 @@ from curation.verify.programs.problem import (
     Submission,
 )
 from curation.verify.programs.running import failure_of
-from curation.verify.programs.tools import Program, Toolbox, Unready, wants_numpy, wants_processes
+from curation.verify.programs.tools import Program, Toolbox, Unready, wants_numpy
 from curation.verify.sandbox import Limits, RunResult
 from curation.verify.sandbox.inside import functions
 from curation.verify.sandbox.inside.functions.values import encode
@@ -116,7 +116,7 @@ def _run_calls(
         return (not every and verdict is not CodeVerdict.AC) or cut()
 
     stdins = [_request(tests, submission, [_call(tests.entry, tests.calls[index])]) for index in indices]
-    with closing(tools.run(_callee(submission), stdins, _limits(problem))) as results:
+    with closing(tools.run(_callee(submission), stdins, _limits(problem), processes=problem.processes)) as results:
         for position, ran in enumerate(results):
             if look(position, ran):
                 break
@@ -125,7 +125,7 @@ def _run_calls(
 
 def _callee(submission: Submission) -> Program:
     code = submission.code
-    return Program(CodeLang.PYTHON, _boxed("callee"), numpy=wants_numpy(code), forks=wants_processes(code))
+    return Program(CodeLang.PYTHON, _boxed("callee"), numpy=wants_numpy(code))
 
 
 def _call(entry: str, call: FunctionCall) -> _Call:
@@ -266,7 +266,8 @@ def _run_assertions(tools: Toolbox, problem: CodeProblem, tests: FunctionTests, 
         count += len(need)
         if count > _CALLS:
             break
-        (ran,) = tools.run(_callee(submission), [_request(tests, submission, need)], _limits(problem))
+        request, limits = _request(tests, submission, need), _limits(problem)
+        (ran,) = tools.run(_callee(submission), [request], limits, processes=problem.processes)
         cpu, wall, memory = cpu + ran.cpu_s, wall + ran.wall_s, max(memory, ran.memory_mb)
         lines = _lines(ran, len(need))
         if isinstance(lines, tuple):

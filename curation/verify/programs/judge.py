@@ -7,11 +7,12 @@
         for result in judge.judge(tasks): …                 # responses in, as `MathJudge` does: measuring, training
 
 A final answer of an attempt at a program is the program in one fenced block that names the language (`fenced`), so that
-it can be stored, compared as text and judged again. All attempts of one task are judged by the same tests: those that
-`draw_tests` draws by the seed and the problem's id, which language variants share.
+it can be stored, compared as text and judged again. A response with a program in each of two languages keeps both, for
+the language asked for is only known when it is judged. All attempts of one task are judged by the same tests: those
+that `draw_tests` draws by the seed and the problem's id, which language variants share.
 
-What decides, in order: the response holds a program in a block that names its language, and it is the language asked
-for (else NA, no answer); the problem can be judged (else BROKEN); the program compiles; then its tests, or the calls of
+What decides, in order: the response holds a program (`curation.verify.programs.extraction`), in the language asked for
+(else NA, no answer); the problem can be judged (else BROKEN); the program compiles; then its tests, or the calls of
 its function, up to the first failure unless every one is asked for. Outputs are compared as the problem says
 (`curation.verify.programs.tables`): tokens with their case, where it says nothing.
 
@@ -34,7 +35,14 @@ from typing import Self
 
 from curation.records import Outcome, VerifierError
 from curation.verify.math_judge import JudgeResult, JudgeTask, ReferenceCheck, Response, Verdict
-from curation.verify.programs.extraction import FoundCode, extract_code, extract_program, fenced
+from curation.verify.programs.extraction import (
+    CodeLang,
+    FoundCode,
+    extract_code,
+    extract_program,
+    fenced,
+    find_programs,
+)
 from curation.verify.programs.functions import run_function
 from curation.verify.programs.problem import (
     TESTS_A_GROUP,
@@ -49,7 +57,7 @@ from curation.verify.programs.running import run_tests
 from curation.verify.programs.toolchain import STANDARDS
 from curation.verify.programs.tools import Program, Runner, Toolbox, Unready
 
-VERSION = "programs-11"
+VERSION = "programs-12"
 """Name and version of the verifier of programs; verdicts are filed under it. Changes when a verdict could."""
 
 Job = tuple[CodeProblem, Submission | Unready]
@@ -149,7 +157,7 @@ class ProgramJudge:
         return result
 
     def _judged(self, tools: Toolbox, problem: CodeProblem, answer: str, drawn: Sequence[int]) -> Verdict:
-        runs = run_program(tools, problem, submission_of(answer), drawn, every=self.every)
+        runs = run_program(tools, problem, submission_of(answer, problem.lang), drawn, every=self.every)
         result = _joined([runs], self.every)
         passed = _share(result) if self.every else None
         if result.verdict is CodeVerdict.AC:
@@ -169,7 +177,7 @@ class ProgramJudge:
         return Verdict(result.outcome, answer, None, how, passed)
 
     def _no_answer(self) -> Verdict:
-        how = "no program in a block that names its language"
+        how = "no program in a code block"
         return Verdict(Outcome.NO_ANSWER, None, None, how, 0.0 if self.every else None)
 
     def check(self, references: Iterable[tuple[str, str]]) -> Iterator[ReferenceCheck]:
@@ -185,27 +193,27 @@ class ProgramJudge:
 
 
 def program_answer(response: Response) -> str | None:
-    """Return the final answer of a code attempt; None where no block names a judged language."""
-    extracted = _program_in(response)
-    if extracted.lang is None or extracted.code is None:
-        return None
-    return fenced(extracted.lang, extracted.code)
+    """Return the final answer of a code attempt; None if it holds no program in a judged language."""
+    found = find_programs(_text(response), finished=response.finish == "stop")
+    answers = [fenced(one.lang, one.code) for one in found if one.lang is not None and one.code is not None]
+    return "\n\n".join(answers) or None
 
 
-def submission_of(answer: str) -> Submission | Unready:
-    """Return the program of a final answer, or why there is none."""
-    return _as_submission(extract_program(answer))
+def submission_of(answer: str, wanted: CodeLang | None = None) -> Submission | Unready:
+    """Return the program of a final answer, in the language ``wanted`` if it holds one, or why there is none."""
+    return _as_submission(extract_program(answer, wanted))
 
 
-def submission_in(response: Response) -> Submission | Unready:
+def submission_in(response: Response, wanted: CodeLang | None = None) -> Submission | Unready:
     """Return the program of a response by way of its final answer, as attempts are judged."""
     answer = program_answer(response)
-    return _as_submission(_program_in(response)) if answer is None else submission_of(answer)
+    if answer is not None:
+        return submission_of(answer, wanted)
+    return _as_submission(extract_code(_text(response), finished=response.finish == "stop"))
 
 
-def _program_in(response: Response) -> FoundCode:
-    text = response.text if response.text is not None else response.answer or ""
-    return extract_code(text, finished=response.finish == "stop")
+def _text(response: Response) -> str:
+    return response.text if response.text is not None else response.answer or ""
 
 
 def _as_submission(found: FoundCode) -> Submission | Unready:

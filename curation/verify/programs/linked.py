@@ -53,7 +53,7 @@ def run_linked(tools: Toolbox, problem: CodeProblem, submission: Submission) -> 
     if not isinstance(program, Program):
         return program
     limits = Limits(cpu_s=problem.cpu_s, memory_mb=problem.memory_mb, output_bytes=16 << 20)
-    (ran,) = tools.run(program, [b""], limits)
+    (ran,) = tools.run(program, [b""], limits, processes=problem.processes)
     outcome = failure_of(ran)
     if outcome is None:
         passed = ran.stdout.endswith(word.hex().encode())

@@ -180,7 +180,8 @@ class CodeProblem:
     ``cpu_s`` and ``memory_mb`` hold for each test. ``lang`` is the language asked for: a program in another one is no
     answer; None where any judged language will do. ``id`` seeds the draw of tests, so language variants share it. Where
     ``refused`` says why a problem cannot be judged (it is interactive, its checker is in a language that is not run),
-    each submission is BROKEN with that reason.
+    each submission is BROKEN with that reason. ``processes``: programs may start processes of their own, all of which
+    count; what a program's text says gives no right.
 
     Example: ``CodeProblem("two-sum", (CodeTest(b"1 2\\n", b"3\\n"),))``
     """
@@ -194,6 +195,7 @@ class CodeProblem:
     function: FunctionTests | None = None
     refused: str | None = None
     lang: CodeLang | None = None
+    processes: bool = False
 
     @property
     def test_count(self) -> int:

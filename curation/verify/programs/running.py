@@ -83,7 +83,7 @@ def run_tests(
         size = min(2 * size, 16)
         if len(runs) < count or cut() or (not every and runs[-1].verdict is not CodeVerdict.AC):
             break
-    if lack := tools.lacking(program):
+    if lack := tools.lacking(program, problem.processes):
         runs = [_because(run, lack) for run in runs]
     return runs
 
@@ -122,7 +122,8 @@ def _run_part(
         runs.append(CaseRun(index, outcome[0], ran.cpu_s, ran.wall_s, ran.memory_mb, outcome[1]))
         return (not every and outcome[0] is not CodeVerdict.AC) or cut()
 
-    with closing(tools.run(program, [problem.tests[index].input for index in indices], limits)) as results:
+    stdins = [problem.tests[index].input for index in indices]
+    with closing(tools.run(program, stdins, limits, processes=problem.processes)) as results:
         for position, ran in enumerate(results):
             if look(position, ran):
                 break

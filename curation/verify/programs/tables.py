@@ -106,6 +106,7 @@ def build_problem(
         function=function,
         refused=_refused(judging),
         lang=lang,
+        processes=bool(judging.get("processes")),
     )
 
 

@@ -1,6 +1,6 @@
 """The means of running programs: the sandbox, the threads that drive it, a cache of compiled programs.
 
-Programs are compiled once, by the hash of their sources.
+Programs are compiled once, by the hash of their sources, as long as they are kept (`curation.verify.programs.kept`).
 
 Invariants: the same request is compiled once, also when threads ask at the same time; what failed because the
 sandbox failed is not remembered.
@@ -12,7 +12,6 @@ import hashlib
 import importlib.util
 import os
 import re
-from collections import OrderedDict
 from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -21,6 +20,7 @@ from types import TracebackType
 from typing import Self
 
 from curation.verify.programs.extraction import CodeLang
+from curation.verify.programs.kept import KeptPrograms
 from curation.verify.programs.problem import CodeVerdict, Submission
 from curation.verify.programs.toolchain import (
     COMPILE_LIMITS,
@@ -33,7 +33,6 @@ from curation.verify.programs.toolchain import (
 )
 from curation.verify.sandbox import CompileResult, Ending, Limits, RunResult, Sandbox
 
-_MAX_COMPILED = 512
 _FILES = re.compile(r"\btmpfile\b|[\"']/tmp\b")
 _MODES = re.compile(r"\b(?:l?f?ch(?:mod|own)|utime\w*|copy2|copystat|permissions|last_write_time)\b")
 _FORKS = re.compile(r"\b(?:multiprocessing|ProcessPoolExecutor|forkpty|v?fork)\b")
@@ -43,15 +42,13 @@ _FORKS = re.compile(r"\b(?:multiprocessing|ProcessPoolExecutor|forkpty|v?fork)\b
 class Program:
     """A program ready to run: source, or a binary.
 
-    ``numpy``: it runs in the process that has numpy loaded. ``forks``: it may start processes, by `wants_processes`.
-    ``standard``: what a binary was compiled as.
+    ``numpy``: it runs in the process that has numpy loaded. ``standard``: what a binary was compiled as.
     """
 
     lang: CodeLang
     source: str
     artifact: bytes | None = None
     numpy: bool = False
-    forks: bool = False
     standard: str = ""
 
 
@@ -64,7 +61,7 @@ class Unready:
 
 
 class Toolbox:
-    """The sandbox and the compiled programs, shared by threads. The newest 512 binaries are kept.
+    """The sandbox and the compiled programs, shared by threads.
 
     ``gathered`` remembers, per test program, the calls it makes before it knows any result.
     """
@@ -72,7 +69,8 @@ class Toolbox:
     def __init__(self, box: Sandbox) -> None:
         self.box = box
         self._given: tuple[str, ...] | None = None
-        self._compiled: OrderedDict[str, Future[CompileResult]] = OrderedDict()
+        self.kept = KeptPrograms()
+        self._compiling: dict[str, Future[CompileResult]] = {}
         self._lock = Lock()
         self.gathered: dict[str, list[list[str]]] = {}
 
@@ -82,29 +80,22 @@ class Toolbox:
         """Compile ``sources`` by ``command``. The same request is compiled once, also when several threads ask."""
         digest = hashlib.sha256(repr((tuple(command), sorted(sources.items()), limits)).encode()).hexdigest()
         with self._lock:
-            future = self._compiled.get(digest)
+            future = self._compiling.get(digest)
             is_owner = future is None
             if future is None:
-                future = self._compiled[digest] = Future()
-                while len(self._compiled) > _MAX_COMPILED:
-                    self._compiled.popitem(last=False)
-            else:
-                self._compiled.move_to_end(digest)
+                future = self._compiling[digest] = Future()
         if is_owner:
             try:
-                compiled = self.box.compile(sources, command, limits)
-                if compiled.run.ending is Ending.BROKEN:
-                    self._forget(digest)
+                compiled = self.kept.get(digest) or self.box.compile(sources, command, limits)
+                if compiled.run.ending is not Ending.BROKEN:
+                    self.kept.put(digest, compiled)
                 future.set_result(compiled)
             finally:
-                if not future.done():  # who waits for it must not wait for ever
-                    self._forget(digest)
+                with self._lock:
+                    del self._compiling[digest]
+                if not future.done():  # a thread that waits for it must not wait for ever
                     future.cancel()
         return future.result()
-
-    def _forget(self, digest: str) -> None:
-        with self._lock:
-            self._compiled.pop(digest, None)
 
     def cpp(self, sources: Mapping[str, bytes], main: Sequence[str], flags: Sequence[str] = CPP_FLAGS) -> CompileResult:
         """Compile a C++ program of the files ``main``; the other sources are headers."""
@@ -138,9 +129,14 @@ class Toolbox:
         assert first is not None
         return first
 
-    def lacking(self, program: Program) -> str:
-        """Return what a program seems to use that this box has not, so that it may fail here alone; often empty."""
-        if program.forks and not self.box.forks:
+    def lacking(self, program: Program, processes: bool = False) -> str:
+        """Return what a program seems to use that it has not here, so that it may fail here alone; often empty.
+
+        ``processes``: whether its problem allows it to start some.
+        """
+        if _FORKS.search(program.source) and not processes:
+            return "it may want processes of its own, which its problem does not allow"
+        if _FORKS.search(program.source) and not self.box.forks:
             return f"it may want processes of its own, which rung {self.box.rung!r} does not allow here"
         if self.box.rung == "landlock" and _FILES.search(program.source):
             return "it may want files in /tmp, which rung 'landlock' does not allow"
@@ -158,14 +154,17 @@ class Toolbox:
         *,
         args: Sequence[str] = (),
         files: Sequence[Mapping[str, bytes]] | None = None,
+        processes: bool = False,
     ) -> Generator[RunResult]:
         """Yield one run per standard input, in order, each in a fresh process with its ``files``.
+
+        ``processes``: it may start processes, if the box can hold them; slower. It can only start itself again.
 
         The generator must be exhausted or closed.
         """
         if program.artifact is not None:
             yield from self.box.run_binary(
-                program.artifact, stdins, limits, args=args, files=files or {}, forks=program.forks
+                program.artifact, stdins, limits, args=args, files=files or {}, forks=processes
             )
         else:
             yield from self.box.run_python(
@@ -175,7 +174,7 @@ class Toolbox:
                 args=args,
                 files=files or {},
                 numpy=program.numpy,
-                forks=program.forks,
+                forks=processes,
             )
 
 
@@ -218,6 +217,8 @@ class Runner:
         self.threads.shutdown(wait=kind is None, cancel_futures=True)
         if self._box is not None:
             self._box.__exit__(kind, error, trace)
+        if self._tools is not None:
+            self._tools.kept.close()
 
 
 def wants_numpy(code: str) -> bool:
@@ -225,23 +226,15 @@ def wants_numpy(code: str) -> bool:
     return "numpy" in code and importlib.util.find_spec("numpy") is not None
 
 
-def wants_processes(code: str) -> bool:
-    """Return whether a program names a way to start processes. Its tests then run one by one, more slowly.
-
-    It may do so where a slot has a user id of its own; what it starts can only be itself (no program can be executed).
-    """
-    return _FORKS.search(code) is not None
-
-
 def python_program(code: str) -> Program:
     """Return a Python program ready to run."""
-    return Program(CodeLang.PYTHON, code, numpy=wants_numpy(code), forks=wants_processes(code))
+    return Program(CodeLang.PYTHON, code, numpy=wants_numpy(code))
 
 
 def ready(compiled: CompileResult, source: str, standard: str = "") -> Program | Unready:
     """Return the compiler's result as a program, or as the verdict on it; ``standard``: what it was compiled as."""
     if compiled.ok and compiled.artifact is not None:
-        return Program(CodeLang.CPP, source, compiled.artifact, forks=wants_processes(source), standard=standard)
+        return Program(CodeLang.CPP, source, compiled.artifact, standard=standard)
     if compiled.run.ending is Ending.BROKEN:
         return Unready(CodeVerdict.BROKEN, f"the compiler's box failed: {compiled.run.note}")
     if compiled.run.ending is not Ending.EXITED:

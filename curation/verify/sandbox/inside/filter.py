@@ -38,7 +38,7 @@ EXEC_DESCRIPTOR = 511
 PLAIN = tuple(
     """
     read write readv writev pread64 pwrite64 preadv pwritev open openat close stat fstat lstat
-    newfstatat statx lseek mmap mprotect munmap mremap madvise brk msync mlock munlock rt_sigaction
+    newfstatat statx lseek mprotect munmap mremap madvise brk msync mlock munlock rt_sigaction
     rt_sigprocmask rt_sigreturn sigaltstack rt_sigpending rt_sigtimedwait rt_sigsuspend access faccessat faccessat2
     pipe pipe2 select pselect6 poll ppoll epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait
     eventfd eventfd2 dup dup2 dup3 nanosleep clock_nanosleep getitimer setitimer alarm pause getpid gettid getppid
@@ -48,7 +48,7 @@ PLAIN = tuple(
     clock_getres times getrusage sysinfo uname getrlimit setrlimit statfs fstatfs futex set_robust_list
     rseq set_tid_address arch_prctl sched_yield sched_getaffinity sched_getparam sched_getscheduler
     sched_get_priority_max sched_get_priority_min getcpu getpriority getrandom
-    sendfile fadvise64 restart_syscall close_range timerfd_create timerfd_settime
+    sendfile fadvise64 restart_syscall timerfd_create timerfd_settime
     timerfd_gettime sendto recvfrom shutdown getsockname getpeername
     """.split()
 )
@@ -94,6 +94,8 @@ IOCTLS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
 OWNER_COMMANDS = (8, 10, 15)
 """F_SETOWN, F_SETSIG, F_SETOWN_EX: with them the kernel sends signals to others in one's name."""
 S_IFMT, S_IFIFO = 0o170000, 0o010000
+MAP_SHARED, MAP_ANONYMOUS, MAP_HUGETLB, PAGE = 0x01, 0x20, 0x40000, 4096
+CLOSE_RANGE_UNSHARE = 2
 AF_UNIX, SOCK_STREAM, SOCK_TYPE_MASK, ALL = 1, 1, 0xF, 0xFFFFFFFF
 SOCKET_OPTIONS = (3, 4, 38, 39)
 """SO_TYPE, SO_ERROR, SO_PROTOCOL, SO_DOMAIN."""
@@ -119,6 +121,26 @@ def _all(*conditions: tuple[int, int, int]) -> Code:
     return [*code, (RETURN, 0, 0, ALLOW), (RETURN, 0, 0, EPERM)]
 
 
+def _mapping() -> Code:
+    """Allow a mapping but of huge pages, and of shared memory without a file beyond a page.
+
+    Neither is resident memory of the process: pages of shared memory stay when a program lets go of all but one.
+    """
+    shared, length = MAP_SHARED | MAP_ANONYMOUS, ARGUMENT + 8
+    return [
+        (LOAD, 0, 0, ARGUMENT + 24),
+        (ANY_BIT, 7, 0, MAP_HUGETLB),
+        (AND, 0, 0, shared),
+        (EQUAL, 0, 4, shared),
+        (LOAD, 0, 0, length + 4),
+        (EQUAL, 0, 3, 0),
+        (LOAD, 0, 0, length),
+        (AT_LEAST, 1, 0, PAGE + 1),
+        (RETURN, 0, 0, ALLOW),
+        (RETURN, 0, 0, EPERM),
+    ]
+
+
 def _none_of(numbers: tuple[int, ...]) -> Code:
     """Allow where the first argument is none of these numbers of processes, nor that of a group (negative)."""
     load, *others = _one_of(0, numbers, EPERM, ALLOW)
@@ -128,6 +150,11 @@ def _none_of(numbers: tuple[int, ...]) -> Code:
 def _either(argument: int, value: int, these: Code, others: Code) -> Code:
     """Go on with ``these`` where the argument's low half is the value, else with ``others``; both decide."""
     return [(LOAD, 0, 0, ARGUMENT + 8 * argument), (EQUAL, 0, len(these), value), *these, *others]
+
+
+def _any_bit(argument: int, bits: int, these: Code, others: Code) -> Code:
+    """Go on with ``these`` where the argument's low half has any of the bits, else with ``others``; both decide."""
+    return [(LOAD, 0, 0, ARGUMENT + 8 * argument), (ANY_BIT, 0, len(these), bits), *these, *others]
 
 
 def _is_secret(argument: int, low: int, high: int) -> Code:
@@ -147,6 +174,8 @@ def _rules(kind: str, pid: int, spared: tuple[int, ...], owns: bool, secret: tup
         rules |= {name: [(RETURN, 0, 0, DONE)] for name in MODES}
         rules["utimensat"] = _one_of(2, (0,), EPERM, DONE)  # no times: now
     rules |= {
+        "mmap": _mapping(),
+        "close_range": _all((2, CLOSE_RANGE_UNSHARE, 0)),
         "fcntl": _one_of(1, OWNER_COMMANDS, EPERM, ALLOW),
         "ioctl": _one_of(1, IOCTLS, ALLOW, EPERM),
         "prctl": _one_of(0, PRCTLS, ALLOW, EPERM),
@@ -159,8 +188,10 @@ def _rules(kind: str, pid: int, spared: tuple[int, ...], owns: bool, secret: tup
     }
     if kind == "compiler":
         return rules
-    threads = _all((0, kernel.CLONE_THREAD | NAMESPACE_FLAGS, kernel.CLONE_THREAD))
-    rules["clone"] = _all((0, NAMESPACE_FLAGS | kernel.CLONE_PARENT, 0)) if spared else threads
+    thread = kernel.CLONE_THREAD | kernel.CLONE_FILES  # what a thread has open is what its process has open
+    threads = _all((0, thread | NAMESPACE_FLAGS, thread))
+    processes = _all((0, kernel.CLONE_THREAD | NAMESPACE_FLAGS | kernel.CLONE_PARENT, 0))
+    rules["clone"] = _any_bit(0, kernel.CLONE_THREAD, threads, processes) if spared else threads
     if spared:
         rules |= dict.fromkeys(("prlimit64", "kill", "tgkill", "tkill", "sched_setaffinity"), _none_of(spared))
     else:

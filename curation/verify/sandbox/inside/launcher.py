@@ -22,7 +22,8 @@ READ_WRITE = 0b1101 | 0b10 | 0x10 | 0x20 | 0x80 | 0x100 | 0x400 | 0x1000 | 0x200
 """… and write, remove, make directories, files, pipes and links, rename, truncate."""
 FILE_RIGHTS = 0b111 | 0x4000
 VERSION_RIGHTS = {1: 0x1FFF, 2: 0x3FFF, 3: 0x7FFF, 4: 0x7FFF}
-DEVICES = {"run": ("null", "zero", "full", "random", "urandom"), "compile": ("null",)}
+DEVICES = {"run": ("null", "full", "random", "urandom"), "compile": ("null",)}
+"""Without zero: a mapping of it is shared memory that no limit counts."""
 INNER_ID = 1000
 SAFE = kernel.MS_NOSUID | kernel.MS_NODEV
 
@@ -224,7 +225,7 @@ def _ruleset(plan: Plan) -> int:
     ruleset = kernel.call("landlock_create_ruleset", refused, len(refused), 0)
     allowed = {path: READ_ONLY if os.path.isdir(path) else READ_ONLY & FILE_RIGHTS for path in plan.binds}
     for name in DEVICES["compile" if plan.kind == "compile" else "run"]:
-        allowed[f"/dev/{name}"] = 0b110 if name in {"null", "zero", "full"} else 0b100
+        allowed[f"/dev/{name}"] = 0b110 if name in {"null", "full"} else 0b100
     allowed[plan.scratch] = READ_WRITE & ~EXECUTE & rights
     for path, access in allowed.items():
         descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)

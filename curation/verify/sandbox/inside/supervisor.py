@@ -72,7 +72,10 @@ Start = Callable[[list[str], list[list[int]]], Started]
 def preload(plan: Plan) -> Library | None:
     """Load what programs may find loaded, while the host's files are still visible; return the library that starts
     them.
+
+    Whole numbers convert to text of any length, as before Python 3.11: the CPU limit bounds that, too.
     """
+    sys.set_int_max_str_digits(0)
     if plan.kind != "compile":
         site.setquit()
         site.setcopyright()

@@ -2,19 +2,26 @@
 
 A tick every 10 ms looks; what a tick missed is found afterwards in the resources that the kernel counted (wait4), so
 the verdict never depends on the tick. Wall time is counted without the time that the program waited for a CPU
-(schedstat), hence not by the load of the machine, up to ten times the guard.
+(schedstat), hence not by the load of the machine, up to ten times the guard; of processes that run side by side, the
+one that waited longest counts.
+
+Resident memory leaves out what the kernel holds for processes: page tables, mappings, sockets and pipes. One process
+or a few can have little of it (by limits on descriptors and address space); of more it is counted (`kernel_kb`). The
+folder's list leaves out files without a name; they are counted by who holds them, unless the folder is a file system.
 """
 
 from __future__ import annotations
 
+import _socket
 import contextlib
 import os
 import select
 import signal
+import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-from .folder import used_bytes
+from .folder import UNREADABLE, used_bytes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +31,12 @@ TICK_S = 0.01
 HARD_WALL = 10
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 PAGE_KB = os.sysconf("SC_PAGE_SIZE") // 1024
+MAPPINGS_A_KB, PIPE_KB = 4, 64
+"""Mappings that a KiB of the kernel describes; what a pipe holds when full, larger ones being limited per user."""
+FEW = 4
+"""Processes that can hold little in the kernel, by their limits; a compiler has no more."""
+RARELY = 9
+"""Looks at what processes hold take at most one part in ten of the time."""
 GONE = (FileNotFoundError, ProcessLookupError, PermissionError, ValueError, IndexError)
 
 
@@ -152,10 +165,22 @@ def cpu_clock(pid: int) -> float:
         return 0.0
 
 
+def _where(pid: int) -> str:
+    """Return where a process's memory and descriptors are described: by another thread if its first has ended."""
+    if _read(pid, "statm").startswith(b"0 "):
+        for thread in _threads(pid):
+            if not _read(pid, f"task/{thread}/statm").startswith(b"0 "):
+                return f"task/{thread}/"
+    return ""
+
+
 def resident_kb(pid: int) -> int:
     """Return the resident KiB of a process; 0 when it is gone or there is no /proc."""
     try:
-        return int(_read(pid, "statm").split()[1]) * PAGE_KB
+        words = _read(pid, "statm").split()
+        if words[0] == b"0":
+            words = _read(pid, f"{_where(pid)}statm").split()
+        return int(words[1]) * PAGE_KB
     except GONE:
         return 0
 
@@ -166,10 +191,97 @@ def proportional_kb(pid: int) -> int:
     After a fork nearly all is shared.
     """
     try:
-        lines = _read(pid, "smaps_rollup").splitlines()
+        lines = _read(pid, f"{_where(pid)}smaps_rollup").splitlines()
         return next(int(line.split()[1]) for line in lines if line.startswith(b"Pss:"))
     except (*GONE, StopIteration):
         return resident_kb(pid)
+
+
+def socket_kb() -> int:
+    """Return the KiB that a socket of a pair holds when full; programs cannot change its buffer."""
+    pair = _socket.socketpair()
+    try:
+        return pair[0].getsockopt(_socket.SOL_SOCKET, _socket.SO_SNDBUF) // 1024
+    finally:
+        for end in pair:
+            end.close()
+
+
+def _descriptors(pid: int) -> list[os.stat_result]:
+    """Return what a process has open."""
+    found = []
+    with contextlib.suppress(*GONE):
+        folder = PROC.open(pid, f"{_where(pid)}fd", os.O_DIRECTORY)
+        try:
+            for name in os.listdir(folder):
+                with contextlib.suppress(FileNotFoundError):
+                    found.append(os.stat(name, dir_fd=folder))
+        finally:
+            os.close(folder)
+    return found
+
+
+def _mappings(pid: int) -> Iterator[bytes]:
+    """Yield the mappings of a process as /proc lists them, in chunks of whole lines or parts of them."""
+    with contextlib.suppress(*GONE):
+        maps = PROC.open(pid, f"{_where(pid)}maps")
+        try:
+            while chunk := os.read(maps, 65536):
+                yield chunk
+        finally:
+            os.close(maps)
+
+
+def kernel_kb(pids: Sequence[int], enough_kb: int) -> int:
+    """Return the KiB that the kernel holds for processes: page tables, mappings, and all sockets and pipes when full.
+
+    Stops counting beyond ``enough_kb``.
+    """
+    held: dict[int, int] = {}
+    total, full = 0, socket_kb()
+    for pid in pids:
+        for opened in _descriptors(pid):
+            if stat.S_ISSOCK(opened.st_mode) or stat.S_ISFIFO(opened.st_mode):
+                held[opened.st_ino] = full if stat.S_ISSOCK(opened.st_mode) else PIPE_KB
+        with contextlib.suppress(*GONE, StopIteration):
+            lines = _read(pid, f"{_where(pid)}status").splitlines()
+            total += next(int(line.split()[1]) for line in lines if line.startswith(b"VmPTE:"))
+        count = 0
+        for chunk in _mappings(pid):
+            count += chunk.count(b"\n")
+            if total + count // MAPPINGS_A_KB > enough_kb:
+                break
+        total += count // MAPPINGS_A_KB
+        if total + sum(held.values()) > enough_kb:
+            break
+    return total + sum(held.values())
+
+
+def nameless_bytes(pids: Sequence[int], folder: str) -> int:
+    """Return the bytes of files of the folder that processes hold and that have no name in it any more.
+
+    One that is mapped and not open cannot be measured, and counts as more than any limit.
+    """
+    device, blocks = os.stat(folder).st_dev, dict[int, int]()
+    for pid in pids:
+        for opened in _descriptors(pid):
+            if stat.S_ISREG(opened.st_mode) and not opened.st_nlink and opened.st_dev == device:
+                blocks[opened.st_ino] = opened.st_blocks
+    start, gone = f" {folder}/".encode(), b" (deleted)"
+    for pid in pids:
+        lines = b"".join(_mappings(pid))
+        if gone in lines:
+            for line in lines.splitlines():
+                hidden = start in line and line.endswith(gone) and int(line.split()[4]) not in blocks
+                if hidden and _is_mapped(pid, line):
+                    return UNREADABLE
+    return 512 * sum(blocks.values())
+
+
+def _is_mapped(pid: int, line: bytes) -> bool:
+    """Return whether a process still has this mapping and no descriptor of its file, which it may have closed since."""
+    inode = int(line.split()[4])
+    return all(opened.st_ino != inode for opened in _descriptors(pid)) and line in b"".join(_mappings(pid))
 
 
 def _stat(pid: int) -> list[int]:
@@ -239,8 +351,10 @@ class Watch:
         self.peak_kb = 0
         PROC.forget()
         self.start = time.monotonic() - ago
+        self._first: dict[int, float] = {}
         self._waited: dict[int, float] = {}
-        """Seconds that each process waited for a CPU, those that have ended included."""
+        """Seconds for which those waited for a CPU that had ended when a process began, and with its own."""
+        self._looks: dict[str, tuple[int, float]] = {}
 
     def _tree(self) -> list[int]:
         """Return the processes that count: orphans too, which are this process's children by then."""
@@ -255,6 +369,8 @@ class Watch:
         resident = sum(map(resident_kb, pids))
         if resident > most_kb and len(pids) > 1:
             resident = sum(map(proportional_kb, pids))
+        if len(pids) > FEW:
+            resident += self._seldom("kernel", lambda: kernel_kb(pids, most_kb - resident))
         self.peak_kb = max(self.peak_kb, resident)
         if resident > most_kb:
             return "memory"
@@ -265,14 +381,36 @@ class Watch:
             return "processes"
         wall = time.monotonic() - self.start
         if limits["tree"] or wall > limits["wall_s"]:
-            self._waited |= {pid: waited_s(pid) for pid in pids}
-        if wall > limits["wall_s"] and wall - sum(self._waited.values()) > limits["wall_s"]:
-            return "wall"
+            excused = self._excused(pids)
+            if wall - excused > limits["wall_s"]:
+                return "wall"
         if wall > HARD_WALL * limits["wall_s"]:
             return "wall"
         if any(os.fstat(output).st_size > limits["output_bytes"] for output in self.outputs):
             return "output"
-        return "files" if used_bytes(self.folder, self.apart) - self.base > limits["file_mb"] << 20 else ""
+        written = used_bytes(self.folder, self.apart) - self.base
+        if not self.apart:
+            written += self._seldom("nameless", lambda: nameless_bytes(pids, self.folder))
+        return "files" if written > limits["file_mb"] << 20 else ""
+
+    def _seldom(self, what: str, look: Callable[[], int]) -> int:
+        """Return what a look finds, or what the last one found if looking now would take too much of the time."""
+        found, due = self._looks.get(what, (0, 0.0))
+        now = time.monotonic()
+        if now >= due:
+            found = look()
+            self._looks[what] = found, now + (RARELY + 1) * (time.monotonic() - now)
+        return found
+
+    def _excused(self, pids: list[int]) -> float:
+        """Return the seconds that the program waited for a CPU: the most of processes that followed one another.
+
+        Of those that run side by side one counts, however many they are.
+        """
+        ended = max((seconds for pid, seconds in self._waited.items() if pid not in pids), default=0.0)
+        for pid in pids:
+            self._waited[pid] = self._first.setdefault(pid, ended) + waited_s(pid)
+        return max(self._waited.values(), default=0.0)
 
     def _kill(self) -> None:
         for pid in {*self._tree(), self.pid}:

@@ -6,6 +6,7 @@ The truth is a run with a bare interpreter, or with what the machine's g++ makes
 from __future__ import annotations
 
 import contextlib
+import re
 import signal
 import subprocess
 import sys
@@ -19,6 +20,8 @@ from curation.verify.programs.tools import Program, Runner
 from curation.verify.sandbox import Ending, Limits, RunResult
 from tests.curation.verify.programs.foreign_styles import Style
 
+FORKS = re.compile(r"\b(?:multiprocessing|ProcessPoolExecutor|forkpty|v?fork)\b")
+"""What a style that starts processes names: its problem would allow them."""
 LIMITS = Limits(cpu_s=10.0, wall_s=120.0, memory_mb=1024)
 STACK_KB = 1 << 20
 BARE_S = 120.0
@@ -84,7 +87,7 @@ def boxed(runner: Runner, style: Style) -> Seen:
     program = runner.tools.prepare(Submission(style.lang, style.code))
     if not isinstance(program, Program):
         return program.verdict, b""
-    (ran,) = runner.tools.run(program, [style.stdin.encode()], LIMITS)
+    (ran,) = runner.tools.run(program, [style.stdin.encode()], LIMITS, processes=FORKS.search(style.code) is not None)
     return seen(ran)
 
 

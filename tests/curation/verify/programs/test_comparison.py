@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from curation.records import VerifierError
@@ -121,3 +123,13 @@ def test_large_outputs_with_other_white_space_across_blocks() -> None:
     assert same_output(lines, spaces)
     assert not same_output(lines, spaces[:-1])
     assert same_output(b"x" * 2_000_000 + b"\n", b" " + b"x" * 2_000_000)
+
+
+@pytest.mark.parametrize("space", [b"\n", b" ", b" \n\t"])
+def test_32_mb_of_white_space_take_linear_time(space: bytes) -> None:
+    padding = space * ((32 << 20) // len(space))
+    start = time.process_time()
+    assert same_output(b"3\n", b"3" + padding)
+    assert same_output(b"3" + padding, b"3")
+    assert not same_output(b"3\n", padding)
+    assert time.process_time() - start < 0.6, "it was 1.2 to 3.2 s for each"

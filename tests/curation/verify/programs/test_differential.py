@@ -71,6 +71,8 @@ WITH_MODES = {
     "utimes and futimens",
 }
 """What reads back modes and times that it set, or sets owners: a box without a user id of its own says it cannot."""
+UNLIKE_OUTSIDE = "more digits than are printed"
+"""The box prints them, as Python did before 3.11."""
 PYTHON, CPP = PYTHON_STYLES | PYTHON_SYSTEM_STYLES, CPP_STYLES | CPP_SYSTEM_STYLES
 STYLES = {f"python: {name}": Style(CodeLang.PYTHON, *words) for name, words in PYTHON.items()}
 STYLES |= {f"cpp: {name}": Style(CodeLang.CPP, *words) for name, words in CPP.items()}
@@ -117,7 +119,7 @@ def runner(request: pytest.FixtureRequest) -> Iterator[Runner]:
 def corpus(runner: Runner) -> dict[str, Style]:
     box = runner.tools.box
     lacking = (set() if box.forks else WITH_PROCESSES) | (WITHOUT_TMP | SHUT if box.rung == "landlock" else set())
-    lacking |= set() if box.owns else WITH_MODES
+    lacking |= {UNLIKE_OUTSIDE} if box.owns else {UNLIKE_OUTSIDE, *WITH_MODES}
     assert box.forks or "programs cannot start processes" in box.description
     assert box.owns or "modes, times and owners of files stay" in box.description
     return {name: style for name, style in STYLES.items() if name.split(": ", 1)[1] not in lacking}
@@ -131,7 +133,7 @@ def test_what_a_weaker_rung_cannot_do_is_told_with_the_verdict() -> None:
         except VerifierError as why:
             pytest.skip(f"{why}")
         jobs = [
-            (CodeProblem(name, tests), Submission(CodeLang.CPP, CPP[name][0]))
+            (CodeProblem(name, tests, processes=name == "fork and wait"), Submission(CodeLang.CPP, CPP[name][0]))
             for name in ("fork and wait", "tmpfile", "fs::permissions")
         ]
         owns = runner.tools.box.owns
@@ -142,6 +144,12 @@ def test_what_a_weaker_rung_cannot_do_is_told_with_the_verdict() -> None:
     assert filed.how.endswith("; it may want files in /tmp, which rung 'landlock' does not allow")
     assert shut.verdict is CodeVerdict.WA
     assert owns or "; it may want to change modes or times of files" in shut.how
+
+
+def test_digits_are_printed_that_python_refuses_outside() -> None:
+    with Runner(1) as runner:
+        digits = differences(runner, {UNLIKE_OUTSIDE: (STYLES[f"python: {UNLIKE_OUTSIDE}"], (CodeVerdict.RTE, b""))})
+    assert digits == {UNLIKE_OUTSIDE: (CodeVerdict.AC, b"5001\n", CodeVerdict.RTE, b"")}
 
 
 def test_there_are_enough_styles() -> None:

@@ -2,9 +2,44 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from curation.verify.programs.extraction import CodeBlock, CodeLang, code_blocks, extract_code
+
+NAIVE, FINAL, CPP_TOO = "```python\nprint(1)\n```\n", "```python\nprint(2)\n```\n", "```cpp\nint main(){}\n```\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted", "code"),
+    [
+        (NAIVE + FINAL, None, "print(2)\n"),
+        (f"<think>x</think>{NAIVE}{FINAL}", None, "print(1)\n"),  # the paper's form
+        (f"<think>x</think>```\n3 4\n```\n{NAIVE}{FINAL}", None, "print(2)\n"),  # is not
+        (f"```text\n3 4\n```\n{FINAL}```\n7\n```", CodeLang.PYTHON, "print(2)\n"),
+        (NAIVE + FINAL + CPP_TOO, CodeLang.PYTHON, "print(2)\n"),
+        (NAIVE + CPP_TOO + FINAL, CodeLang.CPP, "int main(){}\n"),
+        (CPP_TOO + FINAL, None, "print(2)\n"),
+        (FINAL + "```python\n\n```", None, "print(2)\n"),
+        (FINAL + "```python\nprint(3)", None, "print(2)\n"),  # cut short
+        ("```\n#include <cstdio>\nint main() {}\n```", CodeLang.CPP, "#include <cstdio>\nint main() {}\n"),
+        ("```\nn = int(input())\n```", CodeLang.PYTHON, "n = int(input())\n"),
+        (FINAL + "```\nprint(3)\n```", CodeLang.PYTHON, "print(2)\n"),  # the one that names its language
+        ("```\nSo:\n" + FINAL, None, "print(2)\n"),  # a stray fence
+        ("import sys\nprint(2)\n```\nDone.", None, "import sys\nprint(2)\n"),  # the prompt opened the block
+        ("```c++14\nint main(){}\n```", None, "int main(){}\n"),
+    ],
+)
+def test_the_block_that_counts(text: str, wanted: CodeLang | None, code: str) -> None:
+    assert extract_code(text, wanted).code == code
+
+
+def test_long_texts_take_linear_time() -> None:
+    start = time.process_time()
+    for text in ("```\n" * 20_000, "```\n" + "if :" * 50_000, "```\n" + "a, " * 50_000, "#" * 200_000 + "\n```"):
+        extract_code(text, finished=True)
+    assert time.process_time() - start < 1
 
 
 def test_the_first_block_after_the_thoughts() -> None:
@@ -37,7 +72,8 @@ def test_names_of_languages(name: str, lang: CodeLang) -> None:
     ("text", "why"),
     [
         ("print(1)", "no code block"),
-        ("```\nprint(1)\n```", "names no language"),
+        ("```\n1 2\n```", "looks like no program"),
+        ("```\n1 2", "not closed"),
         ("```java\nclass A {}\n```", "not judged"),
         ("```python\nprint(1)\n", "not closed"),
         ("```python\n\n```", "empty"),
@@ -97,5 +133,5 @@ def test_all_blocks_with_their_names() -> None:
     text = "<think>```a\n1\n```</think>```text\n2\n```\n\n```\n3\n```\n```{.Python}\n\n```\n```cpp\n4"
     assert code_blocks(text) == [CodeBlock("text", "2\n"), CodeBlock("", "3\n")]
     assert code_blocks(text, finished=True)[-1] == CodeBlock("cpp", "4", is_closed=False)
-    assert "'text', which is not judged" in extract_code(text).why  # the first one is the answer
+    assert extract_code(text).why == "the code block is not closed"  # and no other holds a program
     assert code_blocks("<think>```a\n1\n```") == []

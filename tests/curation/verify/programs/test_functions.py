@@ -248,6 +248,19 @@ def test_what_is_gone_through_may_stand_for_a_list(runner: Runner) -> None:
     assert verdict(runner, problem, endless) is not CodeVerdict.AC
 
 
+def test_whole_numbers_of_any_length_become_text_and_values(runner: Runner) -> None:
+    """Python 3.11 refuses more than 4,300 digits unless told otherwise; older solutions rely on them."""
+    calls = FunctionCall((5000,), "1" + "0" * 5000), FunctionCall((4999,), "1" + "0" * 4999)
+    text = CodeProblem("text", function=FunctionTests("f", calls))
+    assert verdict(runner, text, "def f(n): return str(10**n)") is CodeVerdict.AC
+    number = CodeProblem("number", function=FunctionTests("f", (FunctionCall(("1" * 5000,), (10**5000 - 1) // 9),)))
+    assert verdict(runner, number, "def f(text): return int(text)") is CodeVerdict.AC
+    assert verdict(runner, number, "def f(text): return int(text) + 1") is CodeVerdict.WA
+    program = "assert f(5000) == 10**5000 and str(f(5000))[0] == '1'"
+    asserted = CodeProblem("asserted", function=FunctionTests("f", program=program))
+    assert verdict(runner, asserted, "def f(n): return int('1' + '0' * n)") is CodeVerdict.AC
+
+
 FORGE = "import json\nwrite = json.dumps\njson.dumps = lambda o, **k: write({{'value': {0}}} if isinstance(o, dict) and 'value' in o else o)\ndef f(*a): return 1"
 CHOSEN = {
     "no JSON": FORGE.format("'nothing'"),

@@ -13,8 +13,17 @@ from curation.records import Outcome
 from curation.verify.math_judge import JudgeTask, Response
 from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.judge import ProgramJudge, judge_programs
-from curation.verify.programs.problem import CodeProblem, CodeTest, CodeVerdict, ProgramResult, Submission, draw_tests
-from curation.verify.programs.tools import Runner, python_program, wants_processes
+from curation.verify.programs.problem import (
+    CodeProblem,
+    CodeTest,
+    CodeVerdict,
+    FunctionCall,
+    FunctionTests,
+    ProgramResult,
+    Submission,
+    draw_tests,
+)
+from curation.verify.programs.tools import Runner, python_program
 from curation.verify.sandbox import Limits
 
 NEXT = CodeProblem("next", tuple(CodeTest(b"%d\n" % n, b"%d\n" % (n + 1)) for n in range(12)), cpu_s=1.0)
@@ -37,6 +46,9 @@ def run(runner: Runner, code: str, lang: CodeLang = CodeLang.PYTHON, problem: Co
     [
         ("print(int(input()) + 1)", CodeVerdict.AC),
         ("print(0)", CodeVerdict.WA),
+        ("print(int(str(10**5000 + int(input()) + 1)) % 10**5000)", CodeVerdict.AC),  # refused by Python 3.11 outside
+        ("big = 1" + "0" * 5000 + "\nprint(int(input()) + 1 + int(str(big)[1:]))", CodeVerdict.AC),
+        ("print(len(str(3**30_000_000)))", CodeVerdict.TLE),
         ("print(int(input()) + 1, 'and more')", CodeVerdict.WA),
         ("while True: pass", CodeVerdict.TLE),
         ("import time\ntime.sleep(60)", CodeVerdict.TLE),
@@ -128,7 +140,7 @@ def test_a_group_is_judged_by_the_same_tests_drawn_by_its_seed() -> None:
 
 def test_responses_are_judged_as_the_math_judge_does(runner: Runner) -> None:
     right = "```python\nprint(int(input()) + 1)\n```"
-    texts = [right, "```python\nprint(0)\n```", "I do not know.", "```\nprint(1)\n```", f"<think>hm</think>{right}"]
+    texts = [right, "```python\nprint(0)\n```", "I do not know.", "```\n1\n```", f"<think>hm</think>{right}"]
     problems = {"next": NEXT, "talk": CodeProblem("talk", refused="it is interactive")}
     task = JudgeTask("next", "", "en", tuple(Response(text, None) for text in texts), seed=3)
     refused = JudgeTask("talk", "", "en", (Response(right, None),))
@@ -182,15 +194,32 @@ def test_each_test_draws_its_own_numbers() -> None:
             assert len({one.stdout for one in ran}) == 4, source
 
 
-def test_what_a_program_names_decides_whether_it_may_start_processes() -> None:
-    for code, wanted in (
-        ("import multiprocessing", True),
-        ("from concurrent.futures import ProcessPoolExecutor", True),
-        ("int main() { return fork(); }", True),
-        ("forks = 3", False),
-        ("print(1)", False),
-    ):
-        assert wants_processes(code) is wanted, code
+POOL = """
+from multiprocessing import Pool
+if __name__ == "__main__":
+    with Pool(2) as pool: print(pool.map(abs, [-3])[0])
+"""
+FORK = f"""{HEAD}#include <unistd.h>
+#include <sys/wait.h>
+int main() {{ if (!fork()) _exit(3); int s; wait(&s); cout << s / 256; }}
+"""
+FORKING_FUNCTION = "import os\ndef f():\n    if os.fork() == 0: os._exit(3)\n    return os.wait()[1] >> 8"
+
+
+@pytest.mark.parametrize("allowed", [False, True])
+def test_the_problem_decides_whether_programs_may_start_processes(runner: Runner, allowed: bool) -> None:
+    """The word "fork" in a program's text was enough."""
+    if allowed and not runner.tools.box.forks:
+        pytest.skip("no program may start processes there")
+    problem = CodeProblem("three", (CodeTest(b"", b"3\n"),), cpu_s=2.0, processes=allowed)
+    for lang, code in ((CodeLang.PYTHON, POOL), (CodeLang.CPP, FORK)):
+        result = run(runner, code, lang, problem)
+        assert (result.verdict is CodeVerdict.AC) == allowed, result
+        assert ("which its problem does not allow" in result.how) != allowed
+    called = CodeProblem("f", function=FunctionTests("f", (FunctionCall((), 3),)), processes=allowed)
+    assert (run(runner, FORKING_FUNCTION, problem=called).verdict is CodeVerdict.AC) == allowed
+    named = run(runner, "fork = 3  # multiprocessing\nprint(fork)", problem=problem)
+    assert (named.verdict, named.how) == (CodeVerdict.AC, "")
 
 
 ADDS = HEAD + "int main() { int n; cin >> n; cout << n + 1; }"

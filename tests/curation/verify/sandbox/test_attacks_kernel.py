@@ -290,7 +290,12 @@ SPARED = (1, 77)
 FORK, THREAD = signal.SIGCHLD, 0x3D0F00
 SIGNALS = ("kill", "tkill", "tgkill", "prlimit64", "sched_setaffinity")
 ARGUMENTS: dict[str, list[tuple[int, ...]]] = {
-    "clone": [(FORK,), (THREAD,), (FORK | 0x10000000,), (THREAD | 0x20000,), (FORK | 0x8000,)],
+    "clone": [(FORK,), (THREAD,), (FORK | 0x10000000,), (THREAD | 0x20000,), (FORK | 0x8000,), (THREAD & ~0x400,)],
+    "mmap": [
+        *((0, 1 << 30, 3, 0x22), (0, 1 << 30, 1, 1), (0, 4096, 3, 0x21), (0, 4097, 3, 0x21), (0, 1 << 32, 3, 0x21)),
+        *((0, 4096, 3, 0x23), (0, 1 << 21, 3, 0x40022), (0, 1 << 21, 3, 0x40001)),
+    ],
+    "close_range": [(3, 9, 0), (3, 9, 2), (3, 9, 4), (3, 9, 6)],
     **{name: [(0,), (1,), (77,), (OWN,), (OWN + 1,), (0xFFFFFFFF,)] for name in SIGNALS},
     "fcntl": [(0, 1), (0, 8), (0, 10), (0, 15)],
     "ioctl": [(0, 0x5401), (0, 0x5412)],
@@ -306,6 +311,8 @@ ARGUMENTS: dict[str, list[tuple[int, ...]]] = {
 ALLOWED: dict[str, dict[str, set[tuple[int, ...]]]] = {
     "program": {
         "clone": {(THREAD,)},
+        "mmap": {(0, 1 << 30, 3, 0x22), (0, 1 << 30, 1, 1), (0, 4096, 3, 0x21), (0, 4096, 3, 0x23)},
+        "close_range": {(3, 9, 0), (3, 9, 4)},
         "kill": {(0,), (OWN,)},
         "prlimit64": {(0,), (OWN,)},
         "sched_setaffinity": {(0,), (OWN,)},
@@ -354,5 +361,5 @@ def test_the_filter_allows_what_is_listed_and_nothing_else(
 def test_a_compiler_may_start_processes_and_little_else(machine: str) -> None:
     code, own, numbers = build("compiler", OWN, machine, owns=False), AUDIT_ARCH[machine], NUMBERS[machine]
     passing = {name for name, number in numbers.items() if answer_of(code, number, own, (FORK,) * 6) == ALLOW}
-    checked = {"fcntl", "ioctl", "prctl", "socketpair", "getsockopt", "sched_setaffinity"}
+    checked = {"fcntl", "ioctl", "prctl", "socketpair", "getsockopt", "sched_setaffinity", "mmap", "close_range"}
     assert passing - checked == set(COMPILER) & numbers.keys()

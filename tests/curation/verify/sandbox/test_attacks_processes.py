@@ -70,6 +70,38 @@ def test_the_cpu_time_of_all_counts(forking: Runner) -> None:
         assert forking(source).ending is Ending.CPU_LIMIT, source
 
 
+HELD = "import os, time\n{before}\nfor _ in range({count}):\n    if not os.fork():\n        {inside}\n        time.sleep(3)\n        os._exit(0)\nfor _ in range({count}): os.wait()\nprint('done')"
+IN_KERNEL = {
+    "sockets": ("import socket", "kept = []\n        while len(kept) < 100:\n            kept.append(socket.socketpair()); kept[-1][0].setblocking(False)\n            try:\n                while True: kept[-1][0].send(b'x' * 65536)\n            except BlockingIOError: pass"),
+    "page tables": ("import mmap", "m = mmap.mmap(-1, 6 << 30, flags=0x4022, prot=mmap.PROT_READ)\n        sum(m[i] for i in range(0, len(m), 2 << 20))"),
+    "mappings": ("import ctypes\nmap, long = ctypes.CDLL(None).mmap, ctypes.c_long\nfor i in range(60000): map(long(0), long(4096), i % 2 * 3, 0x22, -1, long(0))", "pass"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", IN_KERNEL)
+def test_what_the_kernel_holds_for_all_counts(forking: Runner, what: str) -> None:
+    """Sockets took 2,985 MB under a limit of 300, page tables 2,300: neither is resident memory."""
+    before, inside = IN_KERNEL[what]
+    ran = forking(HELD.format(before=before, inside=inside, count=40), Limits(cpu_s=8, wall_s=30))
+    assert ran.ending is Ending.MEMORY_LIMIT, ran
+
+
+def test_pipes_and_sockets_of_a_pool_pass(forking: Runner) -> None:
+    """40 processes that have a pair of sockets each, as `multiprocessing.Pipe` makes them."""
+    ran = forking(
+        HELD.format(before="import socket", inside="a = socket.socketpair()", count=40).replace("(3)", "(.3)")
+    )
+    assert ran.stdout == b"done\n", ran
+
+
+def test_sleepers_do_not_stretch_wall_time_by_their_number(forking: Runner) -> None:
+    """The waits of all were summed up: 2 s became 20."""
+    source = "import os, time\nfor _ in range(100):\n    if not os.fork():\n        while True: time.sleep(0.02)\ntime.sleep(60)"
+    ran = forking(source, Limits(cpu_s=8, wall_s=2))
+    assert ran.ending is Ending.WALL_LIMIT
+    assert ran.wall_s < 8, ran
+
+
 def test_the_memory_of_all_counts_once(forking: Runner) -> None:
     take = "import os, time\n{before}\nfor _ in range(4):\n    if not os.fork():\n        {inside}\n        time.sleep(0.3)\n        os._exit(0)\nfor _ in range(4): os.wait()\nprint('done')"
     shared = take.format(before="b = b'x' * (120 << 20)", inside="pass")
