@@ -180,7 +180,7 @@ def resume_to_the_bit() -> Measured:
     )
 
 
-@gate("two-ranks", Limit("==", 12, "tests"), tier="room")
+@gate("two-ranks", Limit("==", 10, "tests"), tier="room")
 def two_ranks() -> Measured:
     """Count tests whose two processes find gradients, steps, weights or a whole run of one process."""
     return tests_pass(
