@@ -5,15 +5,13 @@ Sources, decoding and verifier are a recipe's own; there are no filters and no b
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
 from curation.config.base import Settings
 from curation.config.coding import CodeSettings
 from curation.config.filters import VerifySettings
-from curation.config.old_keys import RECIPE
 from curation.config.policies import Decoding, PolicySettings
 from curation.config.sources import Source
 
@@ -35,8 +33,6 @@ class BenchChoices(Settings):
 
 class Bench(Settings):
     """A benchmark."""
-
-    renamed: ClassVar[Mapping[str, str]] = RECIPE
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", description="Name of the benchmark.")
     description: str = Field("", description="What it asks, and who made it.")

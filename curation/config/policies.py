@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
 from curation.config.base import Settings
 from curation.config.engines import EngineSettings, ServerSettings
-from curation.config.old_keys import RECIPE
 from curation.thinking import OPEN, ThinkingTags
 
 
@@ -24,7 +22,6 @@ Thinking = Annotated[
     Field(
         description="The tags in which the model thinks: the opening one, as in `<think>` or `[THINK]`; both, as a "
         "list; or `none`. A tag that the chat template opens needs no setting. `<think>` in the paper.",
-        exclude_if=lambda thinking: thinking == OPEN,
     ),
 ]
 """A setting that `ThinkingTags.of` takes. Its default is left out of what is written, so that digests stay."""
@@ -56,7 +53,6 @@ Examples = Annotated[
     Field(
         description="Worked examples, shown to the model as earlier turns of the chat (few-shot), for one that does "
         "not keep the form otherwise. Not in the paper.",
-        exclude_if=lambda examples: not examples,
     ),
 ]
 """A setting for `solving_prompt`. Its default is left out of what is written, so that digests stay."""
@@ -168,7 +164,6 @@ class VllmPolicy(EngineSettings, LivePolicy):
         "a server on this machine, started again where it dies and ended with the run. `auto`: as many as the "
         "machine's GPUs are enough for. Which engine made an attempt changes it by rounding at most, as its batch "
         "does.",
-        exclude_if=lambda replicas: replicas == 1,
     )
     data_parallel: int = Field(
         1,
@@ -176,7 +171,6 @@ class VllmPolicy(EngineSettings, LivePolicy):
         description="Copies of the model inside one engine: vLLM's own data parallelism. It deals a mixture's experts "
         "out over all GPUs of the engine and copies the rest, which is better where a mixture needs several GPUs; for "
         "other models take `replicas`, of which one that dies takes no other along. Not in the paper.",
-        exclude_if=lambda copies: copies == 1,
     )
 
     @property
@@ -215,7 +209,6 @@ class EndpointPolicy(ServerSettings, LivePolicy):
         description="Most attempts at one problem that one request asks for (`n`), where several are wanted at once. "
         "Above 1 the seeds of a problem's attempts follow each other, as `vllm serve` draws the samples of a request, "
         "so these are other attempts than those of 1; how many go together changes none. Not in the paper.",
-        exclude_if=lambda samples: samples == 1,
     )
     hedge: float = Field(
         0.0,
@@ -224,7 +217,6 @@ class EndpointPolicy(ServerSettings, LivePolicy):
         "another server too, if one has room; the first answer counts. At most 5 % of the requests are. Off (0) unless "
         "asked for: where servers do not repeat a seed to the bit, the first answer is the shorter one, and pass rates "
         "lean to short answers. Not in the paper.",
-        exclude_if=lambda hedge: hedge == 0,
     )
     price_in: float | None = Field(None, ge=0, description="Price of a million prompt tokens, for the cost plan.")
     price_out: float | None = Field(None, ge=0, description="Price of a million generated tokens, for the cost plan.")
@@ -266,14 +258,10 @@ PolicySettings = Annotated[
 class PolicyFile(Settings):
     """A policy in a file of its own: one table, written as in a recipe."""
 
-    renamed: ClassVar[Mapping[str, str]] = RECIPE
-
     policy: PolicySettings = Field(description="Who answers.")
 
 
 class TranslatorFile(Settings):
     """A policy that translates, in a file of its own."""
-
-    renamed: ClassVar[Mapping[str, str]] = RECIPE
 
     policy: Annotated[VllmPolicy | EndpointPolicy, Field(discriminator="kind")] = Field(description="Who translates.")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -21,7 +20,6 @@ from curation.config.models import (
     RewritingSettings,
 )
 from curation.config.monitoring import MonitorSettings
-from curation.config.old_keys import RECIPE
 from curation.config.refreshing import RefreshSettings
 from curation.config.schedule import ScheduleSettings, StatedCosts
 from curation.config.sources import License, Source
@@ -42,7 +40,6 @@ class ExportSettings(Settings):
         False,
         description="Publish rows whose own licence forbids the card's, such as non-commercial ones under "
         "`apache-2.0`; `ATTRIBUTION.md` names them. Otherwise they are an error. Not in the paper.",
-        exclude_if=lambda mixed: not mixed,
     )
     withhold: tuple[License, ...] = Field(
         (),
@@ -50,15 +47,12 @@ class ExportSettings(Settings):
         description="Licences whose texts are not handed on: `goldilocks publish` sends such rows with id, source, row "
         "and measurements only, and `goldilocks restore` puts their texts back from the source; of code the given "
         "tests and checkers, too. Not in the paper.",
-        exclude_if=lambda named: not named,
     )
     pretty_name: str | None = Field(None, description="Title of the card; the recipe's name where absent.")
 
 
 class Recipe(Settings):
     """A whole run."""
-
-    renamed: ClassVar[Mapping[str, str]] = RECIPE
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", description="Name of the run and of the curated set.")
     flow: Literal["curate-math", "curate-code"] = Field("curate-math", description="Which pipeline the recipe runs.")
@@ -71,7 +65,6 @@ class Recipe(Settings):
         (),
         description="Sources that are not read, by their names, as where one is gone or access to it was not granted; "
         "the card names them. Not in the paper.",
-        exclude_if=lambda left_out: not left_out,
     )
     rewriting: RewritingSettings = Field(
         default_factory=RewritingSettings, description="A model that opens the multiple choice that rules cannot."
@@ -90,7 +83,6 @@ class Recipe(Settings):
     overlap_votes: OverlapVotesSettings = Field(
         default_factory=OverlapVotesSettings,
         description="A model's votes on problems that are near a benchmark's row.",
-        exclude_if=lambda settings: settings == OverlapVotesSettings(),
     )
     premises: PremisesSettings = Field(
         default_factory=PremisesSettings, description="A model's votes on missing premises and contradictions."
@@ -113,7 +105,6 @@ class Recipe(Settings):
     adjudication: AdjudicationSettings = Field(
         default_factory=AdjudicationSettings,
         description="Debates on disputed labels, by `goldilocks adjudicate`: evidence for whoever reviews them.",
-        exclude_if=lambda settings: settings == AdjudicationSettings(),
     )
     export: ExportSettings = Field(default_factory=ExportSettings, description="The curated set.")
     runner: Literal["local", "ray"] = Field(
@@ -124,12 +115,10 @@ class Recipe(Settings):
     monitor: MonitorSettings = Field(
         default_factory=MonitorSettings,
         description="Where numbers are shown besides.",
-        exclude_if=lambda settings: settings == MonitorSettings(),
     )
     storage: StorageSettings = Field(
         default_factory=StorageSettings,
         description="Where copies of what the run publishes and logs go.",
-        exclude_if=lambda settings: settings == StorageSettings(),
     )
     costs: StatedCosts | None = Field(None, description="What a run is taken to cost where no pilot can be run.")
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from curation.config.base import Names, Settings, is_none, names
+from curation.config.base import Names, Settings, names
 from curation.config.coding import CodeColumns
 from curation.licenses import UNKNOWN, checked_license
 from curation.storage.remote import is_url
@@ -47,7 +47,6 @@ class ProblemColumns(Settings):
         None,
         description="Licence of each row, an SPDX expression; the source's `license` where a row names none. Not in "
         "the paper.",
-        exclude_if=lambda column: column is None,
     )
     meta: tuple[str, ...] = Field((), description="Dotted paths kept as they are in the `meta` column.")
 
@@ -68,26 +67,20 @@ class Quota(Settings):
         gt=0,
         le=1,
         description="So large a share of the rows is drawn, row by row. Not in the paper.",
-        exclude_if=is_none,
     )
-    rows: int | None = Field(
-        None, ge=1, description="At most so many rows are drawn, of the share. Not in the paper.", exclude_if=is_none
-    )
+    rows: int | None = Field(None, ge=1, description="At most so many rows are drawn, of the share. Not in the paper.")
     by: str | None = Field(
         None,
         description="Dotted path of a column whose values have quotas of their own. Not in the paper.",
-        exclude_if=is_none,
     )
     each: dict[str, Annotated[int, Field(ge=0)]] = Field(
         {},
         description="Rows of each value of that column: value = rows; 0 leaves them out. Not in the paper.",
-        exclude_if=lambda each: not each,
     )
     others: int | None = Field(
         None,
         ge=0,
         description="Rows of each value that `each` does not name; all where absent. Not in the paper.",
-        exclude_if=is_none,
     )
     seed: int = Field(0, ge=0, description="Seed of the draw. Not in the paper.")
 
@@ -118,10 +111,8 @@ class Join(Settings):
     subset: Names | None = Field(None, description="Configuration of a Hugging Face data set, or a list of them.")
     split: Names = Field("train", description="Split of a Hugging Face data set, or a list of them.")
     revision: str | None = Field(None, description="Commit of a hub data set, or a branch; as a source's.")
-    files: Names | None = Field(
-        None, description="Files of a Hugging Face data set; as a source's.", exclude_if=is_none
-    )
-    where: str | None = Field(None, description="SQL expression over the table's own columns.", exclude_if=is_none)
+    files: Names | None = Field(None, description="Files of a Hugging Face data set; as a source's.")
+    where: str | None = Field(None, description="SQL expression over the table's own columns.")
     on: Names = Field(description="Dotted path of the source's key, or a list of paths.")
     key: Names | None = Field(
         None, description="Path of the same key in the second table, or a list; as `on` where absent."
@@ -185,21 +176,16 @@ class Source(Settings):
         None,
         description="Files of a Hugging Face data set, a glob or a list, where no configuration names them, as in "
         "`all/train/*.parquet` of a conversion; `subset` is not given then. Not in the paper.",
-        exclude_if=is_none,
     )
     where: str | None = Field(
         None,
         description="SQL expression over the source's own columns, as in `problem_is_valid = 'Yes'`: other rows are "
         "not read, and counted. Not in the paper.",
-        exclude_if=is_none,
     )
-    quota: Quota | None = Field(
-        None, description="Which of these rows are drawn; all where absent. Not in the paper.", exclude_if=is_none
-    )
+    quota: Quota | None = Field(None, description="Which of these rows are drawn; all where absent. Not in the paper.")
     join: Join | None = Field(
         None,
         description="A second table whose rows are put beside the source's. Not in the paper.",
-        exclude_if=is_none,
     )
     domain: Literal["math", "code"] = Field("math", description="Which verifier judges its attempts.")
     license: License = Field(

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from curation.config.places import Choice, choice_of, choice_of_field, is_table
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from rich.console import Console
 
 from curation.config import Pick, Recipe
-from curation.config.places import Choice, choice_of, choice_of_field, is_table
 from curation.records import ConfigError
 
 COLUMN = "path or { path | value, take }"

@@ -37,7 +37,6 @@ class AxisValue(Settings):
         None,
         description="An earlier value of this axis: training starts from the model that it ended with, of the same "
         "seed; what that sampled counts as this one's cost too.",
-        exclude_if=lambda after: after is None,
     )
 
 
