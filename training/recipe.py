@@ -160,7 +160,9 @@ class CheckpointSettings(Settings):
 class TrainRecipe(Settings):
     """A training run."""
 
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", description="The run's name.")
+    name: str = Field(
+        "training", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", description="The run's name; the file's if missing."
+    )
     description: str = Field("", description="What it is for.")
     seed: int = Field(0, ge=0, description="Seed of problems drawn and tokens sampled.")
     steps: int = Field(ge=1, description="Updates of the generators, one batch each. Not in the paper.")

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field, model_validator
 from curation.config.base import Names, Settings
 from curation.config.embeddings import EmbedderSettings, MiniLmEmbedder
 from curation.config.sampling import DEFAULT_MAX_FAILED, MaxFailed
+from curation.config.sources import OfFiles, with_kind
 from curation.response_formats import ANY, MEANING, checked_format
 
 ResponseFormat = Annotated[str, AfterValidator(checked_format)]
@@ -122,9 +123,7 @@ class Benchmark(Settings):
     """A benchmark that must not contaminate the curated set."""
 
     name: str = Field(pattern=r"^[A-Za-z0-9._/-]+$", description="The benchmark's name in evidence and card.")
-    kind: Literal["jsonl", "parquet", "csv", "dataset"] = Field(
-        description="`jsonl` (also .gz, .zst), `parquet`, `csv`, or `dataset` (Hugging Face: hub name or folder)."
-    )
+    kind: OfFiles = "dataset"
     path: str = Field(description="File, glob, folder or hub name; relative to the recipe's folder.")
     subset: Names | None = Field(None, description="Configuration of a Hugging Face data set, or a list of them.")
     split: Names = Field("test", description="Split of a Hugging Face data set, or a list of them.")
@@ -142,6 +141,8 @@ class Benchmark(Settings):
         "`input` and `output`, also as JSON; examples of the statement are read anyhow.",
     )
     license: str = Field("unknown", description="Licence of the benchmark as its publisher states it.")
+
+    _kind = model_validator(mode="before")(with_kind)
 
 
 class DecontaminationSettings(Settings):

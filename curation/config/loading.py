@@ -6,6 +6,7 @@ each mistake (`curation.config.mistakes`).
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -32,7 +33,10 @@ def load_settings(model: type[SettingsT], path: Path, overrides: Sequence[str] =
         ConfigError: there is no such file, it is not TOML, or it cannot be meant.
     """
     subject = f"recipe {path}"
-    return parse_settings(model, read_toml(path, subject), subject, overrides, path.parent)
+    table = read_toml(path, subject)
+    if "name" in model.model_fields:
+        table.setdefault("name", re.sub(r"[^a-z0-9._-]+", "-", path.stem.lower()).strip("-._") or "recipe")
+    return parse_settings(model, table, subject, overrides, path.parent)
 
 
 def parse_settings(

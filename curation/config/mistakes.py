@@ -129,23 +129,36 @@ def _fault(model: type[BaseModel], table: Any, detail: Mapping[str, Any]) -> Fau
     kind, value, choices = detail["type"], table, [model]
     keys: list[str] = []
     tables: list[type[BaseModel]] = []
-    for number, step in enumerate(detail["loc"]):
-        is_last = number + 1 == len(detail["loc"])
-        is_key = step in value if isinstance(value, Mapping) else isinstance(value, tuple) and isinstance(step, int)
-        if is_key or (is_last and kind == "missing"):
+    may_branch = True
+    for step in detail["loc"]:
+        branch = [one for one in choices if _is_table(one) and (step in kinds_of(one) or one.__name__ in str(step))]
+        if branch and may_branch:  # pydantic also names the kind of a table, and the branch of a union
+            choices, may_branch = branch, len(branch) > 1
+        elif _is_key(value, step, choices):
             tables = [one for one in choices if _is_table(one)]
             keys.append(str(step))
             choices = [one for holder in choices for one in _inside(holder, step)]
-            value = None if kind == "missing" and is_last else value[step]
-        else:  # pydantic also names the kind of a table, and the branch of a union
-            branch = [one for one in choices if _is_table(one) and (step in kinds_of(one) or one.__name__ in str(step))]
-            choices = branch or choices
+            value = value[step] if _holds(value, step) else None
+            may_branch = True
     message = _IN_TOML.get(kind, detail["msg"].removeprefix("Value error, "))
     if kind in ("too_short", "too_long"):
         message = re.sub("^(Tuple|List|Set|Frozenset|Dictionary) ", "list ", message).replace(" after validation", "")
     if kind != "value_error":  # those messages are the models' own, and begin with a key
         message = message[:1].lower() + message[1:]
     return Fault(kind, tuple(keys), detail["input"], message, detail.get("ctx", {}), tables, choices)
+
+
+def _holds(value: Any, step: int | str) -> bool:
+    return step in value if isinstance(value, Mapping) else isinstance(value, tuple) and step in range(len(value))
+
+
+def _is_key(value: Any, step: int | str, choices: Sequence[Any]) -> bool:
+    """Return whether a step is a key or a position: one that is in the table, or one that could be."""
+    return (
+        _holds(value, step)
+        or isinstance(step, int)
+        or any(step in one.model_fields for one in choices if _is_table(one))
+    )
 
 
 def _inside(holder: Any, step: int | str) -> Iterator[Any]:
@@ -182,11 +195,11 @@ def _sentence(fault: Fault) -> str:
         case "union_tag_not_found" if isinstance(fault.value, Mapping):
             kinds = [kind for one in fault.choices if _is_table(one) for kind in kinds_of(one)]
             names = {name for one in fault.choices if _is_table(one) for name in one.model_fields}
-            near = next((key for key in fault.value if key not in names and nearest(key, names) == ["kind"]), None)
-            subject = (
-                "`{0}.kind` is missing; it" if near is None else f"unknown key `{{0}}.{near}`; did you mean `kind`? It"
-            )
-            return f"{subject.format(fault.key)} should be one of {', '.join(map(repr, kinds))}."
+            misspelt = [key for key in fault.value if key not in names and nearest(key, names) == ["kind"]]
+            should = f"should be one of {', '.join(map(repr, kinds))}."
+            if not misspelt:
+                return f"`{fault.key}.kind` is missing; it {should}"
+            return f"unknown key `{fault.key}.{misspelt[0]}`; did you mean `kind`? It {should}"
         case "union_tag_not_found":
             return f"`{fault.key}` = {_as_text(fault.value)}: {TABLE}."
         case "union_tag_invalid":

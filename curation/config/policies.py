@@ -1,13 +1,17 @@
-"""Who answers the problems: attempts of a file, vLLM in this run, or servers elsewhere; and how tokens are drawn."""
+"""The models of a recipe: attempts of a file, vLLM in this run, or servers elsewhere; and how tokens are drawn."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
 from curation.config.base import Settings
 from curation.config.engines import EngineSettings, ServerSettings
+from curation.config.mistakes import did_you_mean
 from curation.thinking import OPEN, ThinkingTags
 
 
@@ -24,7 +28,7 @@ Thinking = Annotated[
         "list; or `none`. A tag that the chat template opens needs no setting. `<think>` in the paper.",
     ),
 ]
-"""A setting that `ThinkingTags.of` takes. Its default is left out of what is written, so that digests stay."""
+"""A setting that `ThinkingTags.of` takes."""
 
 
 class PromptFile(Settings):
@@ -55,38 +59,53 @@ Examples = Annotated[
         "not keep the form otherwise. Not in the paper.",
     ),
 ]
-"""A setting for `solving_prompt`. Its default is left out of what is written, so that digests stay."""
+"""A setting for `solving_prompt`."""
 
 
 class AttemptColumns(Settings):
     """Which column of a file of recorded attempts is what."""
 
     problem: str = Field("problem", description="Dotted path of the problem's text; its id is computed from it.")
-    domain: Literal["math", "code"] = Field("math", description="Kind of the problems, of which their ids depend.")
+    domain: Literal["math", "code"] = Field(
+        "math", description="Domain of the problems, on which their ids depend; that of the recipe or bench if missing."
+    )
     choices: str | None = Field(None, description="Path of the list of options, where the source has them apart too.")
     attempts: str | None = Field(
         None, description="Dotted path of the list of attempts; absent where each row is one attempt."
     )
-    text: str | None = Field(None, description="Path of the response, inside the attempt.")
+    text: str | None = Field(
+        None, description="Path of the response, inside the attempt; `text` if there is no `answer` either."
+    )
     answer: str | None = Field(None, description="Path of an already extracted final answer, inside the attempt.")
     label: str | None = Field(None, description="Path of a true/false label: compared with our verdicts, never used.")
     model: str | None = Field(None, description="Path of the name of the model that made the attempt.")
+
+    @model_validator(mode="after")
+    def _readable(self) -> Self:
+        if self.text is None and self.answer is None:
+            self.__dict__["text"] = "text"
+        return self
 
 
 class RecordedPolicy(Settings):
     """Attempts made elsewhere, read from a file."""
 
     kind: Literal["recorded"] = Field(description="`recorded`: attempts of a file.")
-    name: str = Field(pattern=r"^[^@\s]+@[^@\s]+$", description="`model@revision` that the attempts are filed under.")
     path: str = Field(description="File (.jsonl, .jsonl.gz, .jsonl.zst, .parquet), relative to the recipe's folder.")
+    name: str = Field(
+        "",
+        pattern=r"^([^@\s]+@[^@\s]+)?$",
+        description="`model@revision` that the attempts are filed under; the file's name and `@recorded` if missing.",
+    )
     columns: AttemptColumns = Field(default_factory=AttemptColumns, description="The column map.")
     models: tuple[str, ...] | None = Field(None, description="Use only attempts of these models (`columns.model`).")
     thinking: Thinking = OPEN
 
     @model_validator(mode="after")
     def _readable(self) -> Self:
-        if self.columns.text is None and self.columns.answer is None:
-            raise ValueError("columns: give `text`, `answer` or both")
+        if not self.name:  # set despite the frozen model, as the file determines it
+            stem = re.sub(r"[@\s]", "-", Path(self.path).name.partition(".")[0])
+            self.__dict__["name"] = f"{stem or 'attempts'}@recorded"
         if self.models is not None and self.columns.model is None:
             raise ValueError("`models` needs `columns.model`")
         return self
@@ -249,19 +268,53 @@ class TorchPolicySettings(LivePolicy):
         return f"{self.model}@folder"
 
 
-PolicySettings = Annotated[
+ModelSettings = Annotated[
     RecordedPolicy | VllmPolicy | EndpointPolicy | TorchPolicySettings, Field(discriminator="kind")
 ]
-"""Whoever may answer; `kind` says who."""
+"""A model that answers; `kind` chooses what it is."""
 
 
-class PolicyFile(Settings):
-    """A policy in a file of its own: one table, written as in a recipe."""
+def with_domain(models: Mapping[str, ModelSettings], domain: str) -> dict[str, ModelSettings]:
+    """Return models whose recorded attempts are those of problems of a domain, if they do not name another."""
 
-    policy: PolicySettings = Field(description="Who answers.")
+    def placed(model: ModelSettings) -> ModelSettings:
+        if not isinstance(model, RecordedPolicy) or "domain" in model.columns.model_fields_set:
+            return model
+        return model.model_copy(update={"columns": model.columns.model_copy(update={"domain": domain})})
+
+    return {name: placed(model) for name, model in models.items()}
 
 
-class TranslatorFile(Settings):
-    """A policy that translates, in a file of its own."""
+ModelName = Annotated[str, Field(min_length=1)]
+"""A setting that names a table `[models.NAME]`."""
 
-    policy: Annotated[VllmPolicy | EndpointPolicy, Field(discriminator="kind")] = Field(description="Who translates.")
+
+class NamedModels(Settings):
+    """A file that names its models: tables `[models.NAME]`, and settings elsewhere that name one of them."""
+
+    models: dict[str, ModelSettings] = Field({}, description="Models by name; other settings refer to one by its name.")
+
+    @property
+    def asked(self) -> dict[str, str]:
+        """Return the name of the model that each setting refers to, by the setting's key."""
+        return {}
+
+    @property
+    def unused_models(self) -> list[str]:
+        """Return the names of models that no setting refers to."""
+        return [name for name in self.models if name not in self.asked.values()]
+
+    @model_validator(mode="after")
+    def _models_are_defined(self) -> Self:
+        for key, name in self.asked.items():
+            if name not in self.models:
+                defined = f"defined: {', '.join(self.models)}" if self.models else "no model is defined"
+                near = did_you_mean(name, self.models)
+                raise ValueError(f"{key} = {name!r}: there is no table [models.{name}]{near or ';'} {defined}")
+        return self
+
+
+class ModelFile(NamedModels):
+    """The tables `[models.NAME]` of any file."""
+
+    models: dict[str, ModelSettings] = Field(min_length=1, description="Models by name.")

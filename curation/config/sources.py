@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+import re
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -100,10 +103,30 @@ class Quota(Settings):
         return self.rows is not None or self.by is not None
 
 
+def with_kind(table: Any) -> Any:
+    """Return a table of rows with its `kind`: by the ending of `path` if it names none, else a data set."""
+    if not isinstance(table, Mapping) or "kind" in table or not isinstance(path := table.get("path"), str):
+        return table
+    endings = {suffix.lower() for suffix in PurePosixPath(path).suffixes}
+    return {**table, "kind": next((kind for kind, own in KINDS.items() if endings & own), "dataset")}
+
+
+KINDS = {"jsonl": {".jsonl", ".ndjson", ".json"}, "parquet": {".parquet"}, "csv": {".csv"}}
+"""Endings of files by the kind of their rows."""
+
+OfFiles = Annotated[
+    Literal["jsonl", "parquet", "csv", "dataset"],
+    Field(
+        description="`jsonl` (also a .json list; .gz, .zst, .bz2, .xz), `parquet`, `csv`, or `dataset` (Hugging Face: "
+        "hub name or folder); by the ending of `path` if missing."
+    ),
+]
+
+
 class Join(Settings):
     """A second table whose rows are put beside a source's; it is held in memory."""
 
-    kind: Literal["jsonl", "parquet", "csv", "dataset"] = Field(description="As a source's.")
+    kind: OfFiles = "dataset"
     path: str = Field(
         description="File, glob, folder or hub name; relative to the recipe's folder. Of files also a URL that fsspec "
         "knows, as in `s3://bucket/rows-*.jsonl`."
@@ -130,6 +153,8 @@ class Join(Settings):
         "keep", description="What becomes of rows without a match: `keep` them, with nothing beside, or `drop`."
     )
 
+    _kind = model_validator(mode="before")(with_kind)
+
     @model_validator(mode="after")
     def _keys_belong_together(self) -> Self:
         if self.key is not None and len(names(self.on)) != len(names(self.key)):
@@ -154,10 +179,16 @@ class Source(Settings):
 
     undigested = frozenset({"solve_rates"})
 
-    name: str = Field(pattern=r"^[A-Za-z0-9._/-]+$", description="The source's name in funnels, ids and cards.")
+    name: str = Field(
+        "",
+        pattern=r"^[A-Za-z0-9._/-]+$",
+        description="The source's name in funnels, ids and cards; the file of `path` if missing.",
+    )
     kind: Literal["jsonl", "parquet", "csv", "dataset", "kattis"] = Field(
+        "dataset",
         description="`jsonl` (also a .json list; .gz, .zst, .bz2, .xz), `parquet`, `csv`, `dataset` (Hugging Face: "
-        "hub name or folder), or `kattis` (a folder of problem packages; code only)."
+        "hub name or folder), or `kattis` (a folder of problem packages; code only). By the ending of `path` if "
+        "missing, else `dataset`.",
     )
     path: str = Field(
         description="File, glob, folder or hub name; relative to the recipe's folder. Of files also a URL that fsspec "
@@ -187,7 +218,6 @@ class Source(Settings):
         None,
         description="A second table whose rows are put beside the source's. Not in the paper.",
     )
-    domain: Literal["math", "code"] = Field("math", description="Which verifier judges its attempts.")
     license: License = Field(
         UNKNOWN, description="Licence of the source as its publisher states it: an SPDX expression, or `unknown`."
     )
@@ -215,12 +245,25 @@ class Source(Settings):
     )
     code: CodeColumns | None = Field(None, description="Tests, solutions and limits of a source of code problems.")
 
+    @model_validator(mode="before")
+    @classmethod
+    def _of_path(cls, table: Any) -> Any:
+        """Give a source that has no name or kind those of its path."""
+        table = with_kind(table)
+        if not isinstance(table, Mapping) or "name" in table or not isinstance(path := table.get("path"), str):
+            return table
+        stem = re.sub(r"[^A-Za-z0-9_-]+", "-", PurePosixPath(path).name.partition(".")[0]).strip("-")
+        return {**table, "name": stem or "source"}
+
+    @property
+    def domain(self) -> Literal["math", "code"]:
+        """Return which verifier judges its attempts."""
+        return "code" if self.kind == "kattis" or self.code is not None else "math"
+
     @model_validator(mode="after")
-    def _code_is_whole(self) -> Self:
-        if self.kind == "kattis" and (self.domain != "code" or self.code is not None):
-            raise ValueError('a source of kind `kattis` needs `domain = "code"` and no `code` table')
-        if self.kind != "kattis" and (self.domain == "code") != (self.code is not None):
-            raise ValueError('`domain = "code"` and a `code` table belong together: give both or neither')
+    def _possible(self) -> Self:
+        if self.kind == "kattis" and self.code is not None:
+            raise ValueError("a source of kind `kattis` has no `code` table: a package describes its own tests")
         if self.kind == "kattis" and (self.where or self.quota or self.join):
             raise ValueError("a source of kind `kattis` has no rows for `where`, `quota` or `join`")
         if self.files is not None and (self.kind != "dataset" or self.subset is not None):
