@@ -75,15 +75,6 @@ class DifficultyStage(Settings):
     band: Band = Field(default_factory=Band, description="What is kept.")
     sampling: SamplingSettings = Field(default_factory=SamplingSettings, description="When to stop.")
 
-    @model_validator(mode="after")
-    def _can_be_parted(self) -> Self:
-        if self.sampling.samplers not in (1, "auto") and self.policy.kind != "endpoint":
-            raise ValueError(
-                f"sampling.samplers = {self.sampling.samplers} asks servers from several processes, but the policy is "
-                f"{self.policy.kind!r}; set it to 1, or give a policy of kind endpoint"
-            )
-        return self
-
 
 class SecondBand(Band):
     """The band of stage 2."""

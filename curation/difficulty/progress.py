@@ -7,10 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class SamplingProgress:
-    """How far sampling has come. ``kept`` and ``dropped`` are decisions as the rule foresees them.
-
-    ``hedged`` counts requests that were asked of two servers.
-    """
+    """How far sampling has come. ``kept`` and ``dropped`` are decisions as the rule foresees them."""
 
     problems: int = 0
     attempts: int = 0
@@ -19,7 +16,6 @@ class SamplingProgress:
     tokens: int = 0
     seconds: float = 0.0
     in_flight: int = 0
-    hedged: int = 0
     kept: int = 0
     dropped: dict[str, int] = field(default_factory=dict)
     total: int | None = None
@@ -48,7 +44,6 @@ class SamplingProgress:
             "tokens": self.tokens,
             "tokens_per_s": round(self.tokens_per_s, 1),
             "in_flight": self.in_flight,
-            **({"hedged": self.hedged} if self.hedged else {}),
             "kept": self.kept,
             "dropped": dict(self.dropped),
             "seconds": round(self.seconds, 2),

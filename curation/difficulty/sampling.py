@@ -364,7 +364,6 @@ class Sampler:
             progress.kept += 1
         else:
             progress.dropped[str(reason)] = progress.dropped.get(str(reason), 0) + 1
-        progress.hedged = getattr(self._policy, "hedged", 0)
         del self._open[problem.request.id]
         problem.answers.clear()
         self._finished.append(

@@ -9,9 +9,6 @@ Invariants:
   - cancelling a call closes the connection, at which vLLM aborts the generation;
   - the key never stands in settings, errors or the store.
 
-A straggler may be hedged: a request that takes `hedge` times the 95th percentile of the last answers is asked of
-another server too, if one has room; the first answer counts, the other request is closed. Both draw with the same seed.
-
 Not here: what is asked (`curation.policies.endpoint`, and for training `training.generation.vllm_client`), which server
 has the shortest queue (`curation.policies.servers`), the connection (`curation.policies.connection`).
 """
@@ -29,7 +26,6 @@ from typing import Any, Self, TypeVar
 from curation.config.engines import ServerSettings
 from curation.policies.concurrency import AdaptiveLimit
 from curation.policies.connection import HttpSession, ServerResponse
-from curation.policies.latencies import RecentLatencies
 from curation.policies.servers import Server, Servers, TemporaryFailure
 from curation.records import PolicyError, RequestRefused
 
@@ -42,21 +38,15 @@ _OVERLOADED = frozenset({429, 503})
 
 _LONGEST_PAUSE_S = 60.0
 
-_HEDGED_SHARE = 0.05
-"""At most this share of the requests is asked twice."""
-
 
 class ServerClient:
     """Asks the servers of one model. Lives inside its ``async with`` block, in one event loop.
-
-    ``hedged`` counts the requests that were asked of two servers.
 
     Args:
         settings: how patiently they are asked.
         model: the name under which they hold it; None: the first that each lists.
         urls: their addresses, where not as the settings have them.
         models: path of the list of models under each address.
-        hedge: how many times the 95th percentile of the last answers a request may take; 0: as long as it likes.
         welcome: what is to be done before a server gets requests, when it is met first and whenever it has been away:
             its address and its context in tokens, where it says so. Raises `TemporaryFailure` where the server cannot
             answer for now, `PolicyError` where it never will.
@@ -73,15 +63,12 @@ class ServerClient:
         welcome: Callable[[str, int | None], Awaitable[None]],
         urls: Sequence[str] | None = None,
         models: str = "/models",
-        hedge: float = 0.0,
     ) -> None:
         self.context: int | None = None
         """Tokens of prompt and answer together, the least of all servers, as far as they say."""
         self._settings, self._model, self._models, self._welcome = settings, model, models, welcome
         self.servers = Servers(urls or settings.urls, self._limit, settings.give_up_s, self._greet)
-        self.asked = self.hedged = 0
         self._headers = _authorisation(settings.api_key_env, model)
-        self._hedge, self._latencies = hedge if len(self.servers.all) > 1 else 0.0, RecentLatencies()
         self._http: HttpSession | None = None
 
     async def __aenter__(self) -> Self:
@@ -123,12 +110,9 @@ class ServerClient:
             PolicyError: the servers are too busy, or no server is alive; whatever ``read`` raises.
         """
         failures, tried = 0, set[str]()
-        self.asked += 1
         while True:
             server = await self.servers.acquire(tried, home)
             try:
-                if self._hedge:
-                    return await self._ask_hedged(server, path, body, read)
                 return read(server, await self._post_to(server, path, body()))
             except TemporaryFailure as failure:
                 failures += 1
@@ -142,63 +126,6 @@ class ServerClient:
             if len(tried) == len(self.servers.all):
                 tried.clear()
             await asyncio.sleep(self._pause_s(failures))
-
-    async def _ask_hedged(
-        self,
-        server: Server,
-        path: str,
-        body: Callable[[], Mapping[str, Any]],
-        read: Callable[[Server, ServerResponse], _T],
-    ) -> _T:
-        """Ask one server, and where it takes long another too; return the first answer.
-
-        Raises:
-            TemporaryFailure: the first server failed, and no other was asked or it failed too.
-        """
-
-        async def ask(one: Server) -> _T:
-            return read(one, await self._post_to(one, path, body()))
-
-        if (delay := self._straggling_s()) is None:
-            return await ask(server)
-        loop = asyncio.get_running_loop()
-        winner: asyncio.Future[asyncio.Task[_T]] = loop.create_future()
-        requests: list[asyncio.Task[_T]] = []
-
-        def settle(task: asyncio.Task[_T]) -> None:
-            if winner.done() or task.cancelled():
-                return
-            if all(one.done() for one in requests) or not isinstance(task.exception(), TemporaryFailure):
-                winner.set_result(task)
-
-        def start(one: Server) -> None:
-            requests.append(asyncio.ensure_future(ask(one)))
-            requests[-1].add_done_callback(settle)
-
-        def hedge() -> None:
-            if winner.done() or self.hedged >= _HEDGED_SHARE * self.asked:
-                return
-            other = self.servers.try_acquire({server.url})
-            if other is not None:
-                self.hedged += 1
-                start(other)
-                requests[-1].add_done_callback(lambda _: self.servers.release(other))
-
-        start(server)
-        timer = loop.call_later(delay, hedge)
-        try:
-            return (await winner).result()
-        finally:
-            timer.cancel()
-            if not all(task.done() for task in requests):
-                for task in requests:
-                    task.cancel()
-                await asyncio.gather(*requests, return_exceptions=True)
-
-    def _straggling_s(self) -> float | None:
-        """Return the seconds after which a request is a straggler; None while too few were answered to tell."""
-        usual = self._latencies.quantile
-        return None if usual is None else self._hedge * usual
 
     async def post(self, url: str, body: Mapping[str, Any], limit_s: float | None = None) -> ServerResponse:
         """Post a body and return the server's answer, whatever its status; ``limit_s`` replaces the settings'
@@ -259,8 +186,6 @@ class ServerClient:
                 server.paused_until = now + pause
             raise TemporaryFailure(server.trouble, str(status) if status >= 500 else "")
         server.limit.answered(len(response.content), now - begun, now, server.outstanding)
-        if self._hedge:
-            self._latencies.add(now - begun)
         return response
 
     async def _greet(self, url: str) -> None:

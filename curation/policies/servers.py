@@ -127,15 +127,6 @@ class Servers:
             self._wake_next()
         return server
 
-    def try_acquire(self, avoided: Collection[str]) -> Server | None:
-        """Return a living server with room that is none of these, for one request; None where all are busy."""
-        server = self._free_server(avoided) if not self._waiting else None
-        if server is None or server.url in avoided:
-            return None
-        server.outstanding += 1
-        server.requests += 1
-        return server
-
     def release(self, server: Server) -> None:
         """Say that a request of this server's has ended."""
         server.outstanding -= 1

@@ -58,7 +58,8 @@ def print_stated(path: Path, overrides: Sequence[str] = ()) -> None:
     for stage, count in used.items():
         if count < costs.gpus:
             console.print(
-                f"{stage}: its policy keeps {count} of the {costs.gpus} stated GPUs busy; set {stage}.policy.replicas."
+                f"{stage}: its policy keeps {count} of the {costs.gpus} stated GPUs busy; set "
+                f"{stage}.policy.data_parallel."
             )
     for line in unpinned_lines(recipe, path.parent):
         console.print(f"warning: {line}")

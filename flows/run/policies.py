@@ -9,14 +9,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from curation.config import DifficultyStage, EndpointPolicy, RecordedPolicy
+from curation.config import RecordedPolicy
 from curation.policies.factory import POLICIES as CURATION_POLICIES
 from curation.policies.factory import open_policy as open_by
-from curation.policies.processes import AskingProcesses
 from curation.policies.recorded import Recorded
 from curation.prompts import Prompt
 from curation.records import Policy
-from flows.run.runner import current_runner
 from training.embedded_model import EMBEDDED, WEIGHTS
 
 if TYPE_CHECKING:
@@ -39,17 +37,6 @@ def open_policy(settings: PolicySettings, recipe_folder: Path, prompt: Prompt | 
     if settings.kind != "recorded" and settings.loads_folder and settings.model == EMBEDDED:
         settings, recipe_folder = settings.model_copy(update={"model": WEIGHTS.name}), WEIGHTS.parent
     return open_by(settings, recipe_folder, prompt, policies=POLICIES)
-
-
-def open_sampling_policy(settings: DifficultyStage, recipe_folder: Path) -> Policy:
-    """Return the policy of a difficulty stage, in as many processes as it says, on the runner in force; see
-    `open_policy`.
-    """
-    runner = current_runner(runs_anywhere=True)
-    processes = settings.sampling.sampler_processes(runner.cores)
-    if isinstance(settings.policy, EndpointPolicy) and processes > 1:
-        return AskingProcesses(settings.policy, recipe_folder, None, processes, runner.open_channel)
-    return open_policy(settings.policy, recipe_folder)
 
 
 def check_policy(settings: PolicySettings | None, recipe_folder: Path) -> None:

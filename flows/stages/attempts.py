@@ -24,7 +24,7 @@ from curation.records import DECISION, AttemptKey, StoreError
 from curation.storage import attempts
 from curation.storage.stages import atomic_write, read_table
 from flows.run import retries
-from flows.run.policies import check_policy, open_sampling_policy, policy_name
+from flows.run.policies import check_policy, open_policy, policy_name
 from flows.run.policy_session import policy_session
 from flows.run.run_folder import PARTS, Run, difficulty_stage
 from flows.run.runner import current_runner
@@ -74,7 +74,7 @@ def make_attempts(job: StageRun) -> StageResult:
     """
     run, part = job.run, job.stage.part
     settings = difficulty_stage(run.recipe, part)
-    policy = open_sampling_policy(settings, run.recipe_folder)
+    policy = open_policy(settings.policy, run.recipe_folder)
     store = attempts.AttemptStore(run.folder / "attempts", policy.key, policy.about)
     with open_judge(run) as own_judge:
         judge = current_runner(runs_anywhere=True).spread_judge(own_judge)

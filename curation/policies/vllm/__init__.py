@@ -25,7 +25,7 @@ from curation.policies.checkpoints import folder_revision, require_same_shape
 from curation.policies.completions import ResponseReader
 from curation.policies.seeds import about_of, key_of, prompt_of, seed_of
 from curation.policies.vllm.engine import VllmEngine
-from curation.policies.vllm.placement import replica_count, visible_gpus
+from curation.policies.vllm.placement import visible_gpus
 from curation.policies.vllm.replicas import ReplicatedEngine
 from curation.policies.vllm.startup import Launch, vllm_version
 from curation.prompts import Prompt, plain_text
@@ -62,9 +62,8 @@ class Vllm:
             raise PolicyError(
                 f"model {settings.model}: there is no folder {local}; for a model of the hub, give its `revision`."
             )
-        gpus = len(visible_gpus()) if settings.replicas == "auto" else 0
-        count = replica_count(settings.replicas, settings.engine_gpus, gpus)
-        self.in_flight = settings.in_flight * count
+        copies = settings.copies(len(visible_gpus()) if settings.data_parallel == "auto" else 0)
+        self.in_flight = settings.in_flight * copies
         self.key: AttemptKey = key_of(settings, self._name(), prompt)
         self._prompt = prompt or prompt_of(settings)
         self._tags = ThinkingTags.of(settings.thinking)
@@ -73,15 +72,13 @@ class Vllm:
         launch = Launch(
             str(self._local or settings.model),
             settings.model,
-            settings.in_flight,
+            self.in_flight,
             seed=settings.decoding.seed,
             revision=None if self._local else settings.revision,
-            data_parallel=settings.data_parallel,
+            data_parallel=copies,
         )
         self.engine: VllmEngine | ReplicatedEngine = (
-            ReplicatedEngine(launch, settings, count)
-            if count > 1 or launch.data_parallel > 1
-            else VllmEngine(launch, settings)
+            ReplicatedEngine(launch, settings, 1) if copies > 1 else VllmEngine(launch, settings)
         )
 
     @property

@@ -283,55 +283,6 @@ def test_an_answer_that_a_content_filter_ends_is_refused(tmp_path: Path) -> None
         server.stop()
 
 
-def test_samples_of_one_request_are_those_of_requests_of_their_own(start: Start) -> None:
-    async def attempts(policy: Endpoint) -> list[Completion]:
-        return await asyncio.gather(*(policy.answer(asked(number), index) for number in range(3) for index in range(8)))
-
-    async def one_by_one(policy: Endpoint) -> list[Completion]:
-        return [await policy.answer(asked(number), index) for number in range(3) for index in range(8)]
-
-    server = start()
-    grouped = settings(server, samples_per_request=5)
-    together = inside(grouped, attempts)
-    assert len(server.seeds("asked")) == 6
-    assert inside(grouped, one_by_one) == together
-    assert len({completion.text for completion in together}) == 24
-    assert all(completion.tokens == len(completion.text or "") for completion in together)
-    assert Endpoint(grouped, Path()).key == Endpoint(settings(server, samples_per_request=2), Path()).key
-    assert Endpoint(grouped, Path()).key != Endpoint(settings(server), Path()).key
-
-
-def test_a_server_that_gives_fewer_samples_than_asked_for_is_asked_again_and_then_refused(start: Start) -> None:
-    async def attempts(policy: Endpoint) -> list[object]:
-        answers = (policy.answer(asked(), index) for index in range(3))
-        return list(await asyncio.gather(*answers, return_exceptions=True))
-
-    once, always = start("few"), start("few " * 100)
-    assert all(isinstance(answer, Completion) for answer in inside(settings(once, samples_per_request=3), attempts))
-    refused = inside(settings(always, samples_per_request=3), attempts)
-    assert all(isinstance(answer, RequestRefused) for answer in refused)
-    assert "200, but 2 completions where 3 were asked for in one request (samples_per_request)" in str(refused[0])
-
-
-def test_a_straggler_is_asked_of_another_server_with_the_same_seed(tmp_path: Path, start: Start) -> None:
-    (tmp_path / "says.json").write_text('[["stuck", "HANG"]]')
-    stuck, well = StandIn(tmp_path / "stuck.jsonl", says=tmp_path / "says.json"), start()
-
-    async def work(policy: Endpoint) -> list[Completion]:
-        for _ in range(25):
-            await answer_all(policy, 8)  # few at once: what takes long then is a straggler
-        answers = [await policy.answer(asked(900 + number, "stuck or not"), 0) for number in range(4)]
-        assert policy.hedged >= 1
-        assert [server.outstanding for server in policy.servers.all] == [0, 0]
-        return answers
-
-    try:
-        answers = inside(settings(stuck, well, request_s=600.0, hedge=20.0), work)
-    finally:
-        stuck.stop()
-    assert texts(answers) == [f"{seed_of(3, asked(900 + number).id, 0)} stuck or not" for number in range(4)]
-
-
 def test_token_ids_that_a_server_does_not_give_are_missed(start: Start) -> None:
     one = settings(start(), keep_tokens=True, decoding=Decoding(temperature=1.0))
     assert "gives no token ids with log-probabilities" in refusal(one)

@@ -20,7 +20,7 @@ from curation.config import EngineSettings
 from curation.policies import child_process
 from curation.policies.servers import EVEN
 from curation.policies.vllm import Vllm, replicas
-from curation.policies.vllm.placement import gpu_shares, policy_gpus, replica_count, visible_gpus, visible_names
+from curation.policies.vllm.placement import gpu_shares, policy_gpus, visible_gpus, visible_names
 from curation.policies.vllm.replicas import ReplicatedEngine
 from curation.policies.vllm.server_processes import MOST_STARTS, Replica, server_options
 from curation.policies.vllm.startup import Launch, engine_arguments
@@ -68,14 +68,14 @@ def test_the_machines_gpus_are_shared_out_among_neighbours() -> None:
     assert gpu_shares(eight, 2, 4) == [("0", "1", "2", "3"), ("4", "5", "6", "7")]
     assert gpu_shares(eight, 3, 2) == [("0", "1"), ("2", "3"), ("4", "5")]
     assert gpu_shares([], 2, 1) == [(), ()]
-    with pytest.raises(PolicyError, match="replicas = 5 of 2 GPUs each need 10 GPUs, and this machine has 8"):
+    with pytest.raises(PolicyError, match="5 engines of 2 GPUs each need 10 GPUs, and this machine has 8"):
         gpu_shares(eight, 5, 2)
-    assert [replica_count("auto", size, 8) for size in (1, 2, 3, 8)] == [8, 4, 2, 1]
-    assert [replica_count("auto", 1, 0), replica_count(3, 1, 0)] == [1, 3]
+    auto = [tiny_settings("m", data_parallel="auto", tensor_parallel=size) for size in (1, 2, 3, 8)]
+    assert [settings.copies(8) for settings in auto] == [8, 4, 2, 1]
+    assert [auto[0].copies(0), tiny_settings("m", data_parallel=3).copies(0)] == [1, 3]
     assert policy_gpus(tiny_settings("m"), 8) == 1
-    assert policy_gpus(tiny_settings("m", replicas="auto", tensor_parallel=4), 8) == 8
-    assert policy_gpus(tiny_settings("m", replicas=3, tensor_parallel=2), 8) == 6
-    assert policy_gpus(tiny_settings("m", replicas="auto", tensor_parallel=2, data_parallel=2), 8) == 8
+    assert policy_gpus(auto[2], 8) == 6
+    assert policy_gpus(tiny_settings("m", data_parallel=3, tensor_parallel=2), 8) == 6
 
 
 def test_gpus_that_are_hidden_from_the_run_are_nobodys() -> None:

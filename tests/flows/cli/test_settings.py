@@ -77,10 +77,6 @@ LEFT_OUT = {
     "mixed_licenses": "false",
     "max_failed": "0.01",
     "retry_failed": "2",
-    "samplers": "1",
-    "samples_per_request": "1",
-    "hedge": "0.0",
-    "replicas": "1",
     "data_parallel": "1",
     "withhold": "",
 }
