@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 
 @dataclass(slots=True)
 class SamplingProgress:
-    """How far sampling has come. ``kept`` and ``dropped`` are decisions as the rule foresees them."""
+    """How far sampling has come. ``kept`` and ``dropped`` are decisions as the rule foresees them.
+
+    ``servers`` is how the servers fare, of a policy that has some: `curation.policies.client.ServerClient.health`.
+    """
 
     problems: int = 0
     attempts: int = 0
@@ -16,6 +20,7 @@ class SamplingProgress:
     tokens: int = 0
     seconds: float = 0.0
     in_flight: int = 0
+    servers: Mapping[str, float] = field(default_factory=dict)
     kept: int = 0
     dropped: dict[str, int] = field(default_factory=dict)
     total: int | None = None
@@ -44,6 +49,7 @@ class SamplingProgress:
             "tokens": self.tokens,
             "tokens_per_s": round(self.tokens_per_s, 1),
             "in_flight": self.in_flight,
+            **self.servers,
             "kept": self.kept,
             "dropped": dict(self.dropped),
             "seconds": round(self.seconds, 2),

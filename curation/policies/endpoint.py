@@ -20,14 +20,13 @@ from types import TracebackType
 from typing import Any, Self
 
 from curation.config import EndpointPolicy
-from curation.policies.client import ServerClient, message
-from curation.policies.completions import FINISHED, choice_logprobs, choice_text, choice_token_ids
-from curation.policies.connection import ServerResponse
+from curation.policies.client import ServerClient, ServerResponse, message
+from curation.policies.completions import FINISHED, choice_logprobs, choice_token_ids
 from curation.policies.seeds import about_of, key_of, prompt_of, seed_of
 from curation.policies.servers import Server, TemporaryFailure
 from curation.prompts import Prompt, plain_text
 from curation.records import AttemptKey, Completion, Domain, PolicyError, PromptRequest, RequestRefused
-from curation.thinking import THINK, ThinkingTags
+from curation.thinking import THINK, ThinkingTags, response_text
 
 _TOO_LONG = ("maximum context length", "context_length_exceeded", "max_tokens must be at least 1")
 _PROBE_TOKENS = 16
@@ -62,6 +61,11 @@ class Endpoint:
     def about(self) -> Mapping[str, Any]:
         """Return what the store notes beside the key."""
         return {**about_of(self.settings, self._prompt), "api": self.settings.api, "revision": self.settings.revision}
+
+    @property
+    def health(self) -> Mapping[str, float]:
+        """Return how the servers fare; see `ServerClient.health`."""
+        return self._client.health
 
     @property
     def prompt_tokens(self) -> float | None:
@@ -158,7 +162,7 @@ class Endpoint:
             )
         tokens = usage.get("completion_tokens")
         return Completion(
-            text=choice_text(choice, self._tags),
+            text=response_text(choice["text"] if "text" in choice else choice["message"], self._tags, url),
             finish=finish if finish in FINISHED else None,
             tokens=tokens if isinstance(tokens, int) else len(token_ids) if token_ids is not None else None,
             token_ids=token_ids if self.settings.keep_tokens else None,

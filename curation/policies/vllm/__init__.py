@@ -1,7 +1,10 @@
-"""A policy that answers with vLLM on this machine: its asynchronous engine, or several as servers, started for the run
-and ended with it.
+"""A policy that answers with vLLM on this machine: its asynchronous engine, started for the run and ended with it.
 
-Invariants, beside those of `curation.policies.vllm.engine` and `replicas`, which do the generating:
+Several copies of the model are vLLM's own data parallelism inside the engine, which gives each request to the copy with
+the fewest. Measured with copies whose tokens take time and no CPU, vLLM's own choice makes eight copies RATIO times one
+(`tests.benchmarks.bench_routing`).
+
+Invariants, beside those of `curation.policies.vllm.engine`, which does the generating:
   - every (problem, index) draws with its own seed, derived from the recipe's (`seeds.seed_of`);
   - an attempt always has room for `max_tokens`; a prompt that leaves less is refused, for a shorter attempt would stand
     in the store as something it is not.
@@ -26,7 +29,6 @@ from curation.policies.completions import ResponseReader
 from curation.policies.seeds import about_of, key_of, prompt_of, seed_of
 from curation.policies.vllm.engine import VllmEngine
 from curation.policies.vllm.placement import visible_gpus
-from curation.policies.vllm.replicas import ReplicatedEngine
 from curation.policies.vllm.startup import Launch, vllm_version
 from curation.prompts import Prompt, plain_text
 from curation.records import AttemptKey, Completion, PolicyError, PromptRequest, RequestRefused
@@ -72,14 +74,12 @@ class Vllm:
         launch = Launch(
             str(self._local or settings.model),
             settings.model,
-            self.in_flight,
+            settings.in_flight,
             seed=settings.decoding.seed,
             revision=None if self._local else settings.revision,
             data_parallel=copies,
         )
-        self.engine: VllmEngine | ReplicatedEngine = (
-            ReplicatedEngine(launch, settings, 1) if copies > 1 else VllmEngine(launch, settings)
-        )
+        self.engine = VllmEngine(launch, settings)
 
     @property
     def about(self) -> Mapping[str, Any]:
@@ -92,6 +92,7 @@ class Vllm:
         }
 
     async def __aenter__(self) -> Self:
+        self._require_gpus()
         await self.engine.__aenter__()
         decoding, context = self.settings.decoding, self.engine.context
         if decoding.max_tokens >= context:
@@ -149,6 +150,15 @@ class Vllm:
         await self.engine.reload(folder)
         self._local = folder
         self.key = AttemptKey(f"{folder.name}@{revision}", self.key.prompt, self.key.sampling)
+
+    def _require_gpus(self) -> None:
+        gpus, copies = len(visible_gpus()), self.engine.launch.data_parallel
+        needed = copies * self.settings.tensor_parallel
+        if 0 < gpus < needed:
+            raise PolicyError(
+                f"model {self.settings.model}: {copies} copies of {self.settings.tensor_parallel} GPUs each need "
+                f'{needed} GPUs, and this machine has {gpus}; lower data_parallel, or write data_parallel = "auto".'
+            )
 
     def _name(self) -> str:
         if self._local is None:

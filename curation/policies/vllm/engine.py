@@ -6,7 +6,7 @@ Invariants:
   - where weights are exchanged while it runs, each token carries the version that made it, as vLLM itself counted;
   - after weights that were not loaded to the end nobody gets a token more: requests in flight end with an error, and so
     does every later call;
-  - its processes end with this one, however it ends (`curation.policies.watchdog`).
+  - its processes end with this one, however it ends (`curation.policies.vllm.reloading.Worker`).
 
 Not here: problems, prompts' texts (`curation.policies.vllm`), how new weights come (`weight_updates`). vLLM is imported
 when an engine starts, and not before.

@@ -14,10 +14,22 @@ from typing import Any
 
 import pytest
 
-from curation.config import Decoding, EndpointPolicy
+from curation.config import Decoding, EndpointPolicy, RecordedPolicy
+from curation.config.policies import AttemptColumns
 from curation.policies.endpoint import Endpoint
+from curation.policies.recorded import Recorded
 from curation.policies.seeds import seed_of
-from curation.records import Completion, PolicyError, RequestRefused
+from curation.records import (
+    Completion,
+    Domain,
+    Outcome,
+    Policy,
+    PolicyError,
+    PromptRequest,
+    RequestRefused,
+    problem_id,
+)
+from curation.verify.math_judge import JudgeTask, MathJudge, Response
 from tests.curation.policies.conftest import asked
 from tests.waiting import until
 
@@ -281,6 +293,52 @@ def test_an_answer_that_a_content_filter_ends_is_refused(tmp_path: Path) -> None
         assert refused.value.kind == "content_filter"
     finally:
         server.stop()
+
+
+THOUGHTS, SAID = "Perhaps \\boxed{99}.", "The answer is $\\frac{24}{2}$."
+MISREAD, TOOL = {"type": "image_url", "image_url": "x"}, {"type": "function", "function": {"name": "f"}}
+REPLIES: dict[str, Any] = {
+    "tags": f"<think>\n{THOUGHTS}\n</think>\n{SAID}",
+    "apart": {"content": SAID, "reasoning_content": THOUGHTS, "tool_calls": []},
+    "parts": {
+        "content": [
+            {"type": "thinking", "thinking": [{"type": "text", "text": THOUGHTS}]},
+            {"type": "text", "text": SAID},
+        ]
+    },
+    "unknown": {"content": [{"type": "text", "text": SAID}, MISREAD]},
+    "tools": {"content": None, "tool_calls": [TOOL]},
+}
+
+
+def test_one_reply_in_every_form_of_servers_and_files_has_one_verdict(tmp_path: Path) -> None:
+    """Forms that are known are judged alike; what cannot be read is refused, once, and not judged."""
+    (tmp_path / "says.json").write_text(json.dumps([[f"by {form}", said] for form, said in REPLIES.items()]))
+    rows = [json.dumps({"problem": f"by {form}", "reply": said}) for form, said in REPLIES.items()]
+    (tmp_path / "replies.jsonl").write_text("\n".join(rows))
+    columns = AttemptColumns(text="reply")
+    recorded = Recorded(RecordedPolicy(kind="recorded", name="m@1", path="replies.jsonl", columns=columns), tmp_path)
+    server = StandIn(tmp_path / "journal.jsonl", says=tmp_path / "says.json")
+
+    async def answers(policy: Policy) -> list[Completion | BaseException | None]:
+        names = [f"by {form}" for form in REPLIES]
+        problems = [PromptRequest(problem_id(name), name, Domain.MATH, "en") for name in names]
+        return await asyncio.gather(*(policy.answer(one, 0) for one in problems), return_exceptions=True)
+
+    try:
+        asked_of = inside(settings(server), answers)
+    finally:
+        server.stop()
+    assert len(server.seeds("asked")) == len(REPLIES)
+    with MathJudge(1) as judge:
+        for told in (asked_of, asyncio.run(answers(recorded))):
+            for refused in told[3:]:
+                assert isinstance(refused, RequestRefused)
+                assert refused.kind == "unusable"
+            responses = [Response(answer.text, None) for answer in told[:3] if isinstance(answer, Completion)]
+            (result,) = judge.judge([JudgeTask("p", "12", "en", tuple(responses))])
+            assert [verdict.outcome for verdict in result.verdicts] == [Outcome.CORRECT] * 3
+            assert {response.text for response in responses} == {REPLIES["tags"]}
 
 
 def test_token_ids_that_a_server_does_not_give_are_missed(start: Start) -> None:
