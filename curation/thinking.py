@@ -152,14 +152,14 @@ def response_text(message: Any, tags: ThinkingTags, place: str) -> str:
         RequestRefused: the message has parts of an unknown type, or calls tools in place of an answer.
     """
     if isinstance(message, Mapping) and _MESSAGE & message.keys():
-        content = message.get("content") or message.get("refusal")
-        apart = message.get("reasoning") or message.get("reasoning_content")  # newer servers send one text as both
-        if not content and message.get("tool_calls"):
+        content = message.get("content") or message.get("refusal") or ""
+        apart = message.get("reasoning") or message.get("reasoning_content") or ""  # newer servers send both, alike
+        if not content and (message.get("tool_calls") or message.get("function_call")):
             raise RequestRefused(
                 "unusable", f"{place}: the reply calls tools and has no text; serve without a tool parser."
             )
     else:
-        content, apart = message, None
+        content, apart = message, ""
     parts = list(_parts(content, place))
     apart_text = "".join(text for _, text in _parts(apart, place))
     thoughts = apart_text or "".join(text for is_thought, text in parts if is_thought)
@@ -171,13 +171,13 @@ def response_text(message: Any, tags: ThinkingTags, place: str) -> str:
 
 def _parts(content: Any, place: str) -> Iterator[tuple[bool, str]]:
     """Yield whether each part of a content is a thought, and its text."""
-    if content is None or isinstance(content, str):
-        yield False, content or ""
+    if isinstance(content, str):
+        yield False, content
         return
     for part in content if isinstance(content, list | tuple) else [content]:
         kind = part.get("type") if isinstance(part, Mapping) else type(part).__name__
         if kind == "thinking":
-            yield True, "".join(text for _, text in _parts(part.get("thinking"), place))
+            yield True, "".join(text for _, text in _parts(part.get("thinking") or "", place))
         elif kind in ("text", "refusal") and isinstance(part.get(kind), str):
             yield False, part[kind]
         else:

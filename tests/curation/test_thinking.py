@@ -184,6 +184,7 @@ def test_replies_without_thoughts_or_without_an_answer(message: Any, text: str) 
         ({"content": [THOUGHT, {"type": "text"}]}, "a part of unknown type 'text': {'type': 'text'}"),
         ({"content": [{"type": "thinking", "thinking": [{"type": "sum"}]}]}, "unknown type 'sum'"),
         ({"content": 5}, "unknown type 'int'"),
+        (None, "unknown type 'NoneType'"),
         ({"reasoning": {"summary": "x"}, "content": "4"}, "unknown type None"),
         ({"said": "4"}, "unknown type None"),
         ({"content": None, "tool_calls": [{"function": {"name": "f"}}]}, "here: the reply calls tools and has no text"),

@@ -27,7 +27,7 @@ from curation.policies.chat_templates import apply_chat_template, stop_tokens
 from curation.policies.checkpoints import folder_revision, require_same_shape
 from curation.policies.completions import ResponseReader
 from curation.policies.seeds import about_of, key_of, prompt_of, seed_of
-from curation.policies.vllm.engine import VllmEngine
+from curation.policies.vllm.engine import VllmEngine, sampling_params
 from curation.policies.vllm.placement import visible_gpus
 from curation.policies.vllm.startup import Launch, vllm_version
 from curation.prompts import Prompt, plain_text
@@ -195,7 +195,7 @@ class Vllm:
 
     def _sampling(self, problem: str, index: int) -> Any:
         decoding = self.settings.decoding
-        return self.engine.sampling(
+        return sampling_params(
             temperature=decoding.temperature,
             top_p=decoding.top_p,
             max_tokens=decoding.max_tokens,
