@@ -57,7 +57,7 @@ def print_stated(path: Path, overrides: Sequence[str] = ()) -> None:
         if count < costs.gpus:
             console.print(
                 f"{stage}: its model keeps {count} of the {costs.gpus} stated GPUs busy; set "
-                f"models.{difficulty_stage(recipe, stage).model}.replicas."
+                f"models.{difficulty_stage(recipe, stage).model}.data_parallel."
             )
     for line in unpinned_lines(recipe, path.parent):
         console.print(f"warning: {line}")
