@@ -190,8 +190,9 @@ columns = {{ statement = "question", answer = "final" }}
 [near_dedup]
 enabled = false # two sums are as alike as that
 [stage1]
+model = "student"
 band = {{ attempts = 4 }}
-[stage1.policy]
+[models.student]
 kind = "recorded"
 name = "weak@1"
 path = "attempts.jsonl"
@@ -201,7 +202,9 @@ rounds = {rounds}
 judge_answers = "letter"
 votes = 2
 max_failed = 0.0
-[adjudication.judge]
+judge = "judge"
+debater = "debater"
+[models.judge]
 kind = "vllm"
 model = {model}
 prompt = "plain"
@@ -213,14 +216,14 @@ decoding = {{ temperature = 0.7, max_tokens = 12 }}
 """
 ENGINE = 'dtype = "float32"\nmax_model_len = 2048\nkv_cache_mb = 512\nin_flight = 32'
 SCRIPTED = """
-[adjudication.debater]
+[models.debater]
 kind = "recorded"
 name = "scripted@1"
 path = "speeches.jsonl"
 columns = {{ problem = "asked", text = "text" }}
 """
 SMOLLM = """
-[adjudication.debater]
+[models.debater]
 kind = "vllm"
 model = {model}
 prompt = "plain"

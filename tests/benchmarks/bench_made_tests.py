@@ -19,7 +19,7 @@ the fold.
 Packages are split by a hash of their names: those that the generators' authors may look at, and those that are only
 scored on. Both are printed. Where nothing is made, the reason is.
 
-A model may help, as `code.test_generation.policy` lets it: ``--write-prompts DIR`` writes down what the stage would ask
+A model may help, as `code.test_generation.model` lets it: ``--write-prompts DIR`` writes down what the stage would ask
 about each package (the statement and its samples) and runs nothing; ``--answers DIR`` takes what somebody answered to
 it through the recorded policy. All behind it is the product's.
 
