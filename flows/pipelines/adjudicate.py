@@ -118,7 +118,7 @@ def _open(folder: Path, overrides: Sequence[str]) -> Run:
             f"{folder}: its recipe names no {TABLE}.judge; set it to the name of a model and run the recipe again, or "
             f"give --set {TABLE}.judge=NAME."
         )
-    check_models(run.recipe, run.recipe_folder)
+    check_models(run)
     return run
 
 

@@ -20,7 +20,7 @@ def pipeline_of(recipe: Recipe) -> Pipeline:
 
 def check_inputs(run: Run) -> None:
     """Refuse inputs that can be seen to be wrong before anything runs."""
-    check_models(run.recipe, run.recipe_folder)
+    check_models(run)
     for item in pipeline_of(run.recipe).items:
         if item.enabled(run):
             item.check(run)

@@ -114,7 +114,7 @@ def evaluate(
                 refuse_trained_on(bench.name, _as_published(problems), trained_sets(policy, policy_folder, trained_on))
             unused = _unused(policy, policy_folder, bench, problems)
             items: tuple[Item, ...] = (attempts_of(PART), verdicts_of(PART))
-            check_models(run.recipe, run.recipe_folder)
+            check_models(run)
             return _write(run, run_pipeline(run, items, results), problems, against, unused)
 
 

@@ -6,15 +6,18 @@ model.
 
 from __future__ import annotations
 
+import asyncio
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from curation.config import Recipe, RecordedPolicy
+from curation.config import EndpointPolicy, Recipe, RecordedPolicy
 from curation.policies.factory import POLICIES as CURATION_POLICIES
 from curation.policies.factory import open_policy as open_by
 from curation.policies.recorded import Recorded
 from curation.prompts import Prompt
-from curation.records import Policy
+from curation.records import GoldilocksError, Policy
+from flows.run.run_folder import Run
 from training.embedded_model import EMBEDDED, WEIGHTS
 
 if TYPE_CHECKING:
@@ -39,12 +42,35 @@ def open_policy(settings: ModelSettings, recipe_folder: Path, prompt: Prompt | N
     return open_by(settings, recipe_folder, prompt, policies=POLICIES)
 
 
-def check_models(recipe: Recipe, recipe_folder: Path) -> None:
-    """Refuse a file of recorded attempts that is missing or not as the recipe has it, by reading its first rows."""
-    for name in dict.fromkeys(recipe.asked.values()):
-        settings = recipe.models[name]
-        if isinstance(settings, RecordedPolicy):
-            Recorded(settings, recipe_folder).check()
+def check_models(run: Run) -> None:
+    """Refuse a model that cannot be asked, before anything runs.
+
+    Recorded attempts are read for some rows; servers are asked for their models, with the key; of other models the
+    folder, or the name and revision, must be there. If the run has attempts already, what servers answer is a warning:
+    they may be asked nothing more.
+
+    Raises:
+        GoldilocksError: the first model that cannot be asked, by its name in the recipe.
+    """
+    has_attempts = any((run.folder / "attempts").glob("*"))
+    for name in dict.fromkeys(run.recipe.asked.values()):
+        settings = run.recipe.models[name]
+        try:
+            policy = open_policy(settings, run.recipe_folder)
+            if isinstance(policy, Recorded):
+                policy.check()
+            elif isinstance(settings, EndpointPolicy):
+                asyncio.run(_greet(policy))
+        except GoldilocksError as error:
+            if not (has_attempts and isinstance(settings, EndpointPolicy)):
+                error.args = (f"models.{name}: {error}",)
+                raise
+            print(f"warning: models.{name}: {error}", file=sys.stderr)
+
+
+async def _greet(policy: Policy) -> None:
+    async with policy:
+        pass
 
 
 def model_title(recipe: Recipe, name: str | None) -> str:
