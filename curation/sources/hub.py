@@ -167,13 +167,9 @@ def _read_kept(note: Path, commit: str) -> LoadedSet | None:
 
 def _loaded(place: Place, load: Any) -> Any:
     """Return what the library loads, and its errors as a sentence."""
-    import datasets
-    from pyarrow import ArrowException
-
-    known = (*DAMAGE, ValueError, RuntimeError, ArrowException, datasets.exceptions.DatasetsError)
     try:
         return load()
-    except known as error:
+    except Exception as error:  # also connection errors of whichever HTTP library the client's version uses
         raise MissingSourceError(f"{_named(place)} {_what_to_do(place, error)}") from error
 
 

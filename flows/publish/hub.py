@@ -104,7 +104,6 @@ def push(planned: Push, *, private: bool, endpoint: str | None = None, token: st
 @contextmanager
 def _told(name: str) -> Iterator[None]:
     """Turn what the hub's client raises into a sentence."""
-    import httpx
     from huggingface_hub.errors import HfHubHTTPError, LocalTokenNotFoundError, OfflineModeIsEnabled
 
     try:
@@ -121,7 +120,9 @@ def _told(name: str) -> Iterator[None]:
             ) from error
         said = " ".join(str(error.server_message or error).split())
         raise HubError(f"{name}: the hub answers {status}: {said:.200}") from error
-    except (httpx.HTTPError, OSError) as error:
+    except GoldilocksError:
+        raise
+    except Exception as error:  # connection errors of whichever HTTP library the client's version uses
         raise HubError(
             f"{name}: the hub cannot be reached ({error}); try again, a push that was cut off is none."
         ) from error
