@@ -25,10 +25,10 @@ VERDICT: DIFFERENT"""
 OVERLAPS = Prompt("overlap@1", SYSTEM, lambda request: request.statement)
 
 
-def overlap_request(statement: str, benchmark: str, lang: str) -> PromptRequest:
+def overlap_request(statement: str, benchmark: str, lang: str, domain: str = Domain.MATH) -> PromptRequest:
     """Return the request to compare a problem with a benchmark's.
 
     Its id is that of its whole text, so that a file of recorded votes names a pair by the text.
     """
     text = f"The task of the set:\n\n{statement}\n\nThe task of the test:\n\n{benchmark}"
-    return PromptRequest(problem_id(text), text, Domain.MATH, lang)
+    return PromptRequest(problem_id(text, domain=domain), text, Domain(domain), lang)

@@ -77,7 +77,7 @@ def _requests(run: Run, frame: pl.DataFrame, pairs: pl.DataFrame) -> list[Prompt
     lines = frame[pairs["row"]].select("statement", "lang").iter_rows()
     named = pairs.select("benchmark", "benchmark_row").iter_rows()
     return [
-        overlap_request(text, texts[benchmark, row], lang)
+        overlap_request(text, texts[benchmark, row], lang, run.recipe.domain)
         for (text, lang), (benchmark, row) in zip(lines, named, strict=True)
     ]
 
