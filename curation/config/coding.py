@@ -7,8 +7,6 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from curation.config.base import Settings
-from curation.config.policies import PolicySettings
-from curation.config.sampling import DEFAULT_MAX_FAILED, MaxFailed
 
 
 class TestColumns(Settings):
@@ -214,7 +212,6 @@ class TestGenerationSettings(Settings):
     )
     batch: int = Field(16, ge=1, description="Inputs tried in one round. Not in the paper.")
     rounds: int = Field(8, ge=1, description="Most rounds for one problem. Not in the paper.")
-    max_failed: MaxFailed = DEFAULT_MAX_FAILED
     patience: int = Field(
         2,
         ge=1,
@@ -270,10 +267,6 @@ class TestGenerationSettings(Settings):
         description="Of the sound inputs of more than 256 KB at most so many are kept, those first that fail most "
         "wrong solutions; they ask for speed. Not in the paper.",
     )
-    policy: PolicySettings | None = Field(
-        None, description="A model that is asked for generator programs; nobody is asked where absent."
-    )
-    responses: int = Field(2, ge=1, description="Responses asked for per problem. Not in the paper.")
     designed: int = Field(
         24, ge=1, description="Inputs that each generator of a model is asked to design one by one. Not in the paper."
     )

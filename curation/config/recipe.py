@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
@@ -13,20 +14,15 @@ from curation.config.coding import CodeSettings
 from curation.config.difficulty import DifficultyStage, LabelSettings, SecondStage
 from curation.config.filters import DecontaminationSettings, NearDedupSettings, StatementSettings, VerifySettings
 from curation.config.grading import GraderSettings
-from curation.config.models import (
-    DoubtfulSettings,
-    LlmJudgeSettings,
-    OverlapVotesSettings,
-    PremisesSettings,
-    RewritingSettings,
-)
 from curation.config.monitoring import MonitorSettings
 from curation.config.old_keys import RECIPE
+from curation.config.questions import QuestionSettings
 from curation.config.refreshing import RefreshSettings
 from curation.config.schedule import ScheduleSettings, StatedCosts
 from curation.config.sources import License, Source
 from curation.config.storage import StorageSettings
 from curation.licenses import OTHER
+from curation.questions import QUESTIONS
 
 
 class ExportSettings(Settings):
@@ -73,32 +69,19 @@ class Recipe(Settings):
         "the card names them. Not in the paper.",
         exclude_if=lambda left_out: not left_out,
     )
-    rewriting: RewritingSettings = Field(
-        default_factory=RewritingSettings, description="A model that opens the multiple choice that rules cannot."
-    )
     statements: StatementSettings = Field(default_factory=StatementSettings, description="The format filter.")
-    doubtful: DoubtfulSettings = Field(
-        default_factory=DoubtfulSettings,
-        description="A model's votes on rows that the format filter is in doubt about.",
-    )
     near_dedup: NearDedupSettings = Field(
         default_factory=NearDedupSettings, description="The same problem in slightly other words."
     )
     decontamination: DecontaminationSettings = Field(
         default_factory=DecontaminationSettings, description="Decontamination: problems too close to a benchmark leave."
     )
-    overlap_votes: OverlapVotesSettings = Field(
-        default_factory=OverlapVotesSettings,
-        description="A model's votes on problems that are near a benchmark's row.",
-        exclude_if=lambda settings: settings == OverlapVotesSettings(),
-    )
-    premises: PremisesSettings = Field(
-        default_factory=PremisesSettings, description="A model's votes on missing premises and contradictions."
+    questions: dict[str, QuestionSettings] = Field(
+        {},
+        description="What a model is asked besides attempts, by the question's name.",
+        exclude_if=lambda asked: not asked,
     )
     verify: VerifySettings = Field(default_factory=VerifySettings, description="How answers are judged.")
-    llm_judge: LlmJudgeSettings = Field(
-        default_factory=LlmJudgeSettings, description="A model's votes on verdicts that stayed doubtful."
-    )
     code: CodeSettings = Field(default_factory=CodeSettings, description="The code pipeline: tests and languages.")
     stage1: DifficultyStage = Field(description="Difficulty, first policy.")
     grader: GraderSettings | None = Field(
@@ -172,19 +155,26 @@ class Recipe(Settings):
             raise ValueError(f'source {other} is not of domain `{domain}`, which `flow = "{self.flow}"` goes with')
         return self
 
+    def asks(self, name: str) -> bool:
+        """Return whether a model is asked a question."""
+        return name in self.questions and self.questions[name].policy is not None
+
+    @model_validator(mode="after")
+    def _known_questions(self) -> Self:
+        for name, settings in self.questions.items():
+            if (settings.use is None) == (name in QUESTIONS):
+                continue
+            if name in QUESTIONS:
+                raise ValueError(f"questions.{name}: Goldilocks has a question of this name; give yours another one")
+            near = get_close_matches(name, QUESTIONS, 1)
+            hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(QUESTIONS)}"
+            raise ValueError(f"questions.{name}: there is no such question ({hint}); one of your own needs `use`")
+        return self
+
     @model_validator(mode="after")
     def _math_pipeline_only(self) -> Self:
         if self.labels.rule == "posterior" and self.flow != "curate-math":
             raise ValueError('labels.rule = "posterior": programs have tests, no reference; only `curate-math` has it')
-        asked = {
-            "rewriting": self.rewriting.policy,
-            "doubtful": self.doubtful.policy,
-            "premises": self.premises.policy,
-            "llm_judge": self.llm_judge.policy,
-        }
-        for name, policy in asked.items():
-            if policy is not None and self.flow != "curate-math":
-                raise ValueError(f"{name}.policy: no stage of `{self.flow}` asks it; remove the table [{name}.policy]")
         if self.adjudication.judge is not None and self.flow != "curate-math":
             raise ValueError("adjudication: programs have tests, no reference; remove the table [adjudication]")
         return self

@@ -49,9 +49,6 @@ SMALL_POLICY: dict[str, Any] = {
 }
 OPEN_BAND = {"attempts": 2, "min_correct": 0, "max_pass_rate": 1.0, "min_judged": 1, "wrong_label_share": 1.0}
 SMALL_GRADER = ["steps=2", "collector.n_async=32", "collector.n_batch=32", "checks=false"]
-ASKED = ("rewriting", "doubtful", "premises", "llm_judge")
-"""Tables of a recipe with a policy besides the difficulty stages'."""
-
 PLACEHOLDER = "your-"
 
 
@@ -174,12 +171,9 @@ def _policies(recipe: Recipe) -> Iterator[tuple[str, PolicySettings]]:
     yield "stage1.policy", recipe.stage1.policy
     if recipe.stage2 is not None:
         yield "stage2.policy", recipe.stage2.policy
-    for name in ASKED:
-        policy = getattr(recipe, name).policy
-        if policy is not None:
-            yield f"{name}.policy", policy
-    if recipe.code.test_generation.policy is not None:
-        yield "code.test_generation.policy", recipe.code.test_generation.policy
+    for name, settings in recipe.questions.items():
+        if settings.policy is not None:
+            yield f"questions.{name}.policy", settings.policy
 
 
 def _policy_failures(name: str, policy: PolicySettings) -> Iterator[str]:
@@ -224,11 +218,9 @@ def _small_recipe(
     for stage in ("stage1", "stage2"):
         if stage in table:
             table[stage] = {"policy": SMALL_POLICY, "band": OPEN_BAND, "sampling": {"early_stopping": False}}
-    for name in ASKED:
-        if "policy" in table.get(name, {}):
-            table[name]["policy"] = SMALL_POLICY
-    if recipe.code.test_generation.policy is not None:
-        table["code"]["test_generation"]["policy"] = SMALL_POLICY
+    for question in table.get("questions", {}).values():
+        if "policy" in question:
+            question["policy"] = SMALL_POLICY
     if recipe.grader is not None:
         grader = Path(__file__).parents[1] / "recipes" / "train_demo_grader.toml"
         table["grader"] = {"recipe": str(grader), "set": SMALL_GRADER, "band": OPEN_BAND}

@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from curation.config import Recipe
+from curation.records import ConfigError
 from flows.pipelines.curate_code import CURATE_CODE
 from flows.pipelines.curate_math import CURATE_MATH
 from flows.run.pipeline import Pipeline
 from flows.run.run_folder import Run
+from flows.stages.questions import OVERLAPS, own_questions
 
 PIPELINES = {pipeline.name: pipeline for pipeline in (CURATE_MATH, CURATE_CODE)}
 """By the name of their flow, as a recipe has it."""
 
 
 def pipeline_of(recipe: Recipe) -> Pipeline:
-    """Return the pipeline of a recipe."""
-    return PIPELINES[recipe.flow]
+    """Return the pipeline of a recipe; the user's own questions come after that about overlaps."""
+    pipeline = PIPELINES[recipe.flow]
+    place = pipeline.items.index(OVERLAPS) + 1
+    items = (*pipeline.items[:place], *own_questions(recipe), *pipeline.items[place:])
+    return pipeline if len(items) == len(pipeline.items) else replace(pipeline, items=items)
 
 
 def check_inputs(run: Run) -> None:
     """Refuse inputs that can be seen to be wrong before anything runs."""
-    for item in pipeline_of(run.recipe).items:
+    pipeline = pipeline_of(run.recipe)
+    for name in run.recipe.questions:
+        if run.recipe.asks(name) and all(stage.question != name for stage in pipeline.stages):
+            raise ConfigError(f"questions.{name}: no stage of `{pipeline.name}` asks it; remove the table.")
+    for item in pipeline.items:
         if item.enabled(run):
             item.check(run)

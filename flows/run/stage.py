@@ -136,6 +136,9 @@ class Stage:
     part: str = ""
     """Of a difficulty stage, the table of the recipe: stage1 or stage2."""
 
+    question: str = ""
+    """The question that it asks a model: its table in `[questions]`."""
+
     task: str = ""
     """Its task's name in Prefect, where that is not the title."""
 
