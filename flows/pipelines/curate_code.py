@@ -16,8 +16,9 @@ from flows.stages.export import EXPORT
 from flows.stages.language_variants import LANGUAGE_VARIANTS
 from flows.stages.near_dedup import NEAR_DEDUP
 from flows.stages.programs import PROGRAMS
-from flows.stages.questions import OVERLAPS, TEST_PROGRAMS
+from flows.stages.questions import OVERLAPS
 from flows.stages.sources import SOURCES
+from flows.stages.test_programs import TEST_PROGRAMS
 from flows.stages.tests import TESTS
 
 CURATE_CODE = Pipeline(

@@ -1,6 +1,7 @@
 """The questions that a pipeline asks a model, as stages: what each of them reads besides the problems.
 
-The rules are those of `curation.questions`. `DOUBTFUL_ROWS` is in `flows.stages.statements`, between its thresholds.
+The rules are those of `curation.questions`. `DOUBTFUL_ROWS` is in `flows.stages.statements`, `TEST_PROGRAMS` in
+`flows.stages.test_programs`.
 """
 
 from __future__ import annotations
@@ -13,28 +14,22 @@ import polars as pl
 
 from curation.config import Recipe
 from curation.filters import statements
-from curation.programs import tests_agreement
 from curation.publish import review
 from curation.questions import QUESTIONS
 from curation.questions.doubtful_verdicts import REVIEWED
 from curation.questions.overlaps import near_pairs
 from curation.questions.rewriting import ambiguous_ids
-from curation.questions.test_programs import programs_request
-from curation.records import PromptRequest
 from curation.sources import problems as sources
 from curation.storage.stages import read_shard, read_table
-from curation.verify.programs.tables import validators_of
 from flows.run.pipeline import read_result
 from flows.run.run_folder import Run, verdicts_of_people
-from flows.run.stage import CODE, MATH, Kind, Stage, StageRun
+from flows.run.stage import MATH, Kind, Stage, StageRun
 from flows.stages.attempts import part_title
-from flows.stages.code_generation import EXAMPLE_ORIGINS, lacks_tests
 from flows.stages.decontamination import DECONTAMINATION, benchmarks_of, overlap_settings, scores_folder, source_of
-from flows.stages.execution_matrix import EXECUTION_MATRIX
 from flows.stages.judging import open_judge
 from flows.stages.question import Inputs, question_line, question_stage
 from flows.stages.statements import DOUBTFUL_ROWS
-from flows.stages.units import Unit, units
+from flows.stages.test_programs import TEST_PROGRAMS
 from flows.stages.verdicts import verdicts_of
 
 
@@ -83,39 +78,6 @@ def _benchmark_texts(run: Run, pairs: pl.DataFrame) -> dict[tuple[str, int], str
 
 
 @contextmanager
-def _test_programs(job: StageRun) -> Iterator[Inputs]:
-    run, matrix = job.run, job.results[EXECUTION_MATRIX]
-    settings = run.recipe.code.test_generation
-
-    def tables(index: int) -> tuple[list[PromptRequest]]:
-        runs = read_shard(matrix.folder, "runs", index)
-        needing = [unit for unit in units(run, job.problems.folder, index) if _needs_programs(run, unit, runs)]
-        return ([test_programs_request(run, unit) for unit in needing],)
-
-    yield Inputs(tables, (matrix,), settings=f"{settings.digest()} {run.recipe.code.agreement.digest()}")
-
-
-def _needs_programs(run: Run, unit: Unit, runs: pl.DataFrame) -> bool:
-    """Return whether a problem has too few tests, no validator, or known wrong solutions that pass those that stay."""
-    if not validators_of(unit.judging):
-        return True
-    own = runs.filter(pl.col("problem") == unit.name)
-    staying = tests_agreement.decide_tests(own, run.recipe.code.agreement).filter(pl.col("decision") != "discard")
-    return lacks_tests(run, own, staying)
-
-
-def test_programs_request(run: Run, unit: Unit) -> PromptRequest:
-    """Return what a model is asked for a problem: its statement and given tests, those of the statement first."""
-    rows = unit.tests.select("origin", "input", "output").iter_rows()
-    given = sorted(
-        rows, key=lambda row: (row[0] not in EXAMPLE_ORIGINS, len(row[1]) if row[0] not in EXAMPLE_ORIGINS else 0)
-    )
-    settings = run.recipe.code.test_generation
-    shown = ((text, output) for _, text, output in given)
-    return programs_request(unit.row, shown, settings.designed, settings.max_input_kb)
-
-
-@contextmanager
 def _doubtful_verdicts(job: StageRun) -> Iterator[Inputs]:
     reviews, judged = verdicts_of_people(job.run), job.results[verdicts_of(job.stage.part)]
     accepted = {name: verdict.answer for name, verdict in reviews.items() if verdict.answer is not None}
@@ -159,10 +121,6 @@ OVERLAPS = question_stage("overlaps", "stages/07-overlaps", _overlaps, enabled=D
 
 PREMISES = question_stage("premises", "stages/07-premises", domains=MATH)
 
-TEST_PROGRAMS = question_stage(
-    "test_programs", "stages/09-test-programs", _test_programs, domains=CODE, kind=Kind.MEASURE
-)
-
 
 @cache
 def own_question(name: str) -> Stage:
@@ -193,7 +151,7 @@ def question_lines(run: Run, verifier: str) -> Iterator[str]:
             yield line
     skipped = dict.fromkeys(stage.question for stage in stages if not stage.enabled(run))
     if skipped:
-        yield f"not asked of a model: {', '.join(skipped).replace('_', ' ')}"
+        yield f"Not asked of a model: {', '.join(skipped).replace('_', ' ')}"
     if run.recipe.asks("doubtful_verdicts"):
         return
     for part in run.parts:

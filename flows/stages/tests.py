@@ -26,8 +26,8 @@ from flows.stages.base import JUDGING_TABLE, TESTS_TABLE
 from flows.stages.code_generation import EXAMPLE_ORIGINS, MODEL_ORIGIN, GeneratedTests, generate_tests, vouching_of
 from flows.stages.execution_matrix import EXECUTION_MATRIX
 from flows.stages.execution_matrix_table import execution_matrix_lines
-from flows.stages.questions import TEST_PROGRAMS
 from flows.stages.sound_tests import failing_solutions
+from flows.stages.test_programs import TEST_PROGRAMS
 from flows.stages.units import Unit, units
 
 GIVEN_TESTS = "tests"

@@ -96,7 +96,7 @@ languages = ["python"]
 [code.test_generation]
 batch = 6
 
-[code.test_generation.policy]
+[questions.test_programs.policy]
 kind = "recorded"
 name = "tester@recorded"
 path = "generators.jsonl"
