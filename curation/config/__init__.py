@@ -4,7 +4,7 @@ A recipe is a TOML file. An unknown key, a wrong type or a band that no problem 
 anything runs. Numbers that the Magistral paper does not print are marked "not in the paper".
 
 Import settings from this package; the files behind it hold a stage or two each. Nothing else of the house is imported
-here. `loading` reads them from TOML and says what is wrong with them; `old_keys` knows what was renamed.
+here. `loading` reads them from TOML, and `mistakes` explains what is wrong with them.
 """
 
 from curation.config.adjudicating import AdjudicationSettings
@@ -26,11 +26,11 @@ from curation.config.policies import (
     Decoding,
     EndpointPolicy,
     LivePolicy,
-    PolicyFile,
-    PolicySettings,
+    ModelFile,
+    ModelSettings,
+    NamedModels,
     RecordedPolicy,
     TorchPolicySettings,
-    TranslatorFile,
     VllmPolicy,
 )
 from curation.config.questions import QuestionSettings
@@ -57,10 +57,11 @@ __all__ = [
     "LabelSettings",
     "LanguageSettings",
     "LivePolicy",
+    "ModelFile",
+    "ModelSettings",
+    "NamedModels",
     "NearDedupSettings",
     "Pick",
-    "PolicyFile",
-    "PolicySettings",
     "ProblemColumns",
     "QuestionSettings",
     "Recipe",
@@ -79,7 +80,6 @@ __all__ = [
     "StatementSettings",
     "TorchPolicySettings",
     "TranslationSettings",
-    "TranslatorFile",
     "VerifySettings",
     "VllmPolicy",
     "to_plain",

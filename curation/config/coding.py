@@ -26,7 +26,6 @@ class TestColumns(Settings):
         "json",
         description="How text at `path` is packed: `json`, or `zlib`: JSON that was pickled, compressed and written in "
         "base64, as LiveCodeBench's private tests are; nothing but text is unpickled.",
-        exclude_if=lambda packed: packed == "json",
     )
 
 

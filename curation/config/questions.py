@@ -7,16 +7,16 @@ from typing import ClassVar
 from pydantic import Field
 
 from curation.config.base import Settings
-from curation.config.policies import PolicySettings
+from curation.config.policies import ModelName
 from curation.config.sampling import DEFAULT_MAX_FAILED, MaxFailed
 
 
 class QuestionSettings(Settings):
     """A question to a model: who answers it, how often, and what decides."""
 
-    undigested: ClassVar[frozenset[str]] = frozenset({"policy", "max_failed"})
+    undigested: ClassVar[frozenset[str]] = frozenset({"model", "max_failed"})
 
-    policy: PolicySettings | None = Field(None, description="The model that is asked; the question is skipped without.")
+    model: ModelName | None = Field(None, description="The model that is asked; the question is skipped if missing.")
     use: str | None = Field(
         None,
         description="A question of your own, a `Vote` over rows: `my_file.py:NAME`, a file in the recipe's folder, or "
@@ -33,6 +33,8 @@ class QuestionSettings(Settings):
         "votes unreadable nothing is decided. Another threshold asks no model again.",
     )
     max_votes: int | None = Field(
-        None, ge=1, description="Most votes of a run; what is left then is not asked, and counted. No limit if missing."
+        None,
+        ge=1,
+        description="Most votes of a stage; questions beyond are not asked, but counted. No limit if missing.",
     )
     max_failed: MaxFailed = DEFAULT_MAX_FAILED

@@ -7,11 +7,8 @@ generators at once (`training.engines.placement`).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
-from pydantic import BaseModel
-
-from curation.config import Recipe, VllmPolicy
+from curation.config import NamedModels, Recipe, VllmPolicy
 from curation.policies.vllm.placement import replica_count
 from curation.records import ConfigError
 
@@ -23,7 +20,7 @@ def replica_overrides(recipe: Recipe, gpus: int) -> list[str]:
         ConfigError: a policy needs more GPUs than there are.
     """
     changes = []
-    for key, policy in vllm_policies(recipe):
+    for key, policy in vllm_models(recipe):
         if gpus and policy.engine_gpus > gpus:
             wide = f"{key}.tensor_parallel = {policy.tensor_parallel}"
             if policy.data_parallel > 1:
@@ -35,17 +32,8 @@ def replica_overrides(recipe: Recipe, gpus: int) -> list[str]:
     return changes
 
 
-def vllm_policies(settings: BaseModel, key: str = "") -> Iterator[tuple[str, VllmPolicy]]:
-    """Yield every vLLM policy of a recipe under its dotted key."""
-    for name in type(settings).model_fields:
-        yield from _policies_in(getattr(settings, name), f"{key}.{name}" if key else name)
-
-
-def _policies_in(value: Any, key: str) -> Iterator[tuple[str, VllmPolicy]]:
-    if isinstance(value, VllmPolicy):
-        yield key, value
-    elif isinstance(value, BaseModel):
-        yield from vllm_policies(value, key)
-    elif isinstance(value, tuple):
-        for number, item in enumerate(value):
-            yield from _policies_in(item, f"{key}.{number}")
+def vllm_models(recipe: NamedModels) -> Iterator[tuple[str, VllmPolicy]]:
+    """Yield every vLLM model of a recipe under its dotted key."""
+    for name, model in recipe.models.items():
+        if isinstance(model, VllmPolicy):
+            yield f"models.{name}", model

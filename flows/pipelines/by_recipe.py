@@ -9,6 +9,7 @@ from curation.records import ConfigError
 from flows.pipelines.curate_code import CURATE_CODE
 from flows.pipelines.curate_math import CURATE_MATH
 from flows.run.pipeline import Pipeline
+from flows.run.policies import check_models
 from flows.run.run_folder import Run
 from flows.stages.questions import OVERLAPS, own_questions
 
@@ -28,8 +29,9 @@ def check_inputs(run: Run) -> None:
     """Refuse inputs that can be seen to be wrong before anything runs."""
     pipeline = pipeline_of(run.recipe)
     for name in run.recipe.questions:
-        if run.recipe.asks(name) and all(stage.question != name for stage in pipeline.stages):
+        if run.recipe.asks(name) and all(stage.asks != f"questions.{name}.model" for stage in pipeline.stages):
             raise ConfigError(f"questions.{name}: no stage of `{pipeline.name}` asks it; remove the table.")
+    check_models(run.recipe, run.recipe_folder)
     for item in pipeline.items:
         if item.enabled(run):
             item.check(run)

@@ -109,6 +109,9 @@ class Stage:
     enabled: Callable[[Run], bool] = _always
     """Whether a run has it."""
 
+    asks: str = ""
+    """The setting that names the model it asks, as in `premises.model`."""
+
     check: Callable[[Run], None] = _fine
     """Refuses inputs that can be seen to be wrong before anything runs."""
 
@@ -135,9 +138,6 @@ class Stage:
 
     part: str = ""
     """Of a difficulty stage, the table of the recipe: stage1 or stage2."""
-
-    question: str = ""
-    """The question that it asks a model: its table in `[questions]`."""
 
     task: str = ""
     """Its task's name in Prefect, where that is not the title."""

@@ -24,7 +24,7 @@ from curation.questions.votes import UNREADABLE, Request, Vote
 from curation.records import ConfigError, Domain, PromptRequest
 from curation.storage.stages import Shard, finished_shards, read_shard
 from flows.run.lookup import rows_of
-from flows.run.policies import check_policy, policy_name
+from flows.run.policies import model_title
 from flows.run.run_folder import Run
 from flows.run.stage import EVERY_DOMAIN, Kind, Stage, StageResult, StageRun, refusal_retries
 from flows.stages.asking import PolicySession
@@ -83,12 +83,12 @@ def question_stage(
 
     def check(run: Run) -> None:
         find_question(run, name)
-        check_policy(run.recipe.questions[name].policy, run.recipe_folder)
 
     def describe(run: Run) -> Iterator[str]:
         settings, question = run.recipe.questions[name], find_question(run, name)[0]
         most = f", at most {settings.max_votes:,}" if settings.max_votes is not None else ""
-        yield f"{part or name}: {policy_name(settings.policy)} is asked, {question.number(settings)} per question{most}"
+        answers = f"{question.number(settings)} answers per question{most}"
+        yield f"{part or name}: {model_title(run.recipe, settings.model)} is asked, {answers}"
 
     return Stage(
         name=f"{part}.{name}" if part else name,
@@ -105,7 +105,7 @@ def question_stage(
         by_verifier=bool(part),
         retries=refusal_retries(part or "stage1"),
         part=part,
-        question=name,
+        asks=f"questions.{name}.model",
     )
 
 
@@ -131,10 +131,9 @@ def find_question(run: Run, name: str) -> tuple[Question, str]:
 def _ask(job: StageRun, name: str, given: Inputs) -> StageResult:
     question, digest = find_question(job.run, name)
     settings, problems = job.recipe.questions[name], job.problems.folder
-    assert settings.policy is not None
     prompt, each = question.prompt, question.number(settings)
     session = PolicySession.of_stage(
-        job, f"questions.{name}", settings.policy, settings.max_failed, prompt, question.is_readable
+        job, f"questions.{name}", settings.model, settings.max_failed, prompt, question.is_readable
     )
     with session:
         version = f"question@1 {prompt.version} {question.version} {digest} {given.version}"

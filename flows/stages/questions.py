@@ -149,7 +149,7 @@ def question_lines(run: Run, verifier: str) -> Iterator[str]:
         result = read_result(stage, run, verifier) if stage.enabled(run) else None
         if result is not None and (line := question_line(result)) is not None:
             yield line
-    skipped = dict.fromkeys(stage.question for stage in stages if not stage.enabled(run))
+    skipped = dict.fromkeys(stage.asks.split(".")[1] for stage in stages if not stage.enabled(run))
     if skipped:
         yield f"Not asked of a model: {', '.join(skipped).replace('_', ' ')}"
     if run.recipe.asks("doubtful_verdicts"):

@@ -57,9 +57,10 @@ columns = {{ statement = "question", answer = "final" }}
 [near_dedup]
 enabled = false
 [stage1]
+model = "student"
 band = {{ attempts = 16, max_pass_rate = {max_pass_rate} }}
 sampling = {{ early_stopping = {stopping}, samplers = 2 }}
-[stage1.policy]
+[models.student]
 kind = "endpoint"
 model = "m"
 revision = "1"

@@ -12,6 +12,7 @@ imported below this package and nowhere else, when an engine starts.
 
 from __future__ import annotations
 
+import copy
 import itertools
 import sys
 from collections.abc import Mapping
@@ -93,6 +94,13 @@ class Vllm:
             "max_model_len": self.settings.max_model_len,
             "engine": f"vllm {vllm_version() or 'not installed'}",
         }
+
+    def asking(self, prompt: Prompt | None) -> Vllm:
+        """Return a policy with another prompt, or that of the settings, for the same running engine."""
+        other = copy.copy(self)
+        other.key = key_of(self.settings, self._name(), prompt)
+        other._prompt, other._prompts = prompt or prompt_of(self.settings), {}
+        return other
 
     async def __aenter__(self) -> Self:
         await self.engine.__aenter__()

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from curation.config import TorchPolicySettings, VllmPolicy
-from curation.config.policies import PolicySettings
+from curation.config.policies import ModelSettings
 from curation.records import PolicyError
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
@@ -71,7 +71,7 @@ def replica_count(replicas: int | Literal["auto"], engine_gpus: int, gpus: int) 
     return replicas
 
 
-def policy_gpus(policy: PolicySettings, gpus: int) -> int:
+def policy_gpus(policy: ModelSettings, gpus: int) -> int:
     """Return how many GPUs a policy keeps busy on a machine that has so many.
 
     Servers elsewhere are taken to have them all; attempts of a file, which need none, too.

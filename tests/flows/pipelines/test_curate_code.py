@@ -88,7 +88,6 @@ def recipe(tmp_path_factory: pytest.TempPathFactory) -> Path:
 name = "packages"
 kind = "kattis"
 path = "packages"
-domain = "code"
 
 [code.language_variants]
 languages = ["python"]
@@ -96,11 +95,14 @@ languages = ["python"]
 [code.test_generation]
 batch = 6
 
-[questions.test_programs.policy]
+[questions.test_programs]
+model = "tester"
+
+[models.tester]
 kind = "recorded"
 name = "tester@recorded"
 path = "generators.jsonl"
-columns = { problem = "problem", text = "text", domain = "code" }
+columns = { problem = "problem", text = "text" }
 """
     (folder / "code.toml").write_text(text)
     return folder / "code.toml"

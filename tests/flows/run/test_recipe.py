@@ -31,7 +31,10 @@ kind = "csv"
 path = "two.csv"
 weight = 2
 
-[stage1.policy]
+[stage1]
+model = "student"
+
+[models.student]
 kind = "recorded"
 name = "weak@1"
 path = "attempts.jsonl"
@@ -40,7 +43,10 @@ columns = { text = "response" }
 [stage1.band]
 attempts = 4
 
-[stage2.policy]
+[stage2]
+model = "strong"
+
+[models.strong]
 kind = "recorded"
 name = "strong@1"
 path = "attempts.jsonl"
@@ -73,8 +79,8 @@ def test_a_recipe_is_read(path: Path) -> None:
     assert recipe.sources[1].weight == 2.0
     assert (recipe.stage1.band.attempts, recipe.stage1.band.max_pass_rate) == (4, 0.75)
     assert recipe.stage2 is not None
-    assert (recipe.stage2.band.attempts, recipe.stage2.band.max_pass_rate) == (32, 0.875)
-    assert recipe.stage2.policy.model_dump()["models"] == ("big",)
+    assert (recipe.stage2.band.attempts, recipe.stage2.band.max_pass_rate) == (4, 0.875)
+    assert recipe.models["strong"].model_dump()["models"] == ("big",)
 
 
 @pytest.mark.parametrize(
@@ -97,14 +103,16 @@ def test_a_recipe_is_read(path: Path) -> None:
         ("sources.1.path=deep/er/x.csv", "sources.1.path", "deep/er/x.csv"),
         ("sources.1.columns.answer=meta.answer", "sources.1.columns.answer", "meta.answer"),
         ('sources.1.columns.answer={value="7"}', "sources.1.columns.answer", Pick(value="7")),
-        ("stage2.policy.models=['a', 'b']", "stage2.policy.models", ("a", "b")),
+        ("models.strong.models=['a', 'b']", "models.strong.models", ("a", "b")),
     ],
 )
 def test_set_changes_one_value(path: Path, override: str, where: str, value: Any) -> None:
     for recipe in (load_recipe(path, [override]), override_recipe(load_recipe(path), [override])):
         found: Any = recipe
         for step in where.split("."):
-            found = found[int(step)] if step.isdigit() else getattr(found, step)
+            found = (
+                found[int(step)] if step.isdigit() else found[step] if isinstance(found, dict) else getattr(found, step)
+            )
         assert found == value
         assert type(found) is type(value)
 
@@ -168,35 +176,44 @@ def test_a_set_that_cannot_be_meant_is_refused(path: Path, override: str, said: 
             "`sources.0.kind` = 'xml': input should be 'jsonl', 'parquet', 'csv', 'dataset' or 'kattis'.",
         ),
         (changed(sources=[{"name": "s", "kind": "csv"}]), "`sources.0.path` is missing."),
-        (changed(stage1={}), "`stage1.policy` is missing."),
+        (changed(stage1={}), "`stage1.model` is missing."),
         (
-            changed(stage1={"policy": {"kind": "oracle"}}),
-            "`stage1.policy.kind` = 'oracle': input should be one of 'recorded', 'vllm', 'endpoint', 'torch'.",
+            changed(models={"student": {"kind": "oracle"}}),
+            "`models.student.kind` = 'oracle': input should be one of 'recorded', 'vllm', 'endpoint', 'torch'.",
         ),
         (
-            changed(stage1={"policy": {"model": "m"}}),
-            "`stage1.policy.kind` is missing; it should be one of 'recorded', 'vllm', 'endpoint', 'torch'.",
+            changed(models={"student": {"model": "m"}}),
+            "`models.student.kind` is missing; it should be one of 'recorded', 'vllm', 'endpoint', 'torch'.",
         ),
         (
-            changed(stage1={"policy": "m"}),
-            "`stage1.policy` = 'm': input should be a table.",
-        ),
-        (changed(stage1={"policy": {"kind": "vllm"}}), "`stage1.policy.model` is missing."),
-        (
-            changed(stage1={"policy": {"kind": "vllm", "model": "m", "decoding": {"heat": 1}}}),
-            "unknown key `stage1.policy.decoding.heat`; allowed here: max_tokens, seed, stop, temperature, top_p.",
+            changed(models={"student": "m"}),
+            "`models.student` = 'm': input should be a table.",
         ),
         (
-            changed(stage1={"policy": {"kind": "vllm", "model": "m", "decoding": {"top_p": 0}}}),
-            "`stage1.policy.decoding.top_p` = 0: input should be greater than 0.",
+            changed(stage1={"model": "studnet"}),
+            "stage1.model = 'studnet': there is no table [models.studnet]; did you mean `student`? defined: student, "
+            "strong.",
         ),
         (
-            changed(stage1={"policy": {"kind": "endpoint", "model": "m", "revision": "1", "urls": ["localhost"]}}),
-            "stage1.policy.urls: 'localhost' is no address; write http://host:port/v1.",
+            changed(models={}),
+            "stage1.model = 'student': there is no table [models.student]; no model is defined.",
+        ),
+        (changed(models={"student": {"kind": "vllm"}}), "`models.student.model` is missing."),
+        (
+            changed(models={"student": {"kind": "vllm", "model": "m", "decoding": {"heat": 1}}}),
+            "unknown key `models.student.decoding.heat`; allowed here: max_tokens, seed, stop, temperature, top_p.",
         ),
         (
-            changed(stage1={"policy": {"kind": "recorded", "name": "m@1", "path": "x", "urls": []}}),
-            "unknown key `stage1.policy.urls`; allowed here: columns, kind, models, name, path, thinking.",
+            changed(models={"student": {"kind": "vllm", "model": "m", "decoding": {"top_p": 0}}}),
+            "`models.student.decoding.top_p` = 0: input should be greater than 0.",
+        ),
+        (
+            changed(models={"student": {"kind": "endpoint", "model": "m", "revision": "1", "urls": ["localhost"]}}),
+            "models.student.urls: 'localhost' is no address; write http://host:port/v1.",
+        ),
+        (
+            changed(models={"student": {"kind": "recorded", "name": "m@1", "path": "x", "urls": []}}),
+            "unknown key `models.student.urls`; allowed here: columns, kind, models, name, path, thinking.",
         ),
         (changed(shard_rows="many"), "`shard_rows` = 'many': input should be a valid integer."),
         (changed(shard_rows=0), "`shard_rows` = 0: input should be greater than or equal to 1."),

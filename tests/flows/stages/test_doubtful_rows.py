@@ -29,7 +29,10 @@ WORDS = {
     MUTE: ("PERHAPS", "PERHAPS", "USABLE"),
 }
 POLICY = """
-[questions.doubtful_rows.policy]
+[questions.doubtful_rows]
+model = "judge"
+
+[models.judge]
 kind = "recorded"
 name = "judge@1"
 path = "votes.jsonl"

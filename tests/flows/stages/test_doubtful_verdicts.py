@@ -33,7 +33,10 @@ VOTES = {
 RECIPE = (
     TINY_RECIPE.partition("[stage2]")[0]
     + """
-[questions.doubtful_verdicts.policy]
+[questions.doubtful_verdicts]
+model = "judge"
+
+[models.judge]
 kind = "recorded"
 name = "judge@1"
 path = "votes.jsonl"
@@ -168,10 +171,10 @@ def test_agreement_with_people_is_counted(recipe: Path, tmp_path: Path) -> None:
 
 def test_a_run_is_judged_again_with_a_model_and_without(recipe: Path, tmp_path: Path) -> None:
     text = recipe.read_text()
-    recipe.write_text(text.partition("[questions.doubtful_verdicts.policy]")[0])
+    recipe.write_text(text.partition("[questions.doubtful_verdicts]")[0])
     out = run(recipe, tmp_path / "run").out
     assert not (tmp_path / "run" / "doubtful_verdicts").exists()
-    assert "stage 1: 5 of 16 verdicts are doubtful" in " ".join(out.split())
+    assert "Stage 1: 5 of 20 verdicts are doubtful" in " ".join(out.split())
     plain = published(tmp_path / "run", "data")
     recipe.write_text(text)
     run(recipe, tmp_path / "run")
@@ -179,6 +182,6 @@ def test_a_run_is_judged_again_with_a_model_and_without(recipe: Path, tmp_path: 
     assert with_model.filter(pl.col("id") == problem_id(SAME))["correct"].to_list() == [3]
     said = goldilocks("rejudge", tmp_path / "run", "--set", "questions.doubtful_verdicts.threshold=0.6")
     assert said.status == 0, said.err
-    recipe.write_text(text.partition("[questions.doubtful_verdicts.policy]")[0])
+    recipe.write_text(text.partition("[questions.doubtful_verdicts]")[0])
     run(recipe, tmp_path / "run")
     assert published(tmp_path / "run", "data").equals(plain)

@@ -21,7 +21,10 @@ from tests.flows.conftest import stamps, write_jsonl
 from tests.flows.stages import test_overlap_programs as programs
 
 VOTERS = """
-[questions.overlaps.policy]
+[questions.overlaps]
+model = "judge"
+
+[models.judge]
 kind = "recorded"
 name = "comparer@1"
 path = "votes.jsonl"

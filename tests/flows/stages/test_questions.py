@@ -33,16 +33,20 @@ RECIPE = (
     .partition("[stage2]")[0]
     .replace('columns = { problem = "question",', 'columns = { choices = "options", problem = "question",')
     + """
-[questions.rewriting.policy]
+[questions.rewriting]
+model = "writer"
+
+[models.writer]
 kind = "recorded"
 name = "writer@1"
 path = "rewritings.jsonl"
 columns = { problem = "question", choices = "options", text = "text" }
 
 [questions.premises]
+model = "judge"
 votes = 3
 
-[questions.premises.policy]
+[models.judge]
 kind = "recorded"
 name = "judge@1"
 path = "votes.jsonl"
@@ -213,7 +217,7 @@ def test_what_was_said_before_a_kill_is_not_asked_again(
 
 
 def test_without_a_model_questions_are_not_asked(recipe: Path, tmp_path: Path) -> None:
-    recipe.write_text(recipe.read_text().partition("[questions.rewriting.policy]")[0])
+    recipe.write_text(recipe.read_text().partition("[questions.rewriting]")[0])
     out = run(recipe, tmp_path / "run").out
     line = "Not asked of a model: rewriting, doubtful rows, premises, doubtful verdicts"
     assert line in " ".join(out.split())
@@ -251,9 +255,10 @@ SHORT = Vote(
 ASK_OWN = """
 [questions.short_ones]
 use = "own.py:SHORT"
+model = "judge"
 votes = 1
 
-[questions.short_ones.policy]
+[models.judge]
 kind = "recorded"
 name = "judge@1"
 path = "votes.jsonl"
@@ -266,7 +271,7 @@ def own(tmp_path: Path) -> Path:
     """A recipe that asks a question of the user's own."""
     recipe = write_inputs(tmp_path / "own")
     (recipe.parent / "own.py").write_text(OWN)
-    recipe.write_text(RECIPE.partition("[questions.rewriting.policy]")[0] + ASK_OWN)
+    recipe.write_text(RECIPE.partition("[questions.rewriting]")[0] + ASK_OWN)
     write_jsonl(recipe.parent / "votes.jsonl", [said(GAP, "VERDICT: NO"), said(EASY, "VERDICT: YES")])
     return recipe
 
@@ -279,7 +284,7 @@ def test_a_question_of_ones_own_is_a_file_and_a_table(own: Path, tmp_path: Path)
     told = goldilocks("explain", tmp_path / "run", problem_id(GAP)).out
     assert "votes      1 no (no)" in told
     plan = goldilocks("run", own, "--out", tmp_path / "run", "--dry").out
-    assert "short_ones: judge@1 is asked, 1 per question" in plan
+    assert "short_ones: judge@1 is asked, 1 answers per question" in plan
 
 
 def test_a_changed_file_asks_its_question_again(own: Path, tmp_path: Path) -> None:
