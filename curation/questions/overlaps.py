@@ -49,13 +49,13 @@ VERDICT: DIFFERENT"""
 PROMPT = Prompt("overlap@1", SYSTEM, lambda request: request.statement)
 
 
-def overlap_request(statement: str, benchmark: str, lang: str) -> PromptRequest:
+def overlap_request(statement: str, benchmark: str, lang: str, domain: str = Domain.MATH) -> PromptRequest:
     """Return the request to compare a problem with a benchmark's.
 
     Its id is that of its whole text, so that a file of recorded votes names a pair by the text.
     """
     text = f"The task of the set:\n\n{statement}\n\nThe task of the test:\n\n{benchmark}"
-    return PromptRequest(problem_id(text), text, Domain.MATH, lang)
+    return PromptRequest(problem_id(text, domain=domain), text, Domain(domain), lang)
 
 
 def near_pairs(
@@ -85,9 +85,9 @@ def compared_rows(frame: pl.DataFrame, pairs: pl.DataFrame, texts: Mapping[tuple
     """
     about = pl.format("row {} of {}, score {}", "benchmark_row", "benchmark", pl.col("score").round(3))
     rows = pairs.with_columns(pl.col("row").cast(pl.UInt32).alias("at"), id=frame["id"][pairs["row"]], about=about)
-    problems = frame[pairs["row"]].select("statement", "lang").iter_rows()
+    problems = frame[pairs["row"]].select("statement", "lang", "domain").iter_rows()
     keys = pairs.select("benchmark", "benchmark_row").iter_rows()
-    requests = [overlap_request(text, texts[key], lang) for (text, lang), key in zip(problems, keys, strict=True)]
+    requests = [overlap_request(text, texts[key], *more) for (text, *more), key in zip(problems, keys, strict=True)]
     return rows.drop("row"), list(requests)
 
 

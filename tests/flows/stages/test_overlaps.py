@@ -11,7 +11,9 @@ import pytest
 from curation.filters.decontamination import overlap
 from curation.questions import overlaps
 from curation.questions.overlaps import near_pairs, overlap_request
+from curation.records import ConfigError
 from curation.storage.stages import read_table
+from flows.pipelines.by_recipe import check_inputs
 from flows.pipelines.curate_code import CURATE_CODE
 from flows.run.pipeline import run_stage
 from flows.run.run_folder import new_run
@@ -116,6 +118,12 @@ def test_a_problem_is_asked_about_with_its_nearest_rows_and_leaves_by_any_of_the
     asked = read_table(results[OVERLAPS].folder, "votes").filter(pl.col("at") == 0)
     assert asked.select("benchmark_row", "same").rows() == [(1, 1), (0, 2)]  # the nearest first
     assert dropped(results)[0].startswith("2 of 3 votes: same, row 0 of exam")
+
+
+def test_a_question_about_mathematics_is_refused_for_programs(folder: Path) -> None:
+    run = new_run(folder / "recipe.toml", ['questions.premises.model="judge"'], folder / "run")
+    with pytest.raises(ConfigError, match=r"questions.premises: no stage of `curate-code` asks it"):
+        check_inputs(run)
 
 
 def test_a_template_is_another_problem_and_is_not_asked_about() -> None:

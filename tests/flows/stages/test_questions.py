@@ -304,7 +304,6 @@ def test_a_changed_file_asks_its_question_again(own: Path, tmp_path: Path) -> No
         ('questions.short_ones.use="own.py:DropReason"', "must be a Vote"),
         ('questions.premises={use="own.py:SHORT"}', "questions.premises: Goldilocks has a question of this name"),
         ("questions.premisses={votes=3}", "there is no such question (did you mean premises?)"),
-        ('flow="curate-code"', "domain"),
     ],
 )
 def test_a_question_that_cannot_be_meant_is_refused(own: Path, tmp_path: Path, setting: str, why: str) -> None:
