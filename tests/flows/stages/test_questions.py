@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 from curation.policies.recorded import Recorded
 from curation.records import Completion, PromptRequest, problem_id
 from curation.storage.attempts import AttemptStore
-from tests.flows.conftest import TINY_RECIPE, Said, goldilocks, published, refusal, tries, write_jsonl
+from tests.flows.conftest import ROOT, TINY_RECIPE, Said, goldilocks, published, refusal, tries, write_jsonl
 
 HARD = "Which of the following numbers is divisible by 7?"
 OPTIONS = ["45", "56", "65", "75"]
@@ -237,24 +238,13 @@ def test_a_budget_ends_the_votes(recipe: Path, tmp_path: Path) -> None:
     assert "2 not asked as max_votes is spent" in out
 
 
-OWN = """
-from curation.prompts import Prompt
-from curation.questions.votes import Vote
-from curation.records import DropReason
-
-SHORT = Vote(
-    name="short",
-    title="Short",
-    prompt=Prompt("short@1", "Is it short? VERDICT: YES or VERDICT: NO", lambda request: request.statement),
-    words=("yes", "no"),
-    reasons={"no": DropReason.UNUSABLE},
-)
-"""
-"""A question of the user's own, whole."""
+PAGE = (ROOT / "docs" / "how-to" / "questions.md").read_text(encoding="utf-8")
+(OWN,) = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+"""A question of one's own, as the page shows it."""
 
 ASK_OWN = """
-[questions.short_ones]
-use = "own.py:SHORT"
+[questions.suitable_ones]
+use = "own.py:ALGEBRA"
 model = "judge"
 votes = 1
 
@@ -276,33 +266,34 @@ def own(tmp_path: Path) -> Path:
     return recipe
 
 
-def test_a_question_of_ones_own_is_a_file_and_a_table(own: Path, tmp_path: Path) -> None:
+def test_a_question_of_ones_own_is_a_short_file_and_a_table(own: Path, tmp_path: Path) -> None:
+    assert len(OWN.splitlines()) <= 60
     out = " ".join(run(own, tmp_path / "run").out.split())
-    assert "Short ones: 4 questions, 2 answers, 0 tokens: 1 no, 1 yes, 2 undecided" in out
-    dropped = published(tmp_path / "run", "dropped").filter(stage="short_ones")
+    assert "Suitable ones: 4 questions, 2 answers, 0 tokens: 1 no, 1 yes, 2 undecided" in out
+    dropped = published(tmp_path / "run", "dropped").filter(stage="suitable_ones")
     assert dropped.select("statement", "reason", "evidence").rows() == [(GAP, "unusable", "1 of 1 votes: no")]
     told = goldilocks("explain", tmp_path / "run", problem_id(GAP)).out
     assert "votes      1 no (no)" in told
     plan = goldilocks("run", own, "--out", tmp_path / "run", "--dry").out
-    assert "short_ones: judge@1 is asked, 1 answers per question" in plan
+    assert "suitable_ones: judge@1 is asked, 1 answers per question" in plan
 
 
 def test_a_changed_file_asks_its_question_again(own: Path, tmp_path: Path) -> None:
     run(own, tmp_path / "run")
-    before = json.loads((tmp_path / "run/stages/07-own-short_ones/stage.json").read_text())["version"]
+    before = json.loads((tmp_path / "run/stages/07-own-suitable_ones/stage.json").read_text())["version"]
     with (own.parent / "own.py").open("a") as file:
         file.write("# changed\n")
     run(own, tmp_path / "run")
-    after = json.loads((tmp_path / "run/stages/07-own-short_ones/stage.json").read_text())["version"]
+    after = json.loads((tmp_path / "run/stages/07-own-suitable_ones/stage.json").read_text())["version"]
     assert before != after
 
 
 @pytest.mark.parametrize(
     ("setting", "why"),
     [
-        ('questions.short_ones.use="own.py:LONG"', "does not define LONG"),
-        ('questions.short_ones.use="own.py:DropReason"', "must be a Vote"),
-        ('questions.premises={use="own.py:SHORT"}', "questions.premises: Goldilocks has a question of this name"),
+        ('questions.suitable_ones.use="own.py:GEOMETRY"', "does not define GEOMETRY"),
+        ('questions.suitable_ones.use="own.py:DropReason"', "must be a Vote"),
+        ('questions.premises={use="own.py:ALGEBRA"}', "questions.premises: Goldilocks has a question of this name"),
         ("questions.premisses={votes=3}", "there is no such question (did you mean premises?)"),
     ],
 )
