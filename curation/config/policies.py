@@ -176,26 +176,17 @@ class VllmPolicy(EngineSettings, LivePolicy):
         None,
         description="Commit or tag of a model of the hub: required there. A folder is named by a hash of its weights.",
     )
-    in_flight: int = Field(256, ge=1, description="Requests that an engine works on at once. Not in the paper.")
-    replicas: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
+    in_flight: int = Field(256, ge=1, description="Requests that each copy works on at once. Not in the paper.")
+    data_parallel: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
         1,
-        description="Engines that share the work, each with `tensor_parallel` x `data_parallel` GPUs. Above 1 each is "
-        "a server on this machine, started again where it dies and ended with the run. `auto`: as many as the "
-        "machine's GPUs are enough for. Which engine made an attempt changes it by rounding at most, as its batch "
-        "does.",
-    )
-    data_parallel: int = Field(
-        1,
-        ge=1,
-        description="Copies of the model inside one engine: vLLM's own data parallelism. It deals a mixture's experts "
-        "out over all GPUs of the engine and copies the rest, which is better where a mixture needs several GPUs; for "
-        "other models take `replicas`, of which one that dies takes no other along. Not in the paper.",
+        description="Copies of the model, each on `tensor_parallel` GPUs: vLLM's own data parallelism, which spreads a "
+        "mixture's experts over all of them. `auto`: as many as the machine's GPUs suffice for. Which copy makes an "
+        "attempt changes it by rounding at most, as its batch does. Not in the paper.",
     )
 
-    @property
-    def engine_gpus(self) -> int:
-        """Return how many GPUs one engine takes."""
-        return self.tensor_parallel * self.data_parallel
+    def copies(self, gpus: int) -> int:
+        """Return how many copies run on a machine with `gpus` GPUs; `auto` is one where there are none."""
+        return max(1, gpus // self.tensor_parallel) if self.data_parallel == "auto" else self.data_parallel
 
     @property
     def name(self) -> str:
@@ -220,22 +211,6 @@ class EndpointPolicy(ServerSettings, LivePolicy):
     )
     api: Literal["chat", "completions"] = Field(
         "chat", description="`chat`: the server applies its chat template; `completions`: for models without one."
-    )
-    samples_per_request: int = Field(
-        1,
-        ge=1,
-        le=128,
-        description="Most attempts at one problem that one request asks for (`n`), where several are wanted at once. "
-        "Above 1 the seeds of a problem's attempts follow each other, as `vllm serve` draws the samples of a request, "
-        "so these are other attempts than those of 1; how many go together changes none. Not in the paper.",
-    )
-    hedge: float = Field(
-        0.0,
-        ge=0,
-        description="A request that takes so many times the 95th percentile of the last answers, as in 3, is asked of "
-        "another server too, if one has room; the first answer counts. At most 5 % of the requests are. Off (0) unless "
-        "asked for: where servers do not repeat a seed to the bit, the first answer is the shorter one, and pass rates "
-        "lean to short answers. Not in the paper.",
     )
     price_in: float | None = Field(None, ge=0, description="Price of a million prompt tokens, for the cost plan.")
     price_out: float | None = Field(None, ge=0, description="Price of a million generated tokens, for the cost plan.")

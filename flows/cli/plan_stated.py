@@ -17,7 +17,7 @@ from curation.policies.vllm.placement import policy_gpus
 from curation.records import ConfigError
 from flows.cli.plan import print_plan
 from flows.run.policies import policy_name
-from flows.run.recipe import load_recipe, unpinned_lines
+from flows.run.recipe import load_recipe, unpinned_lines, unused_lines
 from flows.run.run_folder import PARTS, difficulty_stage, stage_model, with_grader
 
 
@@ -57,9 +57,9 @@ def print_stated(path: Path, overrides: Sequence[str] = ()) -> None:
         if count < costs.gpus:
             console.print(
                 f"{stage}: its model keeps {count} of the {costs.gpus} stated GPUs busy; set "
-                f"models.{difficulty_stage(recipe, stage).model}.replicas."
+                f"models.{difficulty_stage(recipe, stage).model}.data_parallel."
             )
-    for line in unpinned_lines(recipe, path.parent):
+    for line in [*unpinned_lines(recipe, path.parent), *unused_lines(recipe)]:
         console.print(f"warning: {line}")
 
 

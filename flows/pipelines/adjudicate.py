@@ -105,9 +105,9 @@ def _open(folder: Path, overrides: Sequence[str]) -> Run:
         raise StoreError(f"{folder} holds a training run; adjudicate the run that made its set.")
     run = open_run(folder)
     for override in overrides:
-        if not re.match(rf"\s*{TABLE}\s*[.=]", override):
+        if not re.match(rf"\s*({TABLE}|models)\s*[.=]", override):
             raise ConfigError(
-                f"--set {override}: adjudicate changes {TABLE}.* only; use `goldilocks run` for the rest."
+                f"--set {override}: adjudicate changes {TABLE}.* and models.* only; use `goldilocks run` for the rest."
             )
     if overrides:
         recipe = override_recipe(as_written(run.recipe), overrides)

@@ -311,5 +311,8 @@ def progress_phrase(progress: SamplingProgress) -> str:
     eta = progress.eta_s
     remaining = "" if eta is None else f", {eta / 60:.0f} min left" if eta >= 90 else f", {eta:.0f} s left"
     speed = f", {progress.tokens_per_s:,.0f} tokens/s" if progress.tokens else ""
-    dropped = sum(progress.dropped.values())
-    return f"{progress.attempts:,} attempts{speed}, {progress.kept:,} kept, {dropped:,} dropped{remaining}"
+    dropped, servers = sum(progress.dropped.values()), progress.servers
+    health = f", {progress.in_flight:,} in flight at {servers['latency_s']:g} s" if servers else ""
+    if servers.get("asked_again"):
+        health += f", asked again {servers['asked_again']:,} (429: {servers['busy']:,}, 5xx: {servers['failed']:,})"
+    return f"{progress.attempts:,} attempts{speed}, {progress.kept:,} kept, {dropped:,} dropped{health}{remaining}"

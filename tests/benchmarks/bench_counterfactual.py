@@ -128,7 +128,7 @@ def curated_run(options: argparse.Namespace, seed: int, folder: Path, share: flo
         tries=options.tries, share=share, policy=POLICY.format(model=json.dumps(str(WEIGHTS.resolve())))
     )
     if grader is not None:
-        text += f"[stage2]\nband = {{ attempts = {options.tries} }}\n[stage2.policy]\n"
+        text += f'[stage2]\nmodel = "grader"\nband = {{ attempts = {options.tries} }}\n[models.grader]\n'
         text += POLICY.format(model=json.dumps(str(grader.resolve())))
     atomic_write(folder / "recipe.toml", text)
     run_recipe(folder / "recipe.toml", [], folder / "run")

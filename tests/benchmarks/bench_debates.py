@@ -202,7 +202,9 @@ rounds = {rounds}
 judge_answers = "letter"
 votes = 2
 max_failed = 0.0
-[adjudication.judge]
+judge = "judge"
+debater = "debater"
+[models.judge]
 kind = "vllm"
 model = {model}
 prompt = "plain"
@@ -214,14 +216,14 @@ decoding = {{ temperature = 0.7, max_tokens = 12 }}
 """
 ENGINE = 'dtype = "float32"\nmax_model_len = 2048\nkv_cache_mb = 512\nin_flight = 32'
 SCRIPTED = """
-[adjudication.debater]
+[models.debater]
 kind = "recorded"
 name = "scripted@1"
 path = "speeches.jsonl"
 columns = {{ problem = "asked", text = "text" }}
 """
 SMOLLM = """
-[adjudication.debater]
+[models.debater]
 kind = "vllm"
 model = {model}
 prompt = "plain"

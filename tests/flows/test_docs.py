@@ -78,11 +78,13 @@ def test_the_help_of_export_and_the_table_name_every_format() -> None:
     assert set(FORMATS) <= set(re.findall(r"[\w-]+", table()["goldilocks export"]))
 
 
-def test_the_recipe_of_the_page_on_own_problems_is_a_recipe() -> None:
-    (text,) = re.findall(r"^```toml\n(.*?)^```", OWN_PROBLEMS, re.MULTILINE | re.DOTALL)
-    recipe = parse_recipe(tomllib.loads(text), "own-problems.md")
-    assert recipe.stage2 is not None
-    assert f"runs/{recipe.name} " in OWN_PROBLEMS
+def test_the_recipes_of_the_page_on_own_problems_are_recipes() -> None:
+    math, code = (
+        parse_recipe(tomllib.loads(text), "own-problems.md")
+        for text in re.findall(r"^```toml[^\n]*\n(.*?)^```", OWN_PROBLEMS, re.MULTILINE | re.DOTALL)
+    )
+    assert math.stage2 is not None
+    assert (math.domain, code.domain, math.unused_models, code.unused_models) == ("math", "code", [], [])
 
 
 @pytest.mark.parametrize("name", REFERENCE)

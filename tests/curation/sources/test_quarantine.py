@@ -128,7 +128,7 @@ def test_a_package_that_cannot_be_read_is_set_aside_with_its_problem_yaml(tmp_pa
     broken = tmp_path / "p" / "hello"
     broken.mkdir(parents=True)
     (broken / "problem.yaml").write_bytes(b"name: [")
-    wanted = source("p", kind="kattis", domain="code", columns=ProblemColumns(), bad_rows=1)
+    wanted = source("p", kind="kattis", columns=ProblemColumns(), bad_rows=1)
     refused = [(broken, "no YAML")]
     dropped, table = refused_packages(wanted, tmp_path, refused, 4)
     assert table.rows(named=True) == [

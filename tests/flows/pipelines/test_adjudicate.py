@@ -25,12 +25,14 @@ TABLE = """
 [adjudication]
 protocol = "debate"
 rounds = 2
-[adjudication.debater]
+debater = "speaker"
+judge = "judge"
+[models.speaker]
 kind = "recorded"
 name = "speaker@1"
 path = "speeches.jsonl"
 columns = { problem = "asked", text = "text" }
-[adjudication.judge]
+[models.judge]
 kind = "recorded"
 name = "judge@1"
 path = "votes.jsonl"
@@ -184,7 +186,9 @@ def test_scores_settle_where_the_recipe_says_so_and_people_count_more(debated_ru
 def test_what_cannot_be_meant_is_refused(debated_run: Tiny, tiny_run: Tiny, tmp_path: Path) -> None:
     assert "nobody would judge" in refusal("adjudicate", tiny_run.folder)
     assert "no run.json" in refusal("adjudicate", tmp_path)
-    assert "adjudicate changes adjudication.* only" in refusal("adjudicate", debated_run.folder, "--set", "seed=1")
+    assert "adjudicate changes adjudication.* and models.* only" in refusal(
+        "adjudicate", debated_run.folder, "--set", "seed=1"
+    )
     (debated_run.recipe.parent / "votes.jsonl").unlink()
     assert "votes.jsonl" in refusal("adjudicate", debated_run.folder)
 

@@ -59,6 +59,7 @@ name = "few"
 attempts = 2
 workers = 1
 consistency = false
+model = "newer"
 decoding = { temperature = 0.7, max_tokens = 48 }
 [[sources]]
 name = "sums"
