@@ -59,6 +59,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     LOG.clear()
 
 
+PREMISES_MODEL, VERDICTS_MODEL = "questions.premises.model", "questions.doubtful_verdicts.model"
 TABLE = {
     "sources": [{"path": "x.jsonl"}],
     "models": {
@@ -77,9 +78,7 @@ def asking(name: str, setting: str, *, opens: bool = True) -> Stage:
     def work(job: StageRun) -> StageResult:
         run = job.run
         settings = run.recipe.models[run.recipe.asked[setting]]
-        with model_session(
-            settings, run.recipe_folder, PREMISES if setting == "questions.premises.model" else None
-        ) as session:
+        with model_session(settings, run.recipe_folder, PREMISES if setting == PREMISES_MODEL else None) as session:
             if opens:
                 session.open()
                 request = PromptRequest("p", "1 + 1?", Domain.MATH, "en")
@@ -99,9 +98,9 @@ def test_stages_that_name_one_model_start_it_once_and_it_ends_after_the_last(tmp
     run = run_of(tmp_path, questions={"premises": {"model": "same"}, "doubtful_verdicts": {"model": "far"}})
     (tmp_path / "run").mkdir()
     stages = [
-        asking("one", "questions.premises.model"),
+        asking("one", PREMISES_MODEL),
         asking("two", "stage1.model"),
-        asking("three", "questions.doubtful_verdicts.model"),
+        asking("three", VERDICTS_MODEL),
     ]
     run_pipeline(run, stages)
     assert [
@@ -114,11 +113,11 @@ def test_two_local_models_are_not_held_at_once_but_servers_elsewhere_are(tmp_pat
     run = run_of(tmp_path, questions={"premises": {"model": "b"}, "doubtful_verdicts": {"model": "far"}})
     (tmp_path / "run").mkdir()
     settings = [
-        "questions.doubtful_verdicts.model",
+        VERDICTS_MODEL,
         "stage1.model",
-        "questions.premises.model",
+        PREMISES_MODEL,
         "stage1.model",
-        "questions.doubtful_verdicts.model",
+        VERDICTS_MODEL,
     ]
     run_pipeline(run, [asking(str(number), setting) for number, setting in enumerate(settings)])
     assert [line for line in LOG if not line.startswith("asked")] == [
