@@ -109,6 +109,14 @@ class Vote:
 
     table = "votes"
 
+    def __post_init__(self) -> None:
+        if len(self.words) < 2 or not all(re.fullmatch("[a-z]+", word) for word in self.words):
+            raise ValueError(
+                f"words = {self.words}: name two or more words of small letters, the first without a fault"
+            )
+        if unknown := set(self.reasons) - set(self.words[1:]):
+            raise ValueError(f"reasons: {', '.join(sorted(unknown))} is none of the faults {self.words[1:]}")
+
     def read(self, text: str | None) -> str:
         """Return the word of a response, or `UNREADABLE`."""
         verdict = read_verdict(text, tuple(word.upper() for word in self.words))

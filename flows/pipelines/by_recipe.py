@@ -11,17 +11,19 @@ from flows.pipelines.curate_math import CURATE_MATH
 from flows.run.pipeline import Pipeline
 from flows.run.policies import check_models
 from flows.run.run_folder import Run
-from flows.stages.questions import OVERLAPS, own_questions
+from flows.stages.questions import OVERLAPS, row_questions
 
 PIPELINES = {pipeline.name: pipeline for pipeline in (CURATE_MATH, CURATE_CODE)}
 """By the name of their flow, as a recipe has it."""
 
 
 def pipeline_of(recipe: Recipe) -> Pipeline:
-    """Return the pipeline of a recipe; the user's own questions come after that about overlaps."""
+    """Return the pipeline of a recipe; further questions about rows come after that about overlaps."""
     pipeline = PIPELINES[recipe.flow]
-    place = pipeline.items.index(OVERLAPS) + 1
-    items = (*pipeline.items[:place], *own_questions(recipe), *pipeline.items[place:])
+    questions, place = row_questions(recipe), pipeline.items.index(OVERLAPS) + 1
+    if taken := {stage.name for stage in questions} & {item.name for item in pipeline.items}:
+        raise ConfigError(f"questions.{min(taken)}: a stage has this name; give the question another one.")
+    items = (*pipeline.items[:place], *questions, *pipeline.items[place:])
     return pipeline if len(items) == len(pipeline.items) else replace(pipeline, items=items)
 
 

@@ -122,15 +122,20 @@ OVERLAPS = question_stage("overlaps", "stages/07-overlaps", _overlaps, enabled=D
 PREMISES = question_stage("premises", "stages/07-premises", domains=MATH)
 
 
+_WIRED = frozenset({"rewriting", "doubtful_rows", "overlaps", "premises", "doubtful_verdicts", "test_programs"})
+"""Questions with a place of their own in the pipelines; all others are about rows and come after the overlaps."""
+
+
 @cache
-def own_question(name: str) -> Stage:
-    """Return the stage of a user's own question."""
-    return question_stage(name, f"stages/07-own-{name}", title=name.replace("_", " ").capitalize())
+def row_question(name: str) -> Stage:
+    """Return the stage of a question about rows."""
+    title = "" if name in QUESTIONS else name.replace("_", " ").capitalize()
+    return question_stage(name, f"stages/07-own-{name}", title=title)
 
 
-def own_questions(recipe: Recipe) -> list[Stage]:
-    """Return the stages of the user's own questions, in the order of the recipe."""
-    return [own_question(name) for name in recipe.questions if name not in QUESTIONS]
+def row_questions(recipe: Recipe) -> list[Stage]:
+    """Return the stages of further questions about rows: those of the registry, then the user's own."""
+    return [row_question(name) for name in dict.fromkeys([*QUESTIONS, *recipe.questions]) if name not in _WIRED]
 
 
 def question_stages(run: Run) -> list[Stage]:
@@ -138,8 +143,8 @@ def question_stages(run: Run) -> list[Stage]:
     verdicts = [doubtful_verdicts_of(part) for part in run.parts]
     overlaps = [OVERLAPS] if DECONTAMINATION.enabled(run) else []
     if run.recipe.flow == "curate-code":
-        return [*overlaps, *own_questions(run.recipe), TEST_PROGRAMS]
-    return [REWRITING, DOUBTFUL_ROWS, *overlaps, *own_questions(run.recipe), PREMISES, *verdicts]
+        return [*overlaps, *row_questions(run.recipe), TEST_PROGRAMS]
+    return [REWRITING, DOUBTFUL_ROWS, *overlaps, *row_questions(run.recipe), PREMISES, *verdicts]
 
 
 def question_lines(run: Run, verifier: str) -> Iterator[str]:

@@ -14,7 +14,7 @@ from curation.questions.overlaps import OVERLAPS
 from curation.questions.premises import PREMISES
 from curation.questions.proposals import Proposal
 from curation.questions.votes import UNREADABLE, Vote, every_row
-from curation.records import ATTEMPT, DROPPED, PROBLEM, PromptRequest
+from curation.records import ATTEMPT, DROPPED, PROBLEM, DropReason, PromptRequest
 
 
 @pytest.mark.parametrize(
@@ -141,6 +141,12 @@ def test_a_row_that_is_asked_about_twice_leaves_by_its_first_fault() -> None:
     assert made["dropped"].select("reason", "evidence").rows() == [
         ("contaminated", "2 of 3 votes: same, row 2 of exam")
     ]
+
+
+@pytest.mark.parametrize(("words", "fault"), [(("yes",), "no"), (("yes", "No"), "No"), (("yes", "no"), "perhaps")])
+def test_a_vote_without_words_that_can_be_read_is_refused(words: tuple[str, ...], fault: str) -> None:
+    with pytest.raises(ValueError, match=r"words|reasons"):
+        Vote(name="x", title="X", prompt=PREMISES.prompt, words=words, reasons={fault: DropReason.UNUSABLE})
 
 
 @pytest.mark.parametrize("name", QUESTIONS)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import polars as pl
 import pytest
 
 from curation.policies.recorded import Recorded
+from curation.questions import QUESTIONS
 from curation.records import Completion, PromptRequest, problem_id
 from curation.storage.attempts import AttemptStore
 from tests.flows.conftest import ROOT, TINY_RECIPE, Said, goldilocks, published, refusal, tries, write_jsonl
@@ -278,6 +281,19 @@ def test_a_question_of_ones_own_is_a_short_file_and_a_table(own: Path, tmp_path:
     assert "suitable_ones: judge@1 is asked, 1 answers per question" in plan
 
 
+def test_a_question_of_the_registry_is_a_file_and_a_line(
+    own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(QUESTIONS, "algebra", "algebra:ALGEBRA")
+    module = ModuleType("curation.questions.algebra")
+    exec(OWN, module.__dict__)
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    own.write_text(own.read_text().replace("[questions.suitable_ones]\nuse = ", "[questions.algebra]\n# "))
+    out = " ".join(run(own, tmp_path / "run").out.split())
+    assert "Algebra: 4 questions, 2 answers, 0 tokens: 1 no, 1 yes, 2 undecided" in out
+    assert published(tmp_path / "run", "dropped").filter(stage="algebra")["statement"].to_list() == [GAP]
+
+
 def test_a_changed_file_asks_its_question_again(own: Path, tmp_path: Path) -> None:
     run(own, tmp_path / "run")
     before = json.loads((tmp_path / "run/stages/07-own-suitable_ones/stage.json").read_text())["version"]
@@ -294,6 +310,7 @@ def test_a_changed_file_asks_its_question_again(own: Path, tmp_path: Path) -> No
         ('questions.suitable_ones.use="own.py:GEOMETRY"', "does not define GEOMETRY"),
         ('questions.suitable_ones.use="own.py:DropReason"', "must be a Vote"),
         ('questions.premises={use="own.py:ALGEBRA"}', "questions.premises: Goldilocks has a question of this name"),
+        ('questions.usability={use="own.py:ALGEBRA"}', "questions.usability: a stage has this name"),
         ("questions.premisses={votes=3}", "there is no such question (did you mean premises?)"),
     ],
 )
