@@ -58,9 +58,7 @@ def overlap_request(statement: str, benchmark: str, lang: str, domain: str = Dom
     return PromptRequest(problem_id(text, domain=domain), text, Domain(domain), lang)
 
 
-def near_pairs(
-    scores: pl.DataFrame, settings: OverlapSettings, ask_from: float = ASK_FROM, nearest: int = NEAREST
-) -> pl.DataFrame:
+def near_pairs(scores: pl.DataFrame, settings: OverlapSettings, ask_from: float, nearest: int) -> pl.DataFrame:
     """Return the pairs to ask about (`PAIR`), by problem, then by falling score with what running both adds.
 
     Args:

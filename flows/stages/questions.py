@@ -15,9 +15,8 @@ import polars as pl
 from curation.config import Recipe
 from curation.filters import statements
 from curation.publish import review
-from curation.questions import QUESTIONS
+from curation.questions import QUESTIONS, overlaps
 from curation.questions.doubtful_verdicts import REVIEWED
-from curation.questions.overlaps import near_pairs
 from curation.questions.rewriting import ambiguous_ids
 from curation.sources import problems as sources
 from curation.storage.stages import read_shard, read_table
@@ -52,7 +51,7 @@ def _overlaps(job: StageRun) -> Iterator[Inputs]:
     scored = filters[at - 1].folder
 
     def tables(index: int) -> tuple[pl.DataFrame, dict[tuple[str, int], str]]:
-        pairs = near_pairs(read_shard(scores, "scores", index), settings)
+        pairs = overlaps.near_pairs(read_shard(scores, "scores", index), settings, overlaps.ASK_FROM, overlaps.NEAREST)
         places = read_shard(scored, "kept", index, ["source", "row"]).with_row_index("at")
         rows = read_shard(kept, "kept", index, ["source", "row"]).with_row_index("now")
         place = rows.join(places, on=["source", "row"]).select("now", row=pl.col("at").cast(pl.Int64))
@@ -141,10 +140,10 @@ def row_questions(recipe: Recipe) -> list[Stage]:
 def question_stages(run: Run) -> list[Stage]:
     """Return the stages of all questions that the recipe's pipeline may ask, in order."""
     verdicts = [doubtful_verdicts_of(part) for part in run.parts]
-    overlaps = [OVERLAPS] if DECONTAMINATION.enabled(run) else []
+    near = [OVERLAPS] if DECONTAMINATION.enabled(run) else []
     if run.recipe.flow == "curate-code":
-        return [*overlaps, *row_questions(run.recipe), TEST_PROGRAMS]
-    return [REWRITING, DOUBTFUL_ROWS, *overlaps, *row_questions(run.recipe), PREMISES, *verdicts]
+        return [*near, *row_questions(run.recipe), TEST_PROGRAMS]
+    return [REWRITING, DOUBTFUL_ROWS, *near, *row_questions(run.recipe), PREMISES, *verdicts]
 
 
 def question_lines(run: Run, verifier: str) -> Iterator[str]:

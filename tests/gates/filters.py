@@ -16,7 +16,7 @@ import polars as pl
 from curation.filters.decontamination import OVERLAP, BenchmarkIndex, OverlapSettings, classify_hits
 from curation.filters.dedup import near
 from curation.filters.statements import apply_rules
-from curation.questions.overlaps import OVERLAPS, near_pairs
+from curation.questions.overlaps import ASK_FROM, NEAREST, OVERLAPS, near_pairs
 from curation.records import PROBLEM
 from tests.benchmarks import bench_filters, bench_overlap_votes
 from tests.benchmarks.bench_dedup import MadeRows
@@ -233,7 +233,7 @@ def row_sets() -> list[RowSet]:
 
 def pairs_of(rows: RowSet) -> pl.DataFrame:
     """Return the pairs of a set that the product asks about."""
-    return near_pairs(rows.scores, rows.settings)
+    return near_pairs(rows.scores, rows.settings, ASK_FROM, NEAREST)
 
 
 @prompts("overlaps")

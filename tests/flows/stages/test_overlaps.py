@@ -59,7 +59,7 @@ def dropped(results: Results) -> dict[int, str]:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(overlaps.near_pairs, "__defaults__", (0.35, 2))  # lower, so that these rows are asked about
+    monkeypatch.setattr(overlaps, "ASK_FROM", 0.35)  # lower, so that these rows are asked about
     programs.write(tmp_path, {"program": programs.SPREAD})
     (tmp_path / "recipe.toml").write_text(programs.RECIPE + VOTERS)
     said = [
@@ -107,13 +107,13 @@ def test_a_problem_is_asked_about_with_its_nearest_rows_and_leaves_by_any_of_the
     request = overlap_request(programs.SAME, NEARER, "en")
     said = [{"pair": request.statement, "text": f"VERDICT: {word}"} for word in ("DIFFERENT", "DIFFERENT", "SAME")]
     write_jsonl(folder / "votes.jsonl", [*votes(programs.SAME, "SAME", "SAME", "DIFFERENT"), *said])
-    monkeypatch.setattr(overlaps.near_pairs, "__defaults__", (0.35, 1))
+    monkeypatch.setattr(overlaps, "NEAREST", 1)
     results = filtered(folder)
     asked = read_table(results[OVERLAPS].folder, "votes").filter(pl.col("at") == 0)
     assert asked.select("benchmark_row", "same").rows() == [(1, 1)]
     assert dropped(results) == {}
     shutil.rmtree(folder / "run" / OVERLAPS.folder)
-    monkeypatch.setattr(overlaps.near_pairs, "__defaults__", (0.35, 2))
+    monkeypatch.setattr(overlaps, "NEAREST", 2)
     results = filtered(folder)
     asked = read_table(results[OVERLAPS].folder, "votes").filter(pl.col("at") == 0)
     assert asked.select("benchmark_row", "same").rows() == [(1, 1), (0, 2)]  # the nearest first
