@@ -12,6 +12,7 @@ known: a closing tag without an opening one says that the template opened it.
 
 from __future__ import annotations
 
+import copy
 import sys
 from collections.abc import Mapping
 from functools import partial
@@ -71,6 +72,13 @@ class Endpoint:
     def prompt_tokens(self) -> float | None:
         """Return the mean tokens of the prompts answered so far, as the servers count them; None where they do not."""
         return self._prompt_tokens / self._prompts if self._prompts else None
+
+    def asking(self, prompt: Prompt | None) -> Endpoint:
+        """Return a policy with another prompt, or that of the settings, that asks the same servers."""
+        other = copy.copy(self)
+        other.key = key_of(self.settings, self.settings.name, prompt, api=self.settings.api)
+        other._prompt, other._no_room = prompt or prompt_of(self.settings), {}
+        return other
 
     async def __aenter__(self) -> Self:
         await self._client.__aenter__()

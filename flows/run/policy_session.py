@@ -4,8 +4,8 @@
 sessions of one model share it, if its policy has a method `asking` for another prompt: the second stage that asks it
 starts no engine. Two names of one table are one model.
 
-Invariants: at most one model runs on this machine at a time, as two may not fit on a GPU; servers elsewhere do not
-count. A model ends when no later stage asks it (`OpenModels.end_except`), and all end with the block.
+Invariants: at most one model runs on this machine at a time, as two may not fit on a GPU; remote servers do not count.
+A model ends when no later stage asks it (`OpenModels.end_except`), and all end with the block.
 """
 
 from __future__ import annotations

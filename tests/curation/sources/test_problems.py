@@ -65,7 +65,7 @@ def test_every_column_of_a_problem(tmp_path: Path) -> None:
         "lang": "meta.lang",
         "meta": ["uid", "meta.level", "meta"],
     }
-    wanted = source("jsonl", "x.jsonl", columns, license="MIT", weight=2, domain="math")
+    wanted = source("jsonl", "x.jsonl", columns, license="MIT", weight=2)
     frame = read(wanted, tmp_path)
     assert frame.schema == PROBLEM
     name = problem_id("Which is even?", ["A) 3", "B) 4"])

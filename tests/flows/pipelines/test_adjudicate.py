@@ -184,7 +184,7 @@ def test_scores_settle_where_the_recipe_says_so_and_people_count_more(debated_ru
 
 
 def test_what_cannot_be_meant_is_refused(debated_run: Tiny, tiny_run: Tiny, tmp_path: Path) -> None:
-    assert "nobody would judge" in refusal("adjudicate", tiny_run.folder)
+    assert "its recipe names no adjudication.judge" in refusal("adjudicate", tiny_run.folder)
     assert "no run.json" in refusal("adjudicate", tmp_path)
     assert "adjudicate changes adjudication.* and models.* only" in refusal(
         "adjudicate", debated_run.folder, "--set", "seed=1"

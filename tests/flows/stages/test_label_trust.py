@@ -123,4 +123,4 @@ def test_disputes_of_training_join_the_queue(posterior_run: Tiny, tmp_path: Path
 def test_programs_have_no_reference_to_weigh(posterior_run: Tiny, tmp_path: Path) -> None:
     recipe = tmp_path / "code.toml"
     recipe.write_text(posterior_run.recipe.read_text().replace('name = "tiny"', 'name = "tiny"\nflow = "curate-code"'))
-    assert "labels.rule" in refusal("run", recipe, "--dry") or "domain" in refusal("run", recipe, "--dry")
+    assert "has no `code` table" in refusal("run", recipe, "--dry")

@@ -38,7 +38,7 @@ OPEN = ("decontamination.words=0.95", "decontamination.behaviour=false")
 
 
 def votes(text: str, *said: str) -> list[dict[str, str]]:
-    request = overlap_request(text, programs.EXAM, "en")
+    request = overlap_request(text, programs.EXAM, "en", "code")
     return [{"pair": request.statement, "text": f"I compared them.\nVERDICT: {word}"} for word in said]
 
 
@@ -104,7 +104,7 @@ def test_a_problem_is_asked_about_with_its_nearest_rows_and_leaves_by_any_of_the
 ) -> None:
     exam = [{"task": programs.EXAM, "program": None, "cases": None}, {"task": NEARER, "program": None, "cases": None}]
     write_jsonl(folder / "exam.jsonl", exam)
-    request = overlap_request(programs.SAME, NEARER, "en")
+    request = overlap_request(programs.SAME, NEARER, "en", "code")
     said = [{"pair": request.statement, "text": f"VERDICT: {word}"} for word in ("DIFFERENT", "DIFFERENT", "SAME")]
     write_jsonl(folder / "votes.jsonl", [*votes(programs.SAME, "SAME", "SAME", "DIFFERENT"), *said])
     monkeypatch.setattr(overlaps, "NEAREST", 1)

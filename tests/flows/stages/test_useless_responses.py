@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from curation.config.policies import RecordedPolicy
 from curation.records import Completion
 from flows.run.run_folder import Run, new_run
 from flows.stages.asking import ResponseWatch
@@ -50,8 +49,7 @@ def some_run(tmp_path: Path) -> Run:
 
 
 def test_other_stages_that_ask_a_model_are_told_once(some_run: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    settings = RecordedPolicy(kind="recorded", name="m@1", path="x", columns={"problem": "q", "text": "t"})
-    watch = ResponseWatch(some_run, "premises", "premises", settings, lambda text: "VERDICT" in text)
+    watch = ResponseWatch(some_run, "premises", "student", lambda text: "VERDICT" in text)
     watch.add("p0", 0, Completion("VERDICT: SOUND", "stop", 3))
     for number in range(100):
         watch.add(f"p{number % 7}", 1 + number, Completion(f"hm {number}", "length", 3))
@@ -64,8 +62,7 @@ def test_other_stages_that_ask_a_model_are_told_once(some_run: Run, capsys: pyte
 
 
 def test_a_stage_that_is_answered_says_nothing(some_run: Run) -> None:
-    settings = RecordedPolicy(kind="recorded", name="m@1", path="x", columns={"problem": "q", "text": "t"})
-    watch = ResponseWatch(some_run, "premises", "premises", settings, lambda text: "VERDICT" in text)
+    watch = ResponseWatch(some_run, "premises", "student", lambda text: "VERDICT" in text)
     for number in range(50):
         watch.add(f"p{number}", 0, Completion("VERDICT: SOUND" if number % 2 else "hm", "stop", 3))
     watch.close()
