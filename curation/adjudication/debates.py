@@ -26,7 +26,7 @@ from typing import Any
 import polars as pl
 
 from curation.prompts.debating import speech_request, view_request
-from curation.prompts.verdicts import read_verdict
+from curation.questions.votes import read_verdict
 from curation.records import PromptRequest
 from curation.thinking import split_response
 

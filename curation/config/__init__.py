@@ -21,13 +21,6 @@ from curation.config.filters import (
     VerifySettings,
 )
 from curation.config.languages import ConsistencySettings, LanguageSettings, TranslationSettings
-from curation.config.models import (
-    DoubtfulSettings,
-    LlmJudgeSettings,
-    OverlapVotesSettings,
-    PremisesSettings,
-    RewritingSettings,
-)
 from curation.config.policies import (
     AttemptColumns,
     Decoding,
@@ -40,6 +33,7 @@ from curation.config.policies import (
     TorchPolicySettings,
     VllmPolicy,
 )
+from curation.config.questions import QuestionSettings
 from curation.config.recipe import ExportSettings, Recipe
 from curation.config.refreshing import RefreshSettings
 from curation.config.sampling import SamplingSettings
@@ -57,27 +51,23 @@ __all__ = [
     "Decoding",
     "DecontaminationSettings",
     "DifficultyStage",
-    "DoubtfulSettings",
     "EndpointPolicy",
     "EngineSettings",
     "ExportSettings",
     "LabelSettings",
     "LanguageSettings",
     "LivePolicy",
-    "LlmJudgeSettings",
     "ModelFile",
     "ModelSettings",
     "NamedModels",
     "NearDedupSettings",
-    "OverlapVotesSettings",
     "Pick",
-    "PremisesSettings",
     "ProblemColumns",
+    "QuestionSettings",
     "Recipe",
     "RecordedPolicy",
     "RefreshSettings",
     "ResponseFormat",
-    "RewritingSettings",
     "SamplingSettings",
     "ScheduleSettings",
     "SecondBand",

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
 from curation.config.base import Settings
-from curation.config.policies import ModelName
-from curation.config.sampling import DEFAULT_MAX_FAILED, MaxFailed
 
 
 class TestColumns(Settings):
@@ -204,8 +202,6 @@ class ExecutionMatrixSettings(Settings):
 class TestGenerationSettings(Settings):
     """Tests made where they lack: by changing existing inputs, and by programs that a model wrote."""
 
-    undigested: ClassVar[frozenset[str]] = frozenset({"model"})
-
     enabled: bool = Field(True, description="Whether tests are made. In the paper, without details.")
     enough: int = Field(
         10,
@@ -215,7 +211,6 @@ class TestGenerationSettings(Settings):
     )
     batch: int = Field(16, ge=1, description="Inputs tried in one round. Not in the paper.")
     rounds: int = Field(8, ge=1, description="Most rounds for one problem. Not in the paper.")
-    max_failed: MaxFailed = DEFAULT_MAX_FAILED
     patience: int = Field(
         2,
         ge=1,
@@ -271,8 +266,6 @@ class TestGenerationSettings(Settings):
         description="Of the sound inputs of more than 256 KB at most so many are kept, those first that fail most "
         "wrong solutions; they ask for speed. Not in the paper.",
     )
-    model: ModelName | None = Field(None, description="The model that writes generator programs; off if missing.")
-    responses: int = Field(2, ge=1, description="Responses asked for per problem. Not in the paper.")
     designed: int = Field(
         24, ge=1, description="Inputs that each generator of a model is asked to design one by one. Not in the paper."
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import Any, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
@@ -13,27 +14,19 @@ from curation.config.coding import CodeSettings
 from curation.config.difficulty import Band, DifficultyStage, LabelSettings, SecondStage
 from curation.config.filters import DecontaminationSettings, NearDedupSettings, StatementSettings, VerifySettings
 from curation.config.grading import GraderSettings
-from curation.config.models import (
-    DoubtfulSettings,
-    LlmJudgeSettings,
-    OverlapVotesSettings,
-    PremisesSettings,
-    RewritingSettings,
-)
 from curation.config.monitoring import MonitorSettings
 from curation.config.policies import NamedModels, with_domain
+from curation.config.questions import QuestionSettings
 from curation.config.refreshing import RefreshSettings
 from curation.config.sampling import SamplingSettings
 from curation.config.schedule import ScheduleSettings, StatedCosts
 from curation.config.sources import License, Source
 from curation.config.storage import StorageSettings
 from curation.licenses import OTHER
+from curation.questions import QUESTIONS
 
 GRADER = "grader"
 """Name of the model that a recipe's grader becomes."""
-
-MATH_ONLY = frozenset({"rewriting", "doubtful", "premises", "llm_judge", "adjudication"})
-"""Tables whose models no stage of `curate-code` asks."""
 
 
 class ExportSettings(Settings):
@@ -81,31 +74,18 @@ class Recipe(NamedModels):
         description="Sources that are not read, by their names, as where one is gone or access to it was not granted; "
         "the card names them. Not in the paper.",
     )
-    rewriting: RewritingSettings = Field(
-        default_factory=RewritingSettings, description="A model that opens the multiple choice that rules cannot."
-    )
     statements: StatementSettings = Field(default_factory=StatementSettings, description="The format filter.")
-    doubtful: DoubtfulSettings = Field(
-        default_factory=DoubtfulSettings,
-        description="A model's votes on rows that the format filter is in doubt about.",
-    )
     near_dedup: NearDedupSettings = Field(
         default_factory=NearDedupSettings, description="The same problem in slightly other words."
     )
     decontamination: DecontaminationSettings = Field(
         default_factory=DecontaminationSettings, description="Decontamination: problems too close to a benchmark leave."
     )
-    overlap_votes: OverlapVotesSettings = Field(
-        default_factory=OverlapVotesSettings,
-        description="A model's votes on problems that are near a benchmark's row.",
-    )
-    premises: PremisesSettings = Field(
-        default_factory=PremisesSettings, description="A model's votes on missing premises and contradictions."
+    questions: dict[str, QuestionSettings] = Field(
+        {},
+        description="What a model is asked besides attempts, by the question's name: `[questions.premises]`.",
     )
     verify: VerifySettings = Field(default_factory=VerifySettings, description="How answers are judged.")
-    llm_judge: LlmJudgeSettings = Field(
-        default_factory=LlmJudgeSettings, description="A model's votes on verdicts that stayed doubtful."
-    )
     code: CodeSettings = Field(default_factory=CodeSettings, description="The code pipeline: tests and languages.")
     stage1: DifficultyStage = Field(description="Difficulty: pass rates of the first model.")
     grader: GraderSettings | None = Field(
@@ -148,12 +128,7 @@ class Recipe(NamedModels):
         named = {
             "stage1.model": self.stage1.model,
             "stage2.model": self.stage2.model if self.stage2 is not None else None,
-            "rewriting.model": self.rewriting.model,
-            "doubtful.model": self.doubtful.model,
-            "overlap_votes.model": self.overlap_votes.model,
-            "premises.model": self.premises.model,
-            "llm_judge.model": self.llm_judge.model,
-            "code.test_generation.model": self.code.test_generation.model,
+            **{f"questions.{name}.model": settings.model for name, settings in self.questions.items()},
             "adjudication.debater": self.adjudication.debater,
             "adjudication.judge": self.adjudication.judge,
         }
@@ -225,13 +200,28 @@ class Recipe(NamedModels):
             raise ValueError(f'source {other.name} has programs; set `flow = "curate-code"`')
         return self
 
+    def asks(self, name: str) -> bool:
+        """Return whether a model is asked a question."""
+        return name in self.questions and self.questions[name].model is not None
+
+    @model_validator(mode="after")
+    def _known_questions(self) -> Self:
+        for name, settings in self.questions.items():
+            if (settings.use is None) == (name in QUESTIONS):
+                continue
+            if name in QUESTIONS:
+                raise ValueError(f"questions.{name}: Goldilocks has a question of this name; give yours another one")
+            near = get_close_matches(name, QUESTIONS, 1)
+            hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(QUESTIONS)}"
+            raise ValueError(f"questions.{name}: there is no such question ({hint}); one of your own needs `use`")
+        return self
+
     @model_validator(mode="after")
     def _math_pipeline_only(self) -> Self:
         if self.labels.rule == "posterior" and self.flow != "curate-math":
             raise ValueError('labels.rule = "posterior": programs have tests, no reference; only `curate-math` has it')
-        for key in self.asked:
-            if self.flow != "curate-math" and key.partition(".")[0] in MATH_ONLY:
-                raise ValueError(f"{key}: no stage of `{self.flow}` asks it; remove the setting")
+        if self.adjudication.judge is not None and self.flow != "curate-math":
+            raise ValueError("adjudication: programs have tests, no reference; remove the table [adjudication]")
         return self
 
 

@@ -17,6 +17,7 @@ import polars as pl
 from curation.policies.excerpt import excerpt, shortened
 from curation.records import Outcome
 from curation.verify.classes import keep_classes
+from curation.verify.judge_worker import DOUBTFUL
 from curation.verify.math_judge import Verdict
 
 FAILED = (Outcome.TIMEOUT, Outcome.BROKEN)
@@ -32,6 +33,11 @@ SHOWN_CHARACTERS = 60
 def has_failed() -> pl.Expr:
     """Return whether a `VERDICT` row is a failure of the verifier."""
     return pl.col("outcome").is_in([outcome.value for outcome in FAILED])
+
+
+def is_doubtful() -> pl.Expr:
+    """Return whether a `VERDICT` row is wrong by a comparison that read the answer in part, or not at all."""
+    return (pl.col("outcome") == Outcome.WRONG.value) & pl.col("method").str.ends_with(DOUBTFUL)
 
 
 def failed_verdicts(verdicts: pl.DataFrame) -> pl.DataFrame:

@@ -21,9 +21,9 @@ from typing import Any
 
 import polars as pl
 
-from curation.filters.votes import Ballot
 from curation.policies.failure_budget import FailureBudget
-from curation.prompts.reading import read_difference, reading_request
+from curation.prompts.reading import READING, read_difference, reading_request
+from curation.questions.votes import Vote
 from curation.records import Policy, PromptRequest, RequestRefused
 from curation.translation.equivalence import check_equivalence
 from curation.translation.invariants import CheckedText, reasons
@@ -31,7 +31,7 @@ from curation.translation.numerals import in_digits, plain_digits
 from curation.translation.readings import as_the_original_reads
 from curation.translation.violations import Violation
 
-BALLOT = Ballot("same", ("different",))
+VOTE = Vote(name="readings", title="Translations read", prompt=READING, words=("same", "different"))
 NAME = "reader"
 """What a veto is called among the invariants."""
 
@@ -161,15 +161,15 @@ class Reader:
         """
         texts = list(await asyncio.gather(*(self._vote(request, index) for index in range(self._reads))))
         attempts = pl.DataFrame({"problem": [request.id] * len(texts), "text": texts}, _VOTES)
-        tally = BALLOT.tally(pl.Series([request.id]), attempts)
-        (votes,), (decision,) = tally.to_dicts(), BALLOT.decide(tally, self._threshold, self._reads).to_dicts()
+        tally = VOTE.tally(pl.Series([request.id]), attempts)
+        (votes,), (decision,) = tally.to_dicts(), VOTE.decide(tally, self._threshold, self._reads).to_dicts()
         same, different = votes["same"], votes["different"]
-        read = (read_difference(text) for text in texts if BALLOT.read(text) == "different")
+        read = (read_difference(text) for text in texts if VOTE.read(text) == "different")
         differences = tuple(one for one in read if one is not None)
         if suspected:
             is_same = decision["enough"] and not different
             return Reading(self._reads, same, different, False, differences, suspected if is_same else ())
-        return Reading(self._reads, same, different, not decision["keep"], differences)
+        return Reading(self._reads, same, different, decision["decision"] == "different", differences)
 
     async def _vote(self, request: PromptRequest, index: int) -> str | None:
         try:

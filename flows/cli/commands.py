@@ -29,7 +29,7 @@ from flows.run.spreading import spreading
 from flows.run.training_status import is_training, training_lines
 from flows.serve.server import user_api
 from flows.stages.judging import verifier_version
-from flows.stages.llm_judge import llm_judge_of, summary_of
+from flows.stages.questions import question_lines
 from flows.stages.verdicts import verdicts_of
 
 
@@ -96,7 +96,12 @@ def print_funnel(run: Run) -> None:
     if disputed := published_counts(run):
         counts_text = ", ".join(f"{kind} {count:,}" for kind, count in disputed.items())
         console.print(f"disputed labels: {counts_text}; see `goldilocks review {run.folder}`", soft_wrap=True)
-    for line in (*_template_lines(rows), *compare_with_plan(run), *_failure_lines(run, verifier)):
+    for line in (
+        *_template_lines(rows),
+        *compare_with_plan(run),
+        *_failure_lines(run, verifier),
+        *question_lines(run, verifier),
+    ):
         console.print(line, soft_wrap=True)
     if (history := last_command(run.folder)) is not None:
         console.print(history, soft_wrap=True)
@@ -110,9 +115,6 @@ def print_funnel(run: Run) -> None:
             )
             others = f"; the others: {verdicts_result.folder / 'disagreements_with_labels'}" if disagreements else ""
             console.print(f"{part}: {share} agree with the file's own labels{others}", soft_wrap=True)
-        opinions = read_result(llm_judge_of(part), run, verifier) if llm_judge_of(part).enabled(run) else None
-        if opinions is not None and (summary_text := summary_of(opinions)) is not None:
-            console.print(f"{part}: {summary_text}", soft_wrap=True)
 
 
 def _template_lines(rows: Sequence[StageStatus]) -> Iterator[str]:

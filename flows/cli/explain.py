@@ -30,7 +30,7 @@ from flows.stages.decisions import decisions_of
 from flows.stages.export import EXPORT
 from flows.stages.judging import verifier_version
 from flows.stages.label_trust import label_trust_of
-from flows.stages.llm_judge import final_verdicts
+from flows.stages.questions import final_verdicts
 
 _STATEMENT = ("statement", "answer")
 

@@ -35,10 +35,10 @@ from flows.stages.decisions import decisions_of
 from flows.stages.export import EXPORT
 from flows.stages.judging import verifier_version
 from flows.stages.label_trust import label_trust_of
-from flows.stages.llm_judge import final_verdicts, llm_judge_of
+from flows.stages.questions import doubtful_verdicts_of, final_verdicts
 from flows.stages.verdicts import verdicts_of
 
-_REJUDGED = re.compile(r"workers|verify\.\w+|llm_judge\.[\w.]+|stage[12]\.band\.(?!attempts\b)\w+")
+_REJUDGED = re.compile(r"workers|verify\.\w+|questions\.doubtful_verdicts\.[\w.]+|stage[12]\.band\.(?!attempts\b)\w+")
 
 EXAMPLES = 20
 """Changed decisions that are printed; all of them are written to DIR/rejudged.jsonl."""
@@ -81,7 +81,7 @@ def rejudge_run(folder: Path, overrides: Sequence[str]) -> None:
         attempts = read_results(run, [attempts_of(part) for part in run.parts])
         with _snapshot(before_run, old) as before:
             new = verifier_version(run)
-            makers = (verdicts_of, llm_judge_of, label_trust_of, decisions_of)
+            makers = (verdicts_of, doubtful_verdicts_of, label_trust_of, decisions_of)
             stages = [make(part) for part in run.parts for make in makers]
             results = run_pipeline(run, stages, results=filters.plus(*attempts))
             count, total, shown = _write_changes(before, _tables(run, new), folder / "rejudged.jsonl")
@@ -112,8 +112,8 @@ def _allowed(overrides: Sequence[str]) -> Sequence[str]:
         key = override.partition("=")[0].strip()
         if not _REJUDGED.fullmatch(key):
             raise ConfigError(
-                f"--set {override}: rejudge changes verify.*, llm_judge.*, workers and stageN.band.* (but not its "
-                "attempts) only; use `goldilocks run` for the rest."
+                f"--set {override}: rejudge changes verify.*, questions.doubtful_verdicts.*, workers and stageN.band.* "
+                "(but not its attempts) only; use `goldilocks run` for the rest."
             )
     return overrides
 

@@ -32,7 +32,7 @@ from flows.run.run_folder import Run, open_run
 from flows.stages.attempts import attempt_store, attempts_of, part_title
 from flows.stages.decisions import decisions_of
 from flows.stages.judging import VariantProblems
-from flows.stages.llm_judge import final_verdicts
+from flows.stages.questions import final_verdicts
 
 SHOWN_BYTES = 2000
 """Of a test's input and expected output."""

@@ -13,12 +13,12 @@ from flows.stages.difficulty import difficulty
 from flows.stages.exact_dedup import EXACT_DEDUP
 from flows.stages.execution_matrix import EXECUTION_MATRIX
 from flows.stages.export import EXPORT
-from flows.stages.generators import GENERATORS
 from flows.stages.language_variants import LANGUAGE_VARIANTS
 from flows.stages.near_dedup import NEAR_DEDUP
-from flows.stages.overlap_votes import OVERLAP_VOTES
 from flows.stages.programs import PROGRAMS
+from flows.stages.questions import OVERLAPS
 from flows.stages.sources import SOURCES
+from flows.stages.test_programs import TEST_PROGRAMS
 from flows.stages.tests import TESTS
 
 CURATE_CODE = Pipeline(
@@ -30,9 +30,9 @@ CURATE_CODE = Pipeline(
         EXACT_DEDUP,
         NEAR_DEDUP,
         DECONTAMINATION,
-        OVERLAP_VOTES,
+        OVERLAPS,
         EXECUTION_MATRIX,
-        GENERATORS,
+        TEST_PROGRAMS,
         TESTS,
         LANGUAGE_VARIANTS,
         *difficulty("stage1"),

@@ -1,7 +1,7 @@
 """The math pipeline: raw rows to a curated set. Read it from top to bottom; a new stage is one line here.
 
 People's verdicts on disputed labels are applied before references are checked. Where the recipe names a model for it,
-hard multiple choice is rewritten first, rows that the format filter is in doubt about are voted on, and premises last.
+hard multiple choice is rewritten first, rows that the format filter is uncertain of are voted on, and premises last.
 Stage 2 re-grades the entire original set, not the survivors of stage 1.
 """
 
@@ -15,13 +15,11 @@ from flows.stages.exact_dedup import EXACT_DEDUP
 from flows.stages.export import EXPORT
 from flows.stages.grader import GRADER
 from flows.stages.near_dedup import NEAR_DEDUP
-from flows.stages.overlap_votes import OVERLAP_VOTES
-from flows.stages.premises import PREMISES
+from flows.stages.questions import OVERLAPS, PREMISES, REWRITING
 from flows.stages.references import REFERENCES
 from flows.stages.review import REVIEW
-from flows.stages.rewriting import REWRITING
 from flows.stages.sources import SOURCES
-from flows.stages.statements import DOUBTFUL, STATEMENTS, USABILITY, VERDICTS
+from flows.stages.statements import DOUBTFUL_ROWS, STATEMENTS, USABILITY, VERDICTS
 
 CURATE_MATH = Pipeline(
     "curate-math",
@@ -31,14 +29,14 @@ CURATE_MATH = Pipeline(
         REWRITING,
         VERDICTS,
         STATEMENTS,
-        DOUBTFUL,
+        DOUBTFUL_ROWS,
         USABILITY,
         REVIEW,
         REFERENCES,
         EXACT_DEDUP,
         NEAR_DEDUP,
         DECONTAMINATION,
-        OVERLAP_VOTES,
+        OVERLAPS,
         PREMISES,
         *difficulty("stage1"),
         GRADER,

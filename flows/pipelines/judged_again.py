@@ -29,7 +29,7 @@ from flows.stages.decisions import decisions_of as decisions_stage
 from flows.stages.export import EXPORT
 from flows.stages.judging import open_judge
 from flows.stages.label_trust import label_trust_of
-from flows.stages.llm_judge import llm_judge_of
+from flows.stages.questions import doubtful_verdicts_of
 from flows.stages.verdicts import judge_rows, verdicts_of
 
 _MADE_ANEW = (
@@ -73,7 +73,7 @@ def judged_again(run: Run, filters: Results, verifier: str, version: Version) ->
         verifier: of the stored verdicts, which must be today's.
     """
     attempts = read_results(run, [attempts_of(part) for part in run.parts])
-    votes = [stage for part in run.parts if (stage := llm_judge_of(part)).enabled(run)]
+    votes = [stage for part in run.parts if (stage := doubtful_verdicts_of(part)).enabled(run)]
     stored = read_results(run, [*(verdicts_of(part) for part in run.parts), *votes], verifier)
     digests, sentences, count, failed = {}, list[str](), 0, 0
     scratch = ScratchFolder("receipt")
@@ -85,7 +85,7 @@ def judged_again(run: Run, filters: Results, verifier: str, version: Version) ->
             ):
                 sentences += differing
                 count, failed = count + judged - broken, failed + broken
-            opinions = stored.get(llm_judge_of(part))
+            opinions = stored.get(doubtful_verdicts_of(part))
             digests[part] = verdicts_digest(scan_table(place if opinions is None else opinions.folder, "verdicts"))
         beside = replace(run, folder=_linked(run, Path(scratch.path)))
         results = filters.plus(*attempts, *stored)

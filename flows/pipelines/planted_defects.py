@@ -33,10 +33,7 @@ from flows.stages.decontamination import DECONTAMINATION, benchmark_statements
 from flows.stages.execution_matrix import EXECUTION_MATRIX
 from flows.stages.label_shards import planted_labels
 from flows.stages.language_variants import LANGUAGE_VARIANTS
-from flows.stages.premises import PREMISES
-from flows.stages.rewriting import REWRITING
 from flows.stages.sources import SOURCES
-from flows.stages.statements import DOUBTFUL
 from flows.stages.tests import TESTS
 
 MOST, BESIDE = 100, 2000
@@ -66,17 +63,13 @@ def planted_figures(run: Run, results: Results) -> list[Figure]:
 
 def without_models(recipe: Recipe) -> Recipe:
     """Return the recipe with the filters that need no server: vectors of servers are left out, too."""
-    filters = {
-        name: getattr(recipe, name).model_copy(update={"policy": None})
-        for name in (REWRITING.name, DOUBTFUL.name, PREMISES.name)
-    }
-    generation = recipe.code.test_generation.model_copy(update={"enabled": False, "policy": None})
+    generation = recipe.code.test_generation.model_copy(update={"enabled": False})
     code = recipe.code.model_copy(update={"test_generation": generation})
     overlap = recipe.decontamination
     if overlap.embedder.kind == "endpoint":
         methods = tuple(method for method in overlap.methods if method != "embedding")
         overlap = overlap.model_copy(update={"methods": methods})
-    return recipe.model_copy(update={**filters, "code": code, "decontamination": overlap})
+    return recipe.model_copy(update={"questions": {}, "code": code, "decontamination": overlap})
 
 
 def _row_figures(run: Run, results: Results, *, math: bool) -> Iterator[Figure]:

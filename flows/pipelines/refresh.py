@@ -59,7 +59,7 @@ from flows.run.stage import Kind, Results, Stage, StageResult, StageRun, shard_c
 from flows.run.stage_priors import exact_priors
 from flows.stages.attempts import attempts_of, stated_rates, stopping_rule
 from flows.stages.label_shards import keep_labels
-from flows.stages.llm_judge import final_verdicts, llm_judge_of
+from flows.stages.questions import doubtful_verdicts_of, final_verdicts
 from flows.stages.verdicts import verdicts_of
 
 CHOSEN = "chosen"
@@ -133,7 +133,7 @@ def refresh(folder: Path, policy: Path, attempts: Path | None = None) -> Refresh
 def _judge(run: RefreshedRun, selected: StageResult) -> Results:
     """Sample and judge the selected problems; what the verifier fails on at once again, for there is no next run."""
     part = run.parts[-1]
-    stages = attempts_of(part), verdicts_of(part), llm_judge_of(part)
+    stages = attempts_of(part), verdicts_of(part), doubtful_verdicts_of(part)
     results = run_pipeline(run, stages, Results((selected,)))
     while retries.plan_round(results[verdicts_of(part)].folder, run.recipe.verify.retries):
         results = run_pipeline(run, stages, Results((selected,)))

@@ -28,7 +28,7 @@ from flows.run.stage import Results, shard_counts
 from flows.stages.attempts import attempt_store, attempts_of, measured_on, rule_of_shard, stopping_rule
 from flows.stages.decisions import decide_with_reviews
 from flows.stages.label_shards import label_shards
-from flows.stages.llm_judge import final_verdicts
+from flows.stages.questions import final_verdicts
 
 _STORED = [name for name in versions.KEPT.names() if name != "published"]
 

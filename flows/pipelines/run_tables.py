@@ -19,6 +19,7 @@ from flows.run.run_folder import Run, open_run
 from flows.run.stage import Kind
 from flows.run.training_status import is_training, training_lines
 from flows.stages.judging import verifier_version
+from flows.stages.questions import question_lines
 from flows.stages.statements import FINDINGS_TABLE
 
 _MEASURED = {"decisions": "problem", "verdicts": "problem", FINDINGS_TABLE: "id"}
@@ -31,14 +32,16 @@ def status_table(folder: Path) -> dict[str, Any]:
         return {"kind": "training", "folder": str(folder.absolute()), "lines": list(training_lines(folder))}
     run = newest_run(folder.absolute())
     version = latest(run.folder)
+    verifier = verifier_of(run)
     return {
         "kind": "curation",
         "recipe": run.recipe.name,
         "folder": str(run.folder),
         "curated": str(run.folder / "curated") if (run.folder / "curated").exists() else None,
-        "stages": [_stage(stage) for stage in status(run, pipeline_of(run.recipe), verifier_of(run))],
+        "stages": [_stage(stage) for stage in status(run, pipeline_of(run.recipe), verifier)],
         "version": asdict(version) if version is not None else None,
         "disputed": published_counts(run),
+        "questions": list(question_lines(run, verifier)),
         "last_command": last_lines(run.folder),
     }
 

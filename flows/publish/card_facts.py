@@ -26,6 +26,7 @@ from flows.stages.attempts import attempt_key, attempts_of
 from flows.stages.decontamination import DECONTAMINATION, benchmarks_of
 from flows.stages.export import EXPORT
 from flows.stages.label_shards import LabelShards, deciding_shards
+from flows.stages.questions import question_lines
 from flows.stages.sources import SOURCES, read_states
 
 _IS_ACCUSED = pl.col("reason") == DropReason.SUSPECTED_WRONG_LABEL.value
@@ -77,7 +78,12 @@ def card_facts(
         policies={part: version.policy if part == run.parts[-1] else _policy(run, part) for part in settings},
         verifier=decided[-1].folder.name,
         recipe_toml=recipe_toml,
-        notes=(*_limits(recipe), *label_notes, *_earlier_policies(curated, version)),
+        notes=(
+            *_limits(recipe),
+            *question_lines(run, decided[-1].folder.name),
+            *label_notes,
+            *_earlier_policies(curated, version),
+        ),
         benchmarks=_benchmarks(run, results),
         **suspicion,
         disputed={review.KINDS[kind]: count for kind, count in disputed.items()},
@@ -168,37 +174,12 @@ def _limits(recipe: Recipe) -> tuple[str, ...]:
         if recipe.decontamination.against or recipe.decontamination.benches
         else "Overlap with benchmarks was not looked for."
     )
-    model_steps = []
-    if recipe.rewriting.model is not None:
-        model_steps.append(
-            "Multiple choice that no rule could open was rewritten by a model; what it was stands in raw_*."
-        )
-    if recipe.doubtful.model is not None:
-        doubtful = recipe.doubtful
-        model_steps.append(
-            f"Rows that the format filter was in doubt about (score {doubtful.ask_from:g} or more, or a rule's finding "
-            f"that is not trusted alone) were judged by {doubtful.votes} votes of a model: from {doubtful.threshold:g} "
-            "of the readable votes on, a row was dropped, whatever its score."
-        )
-    if recipe.overlap_votes.model is not None:
-        asked = recipe.overlap_votes
-        model_steps.append(
-            f"Problems near a row of a benchmark, at a score of {asked.ask_from:g} or more, were compared with "
-            f"{asked.nearest} such rows at most by {asked.votes} votes of a model: from {asked.threshold:g} of the "
-            "readable votes on a pair on, the problem was dropped."
-        )
-    if recipe.premises.model is not None:
-        votes = recipe.premises
-        model_steps.append(
-            f"Premises were judged by {votes.votes} votes of a model: from {votes.threshold:g} of the readable votes "
-            "on, a problem was dropped."
-        )
     precision = (
         precision_sentences(recipe.statements.disabled, recipe.statements.drop_from)
         if recipe.flow != "curate-code"
         else ()
     )
-    return near, contamination, *model_steps, *precision
+    return near, contamination, *precision
 
 
 def _suspicion(run: Run, results: Results) -> tuple[dict[str, str], tuple[str, ...]]:

@@ -27,7 +27,7 @@ from flows.run.stage import Results, StageResult
 from flows.stages.base import TESTS_TABLE
 from flows.stages.export import EXPORT
 from flows.stages.label_shards import label_shards
-from flows.stages.llm_judge import final_verdicts
+from flows.stages.questions import final_verdicts
 from flows.stages.sources import SOURCES
 from flows.stages.tests import TESTS
 

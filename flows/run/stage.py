@@ -110,7 +110,7 @@ class Stage:
     """Whether a run has it."""
 
     asks: str = ""
-    """The setting that names the model it asks, as in `premises.model`."""
+    """The setting that names the model it asks, as in `questions.premises.model`."""
 
     check: Callable[[Run], None] = _fine
     """Refuses inputs that can be seen to be wrong before anything runs."""

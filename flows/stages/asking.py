@@ -165,10 +165,6 @@ class PolicySession:
             self._session.open()
             self._session.run(self._answer(questions))
             self._store.compact(names)
-        return self.stored(names, each)
-
-    def stored(self, names: Sequence[str], each: int) -> pl.DataFrame:
-        """Return what `ask` would of these requests, as far as it is in the store; nobody is asked."""
         return self._store.read(names, tuple(ATTEMPT)).filter(pl.col("index") < each)
 
     async def _answer(self, questions: Sequence[tuple[PromptRequest, int]]) -> None:

@@ -23,7 +23,7 @@ from flows.run.stage import Kind, Stage, StageResult, StageRun
 from flows.stages.attempts import attempt_key, attempts_of, part_title, rule_of_shard, stopping_digest, stopping_rule
 from flows.stages.base import split_rows
 from flows.stages.label_trust import label_trust_of, posterior_decides
-from flows.stages.llm_judge import final_verdicts
+from flows.stages.questions import final_verdicts
 
 _LEAST_DOUBT = 1e-9
 """An error rate above 0, however small, makes `pass_rates.decide` foresee decisions."""

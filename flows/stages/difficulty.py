@@ -7,10 +7,10 @@ from flows.run.stage import Stage
 from flows.stages.attempts import attempts_of
 from flows.stages.decisions import decisions_of
 from flows.stages.label_trust import label_trust_of
-from flows.stages.llm_judge import llm_judge_of
+from flows.stages.questions import doubtful_verdicts_of
 from flows.stages.verdicts import verdicts_of
 
 
 def difficulty(part: str) -> tuple[Stage, ...]:
     """Return the stages of a part; ``part`` is the name of the recipe's table."""
-    return attempts_of(part), verdicts_of(part), llm_judge_of(part), label_trust_of(part), decisions_of(part)
+    return attempts_of(part), verdicts_of(part), doubtful_verdicts_of(part), label_trust_of(part), decisions_of(part)

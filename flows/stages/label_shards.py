@@ -31,8 +31,8 @@ from flows.stages.label_trust import (
     posterior_decides,
     weighing,
 )
-from flows.stages.llm_judge import final_verdicts
 from flows.stages.near_dedup import NEAR_DEDUP
+from flows.stages.questions import final_verdicts
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,8 +29,8 @@ from flows.run.progress import note, warn
 from flows.run.run_folder import Run, difficulty_stage, verdicts_of_people
 from flows.run.stage import Kind, Stage, StageResult, StageRun, shard_counts
 from flows.stages.attempts import part_title
-from flows.stages.llm_judge import final_verdicts
 from flows.stages.near_dedup import NEAR_DEDUP
+from flows.stages.questions import final_verdicts
 
 _VOTED = ("problem", "policy", "index", "outcome", "answer", "answer_class", "method")
 _VOTED_SCHEMA = pl.Schema({name: VERDICT[name] for name in _VOTED})

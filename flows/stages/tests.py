@@ -26,8 +26,8 @@ from flows.stages.base import JUDGING_TABLE, TESTS_TABLE
 from flows.stages.code_generation import EXAMPLE_ORIGINS, MODEL_ORIGIN, GeneratedTests, generate_tests, vouching_of
 from flows.stages.execution_matrix import EXECUTION_MATRIX
 from flows.stages.execution_matrix_table import execution_matrix_lines
-from flows.stages.generators import GENERATORS, RESPONSES_TABLE
 from flows.stages.sound_tests import failing_solutions
+from flows.stages.test_programs import TEST_PROGRAMS
 from flows.stages.units import Unit, units
 
 GIVEN_TESTS = "tests"
@@ -64,21 +64,20 @@ VALIDATION = pl.Schema(
 def make_tests(job: StageRun) -> StageResult:
     """Keep the tests that are believed, generate missing ones, and keep the problems that have enough of them."""
     run, settings = job.run, job.recipe.code
-    matrix, generators = job.results[EXECUTION_MATRIX], job.results.get(GENERATORS)
+    matrix, programs = job.results[EXECUTION_MATRIX], job.results.get(TEST_PROGRAMS)
     digests = (settings.agreement.digest(), settings.validation.digest(), settings.test_generation.digest())
     settings_text = f"{' '.join(digests)} {run.recipe.seed}"
     versions = (tests_agreement.VERSION, VALIDATION_VERSION, test_generation.VERSION, execution_matrix.VERSION)
     version = f"{' '.join(versions)} {PROGRAMS}"
-    read = [job.problems, matrix, *([generators] if generators is not None else [])]
+    read = [job.problems, matrix, *([programs] if programs is not None else [])]
     problems, matrix_folder = job.problems.folder, matrix.folder
-    generators_folder = generators.folder if generators is not None else None
     with Runner(run.recipe.workers) as runner:
 
         def work(index: int) -> Shard:
             responses: dict[str, list[str]] = {}
-            if generators_folder is not None:
-                answered = read_shard(generators_folder, RESPONSES_TABLE, index).select("problem", "text")
-                for name, text in answered.iter_rows():
+            if programs is not None:
+                answered = read_shard(programs.folder, "proposals", index).filter("accepted")
+                for name, text in answered.select("id", "text").iter_rows():
                     responses.setdefault(name, []).append(text)
             return _decide_shard(run, problems, matrix_folder, index, runner, responses)
 

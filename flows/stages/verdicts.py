@@ -15,7 +15,7 @@ from pathlib import Path
 import polars as pl
 
 from curation.difficulty import pass_rates
-from curation.difficulty.failed_verdicts import has_failed, replace_failed
+from curation.difficulty.failed_verdicts import has_failed, is_doubtful, replace_failed
 from curation.option_letters import option_letter
 from curation.records import ATTEMPT, VERDICT
 from curation.storage.attempts import AttemptStore
@@ -87,6 +87,7 @@ def _shard(
         kept_rows=problems,
         notes={
             "attempts": verdicts.height,
+            "doubtful": verdicts.filter(is_doubtful()).height,
             "labelled": labelled,
             "disagreements_with_labels": disagreements.height,
             **retries.failure_notes(failures, round_number),

@@ -2,9 +2,9 @@
 
     python -m tests.benchmarks.bench_doubtful FOLDER [DATA] [--elsewhere FOLDER]
 
-Whom the stage `doubtful` would ask about, of the labelled rows that no trusted rule drops: those in which a rule found
-something, and those whose score reaches ``ask_from`` (each is scored by weights that were trained without its family of
-sets, `tests.statement_classifier`). Each distinct prompt is written to FOLDER/prompts/HASH.txt, as the policy would be
+Rows that the question `doubtful_rows` would select, of the labelled rows that no trusted rule drops: those in which a
+rule found something, and those whose score reaches `ASK_FROM` (scored by weights trained without their family of sets,
+`tests.statement_classifier`). Each distinct prompt is written to FOLDER/prompts/HASH.txt, as the policy would be
 sent it. Who answers writes FOLDER/answers/HASH.txt, further votes HASH.2.txt and so on; they are read through the
 recorded policy and counted as the stage counts votes, but that one vote is enough. What is not answered is left out,
 and said.
@@ -20,15 +20,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from curation.config import DoubtfulSettings, StatementSettings
-from curation.filters.statements.opinions import decide_opinions, requests_of, tally_opinions
+from curation.config import StatementSettings
 from curation.filters.statements.scoring import HITS
-from curation.prompts.usability import USABILITY
+from curation.questions.doubtful_rows import ASK_FROM, DOUBTFUL_ROWS, usability_request
 from tests.benchmarks.bench_filters import ROOT
 from tests.benchmarks.prompted_answers import answers_to, write_prompt
 from tests.statement_classifier.__main__ import BARE, labelled_rows, left_out
-
-SETTINGS = DoubtfulSettings(min_votes=1)
 
 
 def doubtful(data: Path, elsewhere: Path) -> pl.DataFrame:
@@ -39,23 +36,24 @@ def doubtful(data: Path, elsewhere: Path) -> pl.DataFrame:
         score=pl.Series(left_out(rows)), hit=pl.Series(hit), unusable=pl.Series(rows.unusable).cast(pl.Boolean)
     )
     real = frame.filter(pl.Series(~np.isin(rows.family, ("written", BARE))))
-    asked = real.filter(pl.col("hit") | (pl.col("score") >= SETTINGS.ask_from))
+    asked = real.filter(pl.col("hit") | (pl.col("score") >= ASK_FROM))
     return asked.filter(pl.col("statement").is_not_null() & pl.col("answer").is_not_null()).with_row_index("at")
 
 
 def with_votes(rows: pl.DataFrame, folder: Path) -> pl.DataFrame:
     """Return the rows that somebody answered, with whether each rule of decision drops it; write all prompts down."""
-    requests = requests_of(rows)
+    requests = [usability_request(*row) for row in rows.select("statement", "answer", "lang").iter_rows()]
     for request in requests:
-        write_prompt(folder / "prompts", USABILITY, request)
-    answered = answers_to(requests, USABILITY, folder / "answers", folder)
+        write_prompt(folder / "prompts", DOUBTFUL_ROWS.prompt, request)
+    answered = answers_to(requests, DOUBTFUL_ROWS.prompt, folder / "answers", folder)
     texts = [(name, text) for name, some in answered.items() for text in some]
     attempts = pl.DataFrame(texts, {"problem": pl.String, "text": pl.String}, orient="row")
-    decided = decide_opinions(tally_opinions(rows, requests, attempts), SETTINGS)
+    tallies = DOUBTFUL_ROWS.tally(pl.Series([request.id for request in requests], dtype=pl.String), attempts)
+    decided = DOUBTFUL_ROWS.decide(tallies, DOUBTFUL_ROWS.threshold, 1)
     limits = StatementSettings()
     threshold = pl.when("hit").then(limits.suspected_from).otherwise(limits.unusable_from)
     return (
-        rows.hstack(decided.select(votes=~pl.col("model_keeps")))
+        rows.hstack(decided.select(votes=pl.col("decision") != "usable"))
         .with_columns(classifier=pl.col("score") >= threshold)
         .filter(pl.col("votes").is_not_null())
     )

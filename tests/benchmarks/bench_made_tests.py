@@ -19,7 +19,7 @@ the fold.
 Packages are split by a hash of their names: those that the generators' authors may look at, and those that are only
 scored on. Both are printed. Where nothing is made, the reason is.
 
-A model may help, as `code.test_generation.model` lets it: ``--write-prompts DIR`` writes down what the stage would ask
+A model may help, as `[questions.test_programs]` lets it: ``--write-prompts DIR`` writes down what the stage would ask
 about each package (the statement and its samples) and runs nothing; ``--answers DIR`` takes what somebody answered to
 it through the recorded policy. All behind it is the product's.
 
@@ -46,7 +46,8 @@ import polars as pl
 from curation.programs import execution_matrix, tests_agreement
 from curation.programs.execution_matrix import Candidate
 from curation.programs.language_variants import time_factor
-from curation.prompts.testing import TESTING
+from curation.questions.test_programs import PROMPT as TESTING
+from curation.questions.test_programs import TEST_PROGRAMS
 from curation.records import PromptRequest
 from curation.sources.code_problems import package_tables
 from curation.sources.kattis import Package, PackagedSubmission
@@ -377,7 +378,7 @@ def main() -> None:
     begin = time.monotonic()
 
     def answered(request: PromptRequest) -> Sequence[str]:
-        count = run.recipe.code.test_generation.responses
+        count = TEST_PROGRAMS.each
         found = answers_to([request], TESTING, args.answers, out, count) if args.answers is not None else {}
         return found.get(request.id, [])
 

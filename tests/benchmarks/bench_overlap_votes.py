@@ -2,14 +2,14 @@
 
     python tests/benchmarks/bench_overlap_votes.py FOLDER [DATA] [--only NAME] [--gsm8k FILE ROWS…] [--math FILE ROWS…]
 
-Whom the stage `overlap_votes` would ask about, of the sets of `bench_decontamination`: rephrased rows, the same with
+What the question `overlaps` would ask about, of the sets of `bench_decontamination`: rephrased rows, the same with
 their own original left out of the benchmark, and disjoint sets; ``--gsm8k`` and ``--math`` name a benchmark's file and
 more disjoint rows. Each distinct prompt is written to FOLDER/prompts/HASH.txt, as the policy would be sent it;
 nothing in it tells which set it is of. Who answers writes FOLDER/answers/HASH.txt, further votes HASH.2.txt and so on.
 What is answered is read as recorded attempts and counted as the stage counts votes; what is not is kept, and said.
 
 Printed by set and by how many neighbours are asked about: the rows that overlap by rules alone and with votes, in per
-cent, the rows and pairs asked about per 1,000 rows, and how many pairs have no answer. ``--ask-from`` is the setting.
+cent, the rows and pairs asked about per 1,000 rows, and how many pairs have no answer. ``--ask-from``: `ASK_FROM`.
 Even tasks of HumanEval may be looked at, odd ones are held out.
 """
 
@@ -27,10 +27,8 @@ import polars as pl
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from curation.config.models import OverlapVotesSettings  # noqa: E402
 from curation.filters.decontamination import METHODS, OVERLAP, OverlapSettings, classify_hits  # noqa: E402
-from curation.filters.decontamination.opinions import BALLOT, decide_pairs, doubtful_pairs  # noqa: E402
-from curation.prompts.overlaps import OVERLAPS, overlap_request  # noqa: E402
+from curation.questions.overlaps import ASK_FROM, OVERLAPS, near_pairs, overlap_request  # noqa: E402
 from curation.records import PromptRequest  # noqa: E402
 from tests.benchmarks.bench_decontamination import (  # noqa: E402
     LOOKED_AT,
@@ -42,7 +40,6 @@ from tests.benchmarks.bench_decontamination import (  # noqa: E402
 )
 from tests.benchmarks.prompted_answers import answers_to, write_prompt  # noqa: E402
 
-SETTINGS = OverlapVotesSettings()
 NEAREST = (1, 2)
 
 
@@ -105,25 +102,30 @@ def requests_of(rows: RowSet, pairs: pl.DataFrame) -> list[PromptRequest]:
     return [overlap_request(rows.rows[row], rows.benchmark[at], "en") for row, at in named]
 
 
+def same_rows(votes: pl.DataFrame) -> set[int]:
+    """Return the rows of pairs that the votes call the same; one readable vote is enough."""
+    return set(votes.filter(OVERLAPS.decide(votes, OVERLAPS.threshold, 1)["decision"] == "same")["row"])
+
+
 def outcome(rows: RowSet, folder: Path, ask_from: float, nearest: int) -> dict[str, object]:
     """Return a line of the table, with the prompts written down."""
     count = rows.count or len(rows.rows)
     overlaps = classify_hits(rows.scores, rows.settings).filter(pl.col("kind") == OVERLAP)
-    pairs = doubtful_pairs(rows.scores, rows.settings, ask_from, nearest)
+    pairs = near_pairs(rows.scores, rows.settings, ask_from, nearest)
     requests = requests_of(rows, pairs)
     for request in requests:
-        write_prompt(folder / "prompts", OVERLAPS, request)
-    answered = answers_to(requests, OVERLAPS, folder / "answers", folder)
+        write_prompt(folder / "prompts", OVERLAPS.prompt, request)
+    answered = answers_to(requests, OVERLAPS.prompt, folder / "answers", folder)
     texts = [(name, text) for name, some in answered.items() for text in some]
     attempts = pl.DataFrame(texts, {"problem": pl.String, "text": pl.String}, orient="row")
-    votes = pairs.hstack(BALLOT.tally(pl.Series([request.id for request in requests], dtype=pl.String), attempts))
-    same = set(decide_pairs(votes, SETTINGS.threshold, 1)["row"])
+    votes = pairs.hstack(OVERLAPS.tally(pl.Series([request.id for request in requests], dtype=pl.String), attempts))
+    same = same_rows(votes)
     by_rules = set(overlaps["row"])
     if rows.own is not None:  # found is what is found with its own row
         own = rows.own
         by_rules = set(overlaps.filter(pl.col("benchmark_row") == own[overlaps["row"]])["row"])
         voted = votes.filter(pl.col("benchmark_row") == own[votes["row"]])
-        same = set(decide_pairs(voted, SETTINGS.threshold, 1)["row"])
+        same = same_rows(voted)
     return {
         "rows": rows.name,
         "n": count,
@@ -145,7 +147,7 @@ def main() -> None:
     parser.add_argument("--only", choices=("humaneval", "gsm8k", "disjoint"))
     parser.add_argument("--gsm8k", nargs="+", type=Path, default=[], metavar="FILE")
     parser.add_argument("--math", nargs="+", type=Path, default=[], metavar="FILE")
-    parser.add_argument("--ask-from", type=float, default=SETTINGS.ask_from)
+    parser.add_argument("--ask-from", type=float, default=ASK_FROM)
     arguments = parser.parse_args()
     sets: list[RowSet] = []
     if arguments.only in (None, "humaneval"):

@@ -19,7 +19,7 @@ from curation.prompts import Prompt, plain_text
 from curation.records import PromptRequest, problem_id
 from flows.run.policies import open_policy
 from flows.run.run_folder import Run
-from flows.stages.generators import question_of
+from flows.stages.test_programs import unit_request
 from flows.stages.units import Unit
 
 NAME = "somebody@recorded"
@@ -27,7 +27,7 @@ NAME = "somebody@recorded"
 
 def request_of(run: Run, unit: Unit) -> PromptRequest:
     """Return what the stage that asks for tests asks of a problem, under the id by which recorded answers are found."""
-    request = question_of(unit, run.recipe.code.test_generation)
+    request = unit_request(run, unit)
     return dataclasses.replace(request, id=problem_id(request.statement, domain=request.domain))
 
 

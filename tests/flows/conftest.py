@@ -120,8 +120,8 @@ def refusal(*arguments: str | Path) -> str:
 
 
 OPTIONAL = (
-    *("rewriting", "doubtful", "review", "decontamination", "overlap_votes", "premises"),
-    *(f"stage{n}.llm_judge" for n in (1, 2)),
+    *("rewriting", "doubtful_rows", "review", "decontamination", "overlaps", "premises"),
+    *(f"stage{n}.doubtful_verdicts" for n in (1, 2)),
 )
 """Stages of a run with verdicts of people, benchmarks, or a model asked beside attempts."""
 

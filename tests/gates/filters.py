@@ -14,14 +14,13 @@ from tempfile import TemporaryDirectory
 import polars as pl
 
 from curation.filters.decontamination import OVERLAP, BenchmarkIndex, OverlapSettings, classify_hits
-from curation.filters.decontamination.opinions import BALLOT, decide_pairs, doubtful_pairs
 from curation.filters.dedup import near
 from curation.filters.statements import apply_rules
-from curation.prompts.overlaps import OVERLAPS
+from curation.questions.overlaps import ASK_FROM, NEAREST, OVERLAPS, near_pairs
 from curation.records import PROBLEM
 from tests.benchmarks import bench_filters, bench_overlap_votes
 from tests.benchmarks.bench_dedup import MadeRows
-from tests.benchmarks.bench_overlap_votes import SETTINGS, RowSet, requests_of
+from tests.benchmarks.bench_overlap_votes import RowSet, requests_of, same_rows
 from tests.benchmarks.labelled_rows import LABELS, row_hash
 from tests.gates.base import Limit, Measured, SkippedError, gate, shared, shared_rows, wilson
 from tests.gates.stored import Asked, answers_to, prompts, rendered
@@ -234,13 +233,13 @@ def row_sets() -> list[RowSet]:
 
 def pairs_of(rows: RowSet) -> pl.DataFrame:
     """Return the pairs of a set that the product asks about."""
-    return doubtful_pairs(rows.scores, rows.settings, SETTINGS.ask_from, SETTINGS.nearest)
+    return near_pairs(rows.scores, rows.settings, ASK_FROM, NEAREST)
 
 
 @prompts("overlaps")
 def overlap_prompts() -> Asked:
     """Return what is asked about all sets."""
-    return [(OVERLAPS, request) for rows in row_sets() for request in requests_of(rows, pairs_of(rows))]
+    return [(OVERLAPS.prompt, request) for rows in row_sets() for request in requests_of(rows, pairs_of(rows))]
 
 
 @cache
@@ -250,15 +249,14 @@ def overlapping(name: str) -> tuple[int, int]:
     pairs = pairs_of(rows)
     hits = classify_hits(rows.scores, rows.settings).filter(pl.col("kind") == OVERLAP)
     requests = requests_of(rows, pairs)
-    texts = answers_to("overlaps", [rendered(OVERLAPS, request) for request in requests])
+    texts = answers_to("overlaps", [rendered(OVERLAPS.prompt, request) for request in requests])
     attempts = pl.DataFrame({"problem": [one.id for one in requests], "text": [some[0] for some in texts]},
                             {"problem": pl.String, "text": pl.String}).unique()  # fmt: skip
-    votes = pairs.hstack(BALLOT.tally(pl.Series([one.id for one in requests], dtype=pl.String), attempts))
+    votes = pairs.hstack(OVERLAPS.tally(pl.Series([one.id for one in requests], dtype=pl.String), attempts))
     if rows.own is not None:
         hits = hits.filter(pl.col("benchmark_row") == rows.own[hits["row"]])
         votes = votes.filter(pl.col("benchmark_row") == rows.own[votes["row"]])
-    same = decide_pairs(votes, SETTINGS.threshold, 1)
-    return len(set(hits["row"]) | set(same["row"])), rows.count or len(rows.rows)
+    return len(set(hits["row"]) | same_rows(votes)), rows.count or len(rows.rows)
 
 
 def _share(name: str) -> Measured:

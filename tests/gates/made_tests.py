@@ -24,7 +24,7 @@ from unittest.mock import patch
 import polars as pl
 
 from curation.programs.test_generation import making
-from curation.prompts.testing import TESTING
+from curation.questions.test_programs import PROMPT as TESTING
 from curation.records import PromptRequest
 from curation.sources.kattis import Package
 from curation.verify.programs.tools import Runner

@@ -10,10 +10,10 @@ Rules stand side by side in `RULES` (rules.py) with the expressions they look fo
 external_references.py (what a statement points at), question_type.py (questions and answers), completeness.py (cut
 off, debris, no problem) and broken_off.py (a text that asks nothing and breaks off). Rules that err too often drop
 nothing alone: what they find is a feature of a small classifier (scoring.py, features.py, ngrams.py); a model may be
-asked about what stays in doubt (opinions.py). How often each rule was right is its drops' score (precision.py). What
-all of them find is measured once (measuring.py), thresholds decide by it (filtering.py). Debris is removed by
-cleaning.py, labels and points by clutter.py, multiple choice is opened by `curation.filters.multiple_choice`, all
-from rewriting.py; language_tags.py compares text and language tag.
+asked about what stays uncertain (`curation.questions.doubtful_rows`). How often each rule was right is its drops' score
+(precision.py). What all of them find is measured once (measuring.py), thresholds decide by it (filtering.py). Debris is
+removed by cleaning.py, labels and points by clutter.py, multiple choice is opened by
+`curation.filters.multiple_choice`, all from rewriting.py; language_tags.py compares text and language tag.
 
 It does not judge whether an answer can be verified, nor what needs understanding (missing premises).
 """

@@ -29,6 +29,8 @@ from curation.records import DROPPED, PROBLEM, DropReason
 STAGE, THRESHOLD_STAGE = "statements", "usability"
 CLASSIFIER = "classifier"
 """In the place of a rule's name, where a row leaves by its score and no rule found anything."""
+USABLE = "usable"
+"""The decision of a model's votes that keeps a row."""
 _VERDICT = ("rule", "reason", "evidence")
 
 
@@ -68,19 +70,20 @@ def drop_ruled(problems: pl.DataFrame, measured: Measured, settings: StatementSe
 
 
 def drop_unusable(
-    kept: pl.DataFrame, scores: pl.DataFrame, settings: StatementSettings, opinions: pl.DataFrame | None = None
+    kept: pl.DataFrame, scores: pl.DataFrame, settings: StatementSettings, votes: pl.DataFrame | None = None
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Split rows that the rules kept by their scores: those below the thresholds, and the others, dropped.
 
     A dropped row is handed on as the filter rewrote it, with what it was in ``raw_*``.
 
     Args:
-        opinions: what a model's votes decide of some of them, as `opinions.decide_opinions` returns it.
+        votes: a model's on some of them, by ``at``: their ``decision`` comes before the scores, if there is one.
     """
     absent = [pl.lit(None, dtype=pl.String).alias(name) for name in _VERDICT]
     judged = scores.select("score", *absent, *(pl.col(name).alias(f"s_{name}") for name in _VERDICT))
-    if opinions is not None:
-        judged = judged.with_row_index("at").join(opinions, on="at", how="left", maintain_order="left")
+    if votes is not None:
+        voted = votes.select("at", "decision", vote_evidence=pl.coalesce("why", "evidence"))
+        judged = judged.with_row_index("at").join(voted, on="at", how="left", maintain_order="left")
     verdicts = _with_scores(judged, settings)
     rows = kept.with_columns(stage=pl.lit(THRESHOLD_STAGE), reason=verdicts["reason"], evidence=_evidence(verdicts))
     dropped = rows.filter(pl.col("reason").is_not_null())
@@ -103,15 +106,15 @@ def _by_rules(height: int, measured: Measured, settings: StatementSettings) -> p
 
 
 def _with_scores(judged: pl.DataFrame, settings: StatementSettings) -> pl.DataFrame:
-    """Return verdicts in which rows without one are dropped from a score on, or by what a model says of them
-    (``model_keeps``, ``model_word``); the model's word stands in the evidence.
+    """Return verdicts in which rows without one are dropped from a score on, or by the ``decision`` of a model's votes,
+    whose evidence is added.
     """
     suspected = pl.col("s_rule").is_not_null() & (pl.col("score") >= settings.suspected_from)
     by_score = suspected | (pl.col("score") >= settings.unusable_from)
     word: pl.Expr = pl.lit("")
-    if "model_keeps" in judged.columns:
-        by_score = pl.coalesce(~pl.col("model_keeps"), by_score)
-        word = pl.format("; {}", "model_word").fill_null("")
+    if "decision" in judged.columns:
+        by_score = pl.coalesce(pl.col("decision") != USABLE, by_score)
+        word = pl.format("; {}", "vote_evidence").fill_null("")
     unusable = pl.col("reason").is_null() & by_score
     verdict = {
         "rule": pl.col("s_rule").fill_null(CLASSIFIER),

@@ -1,10 +1,10 @@
 """Finds in a model's response the programs that it wrote: one that generates inputs, perhaps one that checks them, and
 wrong solutions.
 
-The contract is that of the prompt (`curation.prompts.testing`): the first Python block is the generator, which reads
-one whole number from standard input and prints the input of that number; a second one is the validator, which reads an
-input and exits with 0 where it is allowed; those behind them are solutions that are wrong in one way, to hunt with.
-Whoever calls runs them in the sandbox.
+The contract is that of the prompt (`curation.questions.test_programs`): the first Python block is the generator, which
+reads one whole number from standard input and prints the input of that number; a second one is the validator, which
+reads an input and exits with 0 if it is allowed; the others are solutions that are wrong in one way, to hunt with. The
+caller runs them in the sandbox.
 """
 
 from __future__ import annotations

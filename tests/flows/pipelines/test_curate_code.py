@@ -93,8 +93,10 @@ path = "packages"
 languages = ["python"]
 
 [code.test_generation]
-model = "tester"
 batch = 6
+
+[questions.test_programs]
+model = "tester"
 
 [models.tester]
 kind = "recorded"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from curation.prompts import Prompt
-from curation.prompts.premises import PREMISES
+from curation.questions.premises import PROMPT as PREMISES
 from curation.records import AttemptKey, Completion, Domain, PromptRequest
 from flows.run import policies
 from flows.run.pipeline import run_pipeline
@@ -59,6 +59,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     LOG.clear()
 
 
+PREMISES_MODEL, VERDICTS_MODEL = "questions.premises.model", "questions.doubtful_verdicts.model"
 TABLE = {
     "sources": [{"path": "x.jsonl"}],
     "models": {
@@ -77,7 +78,7 @@ def asking(name: str, setting: str, *, opens: bool = True) -> Stage:
     def work(job: StageRun) -> StageResult:
         run = job.run
         settings = run.recipe.models[run.recipe.asked[setting]]
-        with model_session(settings, run.recipe_folder, PREMISES if setting == "premises.model" else None) as session:
+        with model_session(settings, run.recipe_folder, PREMISES if setting == PREMISES_MODEL else None) as session:
             if opens:
                 session.open()
                 request = PromptRequest("p", "1 + 1?", Domain.MATH, "en")
@@ -94,9 +95,13 @@ def run_of(tmp_path: Path, **tables: Any) -> Run:
 
 
 def test_stages_that_name_one_model_start_it_once_and_it_ends_after_the_last(tmp_path: Path) -> None:
-    run = run_of(tmp_path, premises={"model": "same"}, llm_judge={"model": "far"})
+    run = run_of(tmp_path, questions={"premises": {"model": "same"}, "doubtful_verdicts": {"model": "far"}})
     (tmp_path / "run").mkdir()
-    stages = [asking("one", "premises.model"), asking("two", "stage1.model"), asking("three", "llm_judge.model")]
+    stages = [
+        asking("one", PREMISES_MODEL),
+        asking("two", "stage1.model"),
+        asking("three", VERDICTS_MODEL),
+    ]
     run_pipeline(run, stages)
     assert [
         "start small", f"asked small {PREMISES.version} p", "asked small solve p", "end small",
@@ -105,9 +110,15 @@ def test_stages_that_name_one_model_start_it_once_and_it_ends_after_the_last(tmp
 
 
 def test_two_local_models_are_not_held_at_once_but_servers_elsewhere_are(tmp_path: Path) -> None:
-    run = run_of(tmp_path, premises={"model": "b"}, llm_judge={"model": "far"})
+    run = run_of(tmp_path, questions={"premises": {"model": "b"}, "doubtful_verdicts": {"model": "far"}})
     (tmp_path / "run").mkdir()
-    settings = ["llm_judge.model", "stage1.model", "premises.model", "stage1.model", "llm_judge.model"]
+    settings = [
+        VERDICTS_MODEL,
+        "stage1.model",
+        PREMISES_MODEL,
+        "stage1.model",
+        VERDICTS_MODEL,
+    ]
     run_pipeline(run, [asking(str(number), setting) for number, setting in enumerate(settings)])
     assert [line for line in LOG if not line.startswith("asked")] == [
         "start far", "start small", "end small", "start large", "end large", "start small", "end small", "end far",

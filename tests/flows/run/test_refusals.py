@@ -156,7 +156,7 @@ def test_a_run_in_which_nothing_is_refused_has_no_trace_of_it(poisoned: Tiny) ->
 def test_votes_of_a_model_are_refused_and_asked_again_too(poisoned: Tiny, tmp_path: Path) -> None:
     policy = RECIPE.partition("[models.student]")[2].replace("URL", poisoned.recipe.read_text().split('"')[-2])
     with poisoned.recipe.open("a") as recipe:
-        recipe.write(f'\n[premises]\nmodel = "voter"\n\n[models.voter]{policy}')
+        recipe.write(f'\n[questions.premises]\nmodel = "voter"\n\n[models.voter]{policy}')
     says(tmp_path, {POISONED: 400})
     first = poisoned.run()
     assert first.status == 0, first.err
@@ -169,4 +169,6 @@ def test_votes_of_a_model_are_refused_and_asked_again_too(poisoned: Tiny, tmp_pa
     says(tmp_path, {POISONED: 400, OTHER: 400})
     ended = Tiny(poisoned.recipe, tmp_path / "other").run()
     assert ended.status == 1
-    assert "2 of 6 problems were refused (400 2), more than premises.max_failed = 0.01 allows (1)" in ended.err
+    assert (
+        "2 of 6 problems were refused (400 2), more than questions.premises.max_failed = 0.01 allows (1)" in ended.err
+    )

@@ -13,10 +13,10 @@ from curation.programs.validation import Vouching
 from curation.verify.programs.tools import Runner
 from flows.stages import model_inputs
 from flows.stages.code_generation import GeneratedTests, generate_tests
-from flows.stages.generators import question_of
 from flows.stages.hunting import DESIGNED, begin_hunt
 from flows.stages.model_inputs import inputs_from_model
 from flows.stages.sound_tests import SoundTest, packed
+from flows.stages.test_programs import unit_request as request_of
 from tests.flows.stages.test_code_generation import problem_of
 
 GENERATOR = """
@@ -61,12 +61,12 @@ def made(runner: Runner, *settings: str, said: str = SAID) -> GeneratedTests:
 def test_the_question_shows_given_tests_and_how_many_inputs_are_wanted() -> None:
     unit, run = problem_of("", 3, "designed=3")
     unit.row["lang"] = "en"
-    details = question_of(unit, run.recipe.code.test_generation).details
+    details = request_of(run, unit).details
     assert details["count"] == "3"
     assert details["examples"].startswith("\nExample 1, input:\n```\n2\n1 2\n```\nOutput:\n```\n3\n```\n")
     late = unit.tests.with_columns(origin=pl.Series(["secret", "sample", "secret"]))
     unit.tests.__init__(late)  # type: ignore[misc]
-    shown = question_of(unit, run.recipe.code.test_generation).details["examples"]
+    shown = request_of(run, unit).details["examples"]
     assert shown.index("3\n4 0 5") < shown.index("1\n7") < shown.index("2\n1 2"), "samples first, then short ones"
 
 

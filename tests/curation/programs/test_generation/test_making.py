@@ -12,7 +12,8 @@ from curation.programs.test_generation import (
     validators_in,
 )
 from curation.programs.test_generation.shapes import read_lines, shape_of
-from curation.prompts.testing import COUNT, TESTING
+from curation.questions.test_programs import COUNT
+from curation.questions.test_programs import PROMPT as TESTING
 from curation.records import Domain, PromptRequest
 
 LIST = ["3\n5 1 4\n", "5\n2 2 9 7 1\n", "1\n6\n"]

@@ -1,4 +1,4 @@
-"""A model's votes on rows that the format filter is in doubt about: recorded ones decide, and are asked for once."""
+"""A model's votes on rows that the format filter is uncertain of: recorded ones decide, and are asked for once."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import polars as pl
 import pytest
 
 from curation.policies.recorded import Recorded
-from curation.prompts.usability import usability_request
+from curation.questions.doubtful_rows import usability_request
 from curation.records import Completion, PromptRequest
 from curation.storage.stages import read_table
 from flows.run.pipeline import run_pipeline
 from flows.run.run_folder import new_run
 from flows.run.stage import Results
 from flows.stages.sources import SOURCES
-from flows.stages.statements import DOUBTFUL, STATEMENTS, USABILITY, VERDICTS, VOTES_TABLE
+from flows.stages.statements import DOUBTFUL_ROWS, STATEMENTS, USABILITY, VERDICTS
 from tests.flows.conftest import write_jsonl
 from tests.flows.run.test_runner import RECIPE
 
@@ -29,10 +29,10 @@ WORDS = {
     MUTE: ("PERHAPS", "PERHAPS", "USABLE"),
 }
 POLICY = """
-[doubtful]
-model = "doubter"
+[questions.doubtful_rows]
+model = "judge"
 
-[models.doubter]
+[models.judge]
 kind = "recorded"
 name = "judge@1"
 path = "votes.jsonl"
@@ -55,7 +55,7 @@ def folder(tmp_path: Path) -> Path:
 
 def stages(folder: Path, *settings: str) -> Results:
     run = new_run(folder / "r.toml", list(settings), folder / "run")
-    return run_pipeline(run, (SOURCES, VERDICTS, STATEMENTS, DOUBTFUL, USABILITY))
+    return run_pipeline(run, (SOURCES, VERDICTS, STATEMENTS, DOUBTFUL_ROWS, USABILITY))
 
 
 def dropped(results: Results) -> dict[str, str]:
@@ -73,10 +73,10 @@ def test_votes_decide_in_the_place_of_the_score(folder: Path, monkeypatch: pytes
 
     monkeypatch.setattr(Recorded, "answer", counted)
     first = stages(folder, "statements.suspected_from=0.01")
-    votes = read_table(first[DOUBTFUL].folder, VOTES_TABLE).sort("at")
+    votes = read_table(first[DOUBTFUL_ROWS].folder, "votes").sort("at")
     assert votes["at"].to_list() == [0, 1, 2]  # not the sum
     assert votes.select("usable", "incomplete", "unreadable").rows() == [(1, 2, 0), (3, 0, 0), (1, 0, 2)]
-    assert first[DOUBTFUL].manifest.notes["too_few_votes"] == 1
+    assert first[DOUBTFUL_ROWS].manifest.notes["uncertain"] == 1
     evidence = dropped(first)
     assert evidence.keys() == {SHADED[0], MUTE[0]}  # the score drops all three; the model keeps one
     assert "score 0." in evidence[SHADED[0]]
@@ -86,18 +86,16 @@ def test_votes_decide_in_the_place_of_the_score(folder: Path, monkeypatch: pytes
 
     for settings, texts in (
         (("statements.suspected_from=1",), {SHADED[0]}),
-        (("statements.suspected_from=1", "doubtful.threshold=0.9"), set()),
-        (("statements.suspected_from=1", "doubtful.min_votes=1", "doubtful.threshold=0.9"), set()),
+        (("statements.suspected_from=1", "questions.doubtful_rows.threshold=0.9"), set()),
     ):
         again = stages(folder, *settings)
         assert again[STATEMENTS].reused
-        assert again[DOUBTFUL].reused
         assert dropped(again).keys() == texts
     assert len(asked) == 9
 
 
-def test_without_a_policy_nobody_is_asked(folder: Path) -> None:
+def test_without_a_model_the_question_is_skipped(folder: Path) -> None:
     (folder / "r.toml").write_text(RECIPE)
     results = stages(folder)
-    assert results.get(DOUBTFUL) is None
+    assert results.get(DOUBTFUL_ROWS) is None
     assert isinstance(read_table(results[USABILITY].folder, "kept"), pl.DataFrame)

@@ -1,17 +1,22 @@
-"""The prompt for making tests: generator, validator and plausible wrong programs are asked for, in our own words.
+"""Programs that make and check tests: a model writes a generator, a validator and plausible wrong programs.
 
-The response is read by `curation.programs.test_generation.generators`; all programs run in the sandbox, and what they
-make is believed only where the problem's solutions agree on it. Details of a `PromptRequest`: `COUNT` names how many
-inputs the generator should design, `EXAMPLES` holds given inputs with their outputs, `MOST_KB` the largest input's
-size.
+`curation.programs.test_generation.generators` reads them; all of them run in the sandbox, and what they make is
+believed only if the problem's solutions agree on it. Details of a request: `COUNT`, how many inputs the generator
+should design; `EXAMPLES`, given inputs with their outputs; `MOST_KB`, the largest input's size.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
+import polars as pl
+
+from curation.programs.test_generation.generators import GeneratorPrograms, programs_in
 from curation.prompts.base import Prompt
-from curation.records import PromptRequest
+from curation.questions.proposals import Proposal, refusal_text
+from curation.questions.votes import Selected
+from curation.records import Domain, PromptRequest
 
 COUNT, EXAMPLES, MOST_KB = "count", "examples", "most_kb"
 
@@ -80,7 +85,46 @@ def _user(request: PromptRequest) -> str:
     for name in (COUNT, MOST_KB):
         text = text.replace(f"{{{name}}}", details[name])
     before, _, behind = text.partition("{statement}\n{examples}")
-    return f"{before}{request.statement}\n{details[EXAMPLES]}{behind}"
+    return f"{before}{request.statement}\n{details[EXAMPLES]}{behind}{refusal_text(request)}"
 
 
-TESTING = Prompt("testing@2", SYSTEM, _user)
+PROMPT = Prompt("testing@2", SYSTEM, _user)
+
+
+def programs_request(
+    problem: Mapping[str, Any], tests: Iterable[tuple[str, str]], designed: int, max_kb: int
+) -> PromptRequest:
+    """Return the request for a problem.
+
+    Args:
+        problem: its `PROBLEM` row.
+        tests: given inputs with their outputs, those to show first.
+        designed: inputs that the generator should design one by one.
+        max_kb: size of the largest input.
+    """
+    details = {COUNT: str(designed), MOST_KB: str(max_kb), EXAMPLES: examples_text(tests)}
+    return PromptRequest(problem["id"], problem["statement"], Domain.CODE, problem["lang"], details)
+
+
+def needing_programs(_problems: pl.DataFrame, requests: list[PromptRequest]) -> Selected:
+    """Select the problems that need programs, of which the stage has made the requests."""
+    return pl.DataFrame({"id": [request.id for request in requests]}, {"id": pl.String()}), list(requests)
+
+
+def _read(text: str | None) -> GeneratorPrograms | None:
+    return programs_in(text) if text is not None else None
+
+
+TEST_PROGRAMS = Proposal(
+    name="test_programs",
+    title="Test programs by a model",
+    prompt=PROMPT,
+    read=_read,
+    accept=lambda *_: {},
+    result=pl.Schema(),
+    select=needing_programs,
+    apply=lambda *_: {},
+    each=2,
+    tries=2,
+    nothing="no Python block",
+)

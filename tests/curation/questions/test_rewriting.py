@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from curation.filters.multiple_choice import OpenQuestion, Refusal
-from curation.filters.multiple_choice.rewriting import ProposedRewriting, accept_rewriting, read_rewriting
-from curation.prompts.rewriting import REWRITE
+from curation.questions.rewriting import REWRITING, ProposedRewriting, accept_rewriting, read_rewriting
 from curation.records import Domain, PromptRequest
 
 QUESTION = "Which of the following numbers is divisible by 7?"
@@ -78,7 +77,7 @@ def test_no_rewriting_is_none_and_refused(text: str | None) -> None:
 
 def test_the_prompt_holds_the_problem_its_options_and_the_right_one() -> None:
     details = {"options": "\n".join(OPTIONS), "answer": "56"}
-    said = REWRITE.messages(PromptRequest("x", QUESTION, Domain.MATH, "en", details))[-1]["content"]
+    said = REWRITING.prompt.messages(PromptRequest("x", QUESTION, Domain.MATH, "en", details))[-1]["content"]
     assert QUESTION in said
     assert "45\n56\n65\n75" in said
     assert said.endswith("The right one:\n56")

@@ -1,9 +1,20 @@
-"""The prompt for judging whether a row can be used as it stands; asked only where the format filter is in doubt."""
+"""Whether a row that the format filter is uncertain of can be used as it is.
+
+A row is asked about if its score reaches `ASK_FROM`, or if a rule found something that is not trusted to drop it
+alone. What enough votes decide takes the place of the classifier's thresholds (`statements.drop_unusable`).
+"""
 
 from __future__ import annotations
 
+import polars as pl
+
+from curation.filters.statements.filtering import USABLE
 from curation.prompts.base import Prompt
+from curation.questions.votes import Selected, Vote
 from curation.records import Domain, PromptRequest, problem_id
+
+ASK_FROM = 0.1
+"""Lowest score of the format filter's classifier from which a row is asked about."""
 
 SYSTEM = """\
 You check rows of a set of mathematical problems. Students will see the problem as text and nothing else, and a \
@@ -33,7 +44,7 @@ VERDICT: PROOF
 VERDICT: GIVEN
 VERDICT: REFERENCE"""
 
-USABILITY = Prompt("usability@1", SYSTEM, lambda request: request.statement)
+PROMPT = Prompt("usability@1", SYSTEM, lambda request: request.statement)
 
 
 def usability_request(statement: str, answer: str, lang: str) -> PromptRequest:
@@ -43,3 +54,27 @@ def usability_request(statement: str, answer: str, lang: str) -> PromptRequest:
     """
     text = f"The problem:\n\n{statement}\n\nThe reference answer:\n\n{answer}"
     return PromptRequest(problem_id(text), text, Domain.MATH, lang)
+
+
+def uncertain_rows(kept: pl.DataFrame, scores: pl.DataFrame) -> Selected:
+    """Select the rows that the format filter is uncertain of.
+
+    Args:
+        kept: `PROBLEM` rows that the rules kept.
+        scores: their scores, in the same order.
+    """
+    rows = kept.select("id", "statement", "answer", "lang").hstack(scores.select("score", "rule")).with_row_index("at")
+    uncertain = (pl.col("score") >= ASK_FROM) | pl.col("rule").is_not_null()
+    rows = rows.filter(uncertain & pl.col("statement").is_not_null() & pl.col("answer").is_not_null())
+    texts = rows.select("statement", "answer", "lang").iter_rows()
+    return rows.select("at", "id", "score"), [usability_request(*row) for row in texts]
+
+
+DOUBTFUL_ROWS = Vote(
+    name="doubtful_rows",
+    title="Uncertain rows by votes",
+    prompt=PROMPT,
+    words=(USABLE, "incomplete", "nothing", "several", "proof", "given", "reference"),
+    select=uncertain_rows,
+    apply=lambda *_: {},
+)

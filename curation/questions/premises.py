@@ -1,8 +1,10 @@
-"""The prompt for judging whether a problem can be answered as it stands; nothing is to be solved to the end."""
+"""Whether a problem can be answered as it stands: votes on missing, contradictory and undetermined premises."""
 
 from __future__ import annotations
 
 from curation.prompts.base import Prompt
+from curation.questions.votes import Vote
+from curation.records import DropReason
 
 SYSTEM = """\
 You check mathematical problems before students see them. You are given one problem. Do not hand in its solution; find \
@@ -24,4 +26,14 @@ VERDICT: MISSING
 VERDICT: CONTRADICTORY
 VERDICT: UNDETERMINED"""
 
-PREMISES = Prompt("premises@1", SYSTEM, lambda request: f"The problem:\n\n{request.statement}")
+PROMPT = Prompt("premises@1", SYSTEM, lambda request: f"The problem:\n\n{request.statement}")
+FAULTS = ("missing", "contradictory", "undetermined")
+
+PREMISES = Vote(
+    name="premises",
+    title="Premises by votes",
+    prompt=PROMPT,
+    words=("sound", *FAULTS),
+    reasons=dict.fromkeys(FAULTS, DropReason.FAULTY_PREMISES),
+    votes=5,
+)

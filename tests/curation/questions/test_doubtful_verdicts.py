@@ -1,8 +1,9 @@
-"""The last tier's rules: what is asked, what votes come to, and what can change."""
+"""The last tier of the verifier: what is asked, and what can change."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
@@ -10,17 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.config import Band
+from curation.config import Band, QuestionSettings
 from curation.difficulty.early_stopping import StoppingRule
-from curation.difficulty.llm_judge import (
-    agreement_with_people,
-    apply_opinions,
-    decide_opinions,
-    doubtful_comparisons,
-    read_vote,
-)
 from curation.difficulty.open_problems import SamplingRequest
 from curation.difficulty.sampling import Sampler
+from curation.questions.doubtful_verdicts import DOUBTFUL_VERDICTS, REVIEWED, doubtful_pairs
 from curation.records import ATTEMPT, VERDICT, Completion, Outcome, PromptRequest
 from curation.storage.attempts import AttemptStore
 from curation.verify.math_judge import MathJudge
@@ -39,13 +34,24 @@ def verdicts(*rows: tuple[str, str, Outcome, str]) -> pl.DataFrame:
     return pl.DataFrame(named, schema=VERDICT)
 
 
-def votes(comparisons: pl.DataFrame, *words: str) -> pl.DataFrame:
-    rows = [
-        {"problem": question, "index": index, "text": f"VERDICT: {word}"}
-        for question, said in zip(comparisons["question"], words, strict=False)
-        for index, word in enumerate(said.split())
-    ]
-    return pl.DataFrame(rows, schema=ATTEMPT)
+NONE = pl.DataFrame(schema=REVIEWED)
+
+
+def decided(before: pl.DataFrame, said: str, reviewed: pl.DataFrame = NONE) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the verdicts after the same votes on every pair, and the votes."""
+
+    def ask(requests: Sequence[PromptRequest], wanted: int) -> pl.DataFrame:
+        rows = [
+            {"problem": request.id, "index": index, "text": f"VERDICT: {word}"}
+            for request in requests
+            for index, word in enumerate(said.split()[:wanted])
+        ]
+        return pl.DataFrame(rows, schema=ATTEMPT)
+
+    vote = DOUBTFUL_VERDICTS
+    rows, requests = doubtful_pairs(PROBLEMS, before, before, reviewed)
+    votes = vote.answers(rows, requests, ask, QuestionSettings(votes=2))
+    return vote.apply(vote, PROBLEMS, votes, before, before, reviewed)["verdicts"], votes
 
 
 ASKED = verdicts(
@@ -58,36 +64,11 @@ ASKED = verdicts(
 )
 
 
-def test_only_refusals_in_doubt_are_asked_about_the_most_frequent_first() -> None:
-    found = doubtful_comparisons(PROBLEMS, ASKED)
-    assert found.select("problem", "answer", "attempts").rows() == [("p", "0.33", 2), ("q", "0.14", 1)]
-    assert "What is 1/3?" in found["text"][0]
-    assert found["question"].n_unique() == 2
-
-
-@pytest.mark.parametrize(
-    ("said", "agreement", "decision"),
-    [
-        ("SAME SAME SAME", 1.0, "same"),
-        ("SAME SAME DIFFERENT", 1.0, "open"),
-        ("SAME SAME DIFFERENT", 0.6, "same"),
-        ("DIFFERENT DIFFERENT PERHAPS", 1.0, "different"),
-        ("SAME PERHAPS PERHAPS", 1.0, "open"),
-        ("UNSURE UNSURE UNSURE", 0.6, "open"),
-        ("", 0.6, "open"),
-    ],
-)
-def test_what_votes_come_to(said: str, agreement: float, decision: str) -> None:
-    asked = doubtful_comparisons(PROBLEMS, ASKED)
-    opinions = decide_opinions(asked, votes(asked, said), 1, agreement=agreement, min_votes=2)
-    assert opinions["decision"].to_list() == [decision, "not_asked"]
-
-
-def test_a_vote_is_the_last_line_of_what_is_not_thought() -> None:
-    assert read_vote("VERDICT: SAME\nNo.\nVERDICT: DIFFERENT") == "different"
-    assert read_vote("<think>VERDICT: SAME") == "unreadable"
-    assert read_vote("VERDICT: SAME or DIFFERENT") == "unreadable"
-    assert read_vote(None) == "unreadable"
+def test_only_doubtful_refusals_are_asked_about_the_most_frequent_first() -> None:
+    rows, requests = doubtful_pairs(PROBLEMS, ASKED, ASKED, NONE)
+    assert rows.select("problem", "answer", "attempts").rows() == [("p", "0.33", 2), ("q", "0.14", 1)]
+    assert "What is 1/3?" in requests[0].statement
+    assert requests[0].id != requests[1].id
 
 
 @given(
@@ -98,15 +79,13 @@ def test_a_vote_is_the_last_line_of_what_is_not_thought() -> None:
     ),
     st.sampled_from(["SAME SAME", "DIFFERENT DIFFERENT", "SAME DIFFERENT"]),
 )
-def test_no_verdict_but_a_refusal_in_doubt_ever_changes(rows: list[tuple[str, str, Outcome, str]], said: str) -> None:
+def test_only_doubtful_refusals_ever_change(rows: list[tuple[str, str, Outcome, str]], said: str) -> None:
     before = verdicts(*rows)
-    asked = doubtful_comparisons(PROBLEMS, before)
-    opinions = decide_opinions(asked, votes(asked, *[said] * asked.height), asked.height, agreement=1.0, min_votes=2)
-    after = apply_opinions(before, opinions)
+    after, _ = decided(before, said)
     assert after.schema == before.schema
     for old, new in zip(before.iter_rows(named=True), after.iter_rows(named=True), strict=True):
-        in_doubt = old["outcome"] == Outcome.WRONG and old["method"] == DOUBT
-        if not in_doubt or said == "SAME DIFFERENT":
+        is_doubtful = old["outcome"] == Outcome.WRONG and old["method"] == DOUBT
+        if not is_doubtful or said == "SAME DIFFERENT":
             assert old == new
         elif said == "SAME SAME":
             assert (new["outcome"], new["answer_class"]) == (Outcome.CORRECT, 0)
@@ -115,10 +94,14 @@ def test_no_verdict_but_a_refusal_in_doubt_ever_changes(rows: list[tuple[str, st
             assert not new["method"].endswith("(doubtful)")
 
 
-def test_agreement_with_people() -> None:
-    decisions = pl.DataFrame({"question": ["1", "2", "3", "4"], "decision": ["same", "same", "different", "open"]})
-    said = pl.DataFrame({"question": ["1", "2", "3", "4", "5"], "same": [True, False, False, True, True]})
-    assert agreement_with_people(decisions, said) == (3, 2)
+def test_pairs_that_people_decided_are_asked_about_and_change_nothing() -> None:
+    people = [{"id": "p", "before": None, "answer": "1/3"}, {"id": "q", "before": "1/7", "answer": "0.14"}]
+    before = ASKED.filter(pl.col("problem") == "p")
+    after, votes = decided(before, "SAME SAME", pl.DataFrame(people, schema=REVIEWED))
+    assert votes.select("problem", "people", "decision").rows() == [("p", "different", "same"), ("q", "same", "same")]
+    notes = DOUBTFUL_VERDICTS.notes(votes)
+    assert (notes["with people"], notes["as people"]) == (2, 1)
+    assert after.filter(outcome="correct").height == 3
 
 
 class Rounded(Drawn):

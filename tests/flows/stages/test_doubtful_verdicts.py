@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 from curation.policies.recorded import Recorded
-from curation.prompts.judging import comparison_request
+from curation.questions.doubtful_verdicts import comparison_request
 from curation.records import Completion, PromptRequest, problem_id
 from curation.storage.attempts import AttemptStore
 from curation.storage.stages import read_table
-from tests.flows.conftest import TINY_RECIPE, Said, goldilocks, published, refusal, tries, write_jsonl
+from tests.flows.conftest import TINY_RECIPE, Said, goldilocks, published, tries, write_jsonl
 
 SAME = "What is 1 divided by 3?"
 DIFFERENT = "What is the seventh part of a cake?"
@@ -34,9 +33,8 @@ VOTES = {
 RECIPE = (
     TINY_RECIPE.partition("[stage2]")[0]
     + """
-[llm_judge]
+[questions.doubtful_verdicts]
 model = "judge"
-votes = 3
 
 [models.judge]
 kind = "recorded"
@@ -70,13 +68,13 @@ def run(recipe: Path, folder: Path, *overrides: str) -> Said:
 
 
 def stage_folder(run_folder: Path) -> Path:
-    (folder,) = (run_folder / "llm_judge" / "stage1").iterdir()
+    (folder,) = (run_folder / "doubtful_verdicts" / "stage1").iterdir()
     return folder
 
 
 def counts(run_folder: Path) -> dict[str, int]:
     told = json.loads((stage_folder(run_folder) / "DONE.json").read_text())["notes"]
-    return {name.removeprefix("decided "): count for name, count in told.items() if count}
+    return {name.removeprefix("decided "): count for name, count in told.items() if count and name != "asked"}
 
 
 def outcomes(run_folder: Path, question: str, table: Path | None = None) -> list[tuple[str, str]]:
@@ -86,12 +84,12 @@ def outcomes(run_folder: Path, question: str, table: Path | None = None) -> list
 
 def test_votes_decide_what_was_doubtful_and_nothing_else(recipe: Path, tmp_path: Path) -> None:
     out = run(recipe, tmp_path / "run").out
-    assert counts(tmp_path / "run") == {"same": 1, "different": 1, "open": 2, "calls": 12}
-    assert "4 doubtful answers: 1 the same as the reference, 1 different, 2 open; 12 votes" in " ".join(out.split())
+    assert counts(tmp_path / "run") == {"same": 1, "different": 1, "uncertain": 2, "votes": 12}
+    assert "4 questions, 12 answers, 0 tokens: 1 different, 1 same, 2 undecided" in " ".join(out.split())
     same = outcomes(tmp_path / "run", SAME)
-    assert same[0] == same[1] == ("correct", "number (llm judge: same, 3 of 3 votes)")
+    assert same[0] == same[1] == ("correct", "number (by 3 of 3 votes: same)")
     assert [outcome for outcome, _ in same] == ["correct"] * 3 + ["wrong"]
-    assert outcomes(tmp_path / "run", DIFFERENT)[0] == ("wrong", "number (llm judge: different, 3 of 3 votes)")
+    assert outcomes(tmp_path / "run", DIFFERENT)[0] == ("wrong", "number (by 3 of 3 votes: different)")
     assert outcomes(tmp_path / "run", OPEN)[0] == outcomes(tmp_path / "run", MUTE)[0] == ("wrong", "number (doubtful)")
     (before,) = (tmp_path / "run" / "verdicts" / "stage1").iterdir()
     changed = read_table(before, "verdicts").join(
@@ -106,12 +104,12 @@ def test_votes_decide_what_was_doubtful_and_nothing_else(recipe: Path, tmp_path:
     assert data.filter(pl.col("id") == problem_id(SAME))["correct"].to_list() == [3]
     waiting = pl.read_ndjson(tmp_path / "run" / "curated" / "disputed" / "disputed.jsonl")
     doubted = waiting.filter(kind="doubtful_verdict")
-    assert set(doubted["statement"]) == {OPEN, MUTE}, "what the votes decided needs nobody's look"
+    assert set(doubted["statement"]) == {OPEN, MUTE}, "what the votes decided needs no look of a person"
     told = goldilocks("explain", tmp_path / "run", problem_id(SAME)).out
-    assert "llm judge  '0.33' for '1/3': same (3 same)" in told
+    assert "votes      '0.33' for '1/3': 3 same (same)" in told
 
 
-def test_another_share_of_agreement_asks_nobody(recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_threshold_asks_nothing(recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run(recipe, tmp_path / "run")
     asked: list[str] = []
     answer = Recorded.answer
@@ -121,9 +119,9 @@ def test_another_share_of_agreement_asks_nobody(recipe: Path, tmp_path: Path, mo
         return await answer(self, problem, index)
 
     monkeypatch.setattr(Recorded, "answer", watched)
-    run(recipe, tmp_path / "run", "llm_judge.min_votes=1")
+    write_jsonl(recipe.parent / "weak.jsonl", [tries(one, REFERENCES[one], finals) for one, finals in FINALS.items()])
+    run(recipe, tmp_path / "run", "questions.doubtful_verdicts.threshold=0.9")
     assert "judge@1" not in asked
-    assert counts(tmp_path / "run")["same"] == 2, "one readable vote is enough now"
 
 
 def test_what_was_voted_before_a_kill_is_not_asked_again(
@@ -146,15 +144,15 @@ def test_what_was_voted_before_a_kill_is_not_asked_again(
     stop = False
     run(recipe, tmp_path / "killed")
     assert len(made) == len(set(made)) == 12
-    for table in ("verdicts", "opinions"):
+    for table in ("verdicts", "votes"):
         whole, killed = (read_table(stage_folder(tmp_path / name), table) for name in ("whole", "killed"))
         assert whole.equals(killed)
 
 
 def test_the_budget_leaves_out_the_rest(recipe: Path, tmp_path: Path) -> None:
-    out = run(recipe, tmp_path / "run", "llm_judge.max_calls=7").out
-    assert counts(tmp_path / "run") == {"same": 1, "different": 1, "not_asked": 2, "calls": 6}
-    assert "2 not asked, as the budget was spent" in " ".join(out.split())
+    out = run(recipe, tmp_path / "run", "questions.doubtful_verdicts.max_votes=7").out
+    assert counts(tmp_path / "run") == {"same": 1, "different": 1, "not asked": 2, "votes": 6}
+    assert "2 not asked as max_votes is spent" in " ".join(out.split())
     assert outcomes(tmp_path / "run", OPEN)[0] == ("wrong", "number (doubtful)")
 
 
@@ -173,24 +171,17 @@ def test_agreement_with_people_is_counted(recipe: Path, tmp_path: Path) -> None:
 
 def test_a_run_is_judged_again_with_a_model_and_without(recipe: Path, tmp_path: Path) -> None:
     text = recipe.read_text()
-    recipe.write_text(text.partition("[llm_judge]")[0])
-    run(recipe, tmp_path / "run")
-    assert not (tmp_path / "run" / "llm_judge").exists()
+    recipe.write_text(text.partition("[questions.doubtful_verdicts]")[0])
+    out = run(recipe, tmp_path / "run").out
+    assert not (tmp_path / "run" / "doubtful_verdicts").exists()
+    assert "Stage 1: 5 of 20 verdicts are doubtful" in " ".join(out.split())
     plain = published(tmp_path / "run", "data")
     recipe.write_text(text)
     run(recipe, tmp_path / "run")
     with_model = published(tmp_path / "run", "data")
     assert with_model.filter(pl.col("id") == problem_id(SAME))["correct"].to_list() == [3]
-    said = goldilocks("rejudge", tmp_path / "run", "--set", "llm_judge.agreement=0.6")
+    said = goldilocks("rejudge", tmp_path / "run", "--set", "questions.doubtful_verdicts.threshold=0.6")
     assert said.status == 0, said.err
-    recipe.write_text(text.partition("[llm_judge]")[0])
+    recipe.write_text(text.partition("[questions.doubtful_verdicts]")[0])
     run(recipe, tmp_path / "run")
     assert published(tmp_path / "run", "data").equals(plain)
-
-
-def test_it_is_for_math_only_and_must_be_reachable(recipe: Path, tmp_path: Path) -> None:
-    said = refusal("run", recipe, "--out", tmp_path / "run", "--set", "llm_judge.min_votes=4")
-    assert "4 readable votes can never come of 3 votes" in said
-    (recipe.parent / "votes.jsonl").unlink()
-    assert "votes.jsonl" in refusal("run", recipe, "--out", tmp_path / "run")
-    shutil.rmtree(recipe.parent)

@@ -1,29 +1,32 @@
-"""A model asked about problems near a benchmark's row: what it calls the same leaves, and nobody is asked twice."""
+"""A model asked about problems near a benchmark's row: what it calls the same leaves, and nothing is asked twice."""
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 from curation.filters.decontamination import overlap
-from curation.filters.decontamination.opinions import doubtful_pairs
-from curation.prompts.overlaps import overlap_request
+from curation.questions import overlaps
+from curation.questions.overlaps import near_pairs, overlap_request
+from curation.records import ConfigError
 from curation.storage.stages import read_table
+from flows.pipelines.by_recipe import check_inputs
 from flows.pipelines.curate_code import CURATE_CODE
 from flows.run.pipeline import run_stage
 from flows.run.run_folder import new_run
 from flows.run.stage import Results
-from flows.stages.overlap_votes import OVERLAP_VOTES
+from flows.stages.questions import OVERLAPS
 from tests.flows.conftest import stamps, write_jsonl
 from tests.flows.stages import test_overlap_programs as programs
 
 VOTERS = """
-[overlap_votes]
-model = "overlapper"
-ask_from = 0.35
-[models.overlapper]
+[questions.overlaps]
+model = "judge"
+
+[models.judge]
 kind = "recorded"
 name = "comparer@1"
 path = "votes.jsonl"
@@ -44,18 +47,19 @@ def filtered(folder: Path, *settings: str) -> Results:
     run, results = new_run(folder / "recipe.toml", (*OPEN, *settings), folder / "run"), Results()
     for stage in CURATE_CODE.stages_of(run):
         results = results.plus(run_stage(stage, run, results))
-        if stage is OVERLAP_VOTES:
+        if stage is OVERLAPS:
             break
     return results
 
 
 def dropped(results: Results) -> dict[int, str]:
-    table = read_table(results[OVERLAP_VOTES].folder, "dropped")
+    table = read_table(results[OVERLAPS].folder, "dropped")
     return dict(table.select("row", "evidence").iter_rows()) if table.width else {}
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(overlaps, "ASK_FROM", 0.35)  # lower, so that these rows are asked about
     programs.write(tmp_path, {"program": programs.SPREAD})
     (tmp_path / "recipe.toml").write_text(programs.RECIPE + VOTERS)
     said = [
@@ -66,53 +70,63 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_what_enough_votes_call_the_same_leaves_and_a_threshold_asks_nobody(folder: Path) -> None:
+def test_what_enough_votes_call_the_same_leaves_and_a_threshold_asks_nothing(folder: Path) -> None:
     results = filtered(folder)
     found = dropped(results)
     assert list(found) == [0]
-    assert found[0].startswith("2 of 3 votes say the same as row 0 of exam, score 0.")
-    asked = read_table(results[OVERLAP_VOTES].folder, "votes")
-    assert asked.select("row", "same", "different").rows() == [(0, 2, 1), (1, 1, 2)]
-    assert results[OVERLAP_VOTES].manifest.kept + len(found) == 2 + len(programs.OTHERS)
+    assert found[0].startswith("2 of 3 votes: same, row 0 of exam, score 0.")
+    asked = read_table(results[OVERLAPS].folder, "votes")
+    assert asked.select("at", "same", "different").rows() == [(0, 2, 1), (1, 1, 2)]
+    assert results[OVERLAPS].manifest.kept + len(found) == 2 + len(programs.OTHERS)
     before = stamps(folder / "run" / "attempts")
-    assert dropped(filtered(folder, "overlap_votes.threshold=0.7")) == {}
-    assert list(dropped(filtered(folder, "overlap_votes.threshold=0.3"))) == [0, 1]
-    assert dropped(filtered(folder, "overlap_votes.min_votes=3", "overlap_votes.ask_from=0.99")) == {}
+    assert dropped(filtered(folder, "questions.overlaps.threshold=0.7")) == {}
+    assert list(dropped(filtered(folder, "questions.overlaps.threshold=0.3"))) == [0, 1]
     assert stamps(folder / "run" / "attempts") == before
 
 
-def test_what_scores_drop_is_asked_about_by_nobody(folder: Path) -> None:
+def test_what_scores_drop_is_not_asked_about(folder: Path) -> None:
     results = filtered(folder, "decontamination.behaviour=true", "decontamination.words=0.6")
-    table = read_table(results[OVERLAP_VOTES].folder, "votes")
-    kept = read_table(results[OVERLAP_VOTES].folder, "kept")
+    table = read_table(results[OVERLAPS].folder, "votes")
+    kept = read_table(results[OVERLAPS].folder, "kept")
     assert 0 not in kept["row"]  # by its scores
     assert 1 in kept["row"]  # running both spoke against it, so that it is not near enough to be asked about
     assert table.is_empty()
     assert dropped(results) == {}
 
 
-def test_votes_that_nobody_can_read_drop_nothing(folder: Path) -> None:
+def test_unreadable_votes_drop_nothing(folder: Path) -> None:
     write_jsonl(folder / "votes.jsonl", votes(programs.SAME, "SAME", "PERHAPS", "WHO KNOWS"))
     assert dropped(filtered(folder)) == {}
 
 
-def test_a_problem_is_asked_about_with_its_nearest_rows_and_leaves_by_any_of_them(folder: Path) -> None:
+def test_a_problem_is_asked_about_with_its_nearest_rows_and_leaves_by_any_of_them(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     exam = [{"task": programs.EXAM, "program": None, "cases": None}, {"task": NEARER, "program": None, "cases": None}]
     write_jsonl(folder / "exam.jsonl", exam)
     request = overlap_request(programs.SAME, NEARER, "en", "code")
     said = [{"pair": request.statement, "text": f"VERDICT: {word}"} for word in ("DIFFERENT", "DIFFERENT", "SAME")]
     write_jsonl(folder / "votes.jsonl", [*votes(programs.SAME, "SAME", "SAME", "DIFFERENT"), *said])
-    results = filtered(folder, "overlap_votes.nearest=1")
-    asked = read_table(results[OVERLAP_VOTES].folder, "votes").filter(pl.col("row") == 0)
+    monkeypatch.setattr(overlaps, "NEAREST", 1)
+    results = filtered(folder)
+    asked = read_table(results[OVERLAPS].folder, "votes").filter(pl.col("at") == 0)
     assert asked.select("benchmark_row", "same").rows() == [(1, 1)]
     assert dropped(results) == {}
+    shutil.rmtree(folder / "run" / OVERLAPS.folder)
+    monkeypatch.setattr(overlaps, "NEAREST", 2)
     results = filtered(folder)
-    asked = read_table(results[OVERLAP_VOTES].folder, "votes").filter(pl.col("row") == 0)
+    asked = read_table(results[OVERLAPS].folder, "votes").filter(pl.col("at") == 0)
     assert asked.select("benchmark_row", "same").rows() == [(1, 1), (0, 2)]  # the nearest first
-    assert dropped(results)[0].startswith("2 of 3 votes say the same as row 0 of exam")
+    assert dropped(results)[0].startswith("2 of 3 votes: same, row 0 of exam")
 
 
-def test_a_template_is_another_problem_and_is_asked_about_by_nobody() -> None:
+def test_a_question_about_mathematics_is_refused_for_programs(folder: Path) -> None:
+    run = new_run(folder / "recipe.toml", ['questions.premises.model="judge"'], folder / "run")
+    with pytest.raises(ConfigError, match=r"questions.premises: no stage of `curate-code` asks it"):
+        check_inputs(run)
+
+
+def test_a_template_is_another_problem_and_is_not_asked_about() -> None:
     line = {"method": "words", "benchmark": "b", "trial": None, "agreed": None, "calls": None}
     rows = [
         {**line, "row": 0, "benchmark_row": 9, "score": 0.58, "agreement": 0.3, "formal": False, "wording": 0.5},
@@ -124,6 +138,6 @@ def test_a_template_is_another_problem_and_is_asked_about_by_nobody() -> None:
         {**line, "row": 3, "benchmark_row": 8, "score": 0.9, "agreement": 0.9, "formal": False, "wording": 0.7},
     ]
     scores = pl.DataFrame(rows, schema_overrides=overlap.SCORE).match_to_schema(overlap.SCORE)
-    pairs = doubtful_pairs(scores, overlap.OverlapSettings(), 0.5, 5)
+    pairs = near_pairs(scores, overlap.OverlapSettings(), 0.5, 5)
     assert pairs.rows() == [(0, "b", 4, 0.59), (0, "b", 5, 0.55)]  # nor one with clearly other figures or formulas
-    assert doubtful_pairs(scores, overlap.OverlapSettings(), 0.5, 1).rows() == [(0, "b", 4, 0.59)]
+    assert near_pairs(scores, overlap.OverlapSettings(), 0.5, 1).rows() == [(0, "b", 4, 0.59)]

@@ -1,18 +1,22 @@
-"""A model asked beside attempts, through the whole line: rewriting of hard multiple choice, votes on premises."""
+"""Questions to a model through the whole pipeline: rewriting, votes on premises, and a question of the user's own."""
 
 from __future__ import annotations
 
 import json
+import re
 import shutil
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import polars as pl
 import pytest
 
 from curation.policies.recorded import Recorded
+from curation.questions import QUESTIONS
 from curation.records import Completion, PromptRequest, problem_id
 from curation.storage.attempts import AttemptStore
-from tests.flows.conftest import TINY_RECIPE, Said, goldilocks, published, refusal, tries, write_jsonl
+from tests.flows.conftest import ROOT, TINY_RECIPE, Said, goldilocks, published, refusal, tries, write_jsonl
 
 HARD = "Which of the following numbers is divisible by 7?"
 OPTIONS = ["45", "56", "65", "75"]
@@ -33,21 +37,20 @@ RECIPE = (
     .partition("[stage2]")[0]
     .replace('columns = { problem = "question",', 'columns = { choices = "options", problem = "question",')
     + """
-[rewriting]
-model = "rewriter"
+[questions.rewriting]
+model = "writer"
 
-[models.rewriter]
+[models.writer]
 kind = "recorded"
 name = "writer@1"
 path = "rewritings.jsonl"
 columns = { problem = "question", choices = "options", text = "text" }
 
-[premises]
-model = "doubter"
+[questions.premises]
+model = "judge"
 votes = 3
-min_votes = 2
 
-[models.doubter]
+[models.judge]
 kind = "recorded"
 name = "judge@1"
 path = "votes.jsonl"
@@ -145,14 +148,18 @@ def test_rewritten_choices_and_votes_on_premises(asked_run: tuple[Path, Path, st
     assert notes(folder, "02-rewriting") == {
         "accepted": 1,
         "asked": 2,
-        "hard": 4,
+        "not asked": 0,
         "not, its copies name different options": 2,
         "not, no rewriting": 1,
+        "tokens": 0,
+        "votes": 2,
     }
-    assert notes(folder, "07-premises") == {"readable": 10, "too_few_votes": 2}
+    assert notes(folder, "07-premises")["uncertain"] == 2
     card = (folder / "curated" / "README.md").read_text()
-    assert "was rewritten by a model" in card
-    assert "by 3 votes of a model" in card
+    for text in (" ".join(out.split()), card):
+        assert "Rewriting by a model: 2 questions, 2 answers, 0 tokens: 1 accepted" in text
+        assert "Premises by votes: 5 questions, 12 answers, 0 tokens: 1 missing, 2 sound, 2 undecided" in text
+        assert "Not asked of a model: doubtful rows, doubtful verdicts" in text
 
 
 def test_both_are_explained(asked_run: tuple[Path, Path, str]) -> None:
@@ -164,7 +171,7 @@ def test_both_are_explained(asked_run: tuple[Path, Path, str]) -> None:
     assert "refused    no rewriting" in told
     told = goldilocks("explain", folder, problem_id(GAP)).out
     assert "Premises by votes: dropped row 5 of school, faulty_premises: 2 of 3 votes" in told
-    assert "votes      1 sound, 2 missing" in told
+    assert "votes      1 sound, 2 missing (missing)" in told
 
 
 def test_a_new_threshold_decides_again_and_asks_nobody(
@@ -181,7 +188,7 @@ def test_a_new_threshold_decides_again_and_asks_nobody(
         return await answer(self, problem, index)
 
     monkeypatch.setattr(Recorded, "answer", watched)
-    run(recipe, folder, "premises.threshold=0.3")
+    run(recipe, folder, "questions.premises.threshold=0.3")
     faulty = published(folder, "dropped").filter(pl.col("reason") == "faulty_premises")
     assert set(faulty["statement"]) == {GAP, DOUBTFUL}
     assert set(asked) <= {EASY}  # the only problem whose votes the file lacks
@@ -213,21 +220,100 @@ def test_what_was_said_before_a_kill_is_not_asked_again(
     assert published(killed, "dropped").equals(published(whole, "dropped"))
 
 
-def test_without_a_policy_neither_stage_is_there(recipe: Path, tmp_path: Path) -> None:
-    text = recipe.read_text().partition("[rewriting]")[0]
-    recipe.write_text(text)
+def test_without_a_model_questions_are_not_asked(recipe: Path, tmp_path: Path) -> None:
+    recipe.write_text(recipe.read_text().partition("[questions.rewriting]")[0])
     out = run(recipe, tmp_path / "run").out
-    assert "Rewriting" not in out
-    assert "Premises" not in out
+    line = "Not asked of a model: rewriting, doubtful rows, premises, doubtful verdicts"
+    assert line in " ".join(out.split())
+    assert line in (tmp_path / "run" / "curated" / "README.md").read_text()
     assert not (tmp_path / "run" / "stages" / "02-rewriting").exists()
 
 
-def test_a_file_that_is_not_there_is_said_before_anything_runs(recipe: Path, tmp_path: Path) -> None:
+def test_a_missing_file_is_reported_before_anything_runs(recipe: Path, tmp_path: Path) -> None:
     (recipe.parent / "votes.jsonl").unlink()
     assert "votes.jsonl" in refusal("run", recipe, "--out", tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
-def test_more_votes_wanted_than_asked_for_are_refused(recipe: Path, tmp_path: Path) -> None:
-    said = refusal("run", recipe, "--out", tmp_path / "run", "--set", "premises.min_votes=4")
-    assert "4 readable votes can never come of 3 votes" in said
+def test_a_budget_ends_the_votes(recipe: Path, tmp_path: Path) -> None:
+    out = " ".join(run(recipe, tmp_path / "run", "questions.premises.max_votes=11").out.split())
+    assert "Premises by votes: 3 questions" in out
+    assert "2 not asked as max_votes is spent" in out
+
+
+PAGE = (ROOT / "docs" / "how-to" / "questions.md").read_text(encoding="utf-8")
+(OWN,) = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+"""A question of one's own, as the page shows it."""
+
+ASK_OWN = """
+[questions.suitable_ones]
+use = "own.py:ALGEBRA"
+model = "judge"
+votes = 1
+
+[models.judge]
+kind = "recorded"
+name = "judge@1"
+path = "votes.jsonl"
+columns = { problem = "question", text = "text" }
+"""
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    """A recipe that asks a question of the user's own."""
+    recipe = write_inputs(tmp_path / "own")
+    (recipe.parent / "own.py").write_text(OWN)
+    recipe.write_text(RECIPE.partition("[questions.rewriting]")[0] + ASK_OWN)
+    write_jsonl(recipe.parent / "votes.jsonl", [said(GAP, "VERDICT: NO"), said(EASY, "VERDICT: YES")])
+    return recipe
+
+
+def test_a_question_of_ones_own_is_a_short_file_and_a_table(own: Path, tmp_path: Path) -> None:
+    assert len(OWN.splitlines()) <= 60
+    out = " ".join(run(own, tmp_path / "run").out.split())
+    assert "Suitable ones: 4 questions, 2 answers, 0 tokens: 1 no, 1 yes, 2 undecided" in out
+    dropped = published(tmp_path / "run", "dropped").filter(stage="suitable_ones")
+    assert dropped.select("statement", "reason", "evidence").rows() == [(GAP, "unusable", "1 of 1 votes: no")]
+    told = goldilocks("explain", tmp_path / "run", problem_id(GAP)).out
+    assert "votes      1 no (no)" in told
+    plan = goldilocks("run", own, "--out", tmp_path / "run", "--dry").out
+    assert "suitable_ones: judge@1 is asked, 1 answers per question" in plan
+
+
+def test_a_question_of_the_registry_is_a_file_and_a_line(
+    own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(QUESTIONS, "algebra", "algebra:ALGEBRA")
+    module = ModuleType("curation.questions.algebra")
+    exec(OWN, module.__dict__)
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    own.write_text(own.read_text().replace("[questions.suitable_ones]\nuse = ", "[questions.algebra]\n# "))
+    out = " ".join(run(own, tmp_path / "run").out.split())
+    assert "Algebra: 4 questions, 2 answers, 0 tokens: 1 no, 1 yes, 2 undecided" in out
+    assert published(tmp_path / "run", "dropped").filter(stage="algebra")["statement"].to_list() == [GAP]
+
+
+def test_a_changed_file_asks_its_question_again(own: Path, tmp_path: Path) -> None:
+    run(own, tmp_path / "run")
+    before = json.loads((tmp_path / "run/stages/07-own-suitable_ones/stage.json").read_text())["version"]
+    with (own.parent / "own.py").open("a") as file:
+        file.write("# changed\n")
+    run(own, tmp_path / "run")
+    after = json.loads((tmp_path / "run/stages/07-own-suitable_ones/stage.json").read_text())["version"]
+    assert before != after
+
+
+@pytest.mark.parametrize(
+    ("setting", "why"),
+    [
+        ('questions.suitable_ones.use="own.py:GEOMETRY"', "does not define GEOMETRY"),
+        ('questions.suitable_ones.use="own.py:DropReason"', "must be a Vote"),
+        ('questions.premises={use="own.py:ALGEBRA"}', "questions.premises: Goldilocks has a question of this name"),
+        ('questions.usability={use="own.py:ALGEBRA"}', "questions.usability: a stage has this name"),
+        ("questions.premisses={votes=3}", "there is no such question (did you mean premises?)"),
+    ],
+)
+def test_a_question_that_cannot_be_meant_is_refused(own: Path, tmp_path: Path, setting: str, why: str) -> None:
+    assert why in refusal("run", own, "--out", tmp_path / "run", "--set", setting)
+    assert not (tmp_path / "run").exists()

@@ -1,0 +1,164 @@
+"""Proposals: questions that a model answers with a text, which is accepted or refused; a refusal may be tried again.
+
+Each further try is a request of its own, with the refused text and the reason in its details (`refusal_text`): a run
+that goes on finds it in the attempt store. Pure functions, but for what ``accept`` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, TypeVar
+
+import polars as pl
+
+from curation.config import QuestionSettings
+from curation.prompts.base import Prompt
+from curation.questions.votes import Ask, Request, Selected
+from curation.records import PromptRequest, problem_id
+
+T = TypeVar("T")
+
+PREVIOUS, REASONS = "previous", "reasons"
+"""Details of a further try: the text that was refused, and why."""
+
+_PROPOSED = {
+    "question": pl.String(),  # the first request's id; null if nothing was asked
+    "index": pl.Int32(),  # of the proposal among those to one request
+    "tries": pl.Int32(),
+    "text": pl.String(),  # the last response
+    "accepted": pl.Boolean(),
+    "why": pl.String(),  # why nothing was asked, or why it was refused; null if it was accepted
+}
+
+
+def refused_request(request: PromptRequest, previous: str, reasons: str) -> PromptRequest:
+    """Return the request of a further try, under an id of its own."""
+    details = {**request.details, PREVIOUS: previous, REASONS: reasons}
+    name = problem_id("\n".join((request.id, previous, reasons)), domain=request.domain)
+    return replace(request, id=name, details=details)
+
+
+def refusal_text(request: PromptRequest) -> str:
+    """Return what the message of a further try ends with; empty for the first."""
+    details = request.details
+    if REASONS not in details:
+        return ""
+    return f"\n\nAn earlier answer was refused:\n\n{details[PREVIOUS]}\n\nWhat was wrong with it: {details[REASONS]}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal(Generic[T]):
+    """A question that is answered with a text, which is accepted or refused."""
+
+    name: str
+    """In a recipe, `[questions.NAME]`, and of its stage."""
+
+    title: str
+    """Of its stage, in the funnel and on the card."""
+
+    prompt: Prompt
+
+    read: Callable[[str | None], T | None]
+    """What a response proposes; None if nothing."""
+
+    accept: Callable[[Mapping[str, Any], T, Any], Mapping[str, Any] | str]
+    """From a selected row, what is proposed for it and the stage's tool, to the values of ``result``, or to why it is
+    refused."""
+
+    result: pl.Schema
+    select: Callable[..., Selected]
+    apply: Callable[..., dict[str, pl.DataFrame]]
+    """From the question, the shard's rows, the proposals and the tables that `select` has, to the stage's tables."""
+
+    each: int = 1
+    """Proposals asked for by one request."""
+
+    tries: int = 1
+    nothing: str = "nothing was proposed"
+    """The reason if a response proposes nothing."""
+
+    version: int = 1
+    """Changed when other rows would be asked about, or other proposals accepted."""
+
+    table = "proposals"
+
+    def is_readable(self, text: str | None) -> bool:
+        """Return whether a response proposes something."""
+        return self.read(text) is not None
+
+    def number(self, settings: QuestionSettings) -> int:
+        """Return how many responses one request takes at most."""
+        return (settings.votes or self.each) * self.tries
+
+    def answers(
+        self, rows: pl.DataFrame, requests: Sequence[Request], ask: Ask, settings: QuestionSettings, tool: Any = None
+    ) -> pl.DataFrame:
+        """Ask and accept: return the rows, once per proposal, with its text and what became of it."""
+        wanted, subjects = settings.votes or self.each, rows.to_dicts()
+        lines = [_Line(at, request) for at, request in enumerate(requests) if isinstance(request, str)]
+        asked = [
+            _Line(at, request, index)
+            for at, request in enumerate(requests)
+            if not isinstance(request, str)
+            for index in range(wanted)
+        ]
+        for number in range(self.tries):
+            due = [line for line in asked if not line.accepted and (number == 0 or line.text is not None)]
+            texts = _texts(ask(list({line.next.id: line.next for line in due}.values()), 1 if number else wanted))
+            for line in due:
+                text = texts.get((line.next.id, 0 if number else line.index))
+                if text is not None or number == 0:
+                    line.text, line.tries = text, line.tries + 1
+                    self._decide(line, subjects[line.at], tool)
+        lines = sorted([*lines, *asked], key=lambda line: line.at)
+        proposed = pl.DataFrame([line.row() for line in lines], schema={**_PROPOSED, **self.result}, orient="row")
+        return pl.concat([rows[[line.at for line in lines]], proposed], how="horizontal")
+
+    def _decide(self, line: _Line, subject: Mapping[str, Any], tool: Any) -> None:
+        proposed = self.read(line.text)
+        result = self.accept(subject, proposed, tool) if proposed is not None else self.nothing
+        line.accepted = not isinstance(result, str)
+        line.why, line.result = (result, {}) if isinstance(result, str) else (None, result)
+
+    def notes(self, proposals: pl.DataFrame) -> dict[str, int]:
+        """Return the counts of a shard: what was accepted, and how often each reason refused; of a reason the words
+        in front of a colon.
+        """
+        whys = proposals["why"].drop_nulls().str.split(":").list.first().value_counts().iter_rows()
+        refused = {f"not, {why}": count for why, count in whys}
+        return {"accepted": proposals.filter("accepted").height, **refused}
+
+
+@dataclass(slots=True)
+class _Line:
+    """One proposal: the row that it is for, its first request or why nothing is asked, and what became of it."""
+
+    at: int
+    request: Request
+    index: int = 0
+    tries: int = 0
+    text: str | None = None
+    accepted: bool = False
+    why: str | None = None
+    result: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def next(self) -> PromptRequest:
+        """Return what is asked next."""
+        assert not isinstance(self.request, str)
+        if self.text is None or self.why is None:
+            return self.request
+        return refused_request(self.request, self.text, self.why)
+
+    def row(self) -> dict[str, Any]:
+        """Return the line as a row of the evidence."""
+        proposed = {"index": self.index, "tries": self.tries, "text": self.text, "accepted": self.accepted}
+        if isinstance(self.request, str):
+            return {"question": None, **proposed, "why": self.request}
+        return {"question": self.request.id, **proposed, "why": self.why, **self.result}
+
+
+def _texts(attempts: pl.DataFrame) -> dict[tuple[str, int], str]:
+    rows = attempts.select("problem", "index", "text").drop_nulls().iter_rows()
+    return {(name, index): text for name, index, text in rows}

@@ -1,0 +1,252 @@
+"""Multiple choice that no rule can open, rewritten by a model, and accepted only if nothing was lost or given away.
+
+Rules refuse what they cannot open (`curation.filters.multiple_choice.opening`); a model is asked for these. A rewriting
+is accepted only if all of this holds:
+
+  - the problem was rewritten at all, and has no labelled options any more;
+  - its numbers are those of the question, or those of the question and of all its options (a question about the options
+    may list them), each as often, and no other;
+  - it is written in the same script as the question;
+  - it asks something, and no label or word marks the right answer;
+  - the answer that the model gave to its own rewriting is the right option, by the verifier.
+
+Invariant: in doubt a rewriting is refused, with the reason in words.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from curation.config import StatementSettings
+from curation.filters import multiple_choice, statements
+from curation.filters.multiple_choice.opening import OpenQuestion, Refusal, sound_option
+from curation.filters.multiple_choice.resolving import strip_markup
+from curation.languages.vocabulary import one_of
+from curation.options import split_options
+from curation.prompts.base import Prompt
+from curation.questions.proposals import Proposal, refusal_text
+from curation.questions.votes import Request, Selected
+from curation.records import COUNTED_OUTCOMES, PROBLEM, Domain, DropReason, Outcome, PromptRequest
+from curation.thinking import split_response
+from curation.verify.math_judge import Judge, JudgeTask, Response
+
+SYSTEM = """\
+You are given a multiple-choice problem, its options, and the option that is right. Write the problem again as a \
+question that somebody can answer who never sees the options, and whose only answer is the right option.
+
+- Change as little as you can. Stay in the language of the problem. Every number and every formula of the problem \
+stays as it is, and no new one comes in.
+- If the question is about the options themselves ("which of these numbers …"), put all of them into the question, in \
+their order, without letters.
+- Never say, hint or mark which one is right.
+- If no such question exists, write NONE between the tags.
+
+Write the new problem between <problem> and </problem>. Behind it, solve your own problem from its text alone and put \
+the answer into \\boxed{}."""
+
+
+def _user(request: PromptRequest) -> str:
+    """Return the user message: the problem, its options, the right one."""
+    return (
+        f"The problem:\n\n{request.statement}\n\nThe options:\n{request.details['options']}\n\n"
+        f"The right one:\n{request.details['answer']}{refusal_text(request)}"
+    )
+
+
+PROMPT = Prompt("rewrite-choices@1", SYSTEM, _user)
+
+TWO_REFERENCES = "its copies name different options"
+NOT_RESOLVED = "no option is named as the right one"
+
+_PROBLEM = re.compile(r"<problem>(.*?)</problem>", re.DOTALL | re.IGNORECASE)
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_MARKED = re.compile(rf"(?i){one_of(lambda lang: lang.choices.marks_an_answer)}|\\boxed")
+_POINTS = re.compile(rf"(?i){one_of(lambda lang: lang.choices.names_options)}")
+_ASKS = re.compile(rf"(?i)[?？]|____|{one_of(lambda lang: lang.choices.asks)}")
+
+
+@dataclass(frozen=True, slots=True)
+class ProposedRewriting:
+    """What a response proposes: the new statement, and the text behind it, which holds the policy's own answer."""
+
+    statement: str
+    answer: str
+
+
+def read_rewriting(text: str | None) -> ProposedRewriting | None:
+    """Return the last rewriting in a response behind its thoughts; None where there is none, or it is NONE."""
+    response = split_response(text).answer if text is not None else None
+    if response is None:
+        return None
+    matches = list(_PROBLEM.finditer(response))
+    if not matches or matches[-1][1].strip().strip(".").upper() in ("", "NONE"):
+        return None
+    return ProposedRewriting(matches[-1][1].strip(), response[matches[-1].end() :].strip())
+
+
+def accept_rewriting(
+    question: str, options: Sequence[str], index: int, rewriting: ProposedRewriting | None, *, verified: bool
+) -> OpenQuestion | Refusal:
+    """Return the open question, or why the rewriting is not believed.
+
+    Args:
+        question: the problem without its options. options: their texts. index: the right one.
+        verified: whether the verifier accepts the answer in ``rewriting.answer`` against the right option.
+    """
+    if rewriting is None:
+        return _refused("no rewriting")
+    statement = rewriting.statement
+    if split_options(statement) is not None:
+        return _refused("the rewriting still has labelled options")
+    if not _ASKS.search(statement):
+        return _refused("the rewriting asks nothing")
+    if marked := _MARKED.search(statement):
+        return _refused(f"the rewriting marks the answer: {marked[0]}")
+    listed = all(strip_markup(option) in strip_markup(statement) for option in options)
+    if not listed and (points := _POINTS.search(statement)):
+        return _refused(f"the rewriting points at options that are gone: {points[0]}")
+    answer = sound_option(options[index])
+    gives_away = strip_markup(answer) in strip_markup(statement) and strip_markup(answer) not in strip_markup(question)
+    if gives_away and not listed:
+        return _refused(f"the rewriting gives the answer away: {answer}")
+    numbers_before, numbers_after = _numbers(question), _numbers(statement)
+    with_options = numbers_before + sum((_numbers(option) for option in options), Counter())
+    if numbers_after not in (numbers_before, with_options):
+        return _refused(f"the numbers changed: {_list_numbers(numbers_before)} became {_list_numbers(numbers_after)}")
+    if _script(statement) != _script(question):
+        return _refused(f"the language changed: {_script(question)} became {_script(statement)}")
+    if not verified:
+        return _refused("the policy's answer to its rewriting is not the right option")
+    return OpenQuestion(statement, answer)
+
+
+def _refused(why: str) -> Refusal:
+    return Refusal(DropReason.CHOICES_NEEDED, why)
+
+
+def _numbers(text: str) -> Counter[str]:
+    """Return the numbers of a text, as they are written but for thousands commas."""
+    return Counter(number.replace(",", "") for number in _NUMBER.findall(unicodedata.normalize("NFKC", text)))
+
+
+def _list_numbers(numbers: Counter[str]) -> str:
+    return " ".join(sorted(numbers.elements())) or "none"
+
+
+def _script(text: str) -> str:
+    """Return the script of most letters outside formulas."""
+    plain = re.sub(r"\$[^$]*\$|\\[A-Za-z]+", " ", text)
+    counts: Counter[str] = Counter()
+    for letter in plain:
+        if letter.isalpha():
+            name = unicodedata.name(letter, "").split(" ")[0]
+            counts["CJK" if name in ("CJK", "HIRAGANA", "KATAKANA") else name] += 1
+    return counts.most_common(1)[0][0] if counts else "none"
+
+
+def hard_choices(problems: pl.DataFrame, settings: StatementSettings) -> dict[int, multiple_choice.ParsedChoice | None]:
+    """Return by ``_at`` the parsed rows that the format filter drops because they need their options.
+
+    A value is None if no single option is named as the right one. Rows are counted as in ``problems``, from 0.
+    """
+    choice_rows = statements.clean_statements(problems, settings).filter(multiple_choice.is_multiple_choice())
+    judged = statements.apply_rules(problems.filter(pl.col("_at").is_in(choice_rows["_at"].implode())), settings)
+    is_needed = judged["reason"].eq_missing(pl.Series([DropReason.CHOICES_NEEDED.value]))
+    needed = choice_rows.filter(is_needed)["_at"].to_list()
+    parts = dict(multiple_choice.parse_choices(choice_rows)) if needed else {}
+    return {at: parts.get(at) for at in needed}
+
+
+def ambiguous_ids(problems: pl.DataFrame) -> frozenset[str]:
+    """Return the ids whose copies have different references; the model must not decide which of them is right.
+
+    Args:
+        problems: id and answer of all rows.
+    """
+    references = pl.col("answer").str.strip_chars().str.to_uppercase().n_unique()
+    return frozenset(problems.group_by("id").agg(references).filter(pl.col("answer") > 1)["id"])
+
+
+def choices_to_rewrite(problems: pl.DataFrame, settings: StatementSettings, ambiguous: frozenset[str]) -> Selected:
+    """Select the hard multiple choice of a shard."""
+    frame = problems.with_row_index("_at")
+    hard = hard_choices(frame, settings)
+    rows = frame.filter(pl.col("_at").is_in(list(hard))).select("_at", "id", "source", "row", "lang")
+    choices = [hard[at] for at in rows["_at"]]
+    requests: list[Request] = []
+    for name, lang, choice in zip(rows["id"], rows["lang"], choices, strict=True):
+        if choice is None or name in ambiguous:
+            requests.append(NOT_RESOLVED if choice is None else TWO_REFERENCES)
+            continue
+        details = {"options": "\n".join(choice.options), "answer": choice.options[choice.index]}
+        requests.append(PromptRequest(name, choice.question, Domain.MATH, lang, details))
+    parsed = {
+        "choice": [choice.question if choice is not None else None for choice in choices],
+        "options": [list(choice.options) if choice is not None else None for choice in choices],
+        "right": [choice.index if choice is not None else None for choice in choices],
+    }
+    schema = {"choice": pl.String(), "options": pl.List(pl.String()), "right": pl.Int32()}
+    return rows.rename({"_at": "at"}).hstack(pl.DataFrame(parsed, schema=schema)), requests
+
+
+def accept(row: Mapping[str, Any], rewriting: ProposedRewriting, judge: Judge) -> Mapping[str, Any] | str:
+    """Return statement and answer of the open question, or why the rewriting is not believed.
+
+    Args:
+        row: of `choices_to_rewrite`.
+        judge: holds the model's own answer against the right option.
+    """
+    solved = (Response(rewriting.answer, None),)
+    task = JudgeTask(row["id"], row["options"][row["right"]], row["lang"], solved, statement=rewriting.statement)
+    (verdict,) = next(iter(judge.judge([task]))).verdicts
+    failed = verdict.outcome not in COUNTED_OUTCOMES  # the verifier's own failure is no verdict on the model
+    verified = failed or verdict.outcome is Outcome.CORRECT
+    result = accept_rewriting(row["choice"], row["options"], row["right"], rewriting, verified=verified)
+    if isinstance(result, Refusal):
+        return result.evidence
+    if failed:
+        return f"the verifier failed: {verdict.method}"
+    return {"statement": result.statement, "answer": result.answer}
+
+
+def open_rows(
+    _question: Proposal[ProposedRewriting],
+    problems: pl.DataFrame,
+    proposals: pl.DataFrame,
+    _settings: StatementSettings,
+    _ambiguous: frozenset[str],
+) -> dict[str, pl.DataFrame]:
+    """Return a shard's rows as ``kept``, with accepted rewritings in place; what a row was first stays in raw_*."""
+    accepted = proposals.filter("accepted").unique("at", keep="first", maintain_order=True)
+    opened = accepted.select("at", new="statement", correct="answer")
+    joined = problems.with_row_index("at").join(opened, on="at", how="left", maintain_order="left")
+    new = pl.col("new").is_not_null()
+    changed = joined.with_columns(
+        raw_statement=pl.when(new).then(pl.coalesce("raw_statement", "statement")).otherwise("raw_statement"),
+        raw_answer=pl.when(new).then(pl.coalesce("raw_answer", "answer")).otherwise("raw_answer"),
+        statement=pl.coalesce("new", "statement"),
+        answer=pl.coalesce("correct", "answer"),
+        choices=pl.when(~new).then("choices"),
+    )
+    return {"kept": changed.select(PROBLEM.names())}
+
+
+REWRITING = Proposal(
+    name="rewriting",
+    title="Rewriting by a model",
+    prompt=PROMPT,
+    read=read_rewriting,
+    accept=accept,
+    result=pl.Schema({"statement": pl.String(), "answer": pl.String()}),
+    select=choices_to_rewrite,
+    apply=open_rows,
+    tries=2,
+    nothing="no rewriting",
+)

@@ -1,0 +1,200 @@
+"""Votes: questions that a model answers several times, each time with one word, and what enough equal words decide.
+
+Invariants: pure functions; a response without a readable word is no vote (`UNREADABLE`); with too few readable votes
+nothing is decided; another threshold asks no model again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from curation.config import QuestionSettings
+from curation.prompts.base import Prompt
+from curation.records import DROPPED, Domain, DropReason, PromptRequest
+from curation.thinking import split_response
+
+UNREADABLE = "unreadable"
+"""What a response without a readable word counts as."""
+
+Request = PromptRequest | str
+"""What is asked, or why nothing is."""
+
+Selected = tuple[pl.DataFrame, list[Request]]
+"""Which rows of a shard are asked about: a frame with ``at`` (the row's index in the shard), ``id`` and columns of
+evidence, ``about`` among them for people, and the request of each of its rows. A row may be in it several times."""
+
+Ask = Callable[[Sequence[PromptRequest], int], pl.DataFrame]
+"""Returns `ATTEMPT` rows: of each request as many as wanted, or fewer."""
+
+
+def read_verdict(text: str | None, words: Collection[str]) -> str | None:
+    """Return the last verdict of a response, one of ``words``; None if none can be read.
+
+    Thoughts do not count. A response that names two verdicts in its last line is unreadable, as is one that never
+    closed its thoughts.
+
+    Args:
+        words: the verdicts that were asked for, in capitals.
+
+    Example: ``read_verdict("So.\\nVERDICT: SAME", ("SAME", "DIFFERENT")) == "SAME"``
+    """
+    response = split_response(text).answer if text is not None else None
+    if response is None:
+        return None
+    found = list(re.finditer(rf"(?i)\bVERDICT\W{{0,6}}({'|'.join(words)})\b", response))
+    if not found:
+        return None
+    line = response[found[-1].start() :].partition("\n")[0]
+    named = {word for word in re.findall(r"[A-Z]+", line.upper()) if word in words}
+    return found[-1][1].upper() if len(named) == 1 else None
+
+
+def every_row(frame: pl.DataFrame) -> Selected:
+    """Ask about every row, by its statement."""
+    rows = frame.select("id").with_row_index("at")
+    texts = frame.select("id", "statement", "domain", "lang").iter_rows()
+    return rows, [PromptRequest(name, text, Domain(domain), lang) for name, text, domain, lang in texts]
+
+
+def drop_rows(vote: Vote, frame: pl.DataFrame, votes: pl.DataFrame, *_tables: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """Split a shard's rows into ``kept`` and ``dropped``: a row leaves with the first decision that is a reason to."""
+    about = pl.format("{}, {}", "evidence", "about") if "about" in votes.columns else pl.col("evidence")
+    reason = pl.col("decision").replace_strict({word: why.value for word, why in vote.reasons.items()}, default=None)
+    faults = votes.select("at", stage=pl.lit(vote.name), reason=reason, evidence=about).drop_nulls("reason")
+    first = faults.unique("at", keep="first", maintain_order=True)
+    judged = frame.with_row_index("at").join(first, on="at", how="left", maintain_order="left")
+    return {
+        "kept": judged.filter(pl.col("reason").is_null()).select(frame.columns),
+        "dropped": judged.filter(pl.col("reason").is_not_null()).select(DROPPED.names()),
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vote:
+    """A question that is answered with one word.
+
+    Example: ``Vote(name="solvable", title="Solvable", prompt=Prompt("solvable@1", SYSTEM, text_of), words=("yes",
+    "no"), reasons={"no": DropReason.UNUSABLE})``
+    """
+
+    name: str
+    """In a recipe, `[questions.NAME]`, and of its stage."""
+
+    title: str
+    """Of its stage, in the funnel and on the card."""
+
+    prompt: Prompt
+    words: tuple[str, ...]
+    """What a vote may say; all but the first are faults."""
+
+    reasons: Mapping[str, DropReason] = field(default_factory=dict)
+    """By the word: the reason for which a row leaves."""
+
+    votes: int = 3
+    threshold: float = 0.6
+    pooled: bool = True
+    """Whether votes for different faults count together; otherwise one word needs the threshold, and more than half."""
+
+    version: int = 1
+    """Changed when other rows would be asked about, or the same votes would decide otherwise."""
+
+    select: Callable[..., Selected] = every_row
+    apply: Callable[..., dict[str, pl.DataFrame]] = drop_rows
+    """From the question, the shard's rows, their votes and the tables that `select` has, to the stage's tables."""
+
+    table = "votes"
+
+    def __post_init__(self) -> None:
+        if len(self.words) < 2 or not all(re.fullmatch("[a-z]+", word) for word in self.words):
+            raise ValueError(
+                f"words = {self.words}: name two or more words of small letters, the first without a fault"
+            )
+        if unknown := set(self.reasons) - set(self.words[1:]):
+            raise ValueError(f"reasons: {', '.join(sorted(unknown))} is none of the faults {self.words[1:]}")
+
+    def read(self, text: str | None) -> str:
+        """Return the word of a response, or `UNREADABLE`."""
+        verdict = read_verdict(text, tuple(word.upper() for word in self.words))
+        return verdict.lower() if verdict is not None else UNREADABLE
+
+    def is_readable(self, text: str | None) -> bool:
+        """Return whether a response is a vote."""
+        return self.read(text) != UNREADABLE
+
+    def number(self, settings: QuestionSettings) -> int:
+        """Return how many votes one request takes."""
+        return settings.votes or self.votes
+
+    def answers(
+        self, rows: pl.DataFrame, requests: Sequence[Request], ask: Ask, settings: QuestionSettings, _tool: Any = None
+    ) -> pl.DataFrame:
+        """Ask and count: return the rows with `tally` and `decide`; requests that are reasons are not asked."""
+        wanted = self.number(settings)
+        asked = {request.id: request for request in requests if not isinstance(request, str)}
+        names = pl.Series([None if isinstance(one, str) else one.id for one in requests], dtype=pl.String)
+        whys = pl.Series("why", [one if isinstance(one, str) else None for one in requests], pl.String)
+        counted = self.tally(names, ask(list(asked.values()), wanted))
+        decided = self.decide(counted, settings.threshold or self.threshold, wanted // 2 + 1)
+        return pl.concat([rows, counted, decided.drop("enough"), whys.to_frame()], how="horizontal")
+
+    def tally(self, questions: pl.Series, attempts: pl.DataFrame) -> pl.DataFrame:
+        """Return the votes on each question, in order: its id, a count per word, ``unreadable`` and ``readable``.
+
+        Args:
+            attempts: `ATTEMPT` rows whose ``problem`` is a question's id.
+        """
+        texts = pl.Series([self.read(text) for text in attempts["text"]], dtype=pl.String)
+        votes = attempts.select(question="problem", vote=texts)
+        words = (*self.words, UNREADABLE)
+        counted = votes.group_by("question").agg((pl.col("vote") == word).sum().alias(word) for word in words)
+        named = questions.alias("question").to_frame()
+        frame = named.join(counted, on="question", how="left", maintain_order="left")
+        counts = [pl.col(word).fill_null(0).cast(pl.Int32) for word in words]
+        return frame.select("question", *counts).with_columns(readable=pl.sum_horizontal(self.words).cast(pl.Int32))
+
+    def decide(self, tallies: pl.DataFrame, threshold: float, min_readable: int) -> pl.DataFrame:
+        """Return for each row of a tally whether ``enough`` votes can be read, the ``decision``, and its evidence.
+
+        The decision is a word, null if the votes decide nothing: of equal words the first.
+
+        Args:
+            threshold: share of the readable votes, above 0 and at most 1, that decides.
+            min_readable: fewest readable votes for a decision.
+        """
+        enough = (pl.col("readable") >= max(1, min_readable)).fill_null(False)
+        named = self.words[1:] if self.pooled else self.words
+        most = pl.max_horizontal(named)
+        main = pl.coalesce(pl.when((pl.col(word) == most) & (most > 0)).then(pl.lit(word)) for word in named)
+        count = pl.sum_horizontal(named) if self.pooled else most
+        reaches = enough & (count > 0) & (count >= threshold * pl.col("readable") - 1e-9)
+        otherwise = pl.when(enough).then(pl.lit(self.words[0])) if self.pooled else pl.lit(None, pl.String)
+        if not self.pooled:
+            reaches &= 2 * count > pl.col("readable")
+        what = (
+            "{} of {} votes: {}"
+            if len(named) == 1 or not self.pooled
+            else ("{} of {} votes name a fault, most often: {}")
+        )
+        counted = pl.format(what, count, "readable", main.fill_null("none"))
+        few = pl.format("only {} readable votes", "readable")
+        return tallies.select(
+            enough=enough,
+            decision=pl.when(reaches).then(main).otherwise(otherwise),
+            evidence=pl.when(enough).then(counted).otherwise(few),
+        )
+
+    def notes(self, votes: pl.DataFrame) -> dict[str, int]:
+        """Return the counts of a shard: what was decided how often, and what was not; and where people decided too."""
+        asked = votes.filter(pl.col("question").is_not_null())
+        notes = {f"decided {word}": asked.filter(decision=word).height for word in self.words}
+        notes["uncertain"] = asked["decision"].null_count()
+        if "people" in votes.columns:
+            both = asked.filter(pl.col("people").is_not_null() & pl.col("decision").is_in(self.words[:2]))
+            alike = both.filter(pl.col("decision") == pl.col("people")).height
+            notes |= {"with people": both.height, "as people": alike}
+        return notes

@@ -1,0 +1,196 @@
+"""A question to a model as a stage: it asks, counts, keeps the evidence, respects its budget and goes on after a kill.
+
+`question_stage` makes the stage of any question (`curation.questions`). Answers are kept in the run's attempt store
+under the version of the prompt, so another threshold asks no model again. Without a model the stage is left out, and
+`not_asked` names it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from curation.plugins import load_plugin
+from curation.questions import QUESTIONS, registered
+from curation.questions.proposals import Proposal
+from curation.questions.votes import UNREADABLE, Request, Vote
+from curation.records import ConfigError, Domain, PromptRequest
+from curation.storage.stages import Shard, finished_shards, read_shard
+from flows.run.lookup import rows_of
+from flows.run.policies import model_title
+from flows.run.run_folder import Run
+from flows.run.stage import EVERY_DOMAIN, Kind, Stage, StageResult, StageRun, refusal_retries
+from flows.stages.asking import PolicySession
+
+Question = Vote | Proposal[Any]
+
+SPENT = "max_votes is spent"
+"""Why a question was not asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What a question reads besides the problems, and what its stage is made from."""
+
+    tables: Callable[[int], tuple[Any, ...]] = lambda _: ()
+    """From a shard's number to what `select` and `apply` have besides its rows."""
+
+    read: tuple[StageResult, ...] = ()
+    version: str = ""
+    settings: str = ""
+    verifier: str = ""
+    tool: Any = None
+    """What `Proposal.accept` has."""
+
+
+def _nothing_else(_job: StageRun) -> AbstractContextManager[Inputs]:
+    return nullcontext(Inputs())
+
+
+def question_stage(
+    name: str,
+    folder: str,
+    inputs: Callable[[StageRun], AbstractContextManager[Inputs]] = _nothing_else,
+    *,
+    kind: Kind = Kind.FILTER,
+    domains: frozenset[Domain] = EVERY_DOMAIN,
+    part: str = "",
+    title: str = "",
+    enabled: Callable[[Run], bool] = lambda _: True,
+) -> Stage:
+    """Return the stage that asks a question.
+
+    Args:
+        name: in `[questions.NAME]`.
+        folder: of the stage, in the run folder.
+        part: of a question about verdicts, the difficulty stage.
+        title: that of the question if it is empty; a user's question needs one.
+    """
+
+    def work(job: StageRun) -> StageResult:
+        with inputs(job) as given:
+            return _ask(job, name, given)
+
+    def is_enabled(run: Run) -> bool:
+        return run.recipe.asks(name) and (not part or part in run.parts) and enabled(run)
+
+    def check(run: Run) -> None:
+        find_question(run, name)
+
+    def describe(run: Run) -> Iterator[str]:
+        settings, question = run.recipe.questions[name], find_question(run, name)[0]
+        most = f", at most {settings.max_votes:,}" if settings.max_votes is not None else ""
+        answers = f"{question.number(settings)} answers per question{most}"
+        yield f"{part or name}: {model_title(run.recipe, settings.model)} is asked, {answers}"
+
+    return Stage(
+        name=f"{part}.{name}" if part else name,
+        title=title or registered(name).title,
+        folder=folder,
+        work=work,
+        domains=domains,
+        kind=kind,
+        enabled=is_enabled,
+        check=check,
+        describe=describe,
+        explain=lambda run, place, problem: _explain(find_question(run, name)[0], place, problem),
+        is_planned=bool(part) or (name in QUESTIONS and isinstance(registered(name), Proposal)),  # votes cost much
+        by_verifier=bool(part),
+        retries=refusal_retries(part or "stage1"),
+        part=part,
+        asks=f"questions.{name}.model",
+    )
+
+
+def find_question(run: Run, name: str) -> tuple[Question, str]:
+    """Return a question, and the digest of the file that defines it if it is the user's.
+
+    Answers to a user's question are kept under that digest: a change of the file asks again.
+
+    Raises:
+        ConfigError: the plug-in cannot be loaded, or is no `Vote`.
+    """
+    use = run.recipe.questions[name].use if name in run.recipe.questions else None
+    if use is None:
+        return registered(name), ""
+    plugin = load_plugin(use, run.recipe_folder)
+    vote = plugin.value
+    if not isinstance(vote, Vote):
+        raise ConfigError(f"questions.{name}: {use} is a {type(vote).__name__}; a question of your own must be a Vote.")
+    prompt = replace(vote.prompt, version=f"{vote.prompt.version}-{plugin.digest[:8]}")
+    return replace(vote, name=name, prompt=prompt), plugin.digest
+
+
+def _ask(job: StageRun, name: str, given: Inputs) -> StageResult:
+    question, digest = find_question(job.run, name)
+    settings, problems = job.recipe.questions[name], job.problems.folder
+    prompt, each = question.prompt, question.number(settings)
+    session = PolicySession.of_stage(
+        job, f"questions.{name}", settings.model, settings.max_failed, prompt, question.is_readable
+    )
+    with session:
+        version = f"question@1 {prompt.version} {question.version} {digest} {given.version}"
+        settings_text = f"{session.policy.key} {settings.digest()} {given.settings}"
+        folder = job.open(version, settings_text, job.problems, *given.read, verifier=given.verifier)
+
+        def work(index: int) -> Shard:
+            counts: Counter[str] = Counter()
+
+            def ask(requests: Sequence[PromptRequest], wanted: int) -> pl.DataFrame:
+                attempts = session.ask(requests, wanted)
+                counts.update(votes=attempts.height, tokens=int(attempts["tokens"].sum() or 0))
+                return attempts
+
+            frame, tables = read_shard(problems, "kept", index), given.tables(index)
+            rows, requests = question.select(frame, *tables)
+            before = sum(mark["notes"]["asked"] for mark in islice(finished_shards(folder.folder), index))
+            room = None if settings.max_votes is None else max(0, settings.max_votes // each - before)
+            requests = _within(requests, room)
+            answers = question.answers(rows, requests, ask, settings, given.tool)
+            made = question.apply(question, frame, answers, *tables)
+            asked = len({request.id for request in requests if not isinstance(request, str)})
+            notes = {"asked": asked, "not asked": requests.count(SPENT), **counts, **question.notes(answers)}
+            kept = None if "kept" in made else frame.height
+            return Shard(frame.height, {**made, question.table: answers}, kept_rows=kept, notes=notes)
+
+        return session.shard_by_shard(job, folder, work)
+
+
+def _within(requests: list[Request], room: int | None) -> list[Request]:
+    """Return the requests, with `SPENT` for those beyond the first ``room`` different ones."""
+    names = dict.fromkeys(request.id for request in requests if not isinstance(request, str))
+    allowed = set(islice(names, room))
+    return [request if isinstance(request, str) or request.id in allowed else SPENT for request in requests]
+
+
+def _explain(question: Question, folder: Path, problem: str) -> Iterator[str]:
+    for row in rows_of(folder, question.table, problem).iter_rows(named=True):
+        if isinstance(question, Proposal):
+            if not row["accepted"]:
+                yield f"{'refused':<10} {row['why']}"
+            continue
+        votes = ", ".join(f"{row[word]} {word}" for word in (*question.words, UNREADABLE) if row[word])
+        about = f"{row['about']}: " if row.get("about") else ""
+        yield f"{'votes':<10} {about}{votes or 'none'} ({row['decision'] or row['why'] or 'nothing is decided'})"
+
+
+def question_line(result: StageResult) -> str | None:
+    """Return what a finished stage asked, and what came of it; None if it asked nothing."""
+    notes = result.manifest.notes
+    if not notes.get("asked"):
+        return None
+    counts = [(name.removeprefix("decided "), count) for name, count in notes.items() if name.startswith("decided ")]
+    counts += [("accepted", notes.get("accepted", 0)), ("undecided", notes.get("uncertain", 0))]
+    counts += [(f"not asked as {SPENT}", notes["not asked"])]
+    came = ", ".join(f"{count:,} {name}" for name, count in counts if count)
+    people = notes.get("with people", 0)
+    told = f"; of {people:,} that people decided too, {notes['as people']:,} alike" if people else ""
+    asked = f"{notes['asked']:,} questions, {notes.get('votes', 0):,} answers, {notes.get('tokens', 0):,} tokens"
+    return f"{result.stage.title}: {asked}: {came or 'nothing'}{told}"

@@ -1,0 +1,168 @@
+"""The questions that a pipeline asks a model, as stages: what each of them reads besides the problems.
+
+The rules are those of `curation.questions`. `DOUBTFUL_ROWS` is in `flows.stages.statements`, `TEST_PROGRAMS` in
+`flows.stages.test_programs`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+
+import polars as pl
+
+from curation.config import Recipe
+from curation.filters import statements
+from curation.publish import review
+from curation.questions import QUESTIONS, overlaps
+from curation.questions.doubtful_verdicts import REVIEWED
+from curation.questions.rewriting import ambiguous_ids
+from curation.sources import problems as sources
+from curation.storage.stages import read_shard, read_table
+from flows.run.pipeline import read_result
+from flows.run.run_folder import Run, verdicts_of_people
+from flows.run.stage import MATH, Kind, Stage, StageRun
+from flows.stages.attempts import part_title
+from flows.stages.decontamination import DECONTAMINATION, benchmarks_of, overlap_settings, scores_folder, source_of
+from flows.stages.judging import open_judge
+from flows.stages.question import Inputs, question_line, question_stage
+from flows.stages.statements import DOUBTFUL_ROWS
+from flows.stages.test_programs import TEST_PROGRAMS
+from flows.stages.verdicts import verdicts_of
+
+
+@contextmanager
+def _rewriting(job: StageRun) -> Iterator[Inputs]:
+    recipe = job.recipe
+    rows = read_table(job.problems.folder, "kept", ["id", "answer"])
+    ambiguous = ambiguous_ids(rows) if rows.height else frozenset[str]()
+    settings = f"{recipe.statements.digest()} {recipe.verify.digest()}"
+    with open_judge(job.run) as judge:
+        version = f"{statements.VERSION} {judge.version}"
+        yield Inputs(lambda _: (recipe.statements, ambiguous), version=version, settings=settings, tool=judge)
+
+
+@contextmanager
+def _overlaps(job: StageRun) -> Iterator[Inputs]:
+    run, kept, scores = job.run, job.problems.folder, scores_folder(job.run)
+    filters, settings = job.results.filters, overlap_settings(job.recipe)
+    at = next(place for place, result in enumerate(filters) if result.name == DECONTAMINATION.name)
+    scored = filters[at - 1].folder
+
+    def tables(index: int) -> tuple[pl.DataFrame, dict[tuple[str, int], str]]:
+        pairs = overlaps.near_pairs(read_shard(scores, "scores", index), settings, overlaps.ASK_FROM, overlaps.NEAREST)
+        places = read_shard(scored, "kept", index, ["source", "row"]).with_row_index("at")
+        rows = read_shard(kept, "kept", index, ["source", "row"]).with_row_index("now")
+        place = rows.join(places, on=["source", "row"]).select("now", row=pl.col("at").cast(pl.Int64))
+        pairs = pairs.join(place, on="row", maintain_order="left").with_columns(row=pl.col("now").cast(pl.Int64))
+        pairs = pairs.drop("now").sort("row", maintain_order=True)
+        return pairs, _benchmark_texts(run, pairs)
+
+    yield Inputs(tables, settings=str(settings))
+
+
+def _benchmark_texts(run: Run, pairs: pl.DataFrame) -> dict[tuple[str, int], str]:
+    """Return the statements of the benchmark rows that are asked about."""
+    wanted = set(pairs.select("benchmark", "benchmark_row").iter_rows())
+    names = {name for name, _ in wanted}
+    texts = {}
+    for benchmark, home in benchmarks_of(run):
+        if benchmark.name in names:
+            for part in sources.read_source(source_of(benchmark), home, run.recipe.shard_rows):
+                for row, text in part.select("row", "statement").iter_rows():
+                    if (benchmark.name, row) in wanted:
+                        texts[benchmark.name, row] = text
+    return texts
+
+
+@contextmanager
+def _doubtful_verdicts(job: StageRun) -> Iterator[Inputs]:
+    reviews, judged = verdicts_of_people(job.run), job.results[verdicts_of(job.stage.part)]
+    accepted = {name: verdict.answer for name, verdict in reviews.items() if verdict.answer is not None}
+
+    def tables(index: int) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+        rows = read_shard(job.problems.folder, "kept", index, ["id", "raw_answer"]).unique("id", maintain_order=True)
+        rows = rows.filter(pl.col("id").is_in(list(accepted)))
+        reviewed = [(name, review.replaced_reference(raw), accepted[name]) for name, raw in rows.iter_rows()]
+        verdicts, stopped = (read_shard(judged.folder, table, index) for table in ("verdicts", "stopped"))
+        return verdicts, stopped, pl.DataFrame(reviewed, schema=REVIEWED, orient="row")
+
+    yield Inputs(tables, (judged,), settings=review.digest(reviews), verifier=judged.folder.name)
+
+
+@cache
+def doubtful_verdicts_of(part: str) -> Stage:
+    """Return the stage in which a model votes on the doubtful verdicts of a difficulty stage.
+
+    It hands on verdicts of the same schema. While it is enabled, sampling takes doubtful verdicts for open
+    (`flows.stages.attempts`), so that no problem stops by what the model may decide otherwise.
+    """
+    return question_stage(
+        "doubtful_verdicts",
+        f"doubtful_verdicts/{part}",
+        _doubtful_verdicts,
+        kind=Kind.MEASURE,
+        part=part,
+        title=f"{part_title(part)}: doubtful verdicts by votes",
+    )
+
+
+def final_verdicts(run: Run, part: str) -> Stage:
+    """Return the stage by whose verdicts a run decides: with the model's votes if it is asked, else the verifier's."""
+    stage = doubtful_verdicts_of(part)
+    return stage if stage.enabled(run) else verdicts_of(part)
+
+
+REWRITING = question_stage("rewriting", "stages/02-rewriting", _rewriting, domains=MATH)
+
+OVERLAPS = question_stage("overlaps", "stages/07-overlaps", _overlaps, enabled=DECONTAMINATION.enabled)
+
+PREMISES = question_stage("premises", "stages/07-premises", domains=MATH)
+
+
+_WIRED = frozenset({"rewriting", "doubtful_rows", "overlaps", "premises", "doubtful_verdicts", "test_programs"})
+"""Questions with a place of their own in the pipelines; all others are about rows and come after the overlaps."""
+
+
+@cache
+def row_question(name: str) -> Stage:
+    """Return the stage of a question about rows."""
+    title = "" if name in QUESTIONS else name.replace("_", " ").capitalize()
+    return question_stage(name, f"stages/07-own-{name}", title=title)
+
+
+def row_questions(recipe: Recipe) -> list[Stage]:
+    """Return the stages of further questions about rows: those of the registry, then the user's own."""
+    return [row_question(name) for name in dict.fromkeys([*QUESTIONS, *recipe.questions]) if name not in _WIRED]
+
+
+def question_stages(run: Run) -> list[Stage]:
+    """Return the stages of all questions that the recipe's pipeline may ask, in order."""
+    verdicts = [doubtful_verdicts_of(part) for part in run.parts]
+    near = [OVERLAPS] if DECONTAMINATION.enabled(run) else []
+    if run.recipe.flow == "curate-code":
+        return [*near, *row_questions(run.recipe), TEST_PROGRAMS]
+    return [REWRITING, DOUBTFUL_ROWS, *near, *row_questions(run.recipe), PREMISES, *verdicts]
+
+
+def question_lines(run: Run, verifier: str) -> Iterator[str]:
+    """Yield what came of each question of a run, which were not asked, and how many verdicts are doubtful."""
+    stages = question_stages(run)
+    for stage in stages:
+        result = read_result(stage, run, verifier) if stage.enabled(run) else None
+        if result is not None and (line := question_line(result)) is not None:
+            yield line
+    skipped = dict.fromkeys(stage.asks.split(".")[1] for stage in stages if not stage.enabled(run))
+    if skipped:
+        yield f"Not asked of a model: {', '.join(skipped).replace('_', ' ')}"
+    if run.recipe.asks("doubtful_verdicts"):
+        return
+    for part in run.parts:
+        judged = read_result(verdicts_of(part), run, verifier)
+        if judged is not None and (doubtful := judged.manifest.notes.get("doubtful", 0)):
+            yield (
+                f"{part_title(part)}: {doubtful:,} of {judged.manifest.notes['attempts']:,} verdicts are doubtful (the "
+                "answer was read in part, or not at all) and count as wrong; `[questions.doubtful_verdicts]` with a "
+                "model has it vote on them"
+            )

@@ -1,0 +1,100 @@
+"""Proposals: accepted or refused, and tried again with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from curation.config import QuestionSettings
+from curation.prompts import Prompt
+from curation.questions.proposals import Proposal, refusal_text
+from curation.records import ATTEMPT, Domain, PromptRequest
+
+PROMPT = Prompt("double@1", "Double it.", lambda request: request.statement + refusal_text(request))
+
+
+def accept(row: Mapping[str, Any], proposed: int, tool: int) -> dict[str, Any] | str:
+    wanted = row["number"] * tool
+    return {"doubled": proposed} if proposed == wanted else f"wrong: {proposed} is not {wanted}"
+
+
+def read(text: str | None) -> int | None:
+    return int(text) if text is not None and text.isdigit() else None
+
+
+def question(**changed: Any) -> Proposal[int]:
+    of: dict[str, Any] = {"name": "double", "title": "Double", "prompt": PROMPT, "read": read, "accept": accept}
+    of |= {"result": pl.Schema({"doubled": pl.Int64()}), "select": lambda *_: None, "apply": lambda *_: {}}
+    return Proposal(**{**of, **changed})
+
+
+class Model:
+    """Answers by the whole message; notes what it is asked."""
+
+    def __init__(self, **said: Sequence[str]) -> None:
+        self.said, self.messages = said, list[str]()
+
+    def __call__(self, requests: Sequence[PromptRequest], wanted: int) -> pl.DataFrame:
+        rows = []
+        for request in requests:
+            message = PROMPT.messages(request)[-1]["content"]
+            self.messages.append(message)
+            last = message.splitlines()[-1].split(": ")[-1]
+            rows += [
+                {"problem": request.id, "index": index, "text": text}
+                for index, text in enumerate(self.said.get(last.replace(" ", "_"), ())[:wanted])
+            ]
+        return pl.DataFrame(rows, schema=ATTEMPT)
+
+
+ROWS = pl.DataFrame({"id": ["two", "three", "four"], "number": [2, 3, 4]})
+REQUESTS: list[PromptRequest | str] = [
+    PromptRequest("two", "two", Domain.MATH, "en"),
+    PromptRequest("three", "three", Domain.MATH, "en"),
+    "it is not asked",
+]
+
+
+def test_a_refused_proposal_is_tried_again_with_its_reason() -> None:
+    model = Model(two=["4"], three=["5"], **{"5_is_not_6": ["6"]})
+    found = question(tries=3).answers(ROWS, REQUESTS, model, QuestionSettings(), 2)
+    assert found.select("id", "tries", "text", "accepted", "why", "doubled").rows() == [
+        ("two", 1, "4", True, None, 4),
+        ("three", 2, "6", True, None, 6),
+        ("four", 0, None, False, "it is not asked", None),
+    ]
+    assert model.messages == [
+        "two",
+        "three",
+        "three\n\nAn earlier answer was refused:\n\n5\n\nWhat was wrong with it: wrong: 5 is not 6",
+    ]
+
+
+def test_tries_end_and_the_last_reason_stays() -> None:
+    model = Model(two=["I cannot"], three=["5"], **{"5_is_not_6": ["7"], "7_is_not_6": ["6"], "nothing": ["x"]})
+    asked = question(tries=2, nothing="nothing")
+    found = asked.answers(ROWS, REQUESTS, model, QuestionSettings(), 2)
+    assert found.select("tries", "text", "accepted", "why").rows() == [
+        (2, "x", False, "nothing"),
+        (2, "7", False, "wrong: 7 is not 6"),
+        (0, None, False, "it is not asked"),
+    ]
+    assert asked.notes(found) == {"accepted": 0, "not, nothing": 1, "not, wrong": 1, "not, it is not asked": 1}
+    assert asked.number(QuestionSettings()) == 2
+
+
+def test_several_proposals_of_one_request_are_judged_each() -> None:
+    model = Model(two=["5", "4", "4"])
+    found = question(each=2).answers(ROWS[:1], REQUESTS[:1], model, QuestionSettings(), 2)
+    assert found.select("index", "accepted").rows() == [(0, False), (1, True)]
+    three = question(each=2).answers(ROWS[:1], REQUESTS[:1], model, QuestionSettings(votes=3), 2)
+    assert three["accepted"].to_list() == [False, True, True]
+
+
+def test_without_an_answer_nothing_is_tried_again() -> None:
+    model = Model()
+    found = question(tries=4).answers(ROWS, REQUESTS, model, QuestionSettings(), 2)
+    assert found["why"].to_list() == ["nothing was proposed"] * 2 + ["it is not asked"]
+    assert len(model.messages) == 2

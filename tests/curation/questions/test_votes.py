@@ -1,0 +1,162 @@
+"""Votes: read, counted, decided, and rows dropped by them; the registry of questions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+import pytest
+
+from curation.config import QuestionSettings
+from curation.questions import QUESTIONS, registered
+from curation.questions.doubtful_verdicts import DOUBTFUL_VERDICTS
+from curation.questions.overlaps import OVERLAPS
+from curation.questions.premises import PREMISES
+from curation.questions.proposals import Proposal
+from curation.questions.votes import UNREADABLE, Vote, every_row
+from curation.records import ATTEMPT, DROPPED, PROBLEM, DropReason, PromptRequest
+
+
+@pytest.mark.parametrize(
+    ("text", "vote"),
+    [
+        ("All is given.\n\nVERDICT: SOUND", "sound"),
+        ("The rate is unknown.\nVERDICT: MISSING", "missing"),
+        ("**VERDICT: CONTRADICTORY**", "contradictory"),
+        ("verdict - undetermined.", "undetermined"),
+        ("<think>VERDICT: MISSING? No.</think>\nVERDICT: SOUND", "sound"),
+        ("VERDICT: MISSING\nOn reflection:\nVERDICT: SOUND", "sound"),
+        ("<think>It goes on and on. VERDICT: SOUND", UNREADABLE),
+        ("VERDICT: MISSING? No.</think>VERDICT: SOUND", "sound"),
+        ("VERDICT: SOUND or MISSING", UNREADABLE),
+        ("VERDICT:", UNREADABLE),
+        ("The problem is sound.", UNREADABLE),
+        ("", UNREADABLE),
+        (None, UNREADABLE),
+    ],
+)
+def test_the_last_verdict_after_the_thoughts_is_the_vote(text: str | None, vote: str) -> None:
+    assert PREMISES.read(text) == vote
+
+
+def attempts(votes: Mapping[str, Sequence[str]]) -> pl.DataFrame:
+    rows = [
+        dict.fromkeys(ATTEMPT) | {"problem": name, "index": index, "text": f"VERDICT: {word}"}
+        for name, words in votes.items()
+        for index, word in enumerate(words)
+    ]
+    return pl.DataFrame(rows, schema=ATTEMPT)
+
+
+VOTES = {
+    "good": ["SOUND", "SOUND", "MISSING"],
+    "bad": ["MISSING", "CONTRADICTORY", "CONTRADICTORY"],
+    "mute": ["?", "?", "MISSING"],
+}
+NAMES = pl.Series(["good", "bad", "mute", "new"])
+
+
+def test_votes_are_counted_question_by_question() -> None:
+    counted = PREMISES.tally(NAMES, attempts(VOTES))
+    assert counted["question"].to_list() == NAMES.to_list()
+    assert counted["readable"].to_list() == [3, 3, 1, 0]
+    assert counted["contradictory"].to_list() == [0, 2, 0, 0]
+    assert counted["unreadable"].to_list() == [0, 0, 2, 0]
+
+
+@pytest.mark.parametrize(
+    ("threshold", "min_readable", "decisions"),
+    [
+        (0.5, 2, ["sound", "contradictory", None, None]),
+        (1 / 3, 2, ["missing", "contradictory", None, None]),
+        (1.0, 1, ["sound", "contradictory", "missing", None]),
+        (0.5, 4, [None] * 4),
+    ],
+)
+def test_faults_count_together_against_the_threshold(
+    threshold: float, min_readable: int, decisions: list[str | None]
+) -> None:
+    decided = PREMISES.decide(PREMISES.tally(NAMES, attempts(VOTES)), threshold, min_readable)
+    assert decided["decision"].to_list() == decisions
+    assert decided["evidence"].null_count() == 0
+    if min_readable == 2:
+        assert decided["evidence"][1:3].to_list() == [
+            "3 of 3 votes name a fault, most often: contradictory",
+            "only 1 readable votes",
+        ]
+
+
+@pytest.mark.parametrize(
+    ("words", "threshold", "decision"),
+    [
+        ("SAME SAME SAME", 1.0, "same"),
+        ("SAME SAME DIFFERENT", 1.0, None),
+        ("SAME SAME DIFFERENT", 0.6, "same"),
+        ("DIFFERENT DIFFERENT PERHAPS", 1.0, "different"),
+        ("SAME DIFFERENT", 0.3, None),
+        ("SAME PERHAPS PERHAPS", 1.0, None),
+        ("UNSURE UNSURE UNSURE", 0.6, "unsure"),
+        ("", 0.6, None),
+    ],
+)
+def test_one_word_alone_must_reach_the_threshold(words: str, threshold: float, decision: str | None) -> None:
+    tally = DOUBTFUL_VERDICTS.tally(pl.Series(["q"]), attempts({"q": words.split()}))
+    assert DOUBTFUL_VERDICTS.decide(tally, threshold, 2)["decision"].to_list() == [decision]
+
+
+def problems(*names: str) -> pl.DataFrame:
+    rows = [{"id": name, "statement": f"What is {name}?", "domain": "math", "lang": "en"} for name in names]
+    return pl.DataFrame(rows, schema=PROBLEM)
+
+
+def ask(requests: Sequence[PromptRequest], wanted: int) -> pl.DataFrame:
+    return attempts({one.id: VOTES.get(one.id, [])[:wanted] for one in requests})
+
+
+def test_rows_leave_by_a_decision_and_what_is_uncertain_or_not_asked_stays() -> None:
+    frame = problems("bad", "good", "mute", "bad", "new")
+    rows, requests = every_row(frame)
+    requests[3] = "not today"
+    votes = PREMISES.answers(rows, requests, ask, QuestionSettings(votes=3))
+    made = PREMISES.apply(PREMISES, frame, votes)
+    assert made["kept"].schema == PROBLEM
+    assert made["kept"]["id"].to_list() == ["good", "mute", "bad", "new"]
+    assert made["dropped"].schema == DROPPED
+    (gone,) = made["dropped"].to_dicts()
+    assert (gone["id"], gone["stage"], gone["reason"]) == ("bad", "premises", "faulty_premises")
+    assert votes["why"].to_list() == [None, None, None, "not today", None]
+    assert PREMISES.notes(votes) == {
+        "decided sound": 1, "decided missing": 0, "decided contradictory": 1, "decided undetermined": 0, "uncertain": 2
+    }  # fmt: skip
+
+
+def test_a_row_that_is_asked_about_twice_leaves_by_its_first_fault() -> None:
+    frame, about = problems("p"), ["row 1 of exam", "row 2 of exam", "row 3 of exam"]
+    rows = pl.DataFrame({"at": [0, 0, 0], "id": ["p"] * 3, "about": about}, schema_overrides={"at": pl.UInt32})
+    words = {"a": ["DIFFERENT"] * 3, "b": ["SAME", "SAME", "DIFFERENT"], "c": ["SAME"] * 3}
+    tallies = OVERLAPS.tally(pl.Series(list(words)), attempts(words))
+    votes = pl.concat([rows, tallies, OVERLAPS.decide(tallies, 0.6, 2)], how="horizontal")
+    made = OVERLAPS.apply(OVERLAPS, frame, votes)
+    assert made["kept"].is_empty()
+    assert made["dropped"].select("reason", "evidence").rows() == [
+        ("contaminated", "2 of 3 votes: same, row 2 of exam")
+    ]
+
+
+@pytest.mark.parametrize(("words", "fault"), [(("yes",), "no"), (("yes", "No"), "No"), (("yes", "no"), "perhaps")])
+def test_a_vote_without_words_that_can_be_read_is_refused(words: tuple[str, ...], fault: str) -> None:
+    with pytest.raises(ValueError, match=r"words|reasons"):
+        Vote(name="x", title="X", prompt=PREMISES.prompt, words=words, reasons={fault: DropReason.UNUSABLE})
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_every_question_of_the_registry_is_one_of_two_shapes(name: str) -> None:
+    question = registered(name)
+    assert isinstance(question, Vote | Proposal)
+    assert question.name == name
+    assert question.prompt.system
+    if isinstance(question, Vote):
+        assert set(question.reasons) <= set(question.words[1:])
+        for word in question.words:
+            assert f"VERDICT: {word.upper()}" in question.prompt.system
+            assert question.read(f"So.\nVERDICT: {word.upper()}") == word
