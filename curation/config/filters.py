@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from curation.config.base import Names, Settings, is_none
+from curation.config.base import Names, Settings, Url, is_none
 from curation.config.embeddings import EmbedderSettings, MiniLmEmbedder
 from curation.config.sampling import DEFAULT_MAX_FAILED, MaxFailed
 from curation.response_formats import ANY, MEANING, checked_format
@@ -126,7 +126,7 @@ class Benchmark(Settings):
     kind: Literal["jsonl", "parquet", "csv", "dataset"] = Field(
         description="`jsonl` (also .gz, .zst), `parquet`, `csv`, or `dataset` (Hugging Face: hub name or folder)."
     )
-    path: str = Field(description="File, glob, folder or hub name; relative to the recipe's folder.")
+    path: Url = Field(description="File, glob, folder or hub name; relative to the recipe's folder.")
     subset: Names | None = Field(None, description="Configuration of a Hugging Face data set, or a list of them.")
     split: Names = Field("test", description="Split of a Hugging Face data set, or a list of them.")
     revision: str | None = Field(None, description="Commit of a hub data set; pin it for a run that can be repeated.")

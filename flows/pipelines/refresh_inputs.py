@@ -28,7 +28,7 @@ def with_policy(run: Run, path: Path) -> tuple[Recipe, Path]:
         ConfigError, PolicyError: there is no such policy, or it cannot be meant.
     """
     part = run.parts[-1]
-    table = run.recipe.model_dump(mode="json")
+    table = run.recipe.model_dump()
     table["grader"] = None  # it has been trained; what it became stands in the stage
     band = table[part]["band"]
     band["max_pass_rate"] = max(band["max_pass_rate"], run.recipe.refresh.max_pass_rate)
@@ -41,7 +41,7 @@ def with_policy(run: Run, path: Path) -> tuple[Recipe, Path]:
     policy_table = read_toml(path, subject)
     if set(policy_table) != {"policy"} or not isinstance(policy_table["policy"], dict):
         raise ConfigError(f"{subject}: write one table, [policy], as in a recipe's [stage2.policy].")
-    table[part]["policy"] = parse_settings(PolicyFile, policy_table, subject).policy.model_dump(mode="json")
+    table[part]["policy"] = parse_settings(PolicyFile, policy_table, subject).policy.model_dump()
     return parse_recipe(table, str(path)), path.absolute().parent
 
 
@@ -57,11 +57,7 @@ def checkpoint_table(path: Path, previous: object) -> dict[str, Any]:
     use_vllm = importlib.util.find_spec("vllm") is not None and not isinstance(previous, TorchPolicySettings)
     kind: type[LivePolicy] = VllmPolicy if use_vllm else TorchPolicySettings
     fields = set(kind.model_fields) if isinstance(previous, kind) else {"prompt", "thinking", "examples", "decoding"}
-    shared = (
-        previous.model_dump(mode="json", include=fields - {"model", "revision"})
-        if isinstance(previous, LivePolicy)
-        else {}
-    )
+    shared = previous.model_dump(include=fields - {"model", "revision"}) if isinstance(previous, LivePolicy) else {}
     return {**shared, "kind": "vllm" if use_vllm else "torch", "model": str(home.absolute())}
 
 

@@ -20,6 +20,7 @@ import polars as pl
 from curation.config import LivePolicy, Recipe
 from curation.prompts.asked import FILE as ASKED
 from curation.prompts.asked import asked_by
+from curation.public_urls import public_url
 from curation.publish import cards, review
 from curation.records import SourceError, StoreError
 from curation.storage.stages import atomic_write, read_shard, write_parquet
@@ -129,10 +130,11 @@ def origins_of(run: Run, results: Results) -> list[cards.Origin]:
     states, origins = read_states(results[SOURCES].folder), []
     for source in run.recipe.sources:
         held = states.get(source.name, {})
-        origins.append(cards.Origin(source.name, source.path, source.url, held.get("commit") or source.revision))
+        place = public_url(source.url or source.path)
+        origins.append(cards.Origin(source.name, place, held.get("commit") or source.revision))
         if source.join is not None:
             name, state = f"{source.name}, joined with", held.get("joined_commit") or source.join.revision
-            origins.append(cards.Origin(name, source.join.path, None, state))
+            origins.append(cards.Origin(name, public_url(source.join.path), state))
     return origins
 
 
