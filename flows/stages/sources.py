@@ -14,7 +14,6 @@ import polars as pl
 from curation.config import Recipe, Source
 from curation.licenses import UNKNOWN, conflict
 from curation.programs import execution_matrix
-from curation.public_urls import public_url
 from curation.publish.withheld import is_withheld
 from curation.records import DROPPED, SourceError
 from curation.sources import code_problems, problems, quarantine
@@ -272,11 +271,11 @@ def _describe(run: Run) -> Iterator[str]:
             yield f"source {source.name}: left out"
             continue
         of_which = f" where {source.where}" if source.where else ""
-        joined = f", joined with {source.join.kind} {public_url(source.join.path)}" if source.join else ""
+        joined = f", joined with {source.join.kind} {source.join.path}" if source.join else ""
         drawn = ", drawn by its quota" if source.quota else ""
         limit = f", at most {source.limit:,} rows" if source.limit else ""
         which = f"{of_which}{joined}{drawn}{limit}"
-        yield f"source {source.name}: {source.kind} {public_url(source.path)}{which}, licence {source.license}"
+        yield f"source {source.name}: {source.kind} {source.path}{which}, licence {source.license}"
 
 
 SOURCES = Stage(

@@ -47,13 +47,16 @@ def recipe_at(server: Guarded, folder: Path, signature: str) -> Path:
     source = f"""path = "{rows}"
 url = "https://me:hunter2@example.test/set?token=s3cr3t"
 on_bad_row = "quarantine"
-join = {{ kind = "jsonl", path = "{more}", on = "question", columns = ["level"] }}
+join = {{ kind = "jsonl", path = "{more}", on = "question", columns = ["level"], into = "more" }}
 """
     text = text.replace('path = "problems.jsonl"\n', source)
-    recipe = folder / f"{signature}.toml"
+    recipe = folder / "secret.toml"
     recipe.write_text(f"""{text}
 [decontamination]
 against = [{{ name = "bench", kind = "jsonl", path = "{bench}", field = "question" }}]
+
+[adjudication]
+protocol = "direct"
 
 [adjudication.judge]
 kind = "endpoint"
@@ -69,7 +72,7 @@ def everything_in(folder: Path) -> str:
     texts = []
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         is_table = path.suffix == ".parquet"
-        texts.append(f"{path}\n{pl.read_parquet(path, glob=False).write_ndjson() if is_table else ''}")
+        texts.append(f"{path}\n{pl.read_parquet(path, glob=False).to_dicts() if is_table else ''}")
         texts.append(path.read_bytes().decode("utf-8", "replace"))
     return "\n".join(texts)
 
@@ -120,4 +123,5 @@ def test_secrets_of_urls_are_in_the_requests_alone(guarded: Guarded, tiny_run: T
     (tmp_path / "cache" / "goldilocks" / "sources").mkdir(parents=True, exist_ok=True)
 
     texts = "\n".join([everything_in(out), everything_in(tmp_path / "cache"), *(one.out + one.err for one in said)])
-    assert [secret for secret in SECRETS if secret in texts] == []
+    found = [texts[max(0, at - 200) : at + 50] for secret in SECRETS if (at := texts.find(secret)) >= 0]
+    assert found == []

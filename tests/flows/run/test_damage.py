@@ -30,8 +30,8 @@ def contents(folder: Path) -> dict[str, bytes]:
         ("stages/01-sources/kept/00001.parquet", "stages/02-statements"),
         ("stages/01-sources/shards/00001.json", ""),
         ("stages/01-sources/DONE.json", ""),
-        ("stages/02-statements/dropped/00000.parquet", "curated"),
-        ("attempts/*/part-*.parquet", "verdicts/stage1"),
+        ("stages/02-statements/dropped/*.parquet", "curated"),
+        ("attempts/*/part-*.parquet", "verdicts"),
         ("decisions/stage2/*/decisions/00000.parquet", "curated"),
         ("stages/10-export/kept/00000.parquet", "curated"),
         ("run.json", ""),
@@ -40,11 +40,12 @@ def contents(folder: Path) -> dict[str, bytes]:
 def test_what_a_run_builds_on_is_named_and_made_again(tiny_copy: Tiny, damaged: str, removed: str) -> None:
     run = tiny_copy.folder
     whole = contents(run / "curated")
-    file = flip(sorted(run.glob(damaged))[0])
+    file = flip(max(run.glob(damaged), key=lambda path: path.stat().st_size))  # one with rows
     if removed:
         shutil.rmtree(run / removed)
-    said = refusal("run", tiny_copy.recipe, "--out", run)
-    assert f"{file} is damaged (" in said or f"{file} is damaged: " in said
+    ended = goldilocks("run", tiny_copy.recipe, "--out", run)
+    said = ended.err.splitlines()[-1]
+    assert (ended.status, said.startswith(f"goldilocks: {file} is damaged")) == (1, True)
     assert "delete it and run" in said or f"delete {file} and run" in said
     file.unlink()
     assert tiny_copy.run().status == 0
