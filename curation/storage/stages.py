@@ -427,7 +427,7 @@ _HASH = "hash of this file"
 
 def write_json(path: Path, table: Mapping[str, Any]) -> None:
     """Write a table as JSON with its own hash, as `atomic_write`."""
-    sealed = {**table, _HASH: table_digest(table)}
+    sealed = {**table, _HASH: table_digest(json.loads(json.dumps(table)))}  # of the table as it is read again
     atomic_write(path, json.dumps(sealed, indent=1, ensure_ascii=False) + "\n")
 
 
