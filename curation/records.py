@@ -14,7 +14,7 @@ Invariants:
     the text or the numbers that decided;
   - `Outcome.TIMEOUT` and `Outcome.BROKEN` are failures of the verifier, never wrong answers.
 
-This module needs the standard library and polars types only. It holds no logic beyond the id.
+This module needs the standard library, polars types and public URLs only. It holds no logic beyond the id.
 """
 
 from __future__ import annotations
@@ -30,9 +30,11 @@ from typing import Any, Protocol, Self
 
 import polars as pl
 
+from curation.public_urls import public_text
+
 
 class GoldilocksError(Exception):
-    """Whatever a user can mend. Its text says what was wrong, where, the value, and what to do.
+    """Whatever a user can mend. Its text says what was wrong, where, the value, and what to do; URLs have no secrets.
 
     GoldilocksError
     ├── ConfigError     a recipe or a setting
@@ -42,6 +44,9 @@ class GoldilocksError(Exception):
     │   └── RequestRefused  … one request; others may well be answered
     └── VerifierError   the verifier cannot run at all (its failures on single answers are verdicts)
     """
+
+    def __str__(self) -> str:
+        return public_text(super().__str__())
 
 
 class ConfigError(GoldilocksError):
@@ -68,7 +73,7 @@ class RequestRefused(PolicyError):
 
     def __init__(self, kind: str, reason: str) -> None:
         super().__init__(reason)
-        self.kind, self.reason = kind, reason
+        self.kind, self.reason = kind, public_text(reason)
 
 
 class VerifierError(GoldilocksError):

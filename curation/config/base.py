@@ -9,9 +9,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, PlainSerializer
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, SchemaValidator, core_schema
+
+from curation.public_urls import public_url
+
+Url = Annotated[str, PlainSerializer(public_url, when_used="json")]
+"""A path that may be a URL. Written as JSON, and so in digests, it has no secrets; in Python it is whole."""
 
 Names = Annotated[str | tuple[str, ...], Field(union_mode="left_to_right")]
 """One name, or several."""

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from curation.config.base import Settings
+from curation.config.base import Settings, Url
 from curation.config.engines import ServerSettings
 
 Pooling = Annotated[
@@ -71,7 +71,7 @@ class EndpointEmbedder(ServerSettings):
     """A model behind OpenAI-compatible servers: `vllm serve`, or any other that answers `/embeddings`."""
 
     kind: Literal["endpoint"] = Field(description="`endpoint`: OpenAI-compatible servers, asked for `/embeddings`.")
-    urls: tuple[str, ...] = Field(
+    urls: tuple[Url, ...] = Field(
         min_length=1, description="The servers' base addresses, as in `http://localhost:8000/v1`; all hold one model."
     )
     model: str = Field(min_length=1, description="Name of the model, as the servers list it.")

@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
-from curation.config.base import Settings
+from curation.config.base import Settings, Url
+from curation.public_urls import public_url
 
 HIGHEST_LIMIT = 1024
 """Requests in flight per server where nobody says how many it bears."""
@@ -42,7 +43,7 @@ class EngineSettings(Settings):
 class ServerSettings(Settings):
     """Servers that hold one model, and how patiently they are asked."""
 
-    urls: tuple[str, ...] = Field(min_length=1, description="The servers' base addresses.")
+    urls: tuple[Url, ...] = Field(min_length=1, description="The servers' base addresses.")
     api_key_env: str | None = Field(
         None,
         pattern=r"^[A-Za-z_][A-Za-z0-9_]*$",
@@ -79,7 +80,7 @@ class ServerSettings(Settings):
     def _addresses(cls, urls: tuple[str, ...]) -> tuple[str, ...]:
         wrong = [url for url in urls if not url.startswith(("http://", "https://"))]
         if wrong:
-            raise ValueError(f"{wrong[0]!r} is no address; write http://host:port/v1")
+            raise ValueError(f"{public_url(wrong[0])!r} is no address; write http://host:port/v1")
         if len({url.rstrip("/").removesuffix("/v1") for url in urls}) < len(urls):
             raise ValueError("one server stands there twice")
         return urls

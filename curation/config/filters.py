@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from curation.config.base import Names, Settings
+from curation.config.base import Names, Settings, Url
 from curation.config.embeddings import EmbedderSettings, MiniLmEmbedder
 from curation.config.sampling import DEFAULT_MAX_FAILED, MaxFailed
 from curation.config.sources import OfFiles, with_kind
@@ -124,7 +124,7 @@ class Benchmark(Settings):
 
     name: str = Field(pattern=r"^[A-Za-z0-9._/-]+$", description="The benchmark's name in evidence and card.")
     kind: OfFiles = "dataset"
-    path: str = Field(description="File, glob, folder or hub name; relative to the recipe's folder.")
+    path: Url = Field(description="File, glob, folder or hub name; relative to the recipe's folder.")
     subset: Names | None = Field(None, description="Configuration of a Hugging Face data set, or a list of them.")
     split: Names = Field("test", description="Split of a Hugging Face data set, or a list of them.")
     revision: str | None = Field(None, description="Commit of a hub data set; pin it for a run that can be repeated.")

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from curation.config.base import Settings
+from curation.config.base import Settings, Url
 from curation.config.engines import EngineSettings, ServerSettings
 from curation.config.mistakes import did_you_mean
 from curation.thinking import OPEN, ThinkingTags
@@ -198,7 +198,7 @@ class EndpointPolicy(ServerSettings, LivePolicy):
     """A model behind OpenAI-compatible servers: `vllm serve`, or any other."""
 
     kind: Literal["endpoint"] = Field(description="`endpoint`: OpenAI-compatible servers.")
-    urls: tuple[str, ...] = Field(
+    urls: tuple[Url, ...] = Field(
         min_length=1,
         description="The servers' base addresses, as in `http://localhost:8000/v1`; all hold one model. "
         "Start `vllm serve` with `--generation-config vllm`, or the model's own top-k and penalties come on top of "

@@ -7,15 +7,19 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from curation.config.base import Names, Settings, names
+from curation.config.base import Names, Settings, Url, names
 from curation.config.coding import CodeColumns
 from curation.licenses import UNKNOWN, checked_license
+from curation.public_urls import public_url
 from curation.storage.remote import is_url
 
 License = Annotated[str, AfterValidator(checked_license)]
 """A licence as `curation.licenses` knows them."""
+
+_LINK = re.compile(r"(?:https?|ftp|hf|s3|gs|gcs|az|abfss?|file)://\S+")
+"""A URL that may be a link on a card; `javascript:`, for one, may not."""
 
 
 class Pick(Settings):
@@ -127,7 +131,7 @@ class Join(Settings):
     """A second table whose rows are put beside a source's; it is held in memory."""
 
     kind: OfFiles = "dataset"
-    path: str = Field(
+    path: Url = Field(
         description="File, glob, folder or hub name; relative to the recipe's folder. Of files also a URL that fsspec "
         "knows, as in `s3://bucket/rows-*.jsonl`."
     )
@@ -169,8 +173,8 @@ def _require_files(kind: str, path: str) -> None:
     """Refuse a URL where a folder or a name of the hub is wanted."""
     if kind in ("dataset", "kattis") and is_url(path):
         raise ValueError(
-            f"path = {path!r} is a URL, which kinds `jsonl`, `parquet` and `csv` read; copy a folder of kind `{kind}` "
-            "to this machine, or name a hub set as in `owner/name`"
+            f"path = {public_url(path)!r} is a URL, which kinds `jsonl`, `parquet` and `csv` read; copy a folder of "
+            f"kind `{kind}` to this machine, or name a hub set as in `owner/name`"
         )
 
 
@@ -190,7 +194,7 @@ class Source(Settings):
         "hub name or folder), or `kattis` (a folder of problem packages; code only). By the ending of `path` if "
         "missing, else `dataset`.",
     )
-    path: str = Field(
+    path: Url = Field(
         description="File, glob, folder or hub name; relative to the recipe's folder. Of files also a URL that fsspec "
         "knows, as in `s3://bucket/rows-*.jsonl`."
     )
@@ -221,7 +225,9 @@ class Source(Settings):
     license: License = Field(
         UNKNOWN, description="Licence of the source as its publisher states it: an SPDX expression, or `unknown`."
     )
-    url: str | None = Field(None, description="Where the source is published; shown on the card.")
+    url: Url | None = Field(
+        None, description="Where the source is published, as `https://…`, `hf://…` or `s3://…`; a link on the card."
+    )
     limit: int | None = Field(None, ge=1, description="Read at most so many rows, from the front.")
     weight: float = Field(
         1.0, gt=0, description="Mixing weight: the source's relative share where `export.size` bites."
@@ -259,6 +265,13 @@ class Source(Settings):
     def domain(self) -> Literal["math", "code"]:
         """Return which verifier judges its attempts."""
         return "code" if self.kind == "kattis" or self.code is not None else "math"
+
+    @field_validator("url")
+    @classmethod
+    def _is_link(cls, url: str | None) -> str | None:
+        if url is not None and not _LINK.fullmatch(url):
+            raise ValueError(f"{public_url(url)!r} cannot be a link on the card; write it as in https://host/page")
+        return url
 
     @model_validator(mode="after")
     def _possible(self) -> Self:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from curation.config.base import Settings
+from curation.config.base import Settings, Url
 
 
 class StorageSettings(Settings):
     """Copies elsewhere of what a run publishes and logs. The run folder itself stays on this machine."""
 
-    mirror: str | None = Field(
+    mirror: Url | None = Field(
         None,
         description="Folder, as a URL that fsspec knows (`s3://bucket/runs/small`), to which published sets, "
         "checkpoints and logs are copied. What has no mark there is not whole yet. Not in the paper.",

@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from curation.public_urls import public_url
 from curation.sources.places import MissingSourceError
 from curation.storage.remote import file_system, first_line, is_url, local_path, remote_errors
 from curation.storage.stages import atomic_replace, atomic_write
@@ -44,7 +45,7 @@ TIMES = ("mtime", "LastModified", "last_modified", "Last-Modified", "updated", "
 
 @dataclass(frozen=True, slots=True)
 class RemoteFile:
-    """A file behind a URL and its copy here.
+    """A file at a URL and its copy on this machine; the URL is public (`curation.public_urls`), the request was not.
 
     Example: ``RemoteFile("s3://bucket/rows.jsonl", Path("~/.cache/goldilocks/sources/5f…/rows.jsonl"))``
     """
@@ -73,19 +74,21 @@ def fetched_files(source: str, url: str) -> list[RemoteFile]:
     if "://" in inner and is_url(outer):
         archives = fetched_files(source, outer)
         return [file for one in archives for file in _files_at(source, f"{inner}::{one.path}", f"::{one.url}")]
-    return _files_at(source, url, f"::{outer}" if outer else "")
+    return _files_at(source, url, f"::{public_url(outer)}" if outer else "")
 
 
 def _files_at(source: str, url: str, within: str) -> list[RemoteFile]:
     """Return the files that a URL names; ``within``: what their names end with, that of their archive."""
     with _as_sentence(f"source {source}: {url.partition('::')[0] if within else url}{within}"):
         fs, path = file_system(url)
-        found = sorted(fs.glob(path)) if any(mark in path for mark in "*?[") else [path]
+        is_web = path.startswith(("http://", "https://"))  # whose `?` begins a query
+        pattern = path.partition("?")[0] if is_web else path
+        found = sorted(fs.glob(path)) if any(mark in pattern for mark in "*?[") else [path]
         files = [one for one in found if len(found) == 1 or fs.isfile(one)]
         if not files:
             raise FileNotFoundError(path)
         archive = _file_state(url.partition("::")[2])
-        return [_copy(fs, one, f"{fs.unstrip_protocol(one)}{within}", archive) for one in files]
+        return [_copy(fs, one, f"{public_url(fs.unstrip_protocol(one))}{within}", archive) for one in files]
 
 
 def _copy(fs: Any, path: str, url: str, archive: Sequence[int]) -> RemoteFile:
@@ -99,7 +102,8 @@ def _copy(fs: Any, path: str, url: str, archive: Sequence[int]) -> RemoteFile:
     if info.get("type") == "directory":
         raise IsADirectoryError(path)
     folder = cache_folder() / hashlib.blake2b(url.encode(), digest_size=12).hexdigest()
-    copy, note = folder / Path(path).name, folder / "state.json"
+    name = public_url(path).partition("?")[0] if is_url(path) else path
+    copy, note = folder / Path(name).name, folder / "state.json"
     state: dict[str, Any] = {"url": url, "size": info.get("size"), "state": _state(info)}
     if archive:
         state["archive"] = list(archive)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from curation.public_urls import public_text
 from curation.records import SourceError
 
 Row = Mapping[str, Any]
@@ -32,7 +33,7 @@ class BadRowError(SourceError):
 
     def __init__(self, message: str, reason: str = "") -> None:
         super().__init__(message)
-        self.reason = reason or message
+        self.reason = public_text(reason or message)
 
 
 def too_many(source: str, most: int, raw: RawRow, reason: str) -> SourceError:

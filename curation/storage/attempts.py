@@ -32,7 +32,7 @@ import polars as pl
 
 from curation.records import ATTEMPT, VERDICT, AttemptKey, Completion, RequestRefused, StoreError
 from curation.storage.journal import Journal, Name
-from curation.storage.stages import atomic_write, file_digest
+from curation.storage.stages import atomic_write, file_digest, note_hash, require_hash
 
 REFUSAL = pl.Schema(
     {
@@ -155,10 +155,12 @@ class KeyedStore:
             raise StoreError(f"attempt {duplicates.row(0)} of {self.key.policy} would stand twice in {self.folder}.")
         aside = self.folder / ".aside-part"
         attempts.rechunk().write_parquet(aside, compression="zstd", compression_level=3)
-        path = self.folder / f"part-{file_digest(aside)[:16]}.parquet"
+        digest = file_digest(aside)[:16]
+        path = self.folder / f"part-{digest}.parquet"
         with aside.open("rb") as handle:
             os.fsync(handle.fileno())
         aside.rename(path)
+        note_hash(path, digest)
         self._part_of_problem = pl.concat([self._part_of_problem, self._index([path])])
 
     def read(self, problems: Sequence[str], columns: Sequence[str] | None = None) -> pl.DataFrame:
@@ -240,7 +242,7 @@ class KeyedStore:
     def _index(self, parts: list[Path]) -> pl.DataFrame:
         """Return which problems lie in which part, and how many attempts at each."""
         frames = [
-            self._part(path.name, ["problem"])
+            self._scan(path, ["problem"])
             .group_by("problem", maintain_order=True)
             .agg(pl.len().cast(pl.UInt32).alias("attempts"))
             .with_columns(part=pl.lit(path.name))
@@ -251,6 +253,10 @@ class KeyedStore:
     def _part(self, name: str, columns: Sequence[str]) -> pl.DataFrame:
         """Read a part; columns that it is too old to have are null."""
         path = self.folder / name
+        require_hash(path, path.stem.removeprefix("part-"))
+        return self._scan(path, columns)
+
+    def _scan(self, path: Path, columns: Sequence[str]) -> pl.DataFrame:
         try:
             scan = pl.scan_parquet(path, schema=self.schema, missing_columns="insert", glob=False)
             return scan.select(columns).collect()
@@ -283,8 +289,13 @@ class AttemptStore(KeyedStore):
         """Return the attempts that were refused and have not been made since, in the `REFUSAL` schema, by problem."""
         path = self.folder / _REFUSED
         lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
-        rows = [json.loads(line) for line in lines if line.endswith(b"]\n")]  # a kill may have torn one
-        frame = pl.DataFrame(rows, schema=REFUSAL, orient="row")
+        try:
+            rows = [json.loads(line) for line in lines if line.endswith(b"]\n")]  # a kill may have torn one
+            frame = pl.DataFrame(rows, schema=REFUSAL, orient="row")
+        except (ValueError, TypeError, pl.exceptions.PolarsError) as error:
+            raise StoreError(
+                f"{path} is damaged; delete it and run again, and what it names is asked again."
+            ) from error
         made = self.read(frame["problem"].unique().to_list(), ["problem", "index"])
         last = frame.unique(["problem", "index"], keep="last", maintain_order=True)
         return last.join(made, on=["problem", "index"], how="anti").sort("problem", "index")

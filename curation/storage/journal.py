@@ -142,12 +142,14 @@ class Journal:
                 if not line.endswith(b"\n"):
                     break
                 try:
-                    problem, index, _ = json.loads(line)
-                except ValueError as error:
+                    problem, index, content = json.loads(line)
+                    self._places[problem, index] = (self._end, len(line))
+                    if not isinstance(content, dict):
+                        raise TypeError("no object")
+                except (ValueError, TypeError) as error:
                     raise StoreError(
                         f"{self.path} is damaged at byte {self._end} ({error}); remove it; what it held is made again."
                     ) from error
-                self._places[problem, index] = (self._end, len(line))
                 self._end += len(line)
         if self._writable and self._end < self.path.stat().st_size:
             os.truncate(self.path, self._end)

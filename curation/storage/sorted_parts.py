@@ -14,7 +14,7 @@ from pathlib import Path
 
 import polars as pl
 
-from curation.storage.stages import atomic_replace
+from curation.storage.stages import atomic_replace, table_files
 
 ROWS_AT_ONCE = 50_000
 """Rows of a part, and how many are written out together while they are hashed."""
@@ -24,7 +24,7 @@ _BEGIN = pl.col("problem").str.slice(0, 3)
 
 def scan_table(folder: Path, table: str) -> pl.LazyFrame:
     """Return all shards of a finished stage's table, in order, unread; without columns where there are none."""
-    files = sorted((folder / table).glob("[0-9]*.parquet"))
+    files = table_files(folder, table)
     return pl.scan_parquet(files, glob=False) if files else pl.LazyFrame()
 
 

@@ -13,7 +13,8 @@ Invariants:
     What lies in the folder under another fingerprint is discarded, what lies there under the same one is kept;
   - in = kept + dropped, checked for each shard and again when the stage closes;
   - the manifest's digest hashes the content of the shards, so a stage that was made again with the same result
-    does not make the stages behind it run again.
+    does not make the stages behind it run again;
+  - a file is read only if its content is what was written: a table has its hash in the mark, a JSON file in itself.
 
 Not here: what a stage does (that is its module), and the attempts (`curation.storage.attempts`).
 """
@@ -104,14 +105,14 @@ class StageFolder:
     def prepare(self) -> None:
         """Make the folder ready: remove what lies there under another fingerprint, and half-written files."""
         identity = self.folder / "stage.json"
-        stored = _read_json(identity)
+        stored = read_json(identity)
         if stored != self._identity and self.folder.exists():
             shutil.rmtree(self.folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         for leftover in self.folder.rglob(".aside-*"):
             leftover.unlink()
         if stored != self._identity:
-            atomic_write(identity, _as_json(self._identity))
+            write_json(identity, self._identity)
 
     def discard(self) -> None:
         """Remove the folder with all that is in it."""
@@ -136,7 +137,7 @@ class StageFolder:
 
     def is_finished(self, index: int) -> bool:
         """Return whether the shard has its mark and its files have the sizes that the mark names."""
-        mark = _read_json(self._mark(index))
+        mark = _read_mark(self._mark(index))
         if mark is None or mark["fingerprint"] != self.fingerprint:
             return False
         return all(_size(self.folder / entry["file"]) == entry["bytes"] for entry in mark["tables"].values())
@@ -156,7 +157,7 @@ class StageFolder:
         for table, frame in shard.tables.items():
             file = f"{table}/{index:05}.parquet"
             tables[table] = {"file": file, "rows": frame.height, **write_parquet(self.folder / file, frame)}
-        for table in (_read_json(self._mark(index)) or {"tables": {}})["tables"].keys() - tables.keys():
+        for table in (_read_mark(self._mark(index)) or {"tables": {}})["tables"].keys() - tables.keys():
             (self.folder / table / f"{index:05}.parquet").unlink(missing_ok=True)  # of the shard as it was before
         mark = {
             "fingerprint": self.fingerprint,
@@ -167,11 +168,11 @@ class StageFolder:
             "notes": dict(sorted(shard.notes.items())),
             "tables": tables,
         }
-        atomic_write(self._mark(index), _as_json(mark))
+        write_json(self._mark(index), mark)
 
     def close(self, shards: int, rows_in: int | None = None) -> Manifest:
         """Write the manifest over ``shards`` finished shards; ``rows_in`` is what the stage before handed over."""
-        marks = [_read_json(self._mark(index)) for index in range(shards)]
+        marks = [_read_mark(self._mark(index)) for index in range(shards)]
         missing = [index for index, mark in enumerate(marks) if mark is None]
         if missing:
             raise StoreError(f"stage {self.name} in {self.folder}: shards {missing[:5]} have no mark; run again.")
@@ -193,7 +194,7 @@ class StageFolder:
             "reasons": add_counts(mark["reasons"] for mark in found_marks),
             "notes": add_counts(mark["notes"] for mark in found_marks),
         }
-        atomic_write(self.folder / "DONE.json", _as_json(manifest))
+        write_json(self.folder / "DONE.json", manifest)
         written = read_manifest(self.folder)
         assert written is not None
         return written
@@ -203,16 +204,75 @@ class StageFolder:
         return read_shard(self.folder, table, index)
 
     def _mark(self, index: int) -> Path:
-        return self.folder / "shards" / f"{index:05}.json"
+        return _mark_of(self.folder, index)
+
+
+def _mark_of(folder: Path, index: int) -> Path:
+    return folder / "shards" / f"{index:05}.json"
 
 
 def read_shard(folder: Path, table: str, index: int, columns: Sequence[str] | None = None) -> pl.DataFrame:
     """Return one shard of one table of a stage folder, all its columns or the named ones."""
-    file = folder / table / f"{index:05}.parquet"
+    file = sound_table(folder / table / f"{index:05}.parquet")
+    return pl.read_parquet(file, columns=None if columns is None else list(columns), glob=False)
+
+
+def table_files(folder: Path, table: str) -> list[Path]:
+    """Return the files of a finished stage's table in order, each as it was written.
+
+    Raises:
+        StoreError: one is not, as in `sound_table`.
+    """
+    return [sound_table(file) for file in sorted((folder / table).glob("[0-9]*.parquet"))]
+
+
+def sound_table(file: Path) -> Path:
+    """Return a file of a stage's table whose content has the hash that the shard's mark gives.
+
+    Raises:
+        StoreError: it has another, or is missing.
+    """
+    mark = _read_mark(_mark_of(file.parents[1], int(file.stem)))
+    require_hash(file, None if mark is None else mark["tables"].get(file.parent.name, {}).get("hash"))
+    return file
+
+
+def require_hash(file: Path, digest: str | None) -> None:
+    """Refuse a file whose content does not have a hash, or its first letters; in a process it is read once for that.
+
+    Args:
+        digest: None where none is known: the file has to exist.
+
+    Raises:
+        StoreError: it has another, or is missing.
+    """
     try:
-        return pl.read_parquet(file, columns=None if columns is None else list(columns), glob=False)
-    except (FileNotFoundError, pl.exceptions.ComputeError) as error:
-        raise StoreError(f"{file}: the shard cannot be read ({error}); delete {folder} and run again.") from error
+        state = _state_of(file)
+        if digest is None or _sound.get(file, (None,)) == (digest, *state):
+            return
+        is_sound = file_digest(file).startswith(digest)
+    except FileNotFoundError as error:
+        raise StoreError(f"{file} is missing; run the recipe again, and it is made again.") from error
+    if not is_sound:
+        raise StoreError(
+            f"{file} is damaged: its content is not what was written (the hash differs); delete it and run the recipe "
+            "again, and it is made again."
+        )
+    _sound[file] = (digest, *state)
+
+
+def note_hash(file: Path, digest: str) -> None:
+    """Remember the hash of a file that this process has just written."""
+    _sound[file] = (digest, *_state_of(file))
+
+
+_sound: dict[Path, tuple[object, ...]] = {}
+"""Files whose content was compared with its hash: that hash, and inode, size and time of the file."""
+
+
+def _state_of(file: Path) -> tuple[int, int, int]:
+    state = file.stat()
+    return state.st_ino, state.st_size, state.st_mtime_ns
 
 
 def read_optional_shard(
@@ -230,7 +290,7 @@ def read_table(
     Args:
         where: the rows that are wanted; of the others one shard is in memory at a time.
     """
-    files = sorted((folder / table).glob("[0-9]*.parquet"))
+    files = table_files(folder, table)
     if not files:
         return pl.DataFrame()
     frames = (pl.read_parquet(file, columns=columns, glob=False) for file in files)
@@ -239,37 +299,30 @@ def read_table(
 
 def read_manifest(folder: Path) -> Manifest | None:
     """Return the manifest of a stage folder, whatever its fingerprint; None where the stage is not finished."""
-    content = _read_json(folder / "DONE.json")
+    content = read_json(folder / "DONE.json")
     if content is None:
         return None
     if content.get("format") != FORMAT:
         raise StoreError(
             f"{folder / 'DONE.json'}: layout {content.get('format')}, this version reads {FORMAT}; use a new folder."
         )
-    return Manifest(
-        stage=content["stage"],
-        fingerprint=content["fingerprint"],
-        digest=content["digest"],
-        shards=content["shards"],
-        rows_in=content["in"],
-        kept=content["kept"],
-        dropped=content["dropped"],
-        reasons=content["reasons"],
-        notes=content["notes"],
-        inputs=content["inputs"],
-    )
+    names = {"rows_in": "in"}
+    try:
+        return Manifest(**{name: content[names.get(name, name)] for name in Manifest.__slots__})
+    except KeyError as error:
+        raise damaged(folder / "DONE.json", f"no {error}") from error
 
 
 def stage_inputs(folder: Path) -> Mapping[str, str]:
     """Return the digests of what the stage in this folder is made from, finished or not; empty where there is none."""
-    identity = _read_json(folder / "stage.json")
-    return identity["inputs"] if identity is not None else {}
+    identity = read_json(folder / "stage.json")
+    return identity.get("inputs", {}) if identity is not None else {}
 
 
 def finished_shards(folder: Path) -> Iterator[dict[str, Any]]:
     """Yield the marks of a stage that may still be running, in order."""
     for file in sorted((folder / "shards").glob("[0-9]*.json")):
-        mark = _read_json(file)
+        mark = _read_mark(file)
         if mark is not None:
             yield mark
 
@@ -282,6 +335,7 @@ def write_parquet(path: Path, frame: pl.DataFrame) -> dict[str, int | str]:
     frame.rechunk().write_parquet(aside, compression="zstd", compression_level=3, statistics=True)
     size, digest = _flush(aside)
     aside.rename(path)
+    note_hash(path, digest)
     return {"bytes": size, "hash": digest}
 
 
@@ -368,20 +422,56 @@ def _size(path: Path) -> int | None:
         return None
 
 
-def _as_json(value: Mapping[str, Any]) -> str:
-    return json.dumps(value, indent=1, ensure_ascii=False) + "\n"
+_HASH = "hash of this file"
 
 
-def _read_json(path: Path) -> dict[str, Any] | None:
+def write_json(path: Path, table: Mapping[str, Any]) -> None:
+    """Write a table as JSON with its own hash, as `atomic_write`."""
+    sealed = {**table, _HASH: table_digest(json.loads(json.dumps(table)))}  # of the table as it is read again
+    atomic_write(path, json.dumps(sealed, indent=1, ensure_ascii=False) + "\n")
+
+
+def read_json(path: Path, remedy: Path | None = None) -> dict[str, Any] | None:
+    """Return a table as `write_json` wrote it, also one without its hash; None where there is no file.
+
+    Args:
+        remedy: what to delete where it is damaged; the file itself where absent.
+
+    Raises:
+        StoreError: it is damaged.
+    """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except ValueError as error:
-        raise StoreError(f"{path} is damaged ({error}); delete {path.parent} and run again.") from error
+        raise damaged(path, str(error), remedy) from error
     if not isinstance(content, dict):
-        raise StoreError(f"{path} is damaged (not a JSON object); delete {path.parent} and run again.")
+        raise damaged(path, "not a JSON object", remedy)
+    digest = content.pop(_HASH, None)
+    if digest is not None and digest != table_digest(content):
+        raise damaged(path, "it is not what was written: the hash differs", remedy)
     return content
+
+
+def table_digest(table: Mapping[str, Any]) -> str:
+    """Return the hash of what a table holds, in whatever order and layout."""
+    return _digest(json.dumps(table, sort_keys=True).encode())
+
+
+def damaged(path: Path, why: str, remedy: Path | None = None) -> StoreError:
+    """Return the error of a damaged file."""
+    return StoreError(f"{path} is damaged ({why}); delete {remedy or path} and run the recipe again.")
+
+
+def _read_mark(path: Path) -> dict[str, Any] | None:
+    mark = read_json(path)
+    if mark is not None and not mark.keys() >= _MARK:
+        raise damaged(path, f"no {', '.join(sorted(_MARK - mark.keys()))}")
+    return mark
+
+
+_MARK = {"fingerprint", "in", "kept", "dropped", "reasons", "notes", "tables"}
 
 
 def _count_reasons(dropped: pl.DataFrame | None) -> dict[str, int]:

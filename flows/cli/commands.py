@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from curation.public_urls import public_text
 from curation.storage.locks import lock_folder
 from flows.cli.as_json import print_json
 from flows.pipelines.by_recipe import check_inputs, pipeline_of
@@ -164,7 +165,7 @@ def _print_plan(run: Run) -> None:
     check_inputs(run)
     stages = pipeline_of(recipe).stages_of(run)
     for line in (line for stage in stages for line in stage.describe(run)):
-        console.print(f"  {line}")
+        console.print(f"  {public_text(line)}")
     finished = [stage.name for stage in stages if not stage.by_verifier and read_result(stage, run) is not None]
     console.print(
         f"  finished there, and reused where nothing it is made from has changed: {', '.join(finished) or 'nothing'}"

@@ -20,6 +20,7 @@ from typing import Any
 
 from typer.core import TyperGroup
 
+from curation.public_urls import public_text
 from curation.records import GoldilocksError
 
 INTERRUPTED, TERMINATED = 130, 143
@@ -92,15 +93,19 @@ def _status(end: SystemExit) -> int:
 
 
 def _say(sentence: str, status: int) -> int:
-    """Print a sentence; what of it a terminal would take for a command, as texts of files may hold, is written out."""
-    sentence = _CONTROL.sub(lambda sign: f"\\x{ord(sign[0]):02x}", sentence)
+    """Print a sentence without secrets of URLs; what a terminal would take for a command is written out."""
+    sentence = _CONTROL.sub(lambda sign: f"\\x{ord(sign[0]):02x}", public_text(sentence))
     print(f"goldilocks: {sentence}", file=sys.stderr)
     return status
 
 
 def _trace(error: BaseException) -> None:
     if _debug:
-        traceback.print_exception(error)
+        print(_trace_text(error), end="", file=sys.stderr)
+
+
+def _trace_text(error: BaseException) -> str:
+    return public_text("".join(traceback.format_exception(error)))
 
 
 def _system_sentence(error: OSError) -> str:
@@ -130,9 +135,8 @@ def _logged(error: Exception) -> str:
     try:
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("a", encoding="utf-8") as out:
-            words = " ".join(sys.argv)
-            out.write(f"\n{time.strftime('%Y-%m-%d %H:%M:%S')} {words}\n")
-            traceback.print_exception(error, file=out)
+            words = public_text(" ".join(sys.argv))
+            out.write(f"\n{time.strftime('%Y-%m-%d %H:%M:%S')} {words}\n{_trace_text(error)}")
     except OSError:
         return "`--debug` prints its trace."
     return f"Its trace is in {log}; `--debug` prints it."

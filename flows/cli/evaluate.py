@@ -9,6 +9,7 @@ import typer
 
 from curation.config import Bench, ModelSettings, RecordedPolicy
 from curation.config.policies import with_domain
+from curation.public_urls import public_url
 from curation.records import ConfigError
 from curation.sources.files import read_rows
 from flows.cli.as_json import print_json
@@ -50,7 +51,7 @@ def list_benches() -> None:
     """Print the benches that come along."""
     for name in ready_benches():
         bench, _ = load_bench(name)
-        places = [f"{one.path}{f'@{one.revision[:8]}' if one.revision else ''}" for one in bench.sources]
+        places = [f"{public_url(one.path)}{f'@{one.revision[:8]}' if one.revision else ''}" for one in bench.sources]
         rows = ", ".join(dict.fromkeys(places))
         typer.echo(f"{name:<20} {bench.attempts} attempts a problem; {bench.description}\n{'':<20} {rows}")
 

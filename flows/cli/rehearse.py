@@ -11,6 +11,7 @@ Not here: what a run costs (`goldilocks plan`), and whether the real model answe
 
 from __future__ import annotations
 
+import json
 import math
 import socket
 from collections.abc import Callable, Iterator, Sequence
@@ -24,6 +25,7 @@ from curation.config import LivePolicy, Recipe, Source
 from curation.config.policies import ModelSettings
 from curation.config.sources import Quota
 from curation.policies.vllm.placement import visible_gpus
+from curation.public_urls import public_url
 from curation.records import ConfigError, GoldilocksError
 from curation.storage.remote import is_url, local_path
 from curation.storage.stages import atomic_write
@@ -85,10 +87,11 @@ def rehearse(path: Path, share: float, overrides: Sequence[str] = (), out: Path 
     for name in dict.fromkeys(recipe.asked.values()):
         failures.told += _policy_failures(f"models.{name}", recipe.models[name])
     failures.of("grader", partial(_check_grader, recipe, home))
-    table = _small_recipe(recipe, sources, benchmarks, home)
+    table = json.loads(json.dumps(_small_recipe(recipe, sources, benchmarks, home)))  # lists, no tuples
     folder.mkdir(parents=True, exist_ok=True)
+    secret = list(_take_secrets(table))
     _write(folder / FILE, table)
-    curated = failures.of("the pipeline", lambda: run_recipe(folder / FILE, (), folder))
+    curated = failures.of("the pipeline", lambda: run_recipe(folder / FILE, secret, folder))
     if curated is not None:
         failures.of("licences", lambda: check_licenses(recipe, SOURCES.folder_in(open_run(folder))))
     return Rehearsal(folder, tuple(failures.told), curated)
@@ -165,7 +168,7 @@ def _benchmarks(run: Run, failures: _Failures) -> list[dict[str, Any]]:
     tables = []
     for benchmark, place in named:
         if failures.succeeds(f"benchmark {benchmark.name}", partial(check_benchmark, benchmark, place)):
-            table = benchmark.model_dump(mode="json", exclude_none=True)
+            table = benchmark.model_dump(exclude_none=True)
             tables.append({**table, "path": _absolute(benchmark.path, place)})
     return tables
 
@@ -185,7 +188,7 @@ def _policy_failures(name: str, policy: ModelSettings) -> Iterator[str]:
         try:
             socket.create_connection((place.hostname or "", port), timeout=3).close()
         except OSError as error:
-            yield f"{name}: nobody listens at {url} ({error}); start the server, or name another in `urls`."
+            yield f"{name}: nobody listens at {public_url(url)} ({error}); start the server, or name another in `urls`."
 
 
 def _check_grader(recipe: Recipe, home: Path) -> None:
@@ -204,7 +207,7 @@ def _small_recipe(
 ) -> dict[str, Any]:
     """Return the recipe of the rehearsal as a table: small policies, open bands, and paths that hold from anywhere."""
     left_out = {"left_out", "costs", "schedule", "refresh", "monitor", "storage"}
-    table = recipe.model_dump(mode="json", exclude_none=True, exclude=left_out)
+    table = recipe.model_dump(exclude_none=True, exclude=left_out)
     table["name"] = f"{recipe.name}-rehearsal"
     table.update(sources=[_source_table(source, home) for source in sources])
     table["decontamination"] |= {"against": list(benchmarks), "benches": []}
@@ -223,7 +226,7 @@ def _small_recipe(
 
 
 def _source_table(source: Source, home: Path) -> dict[str, Any]:
-    table = source.model_dump(mode="json", exclude_none=True)
+    table = source.model_dump(exclude_none=True)
     table["path"] = _absolute(source.path, home)
     if source.join is not None:
         table["join"]["path"] = _absolute(source.join.path, home)
@@ -237,6 +240,17 @@ def _absolute(path: str, home: Path) -> str:
     place = home / local_path(path)
     is_local = place.exists() or any(letter in path for letter in "*?[") or path.startswith(("~", ".", "/"))
     return str(place) if is_local else path
+
+
+def _take_secrets(table: Any, key: str = "") -> Iterator[str]:
+    """Make the URLs of a recipe's table public; yield the settings that put their secrets back, as of ``--set``."""
+    for name, value in list(table.items() if isinstance(table, dict) else enumerate(table)):
+        place = f"{key}.{name}".removeprefix(".")
+        if isinstance(value, dict | list):
+            yield from _take_secrets(value, place)
+        elif isinstance(value, str) and (public := public_url(value)) != value:
+            table[name] = public
+            yield f"{place}={json.dumps(value)}"
 
 
 def _write(path: Path, table: dict[str, Any]) -> None:

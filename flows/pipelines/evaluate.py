@@ -21,6 +21,7 @@ import polars as pl
 from curation.config import Bench, LivePolicy, RecordedPolicy
 from curation.config.policies import ModelSettings
 from curation.policies.recorded import Recorded
+from curation.public_urls import public_url
 from curation.records import ConfigError, SourceError, StoreError
 from curation.response_formats import ANY, BOXED
 from curation.storage.locks import lock_folder
@@ -243,7 +244,7 @@ def _sizes(bench: Bench, scores: pl.DataFrame) -> list[int]:
 def _about(run: BenchRun, results: Results) -> list[str]:
     bench, policy = run.bench, stage_model(run.recipe, PART)
     lines = [
-        f"source {source.name}: {source.kind} {source.path}"
+        f"source {source.name}: {source.kind} {public_url(source.path)}"
         + (f" at {source.revision}" if source.revision is not None else "")
         + f", licence {source.license}"
         for source in bench.sources

@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 
 from curation.difficulty.planning import CostEstimate, StagePlan, read_plan
+from curation.records import StoreError
 from curation.storage.attempts import AttemptStore
 from curation.storage.stages import read_manifest, read_shard
 from flows.run.run_folder import Run
@@ -29,7 +30,10 @@ def stored_plan(run: Run) -> dict[str, StagePlan]:
     path = run.folder / PLAN
     if not path.exists():
         return {}
-    return {plan.stage: plan for plan in map(read_plan, json.loads(path.read_text(encoding="utf-8")))}
+    try:
+        return {plan.stage: plan for plan in map(read_plan, json.loads(path.read_text(encoding="utf-8")))}
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise StoreError(f"{path} is damaged ({error}); `goldilocks plan` writes it again.") from error
 
 
 def actual_cost(run: Run, part: str) -> ActualCost | None:

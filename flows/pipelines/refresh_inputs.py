@@ -31,7 +31,7 @@ def with_policy(run: Run, path: Path) -> tuple[Recipe, Path]:
         ConfigError, PolicyError: there is no such policy, or it cannot be meant.
     """
     part = run.parts[-1]
-    table = run.recipe.model_dump(mode="json")
+    table = run.recipe.model_dump()
     table["grader"] = None  # it has been trained; what it became stands in the stage
     band = table[part]["band"]
     band["max_pass_rate"] = max(band["max_pass_rate"], run.recipe.refresh.max_pass_rate)
@@ -43,7 +43,7 @@ def with_policy(run: Run, path: Path) -> tuple[Recipe, Path]:
         table["models"][name] = checkpoint_table(path, stage_model(run.recipe, part))
         return parse_recipe(table, str(path)), path.absolute().parent
     settings, home = load_model(path)
-    table["models"][name] = settings.model_dump(mode="json")
+    table["models"][name] = settings.model_dump()
     return parse_recipe(table, str(path)), home
 
 
@@ -59,11 +59,7 @@ def checkpoint_table(path: Path, previous: object) -> dict[str, Any]:
     use_vllm = importlib.util.find_spec("vllm") is not None and not isinstance(previous, TorchPolicySettings)
     kind: type[LivePolicy] = VllmPolicy if use_vllm else TorchPolicySettings
     fields = set(kind.model_fields) if isinstance(previous, kind) else {"prompt", "thinking", "examples", "decoding"}
-    shared = (
-        previous.model_dump(mode="json", include=fields - {"model", "revision"})
-        if isinstance(previous, LivePolicy)
-        else {}
-    )
+    shared = previous.model_dump(include=fields - {"model", "revision"}) if isinstance(previous, LivePolicy) else {}
     return {**shared, "kind": "vllm" if use_vllm else "torch", "model": str(home.absolute())}
 
 

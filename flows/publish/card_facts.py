@@ -11,6 +11,7 @@ import polars as pl
 
 from curation.config import Recipe, Source
 from curation.filters.decontamination import OVERLAP
+from curation.public_urls import public_url
 from curation.publish import cards, review
 from curation.publish.merged_copies import copies_of
 from curation.publish.versions import MOVED
@@ -102,11 +103,11 @@ def _source_facts(run: Run, results: Results, source: Source) -> cards.SourceFac
     if source.join is not None:
         state = held.get("joined_commit") or source.join.revision
         matched = f" ({held['matched']:,} rows have a match)" if "matched" in held else ""
-        steps.append(f"joined with {source.join.path}{f' at `{state}`' if state else ''}{matched}")
+        steps.append(f"joined with {public_url(source.join.path)}{f' at `{state}`' if state else ''}{matched}")
     steps += [f"at most {source.limit:,}"] if source.limit is not None else []
     return cards.SourceFacts(
         source.name,
-        source.url,
+        None if source.url is None else public_url(source.url),
         source.license,
         0,
         0,

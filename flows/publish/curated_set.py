@@ -20,14 +20,17 @@ import polars as pl
 from curation.config import LivePolicy, Recipe
 from curation.prompts.asked import FILE as ASKED
 from curation.prompts.asked import asked_by
+from curation.public_urls import public_url
 from curation.publish import cards, review
-from curation.records import SourceError, StoreError
+from curation.records import StoreError
 from curation.storage.stages import atomic_write, read_shard, write_parquet
 from flows.publish import code_publish, disputes, receipts, versions
 from flows.publish.card_facts import card_facts
+from flows.publish.mark import altered_files, read_mark, write_mark
 from flows.run import mirroring, retries
 from flows.run.mirroring import CURATED, MARK
 from flows.run.pipeline import run_stage
+from flows.run.progress import warn
 from flows.run.recipe import as_printed
 from flows.run.run_folder import PARTS, Run, as_written, stage_model
 from flows.run.stage import Results, StageResult, shard_counts
@@ -91,14 +94,15 @@ def _publish(run: Run, version: versions.Version, results: Results) -> Path:
         **({"withhold": list(run.recipe.export.withhold)} if run.recipe.export.withhold else {}),
         "receipt": receipts.made_from(run, results),
     }
-    mark, asked_for = _published(target), {**made_from, "files": _sizes(target)}
-    if mark == asked_for:
-        mirroring.copy(run)
-        return target
-    if mark is not None and {**mark, "receipt": made_from["receipt"]} == asked_for and _is_untouched(target):
-        _finish(run, version, results, target, made_from)
-        mirroring.copy(run)
-        return target
+    mark = _published(target)
+    if mark is not None and {**mark, "receipt": made_from["receipt"], "files": None} == {**made_from, "files": None}:
+        others = altered_files(target, mark)
+        if not others:
+            if mark.get("receipt") != made_from["receipt"]:
+                _finish(run, version, results, target, made_from)
+            mirroring.copy(run)
+            return target
+        warn(run.folder, "publish", f"{target / others[0]} is not what was published; the set is written again")
     staging = run.folder / ".aside-curated"
     shutil.rmtree(staging, ignore_errors=True)
     _write_tables(staging / "data", "train", [exported], "kept")
@@ -129,25 +133,18 @@ def origins_of(run: Run, results: Results) -> list[cards.Origin]:
     states, origins = read_states(results[SOURCES].folder), []
     for source in run.recipe.sources:
         held = states.get(source.name, {})
-        origins.append(cards.Origin(source.name, source.path, source.url, held.get("commit") or source.revision))
+        place = public_url(source.url or source.path)
+        origins.append(cards.Origin(source.name, place, held.get("commit") or source.revision))
         if source.join is not None:
             name, state = f"{source.name}, joined with", held.get("joined_commit") or source.join.revision
-            origins.append(cards.Origin(name, source.join.path, None, state))
+            origins.append(cards.Origin(name, public_url(source.join.path), state))
     return origins
 
 
 def _finish(run: Run, version: versions.Version, results: Results, folder: Path, made_from: dict[str, Any]) -> None:
     """Write the receipt of a set whose other files are there, then its mark."""
     receipts.write_receipt(receipts.make_receipt(run, results, version, folder), folder)
-    atomic_write(folder / MARK, json.dumps({**made_from, "files": _sizes(folder)}, indent=1) + "\n")
-
-
-def _is_untouched(folder: Path) -> bool:
-    """Return whether a set's files are those that its receipt names."""
-    try:
-        return not receipts.differing_files(folder)
-    except SourceError:
-        return False
+    write_mark(folder, made_from)
 
 
 def renew_receipt(run: Run, version: versions.Version, results: Results) -> None:
@@ -233,16 +230,10 @@ def published_version(run: Run) -> int | None:
 def _published(folder: Path) -> dict[str, Any] | None:
     """Read the mark of the published set: what it was made from; None where there is none, or it is damaged."""
     try:
-        mark = json.loads((folder / MARK).read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError):
+        mark = read_mark(folder)
+    except StoreError:
         return None
-    return mark if isinstance(mark, dict) and "verifier" in mark else None
-
-
-def _sizes(folder: Path) -> dict[str, int]:
-    """Return the size in bytes of each published file."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != MARK)
-    return {str(path.relative_to(folder)): path.stat().st_size for path in files}
+    return mark if mark is not None and {"verifier", "files"} <= mark.keys() else None
 
 
 def _write_tables(folder: Path, name: str, stages: Sequence[StageResult], table: str) -> None:

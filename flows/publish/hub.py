@@ -6,7 +6,6 @@ which the hub holds what the folder holds; each version of the set has a tag, `v
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from pathlib import Path
 from curation.publish.export_formats.writing import card_license
 from curation.records import GoldilocksError, SourceError
 from flows.publish.curated_set import published_folder
+from flows.publish.mark import read_mark
 from flows.run.mirroring import MARK
 
 
@@ -50,9 +50,8 @@ def plan_push(place: Path, name: str) -> Push:
     """
     folder = published_folder(place)
     try:
-        mark = json.loads((folder / MARK).read_text(encoding="utf-8"))
-        tag = f"v{mark['version']}"
-    except (FileNotFoundError, NotADirectoryError, ValueError, KeyError, TypeError) as error:
+        tag = f"v{(read_mark(folder) or {})['version']}"
+    except (NotADirectoryError, KeyError) as error:
         raise SourceError(
             f"{folder}: no published set ({MARK} is missing or damaged); give the folder of a run, and finish it with "
             "`goldilocks run`."

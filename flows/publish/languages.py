@@ -42,6 +42,7 @@ from curation.sources.rows import require_path
 from curation.storage.stages import atomic_replace, atomic_write, file_digest, require_other_place, write_parquet
 from curation.translation import VERSION, RenderedPrompt, StoredReplies, Translations, choose_problems, translate
 from flows.publish.curated_set import published_folder
+from flows.publish.mark import renew_mark
 from flows.publish.receipts import renew_contents
 from flows.run.model_files import load_model
 from flows.run.policies import open_policy
@@ -54,7 +55,6 @@ MADE_FILE = "translations/made.json"
 ATTEMPTS_FILE = "translations/attempts.jsonl"
 REPLIES_FILE = "translations/replies.jsonl"
 VOTES_FILE = "translations/votes.jsonl"
-MARK = ".published.json"
 _BEGIN, _END = "<!-- translations -->", "<!-- /translations -->"
 _NOT_MEASURED = (
     "policy", "attempts", "judged", "correct", "pass_rate", "pass_rate_low", "pass_rate_high", "decided_by",
@@ -278,7 +278,7 @@ def _write(
     _write_card(home, counts, policy, reader)
     cards.list_files_again(home)
     renew_contents(home)
-    _register_files(home)
+    renew_mark(home)
 
 
 def _write_card(home: Path, counts: Mapping[str, int], policy: Policy, reader: Policy | None) -> None:
@@ -302,14 +302,3 @@ def _write_card(home: Path, counts: Mapping[str, int], policy: Policy, reader: P
     else:
         text = f"{text.rstrip()}\n\n{section}" if text else section
     atomic_write(card, text)
-
-
-def _register_files(home: Path) -> None:
-    """Enter the new files into the published set's mark, so that a run that finds it unchanged leaves them there."""
-    path = home / MARK
-    if not path.is_file():
-        return
-    mark = json.loads(path.read_text(encoding="utf-8"))
-    files = sorted(file for file in home.rglob("*") if file.is_file() and file.name != MARK)
-    mark["files"] = {str(file.relative_to(home)): file.stat().st_size for file in files}
-    atomic_write(path, json.dumps(mark, indent=1) + "\n")

@@ -12,7 +12,6 @@ code, given tests and checkers are withheld as statements are (`curation.publish
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import tomllib
@@ -36,9 +35,9 @@ from curation.publish.withheld_code import (
 from curation.records import JUDGING, PROBLEM, TEST, SourceError
 from curation.storage.stages import atomic_write, read_shard, read_table, write_parquet
 from flows.publish.curated_set import published_folder, recipe_text
+from flows.publish.mark import read_mark, renew_mark, require_unaltered
 from flows.publish.receipts import renew_contents
 from flows.publish.versions import newest_run
-from flows.run.mirroring import MARK
 from flows.run.recipe import parse_recipe
 from flows.run.run_folder import Run
 from flows.run.stage import shard_counts
@@ -90,7 +89,7 @@ def make_public(run: Run) -> Path:
     _say_so(aside, pl.concat(notes), left_out, tests_left_out if is_code else None)
     cards.list_files_again(aside)
     renew_contents(aside)
-    _mark(aside)
+    renew_mark(aside)
     shutil.rmtree(target, ignore_errors=True)
     aside.rename(target)
     return target
@@ -132,7 +131,7 @@ def restore(folder: Path, home: Path, places: Mapping[str, str]) -> Restored:
     atomic_write(card, _STATE.sub(r"\1, texts restored", card.read_text(encoding="utf-8"), count=1))
     cards.list_files_again(folder)
     renew_contents(folder)
-    _mark(folder)
+    renew_mark(folder)
     gone = pl.concat(absent).select("source", "row").unique(maintain_order=True)
     by_source = gone.group_by("source", maintain_order=True).agg(pl.col("row").sort())
     return Restored(notes.height, {source: tuple(at) for source, at in by_source.iter_rows()})
@@ -140,10 +139,7 @@ def restore(folder: Path, home: Path, places: Mapping[str, str]) -> Restored:
 
 def holds_withheld_texts(folder: Path) -> bool:
     """Return whether texts of a set that are to be withheld stand in it: a run's own set, or one that was restored."""
-    try:
-        named = json.loads((folder / MARK).read_text(encoding="utf-8")).get("withhold")
-    except (OSError, ValueError, AttributeError):
-        return False
+    named = (read_mark(folder) or {}).get("withhold")
     if not named:
         return False
     files = sorted((folder / "data").glob("*.parquet"))
@@ -156,8 +152,10 @@ def sendable(place: Path) -> Path:
 
     Raises:
         SourceError: it holds texts that are to be withheld, and no run's folder is beside it to tell which.
+        StoreError: a file of it is not what was published.
     """
     folder = published_folder(place)
+    require_unaltered(folder)
     if not holds_withheld_texts(folder):
         return folder
     if folder.name != "curated" or not (folder.absolute().parent / "run.json").is_file():
@@ -261,12 +259,3 @@ def _without_examples(card: str) -> str:
     """Return a card without its section of examples, which show texts."""
     before, heading, rest = card.partition("\n## Examples\n")
     return before + "\n## " + rest.partition("\n## ")[2] if heading else card
-
-
-def _mark(folder: Path) -> None:
-    """Write the sizes of the files anew into the mark of a set."""
-    path = folder / MARK
-    mark = json.loads(path.read_text(encoding="utf-8"))
-    files = sorted(file for file in folder.rglob("*") if file.is_file() and file != path)
-    mark["files"] = {str(file.relative_to(folder)): file.stat().st_size for file in files}
-    atomic_write(path, json.dumps(mark, indent=1) + "\n")

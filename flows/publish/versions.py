@@ -14,9 +14,8 @@ that a refresh began with, the refreshed version stands, and `goldilocks run` pu
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Literal
@@ -26,7 +25,16 @@ import polars as pl
 from curation.publish import versions
 from curation.records import OLD_COLUMNS, DropReason, StoreError
 from curation.storage.sorted_parts import digest_in_order, in_order, scan_table, write_scanned
-from curation.storage.stages import Shard, atomic_write, read_shard, read_table
+from curation.storage.stages import (
+    Shard,
+    damaged,
+    file_digest,
+    read_json,
+    read_shard,
+    read_table,
+    require_hash,
+    write_json,
+)
 from flows.run.run_folder import Run, open_run
 from flows.run.stage import Results, StageResult, StageRun, shard_counts
 from flows.stages.attempts import today
@@ -34,7 +42,7 @@ from flows.stages.base import split_rows
 from flows.stages.decisions import decisions_of as decisions_stage
 
 FOLDER = "versions"
-ABOUT = "about.json"
+ABOUT, DECISIONS = "about.json", "decisions.parquet"
 CHANGELOG = "CHANGELOG.md"
 COLUMNS = [*versions.COMPARED, "published"]
 """Columns of decisions that the comparison of two versions reads."""
@@ -45,6 +53,8 @@ Origin = Literal["run", "refresh"]
 @dataclass(frozen=True, slots=True)
 class Version:
     """A version of a run's set. ``digest`` is of its decisions; ``root`` that of the pipeline's own behind it.
+
+    ``file`` is the hash of decisions.parquet; empty of a version of before it was noted.
 
     Example: ``Version(2, "2026-05-04", "refresh", "small@rl-300", "goldilocks@4", "9f…", "17…", {"promoted": 3}, {})``
     """
@@ -58,6 +68,7 @@ class Version:
     root: str
     counts: Mapping[str, int]
     cost: Mapping[str, int] = field(default_factory=dict)
+    file: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +98,9 @@ def stored_versions(folder: Path) -> list[Version]:
     stored = []
     for path in sorted((folder / FOLDER).glob(f"[0-9]*/{ABOUT}")):
         try:
-            stored.append(Version(**json.loads(path.read_text(encoding="utf-8"))))
-        except (ValueError, TypeError) as error:
-            raise StoreError(f"{path} is damaged ({error}); delete {path.parent} and run again.") from error
+            stored.append(Version(**(read_json(path, remedy=path.parent) or {})))
+        except TypeError as error:
+            raise damaged(path, str(error), remedy=path.parent) from error
     return stored
 
 
@@ -111,7 +122,7 @@ def decisions_of(folder: Path, number: int, columns: list[str] | None = None) ->
     """
     if number == 0:
         return versions.KEPT.to_frame().select(columns or pl.all())
-    path = version_folder(folder, number) / "decisions.parquet"
+    path = _decisions_file(folder, number)
     try:
         table = pl.scan_parquet(path, glob=False).rename(OLD_COLUMNS, strict=False)
         return (table if columns is None else table.select(columns)).collect()
@@ -128,13 +139,21 @@ def scan_decisions(folder: Path, number: int, at: str | None = None) -> pl.LazyF
     if number == 0:
         nothing = versions.KEPT.to_frame().lazy()
         return nothing if at is None else nothing.with_row_index(at)
-    path = version_folder(folder, number) / "decisions.parquet"
+    path = _decisions_file(folder, number)
     try:
         table = pl.scan_parquet(path, glob=False, row_index_name=at)
         names = table.collect_schema().names()
     except (FileNotFoundError, pl.exceptions.PolarsError) as error:
         raise StoreError(f"{path} cannot be read ({error}); publish it again with `goldilocks run`.") from error
     return table.rename({old: new for old, new in OLD_COLUMNS.items() if old in names})
+
+
+def _decisions_file(folder: Path, number: int) -> Path:
+    """Return the file of a version's decisions, whose content is what was written."""
+    path = version_folder(folder, number) / DECISIONS
+    about = next((version for version in stored_versions(folder) if version.number == number), None)
+    require_hash(path, about.file or None if about is not None else None)
+    return path
 
 
 def gather_decisions(last: StageResult, exported: StageResult, measured: str) -> pl.LazyFrame:
@@ -165,7 +184,7 @@ def settle_version(run: Run, table: pl.LazyFrame, verifier: str, cause: Cause | 
     digest, cause = digest_of(table), cause or Cause()
     before = latest(run.folder)
     if before is not None and before.digest == digest:
-        return before
+        return before if _has_decisions(run, before) else _store(run, before, table)
     number = before.number + 1 if before is not None else 1
     counts = _counted(scan_decisions(run.folder, number - 1).select(COLUMNS), table.select(COLUMNS))
     version = Version(
@@ -179,10 +198,20 @@ def settle_version(run: Run, table: pl.LazyFrame, verifier: str, cause: Cause | 
         counts,
         dict(cause.cost),
     )
-    place = version_folder(run.folder, number)
-    write_scanned(place / "decisions.parquet", table)
-    atomic_write(place / ABOUT, json.dumps(asdict(version), indent=1) + "\n")
-    return version
+    return _store(run, version, table)
+
+
+def _has_decisions(run: Run, version: Version) -> bool:
+    return (version_folder(run.folder, version.number) / DECISIONS).is_file()
+
+
+def _store(run: Run, version: Version, table: pl.LazyFrame) -> Version:
+    """Write a version's decisions and what is known of it."""
+    place = version_folder(run.folder, version.number)
+    write_scanned(place / DECISIONS, table)
+    stored = replace(version, file=file_digest(place / DECISIONS))
+    write_json(place / ABOUT, asdict(stored))
+    return stored
 
 
 def standing_version(run: Run, table: pl.LazyFrame) -> Version | None:

@@ -70,15 +70,15 @@ def load_bench(name: str, overrides: Sequence[str] = (), folder: Path = Path()) 
 def bench_run(bench: Bench, policy: ModelSettings, folder: Path, bench_folder: Path) -> BenchRun:
     """Return the run of a bench with a policy: every problem is asked as often as the bench says, none is filtered."""
     asked = policy.model_copy(update={"decoding": bench.decoding}) if isinstance(policy, LivePolicy) else policy
-    dumped = {name: getattr(bench, name).model_dump(mode="json") for name in ("verify", "code")}
+    dumped = {name: getattr(bench, name).model_dump() for name in ("verify", "code")}
     dumped["code"]["group_tests"] = ALL_TESTS
     dumped["code"]["execution_matrix"]["tests"] = ALL_TESTS
     table: dict[str, Any] = {
         "name": bench.name,
         "flow": f"curate-{bench.domain}",
-        "sources": [source.model_dump(mode="json") for source in bench.sources],
+        "sources": [source.model_dump() for source in bench.sources],
         "workers": bench.workers,
-        "models": {BENCHED: asked.model_dump(mode="json")},
+        "models": {BENCHED: asked.model_dump()},
         "stage1": {
             "model": BENCHED,
             "band": {

@@ -19,6 +19,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
+from curation.public_urls import public_text
 from flows.run.observer import Item, Work
 from flows.run.progress import tell
 from flows.run.stage import StageResult
@@ -43,7 +44,7 @@ def recorded(folder: Path, command: str) -> Iterator[None]:
         yield
     finally:
         error = sys.exception()
-        end = {"state": FINISHED} if error is None else {"state": FAILED, "error": f"{type(error).__name__}: {error}"}
+        end = {"state": FINISHED} if error is None else {"state": FAILED, "error": _told(error)}
         _reused.reset(token)
         _write(folder, {"command": command, **end, "seconds": _since(begun), **counts})
 
@@ -100,6 +101,10 @@ def last_lines(folder: Path) -> list[dict[str, Any]]:
     lines = _lines(folder)
     first = next((at for at in reversed(range(len(lines))) if lines[at]["state"] == "begun"), None)
     return lines[first:] if first is not None else []
+
+
+def _told(error: BaseException) -> str:
+    return public_text(f"{type(error).__name__}: {error}")
 
 
 def _took(line: dict[str, Any]) -> str:

@@ -6,9 +6,15 @@ from pathlib import Path
 
 import polars as pl
 
+from curation.storage.stages import damaged, table_files
+
 
 def rows_of(folder: Path, table: str, problem: str, column: str = "id") -> pl.DataFrame:
     """Return the rows of a stage's table whose ``column`` is the problem's id; none where there is no such table."""
     files = sorted((folder / table).glob("*.parquet"))
-    parts = [pl.scan_parquet(file, glob=False).filter(pl.col(column) == problem).collect() for file in files]
-    return pl.concat(parts) if parts else pl.DataFrame(schema={column: pl.String})
+    try:
+        parts = [pl.scan_parquet(file, glob=False).filter(pl.col(column) == problem).collect() for file in files]
+        return pl.concat(parts) if parts else pl.DataFrame(schema={column: pl.String})
+    except pl.exceptions.PolarsError as error:
+        table_files(folder, table)  # names the file that is not what was written
+        raise damaged(folder / table, str(error).partition("\n")[0]) from error

@@ -11,6 +11,8 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
+from curation.public_urls import public_text
+
 Advance = Callable[[int], None]
 
 
@@ -70,7 +72,8 @@ def read_metrics(run: Path) -> list[dict[str, Any]]:
 
 
 def warn(run: Path, stage: str, text: str) -> None:
-    """Print a warning at once, above the bar, and log it in the run's `METRICS`."""
+    """Print a warning at once, above the bar, and log it in the run's `METRICS`; URLs in it lose their secrets."""
+    text = public_text(text)
     row = {"at": round(time.time(), 2), "stage": stage, "warning": text}
     with (run / METRICS).open("a", encoding="utf-8") as out:
         out.write(json.dumps(row) + "\n")

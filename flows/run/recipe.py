@@ -33,7 +33,7 @@ def parse_recipe(table: Mapping[str, Any], where: str) -> Recipe:
 
 def override_recipe(recipe: Recipe, overrides: Sequence[str]) -> Recipe:
     """Return a recipe with some settings changed."""
-    return parse_settings(Recipe, recipe.model_dump(mode="json"), f"recipe {recipe.name}", overrides)
+    return parse_settings(Recipe, recipe.model_dump(), f"recipe {recipe.name}", overrides)
 
 
 def unpinned_lines(recipe: Recipe, folder: Path) -> list[str]:

@@ -18,13 +18,12 @@ refresh's.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 
-from curation.storage.stages import Shard, StageFolder, atomic_write, finished_shards
+from curation.storage.stages import Shard, StageFolder, finished_shards, read_json, write_json
 from flows.run.stage import StageResult, StageRun
 
 FILE = "retries.json"
@@ -53,8 +52,7 @@ def pending_round(folder: Path) -> int:
 
 def last_round(folder: Path) -> int:
     """Return the number of the round that was planned last, carried out or not; 0 where there was none."""
-    path = folder / FILE
-    return int(json.loads(path.read_text(encoding="utf-8"))["round"]) if path.exists() else 0
+    return int((read_json(folder / FILE) or {}).get("round", 0))
 
 
 def plan_round(folder: Path, most: int) -> int:
@@ -104,4 +102,4 @@ def _failures(notes: Mapping[str, int]) -> int:
 
 
 def _plan(folder: Path, round_number: int) -> None:
-    atomic_write(folder / FILE, json.dumps({"round": round_number}) + "\n")
+    write_json(folder / FILE, {"round": round_number})

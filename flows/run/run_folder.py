@@ -21,7 +21,7 @@ from curation.config import DifficultyStage, ModelSettings, Recipe, SecondStage
 from curation.config.recipe import GRADER
 from curation.publish import review
 from curation.records import StoreError
-from curation.storage.stages import atomic_write
+from curation.storage.stages import atomic_write, damaged, table_digest
 from flows.run.recipe import load_recipe, parse_recipe
 
 PARTS = ("stage1", "stage2")
@@ -62,7 +62,7 @@ class Run:
     def save(self) -> None:
         """Write run.json."""
         recipe = as_written(self.recipe).model_dump(mode="json")
-        table = {"recipe_folder": str(self.recipe_folder), "recipe": recipe}
+        table = {"recipe_folder": str(self.recipe_folder), "recipe": recipe, "recipe_hash": table_digest(recipe)}
         atomic_write(self.folder / "run.json", json.dumps(table, indent=1, ensure_ascii=False) + "\n")
 
 
@@ -141,10 +141,12 @@ def _read_run_file(folder: Path) -> tuple[dict[str, Any], Path]:
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))
         table, recipe_folder = {"name": stored["recipe"]["name"], **stored["recipe"]}, Path(stored["recipe_folder"])
+        if stored.get("recipe_hash", digest := table_digest(stored["recipe"])) != digest:
+            raise ValueError("its recipe is not what was written: the hash differs")
     except (FileNotFoundError, NotADirectoryError) as error:
         raise StoreError(
             f"{folder} holds no run (no run.json); start one with `goldilocks run RECIPE --out {folder}`."
         ) from error
     except (ValueError, KeyError, TypeError) as error:
-        raise StoreError(f"{path} is damaged ({error}); run the recipe again.") from error
+        raise damaged(path, str(error)) from error
     return table, recipe_folder

@@ -22,7 +22,7 @@ from curation.difficulty.observations import stated_counts
 from curation.difficulty.priors import as_priors
 from curation.records import DECISION, AttemptKey, StoreError
 from curation.storage import attempts
-from curation.storage.stages import atomic_write, read_table
+from curation.storage.stages import damaged, read_json, read_table, write_json
 from flows.run import retries
 from flows.run.policies import model_title
 from flows.run.policy_session import model_session
@@ -93,9 +93,9 @@ def make_attempts(job: StageRun) -> StageResult:
             result = retries.retry_failed(
                 job, folder, partial(job.shard_by_shard, folder, session.shard), session.again
             )
-    if not (result.reused and (result.folder / JUDGED_BY).exists()):
-        atomic_write(result.folder / KEY, json.dumps(key) + "\n")
-        atomic_write(result.folder / JUDGED_BY, json.dumps(judged_with) + "\n")
+    if not (result.reused and all((result.folder / name).exists() for name in (KEY, JUDGED_BY))):
+        write_json(result.folder / KEY, key)
+        write_json(result.folder / JUDGED_BY, judged_with)
     return result
 
 
@@ -174,7 +174,10 @@ def attempt_store(run: Run, result: StageResult) -> attempts.AttemptStore:
 
 def attempt_key(folder: Path) -> AttemptKey:
     """Read the key of a finished stage's attempts in the store."""
-    return AttemptKey(**json.loads((folder / KEY).read_text(encoding="utf-8")))
+    try:
+        return AttemptKey(**(read_json(folder / KEY) or {}))
+    except TypeError as error:
+        raise damaged(folder / KEY, str(error)) from error
 
 
 def measured_on(run: Run, part: str) -> str:
@@ -182,17 +185,17 @@ def measured_on(run: Run, part: str) -> str:
     key = asdict(attempt_key(attempts_of(part).folder_in(run)))
     name = " ".join((key["policy"], key["prompt"], key["sampling"]))
     path = run.folder / MEASURED_ON
-    noted: dict[str, str] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    noted: dict[str, str] = read_json(path) or {}
     if name not in noted:
         noted[name] = _begun(run.folder / "attempts", key)
-        atomic_write(path, json.dumps(noted, indent=1, ensure_ascii=False) + "\n")
+        write_json(path, noted)
     return noted[name]
 
 
 def _begun(store: Path, key: Mapping[str, str]) -> str:
     """Return the day on which the store of attempts under a key was made."""
     for path in store.glob("*/key.json"):
-        if key.items() <= json.loads(path.read_text(encoding="utf-8")).items():
+        if key.items() <= (read_json(path) or {}).items():
             return datetime.fromtimestamp(path.stat().st_mtime, UTC).date().isoformat()
     return today()
 

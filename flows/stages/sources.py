@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -24,7 +23,7 @@ from curation.sources.rows import BadRowError, Row
 from curation.sources.selection import SelectionCounts
 from curation.sources.streams import CUT
 from curation.sources.tables import TableState
-from curation.storage.stages import Shard, atomic_write, file_digest, read_table
+from curation.storage.stages import Shard, file_digest, read_json, read_table, write_json
 from flows.run.progress import warn
 from flows.run.run_folder import Run
 from flows.run.runner import Work
@@ -78,16 +77,12 @@ STATES = "sources.json"
 def write_states(folder: Path, states: Mapping[str, TableState], counts: Mapping[str, SelectionCounts]) -> None:
     """Write, for each source, its commit and digest, and its rows behind each step of the selection."""
     table = {name: {**asdict(state), **asdict(counts[name])} for name, state in states.items()}
-    atomic_write(folder / STATES, json.dumps(table, indent=1) + "\n")
+    write_json(folder / STATES, table)
 
 
 def read_states(folder: Path) -> dict[str, dict[str, Any]]:
     """Return what `write_states` wrote, by source; empty for a run of before it was written."""
-    try:
-        table: dict[str, dict[str, Any]] = json.loads((folder / STATES).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    return table
+    return read_json(folder / STATES, remedy=folder) or {}
 
 
 def check_licenses(recipe: Recipe, folder: Path) -> None:

@@ -6,7 +6,6 @@ difficulty stages are made by one template, `verdicts_of`.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, partial
@@ -19,7 +18,7 @@ from curation.difficulty.failed_verdicts import has_failed, is_doubtful, replace
 from curation.option_letters import option_letter
 from curation.records import ATTEMPT, VERDICT
 from curation.storage.attempts import AttemptStore
-from curation.storage.stages import Shard, read_shard
+from curation.storage.stages import Shard, read_json, read_shard
 from curation.verify.math_judge import Judge, JudgeTask, Response
 from flows.run import retries
 from flows.run.run_folder import Run, difficulty_stage
@@ -42,8 +41,7 @@ def judge_attempts(job: StageRun) -> StageResult:
     attempts, problems = result.folder, job.problems.folder
     limit, store = difficulty_stage(run.recipe, part).band.attempts, attempt_store(run, result)
     with open_judge(run) as judge:
-        judged_with = json.loads((attempts / JUDGED_BY).read_text(encoding="utf-8"))
-        is_current = judged_with == judged_by(run, part, judge.version)
+        is_current = read_json(attempts / JUDGED_BY) == judged_by(run, part, judge.version)
 
         def work(index: int) -> Shard:
             frame = read_shard(problems, "kept", index)

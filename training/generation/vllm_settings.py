@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator
 
+from curation.config.base import Url
 from curation.config.engines import EngineSettings, ServerSettings
 from curation.records import ConfigError
 
@@ -42,7 +43,7 @@ class EndpointGeneratorSettings(ServerSettings):
     """Generation on vLLM's servers, on this machine or others, which take new weights while they generate."""
 
     kind: Literal["endpoint"] = Field(description="`endpoint`: servers that are running.")
-    urls: tuple[str, ...] = Field(
+    urls: tuple[Url, ...] = Field(
         min_length=1,
         description="The servers' addresses, as in `http://gpu-1:8000`. All hold a model of the shape of the recipe's, "
         "started with `python -m curation.policies.vllm.serving MODEL`; they get the run's own weights at once.",

@@ -20,6 +20,7 @@ import polars as pl
 
 from curation.prompts.solving import FENCE
 from curation.records import Domain, DropReason, PromptRequest, SourceError
+from curation.storage.stages import read_json, require_hash
 from training.embedded_model.problems import Split, generate_exercises
 from training.recipe import CuratedData, DataSettings, EmbeddedData, LatentData
 
@@ -208,9 +209,21 @@ def _with_statements(rows: pl.DataFrame, file: Path) -> pl.DataFrame:
 
 
 def _read(file: Path, columns: Sequence[str], optional: Sequence[str] = ()) -> pl.DataFrame:
-    """Read a table's columns; of the ``optional`` ones those that it has."""
+    """Read a table's columns; of the ``optional`` ones those that it has.
+
+    Raises:
+        StoreError: the file is not what was published.
+    """
+    require_hash(file, _published_hash(file))
     try:
         has = pl.read_parquet_schema(file)
         return pl.read_parquet(file, columns=[*columns, *(name for name in optional if name in has)], glob=False)
     except (pl.exceptions.ColumnNotFoundError, pl.exceptions.ComputeError) as error:
         raise SourceError(f"{file}: no table of a curated set ({error}); publish the set again.") from error
+
+
+def _published_hash(file: Path) -> str | None:
+    """Return the hash that the mark of a set gives for a file of it; None if it gives none."""
+    mark = read_json(file.parents[1] / ".published.json") or {}
+    stated = mark.get("files", {}).get(f"{file.parent.name}/{file.name}")
+    return stated if isinstance(stated, str) else None  # a mark of before gives sizes

@@ -14,11 +14,10 @@ from curation.publish.merged_copies import copies_of
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A source as a recipe names it: what was read, where it is published, and which state of it."""
+    """A source as a recipe names it: where it is published, or else what was read, and which state of it."""
 
     name: str
-    path: str
-    url: str | None = None
+    place: str
     revision: str | None = None
 
 
@@ -43,12 +42,11 @@ def attribution(title: str, license: str, curated: pl.LazyFrame, origins: Sequen
     ]
     counts = license_counts(curated)
     for origin in origins:
-        place = origin.url or origin.path
         state = origin.revision or "not pinned"
         for row_license, problems, changed, merged in counts.get(origin.name, [("–", 0, 0, 0)]):
             why = conflict(row_license, license) if problems or merged else None
             said = f"{cell(row_license)} ({why})" if why is not None else cell(row_license)
-            named = f"{cell(origin.name)} | {cell(place)} | {cell(state)} | {said}"
+            named = f"{cell(origin.name)} | {cell(origin.place)} | {cell(state)} | {said}"
             text.append(f"| {named} | {problems:,} | {changed:,} | {merged:,} |")
     text += [
         "",

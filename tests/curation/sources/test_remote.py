@@ -236,7 +236,7 @@ def test_commands_read_sources_behind_urls(tmp_path: Path) -> None:
         assert run.run().status == 0
         assert goldilocks("status", run.folder).status == 0
         assert server.fetched == 1
-        (note,) = json.loads((run.folder / "stages/01-sources/sources.json").read_text()).values()
+        note = json.loads((run.folder / "stages/01-sources/sources.json").read_text())["s"]
         (tmp_path / "rows.jsonl").write_text(TEXT)
         assert note["digest"] == source_digest(source("rows.jsonl"), tmp_path)
     assert os.environ["XDG_CACHE_HOME"] in str(tmp_path / "cache")

@@ -264,9 +264,31 @@ def test_a_damaged_file_is_named(tmp_path: Path, name: str, content: bytes) -> N
         one.prepare() if name == "stage.json" else one.manifest()
 
 
+@pytest.mark.parametrize("name", ["DONE.json", "stage.json", "shards/00000.json", "kept/00001.parquet"])
+def test_a_changed_byte_is_named(tmp_path: Path, name: str) -> None:
+    one = made(tmp_path)
+    file = tmp_path / name
+    content = file.read_bytes()
+
+    def read() -> None:
+        one.prepare() if name == "stage.json" else read_table(tmp_path, "kept", ["id"])
+        one.manifest()
+
+    seal = content.find(b'"hash of this file"')  # without it a file is read as one of a version that had none
+    for at in (at for at in range(0, len(content), 1 + len(content) // 40) if not 0 <= at - seal < 19 or seal < 0):
+        changed = bytearray(content)
+        changed[at] ^= 1
+        file.write_bytes(changed)
+        with pytest.raises(StoreError, match=rf"{re.escape(str(file))} is damaged"):
+            read()
+    file.write_bytes(content)
+    assert one.manifest() is not None
+
+
 def test_another_layout_is_refused(tmp_path: Path) -> None:
     made(tmp_path)
     table = json.loads((tmp_path / "DONE.json").read_text())
+    del table["hash of this file"]  # of a version that had none
     (tmp_path / "DONE.json").write_text(json.dumps({**table, "format": 99}))
     with pytest.raises(StoreError, match=r"layout 99, this version reads 1; use a new folder"):
         read_manifest(tmp_path)

@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 
 from curation.records import problem_id
+from curation.storage.stages import table_digest
 from flows.cli.rejudge import override_verifier
 from flows.publish.curated_set import settled_digest
 from flows.run.run_folder import new_run
@@ -198,6 +199,7 @@ def test_a_recipe_that_was_changed_but_not_run_is_not_judged_again(tiny_copy: Ti
     path = tiny_copy.folder / "run.json"
     told = json.loads(path.read_text(encoding="utf-8"))
     told["recipe"]["sources"][0]["limit"] = 2
+    told["recipe_hash"] = table_digest(told["recipe"])
     path.write_text(json.dumps(told), encoding="utf-8")  # as a run leaves it that was killed before its first shard
     before = published(tiny_copy.folder, "data")
     refusal("rejudge", tiny_copy.folder)

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from curation.records import VERDICT
-from tests.flows.conftest import goldilocks, refusal
+from tests.flows.conftest import forge, goldilocks, refusal
 from tests.training.engines.embedded.test_run import small
 from training.engines.embedded.run import train
 from training.rollouts.attempt_log import count_attempts, read_attempts, verdict_tables
@@ -33,7 +33,7 @@ def by_an_older_verifier(trained: Path, tmp_path: Path) -> tuple[Path, int]:
         verdicts = pl.read_parquet(part, glob=False)
         hit = (pl.col("outcome") == "correct") & (pl.col("answer").str.len_chars() == 2)
         wronged += verdicts.filter(hit).height
-        verdicts.with_columns(outcome=pl.when(hit).then(pl.lit("wrong")).otherwise("outcome")).write_parquet(part)
+        forge(part, verdicts.with_columns(outcome=pl.when(hit).then(pl.lit("wrong")).otherwise("outcome")))
     assert wronged > 0
     return run, wronged
 

@@ -15,7 +15,7 @@ from flows.pipelines.run_tables import verifier_of
 from flows.publish.versions import newest_run
 from flows.run.run_folder import Run
 from flows.stages.decisions import decisions_of
-from tests.flows.conftest import Tiny
+from tests.flows.conftest import Tiny, forge
 from tests.flows.page.conftest import PLANTED, Visitor
 from tests.waiting import wait_until
 
@@ -48,7 +48,7 @@ def test_where_the_model_cannot_be_fitted_the_tab_is_shown_and_says_why(
     folder = decisions_of(run.parts[0]).folder_in(run, verifier_of(run))
     file = min((folder / "decisions").glob("*.parquet"))
     damaged = pl.read_parquet(file).with_columns(correct=pl.col("judged") + 1)
-    damaged.write_parquet(file)
+    forge(file, damaged)
     visitor = Visitor(planted_copy)
 
     def shown() -> Any:

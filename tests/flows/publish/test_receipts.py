@@ -13,7 +13,7 @@ import pytest
 
 from curation.publish.receipts import read_receipt
 from curation.storage.stages import atomic_write
-from tests.flows.conftest import Said, Tiny, goldilocks, refusal
+from tests.flows.conftest import Said, Tiny, forge, goldilocks, refusal
 
 
 def verify(folder: Path, *options: str) -> Said:
@@ -128,9 +128,10 @@ def test_a_flipped_attempt_is_named(tiny_copy: Tiny) -> None:
     part = stored(tiny_copy.folder, "strong@1")
     rows = pl.read_parquet(part)
     problem, index = rows["problem"][0], rows["index"][0]
-    rows.with_columns(
-        pl.when(pl.int_range(pl.len()) == 0).then(pl.lit(r"\boxed{987}")).otherwise("text").alias("text")
-    ).write_parquet(part)
+    text = pl.when(pl.int_range(pl.len()) == 0).then(pl.lit(r"\boxed{987}")).otherwise("text").alias("text")
+    rows.with_columns(text).write_parquet(part)
+    assert f"{part} is damaged" in refusal("verify-receipt", tiny_copy.folder, "--quick")
+    forge(part, rows.with_columns(text))
     said = verify(tiny_copy.folder)
     assert said.status == 1
     assert f"problem {problem}, attempt {index}: was judged correct" in said.out
@@ -142,7 +143,7 @@ def test_a_flipped_verdict_is_named(tiny_copy: Tiny) -> None:
     rows = pl.read_parquet(part)
     place = rows["outcome"].to_list().index("wrong")
     flipped = pl.when(pl.int_range(pl.len()) == place).then(pl.lit("correct")).otherwise("outcome").alias("outcome")
-    rows.with_columns(flipped).write_parquet(part)
+    forge(part, rows.with_columns(flipped))
     said = verify(tiny_copy.folder)
     assert said.status == 1
     assert f"problem {rows['problem'][place]}, attempt {rows['index'][place]}: was judged correct" in said.out

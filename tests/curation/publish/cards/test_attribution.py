@@ -21,7 +21,7 @@ def test_every_source_is_named_with_the_licences_of_its_rows() -> None:
         {"source": "b", "license": "CC-BY-4.0"},
     ]
     curated = pl.DataFrame([{name: row.get(name) for name in CURATED} for row in rows], schema=CURATED)
-    origins = [Origin("a", "a.jsonl", "https://a.test/x|y", "0123abc"), Origin("b", "b.jsonl"), Origin("c", "c.jsonl")]
+    origins = [Origin("a", "https://a.test/x|y", "0123abc"), Origin("b", "b.jsonl"), Origin("c", "c.jsonl")]
     origins.append(Origin("d", "d.jsonl"))
     lines = attribution("Sums", "apache-2.0", curated.lazy(), origins).splitlines()
     table = [line for line in lines if line.startswith("| ")][1:]

@@ -1,0 +1,76 @@
+"""URLs without their secrets: no user name, no password, no signature, no token.
+
+Only the request to a server gets a URL as its recipe writes it. Files, messages, digests and cache names get the public
+form, so a presigned URL that was renewed is still the same source.
+"""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import unquote_plus
+
+_URL = re.compile(r"""[A-Za-z][A-Za-z0-9+.-]{0,19}://[^\s"'`<>|]*""")
+_PART = re.compile(
+    r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://"
+    r"(?P<user>[^/?#]*@|[^/?#:@\[]*:(?!:|\d*(?:[/?#]|$)).*@)?"  # a password may have an unquoted slash
+    r"(?P<host>\[[0-9A-Fa-f:.]*\])?"
+    r"(?P<rest>.*?)(?=::[A-Za-z/.~]|$)",
+    re.DOTALL,
+)
+_NAMED_BEFORE_HOST = frozenset({"abfs", "abfss", "wasb", "wasbs", "git", "github"})
+"""Schemes that write a container or a repository, which is no secret, where others have a user."""
+
+_PUBLIC = frozenset(
+    (
+        *("alt", "branch", "config", "dataset", "dl", "download", "export", "file", "filename", "format", "id", "lang"),
+        *("language", "length", "limit", "name", "offset", "page", "path", "raw", "ref", "rev"),
+        *("revision", "row", "rows", "split", "subset", "table", "version", "versionid"),
+    )
+)
+"""Query parameters that say which file is meant. Any other may be a secret, so its name and value are left out."""
+
+_PLAIN = re.compile(r"[\w./,+ -]*")
+
+
+def public_url(url: str) -> str:
+    """Return a URL, also a chain of them, without its secrets; a path without a scheme is returned as it is.
+
+    >>> public_url("https://me:pw@host/rows.jsonl?id=3&X-Amz-Signature=9f")
+    'https://host/rows.jsonl?id=3'
+    >>> public_url("zip://a.jsonl::https://host/a.zip?sig=9f"), public_url("s3://bucket/rows-?.jsonl")
+    ('zip://a.jsonl::https://host/a.zip', 's3://bucket/rows-?.jsonl')
+    """
+    return _PART.sub(_public_part, url)
+
+
+def public_text(text: str) -> str:
+    """Return a text with the URLs in it made public.
+
+    >>> public_text("GET https://me:pw@host/a?token=1 (403).")
+    'GET https://host/a (403).'
+    """
+    return _URL.sub(_public_match, text) if "://" in text else text
+
+
+def _public_match(match: re.Match[str]) -> str:
+    url = match[0].rstrip(").,;:]}")
+    return public_url(url) + match[0][len(url) :]
+
+
+def _public_part(match: re.Match[str]) -> str:
+    scheme, user, host, rest = match["scheme"], match["user"] or "", match["host"] or "", match["rest"]
+    if scheme.lower() not in _NAMED_BEFORE_HOST:
+        user = ""
+    is_web = scheme.lower() in ("http", "https")
+    if is_web:
+        rest = rest.partition("#")[0]
+    place, mark, query = rest.partition("?")
+    if not is_web and "=" not in query:  # a sign of a glob
+        return f"{scheme}://{user}{host}{rest}"
+    kept = "&".join(pair for pair in re.split("[&;]", query) if _is_public(pair))
+    return f"{scheme}://{user}{host}{place}{mark if kept else ''}{kept}"
+
+
+def _is_public(pair: str) -> bool:
+    name, equals, value = pair.partition("=")
+    return bool(equals) and unquote_plus(name).lower() in _PUBLIC and bool(_PLAIN.fullmatch(unquote_plus(value)))
