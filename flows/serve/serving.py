@@ -27,12 +27,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
-from rich.console import Console
-
 from curation.records import ConfigError, GoldilocksError, StoreError
 from curation.storage.locks import lock_folder
 from curation.storage.stages import atomic_write
 from flows.run.recipe import load_recipe
+from flows.run.terminal import SafeConsole
 from flows.serve.access import KEY_FILE, Keys, new_keys, write_key
 from flows.serve.processes import REFUSED, TOKEN, end_processes
 from flows.serve.server import PAGE, stop, wait_for_server
@@ -153,7 +152,7 @@ def _ends_on_sigterm() -> Iterator[None]:
 
 def _keep_serving(service: Service) -> None:
     """Start the children, and start them again when one has ended; the first time, their failure is the command's."""
-    console = Console(highlight=False, markup=False, soft_wrap=True)
+    console = SafeConsole()
     wait_s, has_served = 1.0, False
     while True:
         begun = time.monotonic()
