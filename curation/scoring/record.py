@@ -60,13 +60,14 @@ def read_record(record: str | Mapping[str, Any]) -> Mapping[str, Any]:
     try:
         table = json.loads(record) if isinstance(record, str) else record
         version, domain = table[MARK], Domain(table["domain"])
-        needed = {"program": dict} if domain is Domain.CODE else {"answer": str}
-        for name, kind in {**needed, "id": (str, int)}.items():
-            if not isinstance(table[name], kind):
-                raise TypeError(f"{name} is {brief(table[name])}")
-        for name in ("lang", "statement", "letter"):
-            if not isinstance(table.get(name), str | None):
-                raise TypeError(f"{name} is {brief(table[name])}")
+        needed: tuple[str, Any] = ("program", dict) if domain is Domain.CODE else ("answer", str)
+        for name, kind in (
+            needed,
+            ("id", str | int),
+            *((name, str | None) for name in ("lang", "statement", "letter")),
+        ):
+            if not isinstance(table.get(name), kind):
+                raise TypeError(f"{name} is {brief(table.get(name))}")
         ThinkingTags.of(table.get("thinking", OPEN))
         checked_format(table.get("response_format", ANY))
     except (KeyError, TypeError, ValueError) as error:

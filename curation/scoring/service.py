@@ -62,7 +62,7 @@ def reward_app(scorer: Scorer, records: Mapping[str, str] | None = None, key: st
         Route("/get_reward", service.openrlhf, methods=["POST"]),
     ]
     refusals: dict[Any, Any] = {HTTPException: _refusal, VerifierError: _failure, ClientDisconnect: _failure}
-    return KeyGuard(Starlette(routes=routes, exception_handlers=refusals), key)  # type: ignore[arg-type] # its own types
+    return KeyGuard(Starlette(routes=routes, exception_handlers=refusals), key)
 
 
 class _Service:

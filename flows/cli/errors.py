@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import signal
 import sys
 import time
@@ -27,9 +26,6 @@ INTERRUPTED, TERMINATED = 130, 143
 
 FULL = {errno.ENOSPC, errno.EDQUOT}
 AGAIN = "run the same command again to go on"
-
-_OS_ERROR = re.compile(r"\(os error (\d+)\)")
-"""In the text of an error of polars, which has no errno."""
 
 _debug = False
 _training: Path | None = None
@@ -116,26 +112,24 @@ def _trace(error: BaseException) -> None:
 
 
 def _sentence(error: Exception) -> str:
-    found = _OS_ERROR.search(str(error))
-    if found is not None and not (isinstance(error, OSError) and error.errno):
-        return _system_sentence(OSError(int(found[1]), os.strerror(int(found[1]))), error)
-    return _system_sentence(error, error) if isinstance(error, OSError) else _unexpected(error)
+    from curation.storage.stages import system_error
+
+    found = error if isinstance(error, OSError) and error.errno else system_error(error)
+    return _unexpected(error) if found is None else _system_sentence(found, error)
 
 
 def _system_sentence(error: OSError, cause: Exception) -> str:
     _trace(cause)
     place, reason = error.filename or "a file", error.strerror or str(error)
+    parents = Path(str(place)).absolute().parents
+    if error.errno != errno.ENOENT and not parents[0].exists():  # a temporary folder is gone by now
+        place = next(path for path in parents if path.exists())
     if error.errno in FULL:
-        at = f" ({_existing(Path(place))})" if error.filename else ""
+        at = f" ({place})" if error.filename else ""
         return f"the disk is full{at}; make room, and {_again()}."
     if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
         return f"{place} cannot be read or written ({reason}); mend its rights, or give another folder."
     return f"{place}: {reason}; {_again()}. {_logged(cause)}"
-
-
-def _existing(path: Path) -> Path:
-    """Return the nearest folder that is still there: temporary ones are gone by now."""
-    return next(place for place in (path, *path.absolute().parents) if place.exists())
 
 
 def _unexpected(error: Exception) -> str:
