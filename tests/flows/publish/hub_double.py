@@ -122,7 +122,7 @@ def _tag(repository: Repository, _: str, body: bytes) -> tuple[int, Any]:
 
 def _refs(repository: Repository, _: str, __: bytes) -> tuple[int, Any]:
     tags = [
-        {"name": name, "ref": f"refs/tags/{name}", "targetCommit": f"{commit:040x}"}
+        {"name": name, "ref": f"refs/tags/{name}", "targetCommit": f"{commit + 1:040x}"}
         for name, commit in repository.tags.items()
     ]
     return 200, {"branches": [], "converts": [], "tags": tags}
