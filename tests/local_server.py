@@ -1,11 +1,15 @@
-"""An HTTP server of this machine for doubles of others' APIs, in a thread: what it answers, its subclass says."""
+"""HTTP servers of this machine in a thread: doubles of others' APIs, and ours."""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
+
+from curation.http_server import address_of, listen, server_of
 
 
 class LocalServer:
@@ -58,3 +62,17 @@ class LocalServer:
     def answer(self, request: BaseHTTPRequestHandler, body: bytes) -> None:
         """Answer a request."""
         raise NotImplementedError
+
+
+@contextmanager
+def serving(app: Any) -> Iterator[str]:
+    """Serve an application of ours for the length of the block, and yield its address."""
+    with listen("127.0.0.1", 0) as listening:
+        server = server_of(app)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        try:
+            yield address_of(listening)
+        finally:
+            server.should_exit = True
+            thread.join()

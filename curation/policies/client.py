@@ -399,13 +399,16 @@ def _authorisation(name: str | None, model: str | None) -> dict[str, str]:
     """Return the header with the key that the environment holds under ``name``; empty where no name is given.
 
     Raises:
-        PolicyError: the environment has no such key.
+        PolicyError: the environment has no such key, or one that no header can hold.
     """
     if name is None:
         return {}
-    if not os.environ.get(name):
-        raise PolicyError(f"model {model or 'of the servers'}: the environment has no {name}; api_key_env names it.")
-    return {"Authorization": f"Bearer {os.environ[name]}"}
+    whose, key = f"model {model or 'of the servers'}", os.environ.get(name)
+    if not key:
+        raise PolicyError(f"{whose}: the environment has no {name}; api_key_env names it.")
+    if not key.isprintable():
+        raise PolicyError(f"{whose}: the key in {name} has a line break or another control character; set it again.")
+    return {"Authorization": f"Bearer {key}"}
 
 
 def _retry_after(response: ServerResponse) -> float:

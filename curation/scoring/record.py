@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from reprlib import repr as brief
 from typing import TYPE_CHECKING, Any
 
 from curation.option_letters import option_letter
 from curation.records import Domain, SourceError
-from curation.response_formats import ANY
-from curation.thinking import OPEN
+from curation.response_formats import ANY, checked_format
+from curation.thinking import OPEN, ThinkingTags
 
 if TYPE_CHECKING:
     from curation.prompts.asked import Asked
@@ -59,9 +60,16 @@ def read_record(record: str | Mapping[str, Any]) -> Mapping[str, Any]:
     try:
         table = json.loads(record) if isinstance(record, str) else record
         version, domain = table[MARK], Domain(table["domain"])
-        needed = "program" if domain is Domain.CODE else "answer"
-        if not isinstance(table[needed], dict if domain is Domain.CODE else str):
-            raise TypeError(f"{needed} is {table[needed]!r:.40}")
+        needed: tuple[str, Any] = ("program", dict) if domain is Domain.CODE else ("answer", str)
+        for name, kind in (
+            needed,
+            ("id", str | int),
+            *((name, str | None) for name in ("lang", "statement", "letter")),
+        ):
+            if not isinstance(table.get(name), kind):
+                raise TypeError(f"{name} is {brief(table.get(name))}")
+        ThinkingTags.of(table.get("thinking", OPEN))
+        checked_format(table.get("response_format", ANY))
     except (KeyError, TypeError, ValueError) as error:
         raise SourceError(
             f"what a row was to be judged by is no record of Goldilocks ({type(error).__name__}: {error}; it begins "

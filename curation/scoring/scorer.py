@@ -21,6 +21,7 @@ from typing import Any, Self
 from curation.records import Domain, Outcome
 from curation.response_formats import ANY
 from curation.scoring.record import read_record
+from curation.storage.attempts import without_surrogates
 from curation.thinking import OPEN, ThinkingTags
 from curation.verify.math_judge import JudgeTask, MathJudge, Response, Verdict, final_answer
 from curation.verify.programs.files import problem_of_row
@@ -109,7 +110,7 @@ class Scorer:
             VerifierError: programs cannot be run here.
         """
         futures = [self.submit(record, response) for record, response in responses]
-        return [_score(future.result()[0]) for future in futures]
+        return [score_of(future.result()[0]) for future in futures]
 
     def submit(
         self, record: str | Mapping[str, Any], response: str, *, seed: int = 0, finish: str | None = None
@@ -122,9 +123,10 @@ class Scorer:
         """
         table = read_record(record)
         tags = ThinkingTags.of(self.settings.thinking or table.get("thinking", OPEN))
-        answers = (Response(tags.house_form(tags.without_prompt(response)), None, finish),)
+        text = without_surrogates(response) or ""
+        answers = (Response(tags.house_form(tags.without_prompt(text)), None, finish),)
         name, statement = str(table["id"]), table.get("statement")
-        lang = table["lang"] or "en"
+        lang = table.get("lang") or "en"
         if Domain(table["domain"]) is Domain.CODE:
             held = self._hold(name, table["program"])
             return self._code.submit(JudgeTask(held, "", lang, answers, seed=seed, statement=statement))
@@ -148,7 +150,8 @@ class Scorer:
         return held
 
 
-def _score(verdict: Verdict) -> Score:
+def score_of(verdict: Verdict) -> Score:
+    """Return the score that a verdict is worth."""
     outcome = verdict.outcome
     reward = None if outcome in FAILURES else float(outcome is Outcome.CORRECT)
     return Score(reward, outcome.value, verdict.answer, verdict.method)

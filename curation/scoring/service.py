@@ -1,4 +1,4 @@
-"""The judge as a small HTTP service that any trainer can ask, batched, with workers and the sandbox behind it.
+"""The judge as an HTTP service for any trainer: a starlette application over a `Scorer`.
 
     GET  /health       {"status": "ok", "verifiers": {"math": "answers@…", "code": "programs-…"}, "problems": 351}
     POST /score        {"items": [{"record": {…}, "response": "…"}, {"id": "5f…", "response": "…"}]}
@@ -6,130 +6,178 @@
     POST /get_reward   OpenRLHF's remote reward model: {"query": […], "prompts": […], "labels": […]}
                        → {"rewards": […], "scores": […], "extra_logs": {"excluded": […]}}
 
-An item names its problem by the record of an exported row, or by its id in a set that the service was started with. A
-reward is null where the verifier failed; OpenRLHF knows no such thing, and gets 0 and a mark in ``extra_logs``. A
-request that cannot be meant is answered with 400 and a sentence.
+An item names its problem by the record of an exported row, or by its id in a set that the service was started with. An
+item that cannot be read has the outcome ``refused`` and an ``error``; the others are judged. Its reward is null, as if
+the verifier had failed; OpenRLHF has no such value and gets 0, and 1 in ``extra_logs``. A request that cannot be read
+at all is answered with 400 and a sentence.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import asdict
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from reprlib import repr as brief
 from typing import Any
 
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+
 from curation.records import SourceError, VerifierError
-from curation.scoring.scorer import Scorer
+from curation.scoring.scorer import Scorer, score_of
 from curation.scoring.trainers import without_end
+from curation.server_guard import KeyGuard
+from curation.verify.math_judge import Verdict
 
-MOST_BYTES = 1 << 30
-"""Of one request."""
+KEY = "GOLDILOCKS_REWARD_KEY"
+"""The environment variable with the service's key."""
+
+MAX_BODY = 1 << 28
+"""Bytes of one request."""
+
+MAX_BODIES = 1 << 30
+"""Bytes of all requests that are being read."""
+
+Submitted = Sequence[Future[tuple[Verdict, ...]] | str]
+"""For each item its verdict to come, or why it is refused."""
 
 
-class RewardServer(ThreadingHTTPServer):
-    """The service. ``records`` are those of the sets that it knows, by their problems' ids."""
+def reward_app(scorer: Scorer, records: Mapping[str, str] | None = None, key: str | None = None) -> KeyGuard:
+    """Return the service as an ASGI application.
 
-    daemon_threads = True
-    request_queue_size = 1024  # trainers ask for a whole batch at once
+    Args:
+        records: those of the sets that it knows, by their problems' ids.
+        key: required of every request but ``/health``; without it only this machine is answered.
+    """
+    service = _Service(scorer, records or {})
+    routes = [
+        Route("/health", service.health),
+        Route("/score", service.score, methods=["POST"]),
+        Route("/get_reward", service.openrlhf, methods=["POST"]),
+    ]
+    refusals: dict[Any, Any] = {HTTPException: _refusal, VerifierError: _failure, ClientDisconnect: _failure}
+    return KeyGuard(Starlette(routes=routes, exception_handlers=refusals), key)
 
-    def __init__(self, host: str, port: int, scorer: Scorer, records: Mapping[str, str] | None = None) -> None:
-        self.scorer, self.records = scorer, dict(records or {})
-        super().__init__((host, port), _Handler)
 
-    @property
-    def address(self) -> str:
-        """Return the address that trainers ask."""
-        host, port = self.server_address[:2]
-        return f"http://{host!s}:{port}"
+class _Service:
+    def __init__(self, scorer: Scorer, records: Mapping[str, str]) -> None:
+        self._scorer, self._records = scorer, records
+        self._bytes_read = 0
 
-    def health(self) -> dict[str, Any]:
-        """Return what the service is."""
-        return {"status": "ok", "verifiers": self.scorer.versions, "problems": len(self.records)}
+    async def health(self, _request: Request) -> Response:
+        return _answer({"status": "ok", "verifiers": self._scorer.versions, "problems": len(self._records)})
 
-    def score(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the scores of the items of a request.
+    async def score(self, request: Request) -> Response:
+        return _answer({"scores": await self._scores(request, self._items)})
 
-        Raises:
-            SourceError: the request cannot be meant.
-        """
-        items = asked.get("items")
-        if not isinstance(items, list):
-            raise SourceError(f"items is {items!r:.60}; it must be a list of objects with `response`.")
-        pairs = [(self._record(item, number), self._response(item, number)) for number, item in enumerate(items)]
-        return {"scores": [asdict(score) for score in self.scorer.score(pairs)]}
-
-    def openrlhf(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the rewards of a request of OpenRLHF, whose labels are records or ids, and whose queries hold prompts.
-
-        Raises:
-            SourceError: the request cannot be meant.
-        """
-        queries, labels = asked.get("query"), asked.get("labels")
-        prompts = asked.get("prompts") or [""] * len(queries or ())
-        if not (isinstance(queries, list) and isinstance(labels, list) and len(queries) == len(labels) == len(prompts)):
-            raise SourceError("query, prompts and labels must be three lists of one length.")
-        items = [
-            {"response": without_end(query.removeprefix(prompt)), "id" if label in self.records else "record": label}
-            for query, prompt, label in zip(queries, prompts, labels, strict=True)
-        ]
-        scores: list[dict[str, Any]] = self.score({"items": items})["scores"]
+    async def openrlhf(self, request: Request) -> Response:
+        scores = await self._scores(request, self._openrlhf_items)
         rewards = [score["reward"] or 0.0 for score in scores]
         excluded = [float(score["reward"] is None) for score in scores]
-        return {"rewards": rewards, "scores": rewards, "extra_logs": {"excluded": excluded}}
+        return _answer({"rewards": rewards, "scores": rewards, "extra_logs": {"excluded": excluded}})
 
-    def _record(self, item: Any, number: int) -> Any:
+    async def _scores(self, request: Request, items_of: Callable[[dict[str, Any]], list[Any]]) -> list[dict[str, Any]]:
+        body = await self._body(request)
+        submitted = await run_in_threadpool(lambda: self._submit_all(items_of(_table(body))))
+        return [
+            {"reward": None, "outcome": "refused", "answer": None, "method": "", "error": one}
+            if isinstance(one, str)
+            else asdict(score_of((one.result() if one.done() else await asyncio.wrap_future(one))[0]))
+            for one in submitted
+        ]
+
+    async def _body(self, request: Request) -> bytes:
+        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+            raise HTTPException(415, "the content type must be application/json.")
+        body = bytearray()
+        try:
+            async for chunk in request.stream():
+                body += chunk
+                self._bytes_read += len(chunk)
+                if len(body) > MAX_BODY:
+                    raise HTTPException(413, f"a request may have {MAX_BODY:,} bytes; send fewer items.")
+                if self._bytes_read > MAX_BODIES:
+                    raise HTTPException(503, "too many bytes at once; ask again.")
+        finally:
+            self._bytes_read -= len(body)
+        return bytes(body)
+
+    def _items(self, table: dict[str, Any]) -> list[Any]:
+        items = table.get("items")
+        if not isinstance(items, list):
+            raise HTTPException(400, f"items is {brief(items)}; it must be a list of objects with `response`.")
+        return items
+
+    def _openrlhf_items(self, table: dict[str, Any]) -> list[Any]:
+        """Return the items of a request of OpenRLHF, whose labels are records or ids and whose queries hold prompts."""
+        queries, labels = table.get("query"), table.get("labels")
+        prompts = table.get("prompts") or ([""] * len(queries) if isinstance(queries, list) else None)
+        match queries, labels, prompts:
+            case list(), list(), list() if len(queries) == len(labels) == len(prompts):
+                return [self._openrlhf_item(*parts) for parts in zip(queries, labels, prompts, strict=True)]
+        raise HTTPException(400, "query, prompts and labels must be three lists of one length.")
+
+    def _openrlhf_item(self, query: Any, label: Any, prompt: Any) -> dict[str, Any]:
+        is_text = isinstance(query, str) and isinstance(prompt, str)
+        response = without_end(query.removeprefix(prompt)) if is_text else None
+        return {"response": response, "id" if isinstance(label, str) and label in self._records else "record": label}
+
+    def _submit_all(self, items: Sequence[Any]) -> Submitted:
+        return [self._submit(item, number) for number, item in enumerate(items)]
+
+    def _submit(self, item: Any, number: int) -> Future[tuple[Verdict, ...]] | str:
+        try:
+            return self._scorer.submit(self._record(item), _response(item))
+        except SourceError as error:
+            return f"item {number}: {error}"
+        except RecursionError:
+            return f"item {number}: its record is nested too deeply."
+
+    def _record(self, item: Any) -> Any:
         if not isinstance(item, dict):
-            raise SourceError(f"item {number} is {item!r:.60}; it must be an object.")
+            raise SourceError(f"it is {brief(item)}; it must be an object.")
         if item.get("record") is not None:
             return item["record"]
-        if item.get("id") not in self.records:
+        name = item.get("id")
+        if not isinstance(name, str) or name not in self._records:
             raise SourceError(
-                f"item {number}: id is {item.get('id')!r}, which is in no set that is served; give its `record`, or "
-                "start the service with the set."
+                f"id is {brief(name)}, which is in no set that is served; give its `record`, or start the service with "
+                "the set."
             )
-        return self.records[item["id"]]
-
-    @staticmethod
-    def _response(item: Mapping[str, Any], number: int) -> str:
-        if not isinstance(item.get("response"), str):
-            raise SourceError(f"item {number}: response is {item.get('response')!r:.60}; it must be a text.")
-        return str(item["response"])
+        return self._records[name]
 
 
-class _Handler(BaseHTTPRequestHandler):
-    server: RewardServer
-    protocol_version = "HTTP/1.1"
+def _response(item: Mapping[str, Any]) -> str:
+    response = item.get("response")
+    if not isinstance(response, str):
+        raise SourceError(f"response is {brief(response)}; it must be a text.")
+    return response
 
-    def do_GET(self) -> None:
-        if self.path == "/health":
-            return self._answer(200, self.server.health())
-        return self._answer(404, {"error": f"there is no {self.path}; ask /health, /score or /get_reward."})
 
-    def do_POST(self) -> None:
-        work = {"/score": self.server.score, "/get_reward": self.server.openrlhf}.get(self.path)
-        length = int(self.headers.get("Content-Length") or 0)
-        if work is None or length > MOST_BYTES:
-            self.close_connection = True
-            sentence = f"there is no {self.path}; ask /score or /get_reward." if work is None else "too many bytes."
-            return self._answer(404 if work is None else 413, {"error": sentence})
-        try:
-            asked = json.loads(self.rfile.read(length))
-            if not isinstance(asked, dict):
-                raise SourceError(f"the request is {asked!r:.60}; it must be an object.")
-            return self._answer(200, work(asked))
-        except (SourceError, ValueError) as error:
-            return self._answer(400, {"error": str(error)})
-        except VerifierError as error:
-            return self._answer(503, {"error": str(error)})
+def _table(body: bytes) -> dict[str, Any]:
+    try:
+        table = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise HTTPException(400, f"the request is no JSON ({error}).") from error
+    if not isinstance(table, dict):
+        raise HTTPException(400, f"the request is {brief(table)}; it must be an object.")
+    return table
 
-    def _answer(self, status: int, table: Mapping[str, Any]) -> None:
-        body = json.dumps(table, ensure_ascii=False).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json; charset=utf-8")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
 
-    def log_message(self, format: str, *args: object) -> None:
-        """Say nothing of requests."""
+async def _refusal(request: Request, error: HTTPException) -> Response:
+    known = f"there is no {request.url.path}; ask /health, /score or /get_reward."
+    return _answer({"error": known if error.status_code == 404 else error.detail}, error.status_code)
+
+
+async def _failure(_request: Request, error: Exception) -> Response:
+    return _answer({"error": str(error)}, 503)
+
+
+def _answer(table: Mapping[str, Any], status: int = 200) -> Response:
+    return Response(json.dumps(table), status, media_type="application/json")

@@ -24,6 +24,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -332,11 +333,20 @@ def write_parquet(path: Path, frame: pl.DataFrame) -> dict[str, int | str]:
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.parent / f".aside-{path.name}"
     # one chunk, so that equal rows are equal bytes however the frame came about
-    frame.rechunk().write_parquet(aside, compression="zstd", compression_level=3, statistics=True)
+    try:
+        frame.rechunk().write_parquet(aside, compression="zstd", compression_level=3, statistics=True)
+    except pl.exceptions.ComputeError as error:
+        raise (system_error(error, aside) or error) from error
     size, digest = _flush(aside)
     aside.rename(path)
     note_hash(path, digest)
     return {"bytes": size, "hash": digest}
+
+
+def system_error(error: Exception, path: Path | None = None) -> OSError | None:
+    """Return what the operating system refused, from the text of an error of a library in Rust; None if it did not."""
+    found = re.search(r"\(os error (\d+)\)", str(error))
+    return None if found is None else OSError(int(found[1]), os.strerror(int(found[1])), path and str(path))
 
 
 def atomic_write(path: Path, text: str) -> None:

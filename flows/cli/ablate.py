@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import typer
-
 from flows.cli.as_json import print_json
 from flows.pipelines.ablate import ablate, ablation_path
+from flows.run.terminal import echo
 from training.evaluation.ablations import ablation_lines
 
 
@@ -19,5 +18,5 @@ def run_ablation(name: str, overrides: Sequence[str], out: Path | None, *, as_js
         results = [result.table() for result in report.results]
         print_json({"name": report.ablation.name, "folder": str(report.folder), "results": results})
         return
-    typer.echo("\n".join(ablation_lines(report.ablation, report.results)))
-    typer.echo(f"\nthe page: {report.folder / 'report.html'}")
+    echo("\n".join(ablation_lines(report.ablation, report.results)))
+    echo(f"\nthe page: {report.folder / 'report.html'}")

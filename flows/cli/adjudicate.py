@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich.console import Console
-
 from curation.adjudication import State, evidence
 from curation.adjudication.debates import STATES
 from flows.cli.as_json import print_json
 from flows.pipelines.adjudicate import adjudicate
+from flows.run.terminal import SafeConsole
 
 SHOWN = 20
 """Disputes that are printed; all of them are written down."""
@@ -22,7 +21,7 @@ def adjudicate_run(folder: Path, overrides: Sequence[str], *, as_json: bool = Fa
     if as_json:
         print_json({"states": dict(result.states), "settled": dict(result.settled), "path": str(result.path)})
         return
-    console = Console(highlight=False, markup=False, soft_wrap=True)
+    console = SafeConsole()
     judged = result.rows.filter(state=State.JUDGED.value).sort("score", maintain_order=True)
     for row in judged.head(SHOWN).iter_rows(named=True):
         console.print(f"{row['id']}  {evidence(row)}")

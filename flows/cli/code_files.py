@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rich.console import Console
-
 from curation.storage.stages import require_other_place
 from curation.thinking import OPEN
 from curation.verify.programs.files import verify_programs
 from curation.verify.programs.tools import Runner
 from flows.cli.files import tags_of
 from flows.run.progress import bar
+from flows.run.terminal import SafeConsole
 
 
 def verify_code_file(
@@ -31,7 +30,7 @@ def verify_code_file(
     """Judge a file of submissions, whose responses think in these tags, into ``out`` and print the counts."""
     require_other_place(out, problems, submissions)
     tags = tags_of(thinking)
-    print_line = Console(markup=False, highlight=False, soft_wrap=True).print
+    print_line = SafeConsole().print
     reported = 0
     with Runner(workers, rung=rung, allow_none=allow_none) as runner:
         print_line(runner.description)

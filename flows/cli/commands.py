@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -27,6 +26,7 @@ from flows.run.pipeline import read_result
 from flows.run.recipe import unpinned_lines, unused_lines
 from flows.run.run_folder import Run, new_run
 from flows.run.spreading import spreading
+from flows.run.terminal import SafeConsole
 from flows.run.training_status import is_training, training_lines
 from flows.serve.server import user_api
 from flows.stages.judging import verifier_version
@@ -53,7 +53,7 @@ def run_recipe(
         print_json(status_table(run.folder))
         return curated
     print_funnel(newest_run(run.folder))
-    console = Console(highlight=False, markup=False, soft_wrap=True)
+    console = SafeConsole()
     console.print(f"\ncurated set and card: {curated / 'README.md'}")
     return curated
 
@@ -72,7 +72,7 @@ def _curate(run: Run, path: Path, overrides: Sequence[str]) -> Path:
 def show_status(folder: Path) -> None:
     """Print the funnel of a run folder, finished or not; for a training run, print how far it is."""
     if is_training(folder):
-        Console(highlight=False, markup=False, soft_wrap=True).print("\n".join(training_lines(folder)))
+        SafeConsole().print("\n".join(training_lines(folder)))
         return
     print_funnel(newest_run(folder.absolute()))
 
@@ -88,8 +88,8 @@ def print_funnel(run: Run) -> None:
     for stage_status in rows:
         if stage_status.is_shown:
             _add_stage(table, stage_status)
-    console = Console(highlight=False, markup=False)
-    Console(highlight=False).print(table)
+    console = SafeConsole(soft_wrap=False)
+    console.print(table, markup=True)
     if rows[-1].finished and not rows[-1].row.kept:
         console.print("Nothing is left for the curated set; the table says where the rows went.")
     if (version := latest(run.folder)) is not None:
@@ -160,7 +160,7 @@ def _add_stage(table: Table, stage_status: StageStatus) -> None:
 def _print_plan(run: Run) -> None:
     """Print what a run would read and do, and what of it is already there."""
     recipe = run.recipe
-    console = Console(highlight=False, markup=False, soft_wrap=True)
+    console = SafeConsole()
     console.print(f"{recipe.name}: would run {recipe.flow} in {run.folder}")
     check_inputs(run)
     stages = pipeline_of(recipe).stages_of(run)

@@ -17,6 +17,7 @@ from curation.storage.scratch import ScratchFolder
 from curation.storage.stages import atomic_write, require_outside, write_parquet
 from flows.cli.as_json import print_json
 from flows.cli.diff_parts import SetParts
+from flows.run.terminal import SafeConsole
 
 PART_ROWS = 200_000
 """Rows of both sets together that are compared at once."""
@@ -119,7 +120,7 @@ def print_diff(diff: SetDiff, out: Path | None, *, as_json: bool) -> None:
         rates = {"problems": measured, "mean_pass_rate_shift": shift}
         print_json({"problems": sizes, "changes": diff.counts, "differs": diff.differing, "measured_in_both": rates})
         return
-    console = Console(highlight=False, markup=False, soft_wrap=True)
+    console = SafeConsole()
     for side, place, size in zip(("old", "new"), (diff.old, diff.new), diff.sizes, strict=True):
         console.print(f"{side}  {place}: {size:,} problems")
     contents = f": {_contents_text(diff.differing)}" if diff.has_contents else ""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from rich.console import Console
 from rich.table import Table
 
 from curation.verify.sandbox import Sandbox
 from curation.verify.sandbox.doctor import diagnose, require, working_rungs
+from flows.run.terminal import SafeConsole
 
 
 def print_diagnosis() -> None:
@@ -15,7 +15,7 @@ def print_diagnosis() -> None:
     Raises:
         VerifierError: some property does not hold, so foreign code is not safe here.
     """
-    console = Console(markup=False, highlight=False, soft_wrap=True)
+    console = SafeConsole()
     with Sandbox(workers=1) as box:
         console.print(box.description)
     found = []

@@ -76,9 +76,10 @@ def run(
     if rehearse is not None:
         from flows.cli.rehearse import rehearsal_lines
         from flows.cli.rehearse import rehearse as rehearse_recipe
+        from flows.run.terminal import echo
 
         rehearsal = rehearse_recipe(recipe, rehearse, overrides or [], out)
-        typer.echo("\n".join(rehearsal_lines(rehearsal, rehearse)))
+        echo("\n".join(rehearsal_lines(rehearsal, rehearse)))
         raise typer.Exit(1 if rehearsal.failures else 0)
     run_recipe(recipe, overrides or [], out, dry=dry, as_json=json)
 
@@ -256,7 +257,7 @@ def train(
 ) -> None:
     """Train a model on curated sets by reinforcement, or go on training one."""
     from flows.run.training import check as check_by
-    from flows.run.training import from_attempts, needs_ranks, train_apart
+    from flows.run.training import default_folder, from_attempts, needs_ranks, train_apart
     from flows.run.training import train as train_by
 
     if data is not None:
@@ -264,7 +265,9 @@ def train(
     if check:
         typer.echo("\n".join(check_by(recipe, resume or out, overrides or [], resume=resume is not None)))
         return
-    folder, changes, resumes = resume or out, overrides or [], resume is not None
+    changes, resumes = overrides or [], resume is not None
+    folder = resume or out or default_folder(recipe, changes)
+    errors.resumes(folder)
     apart = needs_ranks(recipe, folder, changes, resume=resumes)
     typer.echo((train_apart if apart else train_by)(recipe, folder, changes, resume=resumes))
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import signal
 import sys
 import time
@@ -29,9 +28,20 @@ INTERRUPTED, TERMINATED = 130, 143
 FULL = {errno.ENOSPC, errno.EDQUOT}
 AGAIN = "run the same command again to go on"
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-
 _debug = False
+_training: Path | None = None
+
+
+def resumes(folder: Path) -> None:
+    """Note that this command trains in a folder: once that holds a run, only ``--resume`` goes on with it."""
+    global _training
+    _training = folder
+
+
+def _again() -> str:
+    if _training is not None and (_training / "run.json").exists():
+        return f"go on with `goldilocks train --resume {_training}`"
+    return AGAIN
 
 
 def print_traces(debug: bool) -> None:
@@ -42,21 +52,19 @@ def print_traces(debug: bool) -> None:
 
 def ended(command: Callable[[], object]) -> int:
     """Run a command, print what went wrong, and return its exit status."""
-    before = signal.signal(signal.SIGTERM, _terminated)
+    global _training
+    before, _training = signal.signal(signal.SIGTERM, _terminated), None
     try:
         command()
     except SystemExit as end:
         return _status(end)
     except KeyboardInterrupt:
-        return _say(f"interrupted; {AGAIN}.", INTERRUPTED)
+        return _say(f"interrupted; {_again()}.", INTERRUPTED)
     except GoldilocksError as error:
         _trace(error)
         return _say(str(error), 1)
-    except OSError as error:
-        _trace(error)
-        return _say(_system_sentence(error), 1)
     except Exception as error:  # noqa: BLE001 - the boundary: a trace is for us, a sentence for the user
-        return _say(_unexpected(error), 1)
+        return _say(_sentence(error), 1)
     finally:
         signal.signal(signal.SIGTERM, before)
     return 0
@@ -86,16 +94,16 @@ _process = os.getpid()
 
 def _status(end: SystemExit) -> int:
     if end.code == INTERRUPTED:  # typer ends an interrupted command so
-        return _say(f"interrupted; {AGAIN}.", INTERRUPTED)
+        return _say(f"interrupted; {_again()}.", INTERRUPTED)
     if end.code == TERMINATED:
-        return _say(f"ended by SIGTERM; {AGAIN}.", TERMINATED)
+        return _say(f"ended by SIGTERM; {_again()}.", TERMINATED)
     return end.code if isinstance(end.code, int) else int(end.code is not None)
 
 
 def _say(sentence: str, status: int) -> int:
-    """Print a sentence without secrets of URLs; what a terminal would take for a command is written out."""
-    sentence = _CONTROL.sub(lambda sign: f"\\x{ord(sign[0]):02x}", public_text(sentence))
-    print(f"goldilocks: {sentence}", file=sys.stderr)
+    from flows.run.terminal import written_out
+
+    print(f"goldilocks: {written_out(public_text(sentence))}", file=sys.stderr)
     return status
 
 
@@ -108,13 +116,25 @@ def _trace_text(error: BaseException) -> str:
     return public_text("".join(traceback.format_exception(error)))
 
 
-def _system_sentence(error: OSError) -> str:
+def _sentence(error: Exception) -> str:
+    from curation.storage.stages import system_error
+
+    found = error if isinstance(error, OSError) and error.errno else system_error(error)
+    return _unexpected(error) if found is None else _system_sentence(found, error)
+
+
+def _system_sentence(error: OSError, cause: Exception) -> str:
+    _trace(cause)
     place, reason = error.filename or "a file", error.strerror or str(error)
+    parents = Path(str(place)).absolute().parents
+    if error.errno != errno.ENOENT and not parents[0].exists():  # a temporary folder is gone by now
+        place = next(path for path in parents if path.exists())
     if error.errno in FULL:
-        return f"the disk is full ({place}); make room, and {AGAIN}."
+        at = f" ({place})" if error.filename else ""
+        return f"the disk is full{at}; make room, and {_again()}."
     if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
         return f"{place} cannot be read or written ({reason}); mend its rights, or give another folder."
-    return f"{place}: {reason}; {AGAIN}. {_logged(error)}"
+    return f"{place}: {reason}; {_again()}. {_logged(cause)}"
 
 
 def _unexpected(error: Exception) -> str:

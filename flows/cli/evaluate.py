@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import typer
-
 from curation.config import Bench, ModelSettings, RecordedPolicy
 from curation.config.policies import with_domain
 from curation.public_urls import public_url
@@ -17,6 +15,7 @@ from flows.pipelines.evaluate import FOLDER, default_folder, evaluate
 from flows.pipelines.refresh_inputs import checkpoint_table
 from flows.run.benches import load_bench, ready_benches
 from flows.run.model_files import load_model, parse_model
+from flows.run.terminal import echo
 from training.evaluation.report import report_lines
 
 RECORDED_FIELDS = ("problem", "attempts", "text", "answer", "label", "model", "choices")
@@ -43,8 +42,8 @@ def evaluate_bench(
     if as_json:
         print_json(result.table())
         return
-    typer.echo("\n".join(report_lines(result.heading, result.evaluation, result.compared)))
-    typer.echo(f"\nthe page: {result.folder / FOLDER / 'report.html'}")
+    echo("\n".join(report_lines(result.heading, result.evaluation, result.compared)))
+    echo(f"\nthe page: {result.folder / FOLDER / 'report.html'}")
 
 
 def list_benches() -> None:
@@ -53,7 +52,7 @@ def list_benches() -> None:
         bench, _ = load_bench(name)
         places = [f"{public_url(one.path)}{f'@{one.revision[:8]}' if one.revision else ''}" for one in bench.sources]
         rows = ", ".join(dict.fromkeys(places))
-        typer.echo(f"{name:<20} {bench.attempts} attempts a problem; {bench.description}\n{'':<20} {rows}")
+        echo(f"{name:<20} {bench.attempts} attempts a problem; {bench.description}\n{'':<20} {rows}")
 
 
 def _policy(

@@ -24,6 +24,7 @@ from flows.run.lookup import rows_of
 from flows.run.pipeline import read_result
 from flows.run.run_folder import Run, open_run
 from flows.run.stage import Stage
+from flows.run.terminal import SafeConsole
 from flows.run.training_status import is_training
 from flows.stages.attempts import attempt_store, attempts_of
 from flows.stages.decisions import decisions_of
@@ -43,7 +44,7 @@ def explain_problem(folder: Path, problem: str) -> None:
     if is_training(folder):
         return explain_in_training(folder.absolute(), problem)
     run = open_run(folder.absolute())
-    console = Console(highlight=False)
+    console = SafeConsole(markup=True, soft_wrap=False)
     name = find_id(run, problem)
     first, *filters = filters_of(run)
     before = rows_of(first.folder_in(run), "kept", name)

@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 
 import polars as pl
-from rich.console import Console
 
 from curation.policies.excerpt import excerpt
 from curation.records import VERDICT, StoreError
 from flows.publish.disputes import DISPUTED
+from flows.run.terminal import SafeConsole
 from training.rollouts.attempt_log import attempt_tables, read_attempts, verdict_tables
 
 _NAME = ("problem", "sampling", "index")
@@ -29,7 +29,7 @@ def explain_in_training(run: Path, beginning: str) -> None:
         how="left",
         maintain_order="left",
     )
-    console = Console(highlight=False, markup=False, soft_wrap=True)
+    console = SafeConsole()
     console.print(f"{problem}: {judged.height:,} attempts; reference {excerpt(judged['reference'][0])}")
     path = run / DISPUTED
     for line in path.read_text(encoding="utf-8").split("\n") if path.is_file() else ():

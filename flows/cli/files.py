@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from rich.console import Console
 
 from curation.config import Source
 from curation.embeddings.minilm import require_embeddings
@@ -26,6 +25,7 @@ from curation.thinking import OPEN, ThinkingTags
 from curation.verify.pairs import verify_pairs
 from flows.publish.curated_set import published_folder
 from flows.run.progress import bar
+from flows.run.terminal import SafeConsole
 
 FIELDS = ("statement", "answer", "choices", "lang", "id", "source", "meta")
 MAPPED_ONLY = ("source", "meta")
@@ -159,7 +159,7 @@ def export_folder(folder: Path, form: str, out: Path) -> None:
 
 
 def _print_line(line: str) -> None:
-    Console(markup=False, highlight=False, soft_wrap=True).print(line)
+    SafeConsole().print(line)
 
 
 def _places(columns: Sequence[str]) -> dict[str, str]:

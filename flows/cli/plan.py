@@ -198,8 +198,9 @@ def _tokens_by_attempt(store: AttemptStore, sampled: Sequence[SampledProblem]) -
 
 def print_plan(plans: Sequence[StagePlan]) -> None:
     """Print the plans as a table: expected means with their 95 % intervals, and the means without early stopping."""
-    from rich.console import Console
     from rich.table import Table
+
+    from flows.run.terminal import SafeConsole
 
     table = Table(box=None, pad_edge=False)
     for title in ("stage", "policy", "problems", "", "attempts", "tokens", "device hours", "price"):
@@ -208,7 +209,7 @@ def print_plan(plans: Sequence[StagePlan]) -> None:
         for label, cost in (("as set", plan.expected), ("all attempts", plan.without_early_stopping)):
             cells = [estimate_text(estimate) for estimate in (cost.attempts, cost.tokens, cost.hours, cost.price)]
             table.add_row(plan.stage, plan.policy, f"{plan.problems:,}", label, *cells)
-    console = Console(soft_wrap=True)
+    console = SafeConsole(highlight=True, markup=True)
     console.print(table)
     for plan in plans:
         if plan.foreseen is not None:
@@ -221,13 +222,13 @@ def print_training_warnings(path: Path, overrides: Sequence[str] = ()) -> None:
     Raises:
         ConfigError: one of them is not there, or cannot be meant.
     """
-    from rich.console import Console
+    from flows.run.terminal import SafeConsole
 
     recipe = load_recipe(path, overrides)
     grader, scheduled = recipe.grader, recipe.schedule.train
     named = [(grader.recipe, grader.set)] if grader is not None else []
     named += [(scheduled, ())] if scheduled is not None else []
-    console = Console(soft_wrap=True, highlight=False, markup=False)
+    console = SafeConsole()
     for name, changes in named:
         for warning in training_warnings(path.parent / name, changes):
             console.print(f"{name}: warning: {warning}")

@@ -35,10 +35,10 @@ def stated_plan(path: Path, overrides: Sequence[str] = ()) -> list[StagePlan]:
 
 def print_stated(path: Path, overrides: Sequence[str] = ()) -> None:
     """Print the plans as a table (`goldilocks plan --stated`), and the hours that they take on the stated GPUs."""
-    from rich.console import Console
+    from flows.run.terminal import SafeConsole
 
     recipe = _recipe(path, overrides)
-    costs, console = recipe.costs, Console(soft_wrap=True, highlight=False, markup=False)
+    costs, console = recipe.costs, SafeConsole()
     if costs is None and all(isinstance(stage_model(recipe, part), RecordedPolicy) for part in _parts(recipe)):
         console.print("0 GPU hours: every policy is recorded attempts, so nothing is sampled.")
         return

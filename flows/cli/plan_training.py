@@ -57,8 +57,9 @@ def training_needs(plan: TrainingPlan) -> list[str]:
 
 def print_stated_training(path: Path, overrides: Sequence[str] = ()) -> None:
     """Print the stages as a table, what the run needs, and what is to be said of its sizes beforehand."""
-    from rich.console import Console
     from rich.table import Table
+
+    from flows.run.terminal import SafeConsole
 
     plan = stated_training_plan(path, overrides)
     table = Table(box=None, pad_edge=False)
@@ -69,7 +70,7 @@ def print_stated_training(path: Path, overrides: Sequence[str] = ()) -> None:
         rollouts = [short_number(count) for count in (stage.sampled, stage.sampled_tokens)]
         hours = [f"{took:,.3g}" for took in (stage.generating_hours, stage.training_hours, stage.hours)]
         table.add_row(str(number), *counts, *rollouts, *hours)
-    console = Console(soft_wrap=True, highlight=False, markup=False)
+    console = SafeConsole()
     console.print(table)
     console.print("")
     for line in training_needs(plan):

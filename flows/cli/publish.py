@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rich.console import Console
-
 from flows.publish.hub import plan_push
 from flows.publish.hub import push as push_to_hub
 from flows.publish.public_set import sendable
+from flows.run.terminal import SafeConsole
 
 
 def publish_set(folder: Path, name: str, *, push: bool, public: bool) -> None:
     """Print what a push would send; push it where that is asked for."""
     planned = plan_push(sendable(folder), name)
-    console = Console(highlight=False, markup=False, soft_wrap=True)
+    console = SafeConsole()
     console.print(f"{planned.folder} → {name}, tag {planned.tag}, licence {planned.license}")
     for path, size in planned.files:
         console.print(f"  {size:>13,} B  {path}")

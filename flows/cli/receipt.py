@@ -11,6 +11,7 @@ from flows.cli.as_json import print_json
 from flows.pipelines.planted_defects import planted_figures
 from flows.pipelines.receipt_measures import measure_receipt
 from flows.pipelines.receipts import verify_receipt
+from flows.run.terminal import echo
 
 SHOWN = 40
 """Differences that are printed; `--json` has all."""
@@ -23,8 +24,8 @@ def write(folder: Path, ablation: Path | None) -> None:
         of = "" if figure.n is None else f" of {figure.n:,}"
         counted = f": {figure.counted}" if figure.counts else ""
         what = f"{figure.text}{of}{counted}" if figure.value is not None else _not_told(figure.text, figure.how)
-        typer.echo(f"{figure.name:<32} {what}")
-    typer.echo(f"the receipt: {folder / 'curated' / PAGE}")
+        echo(f"{figure.name:<32} {what}")
+    echo(f"the receipt: {folder / 'curated' / PAGE}")
 
 
 def _not_told(text: str, how: str) -> str:
@@ -39,14 +40,14 @@ def verify(place: Path, *, quick: bool, as_json: bool) -> None:
         print_json({**table, "differing": found.differing, "checked": found.checked, "unchecked": found.unchecked})
     else:
         for sentence in found.differing[:SHOWN]:
-            typer.echo(sentence)
+            echo(sentence)
         if len(found.differing) > SHOWN:
-            typer.echo(f"… and {len(found.differing) - SHOWN:,} more; --json prints all.")
-        typer.echo(f"computed again: {'; '.join(found.checked) or 'nothing'}")
+            echo(f"… and {len(found.differing) - SHOWN:,} more; --json prints all.")
+        echo(f"computed again: {'; '.join(found.checked) or 'nothing'}")
         for text in found.unchecked:
-            typer.echo(f"not checked: {text}")
+            echo(f"not checked: {text}")
         count = len(found.differing)
         said = f"{count:,} {'thing differs' if count == 1 else 'things differ'} from the receipt of {found.folder}"
-        typer.echo(f"the receipt of {found.folder} holds" if found.holds else said)
+        echo(f"the receipt of {found.folder} holds" if found.holds else said)
     if not found.holds:
         raise typer.Exit(1)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rich.console import Console
-
 from flows.pipelines.refresh import RefreshResult, refresh, summarise_refresh
+from flows.run.terminal import SafeConsole
 from flows.serve.server import user_api
 
 
@@ -18,7 +17,7 @@ def refresh_run(folder: Path, policy: Path, attempts: Path | None = None) -> Ref
         result = refresh_flow.with_options(flow_run_name=folder.absolute().name)(folder, policy, attempts)
     else:
         result = refresh(folder, policy, attempts)
-    console = Console(highlight=False, markup=False, soft_wrap=True)
+    console = SafeConsole()
     for line in summarise_refresh(result):
         console.print(line)
     return result

@@ -29,6 +29,7 @@ from flows.run.pipeline import read_results, run_pipeline
 from flows.run.recipe import override_recipe
 from flows.run.run_folder import Run, as_written, open_run, with_grader
 from flows.run.stage import Kind, shard_counts
+from flows.run.terminal import SafeConsole
 from flows.run.training_status import is_training
 from flows.stages.attempts import attempts_of
 from flows.stages.decisions import decisions_of
@@ -64,7 +65,7 @@ def rejudge_run(folder: Path, overrides: Sequence[str]) -> None:
         from flows.cli.rejudge_training import rejudge_training
 
         return rejudge_training(folder, overrides)
-    console = Console(highlight=False, markup=False, soft_wrap=True)
+    console = SafeConsole()
     folder = folder.absolute()
     run = open_run(folder)
     old = curated_set.published_verifier(run)

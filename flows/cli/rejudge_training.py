@@ -6,10 +6,9 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich.console import Console
-
 from curation.policies.excerpt import excerpt
 from curation.records import ConfigError
+from flows.run.terminal import SafeConsole
 from flows.run.training import read_run
 from training.rollouts.rejudging import CHANGES, ChangedVerdict, RejudgedRun, outcome_changes, rejudge
 
@@ -34,7 +33,7 @@ def rejudge_training(folder: Path, overrides: Sequence[str]) -> None:
     folder = folder.absolute()
     recipe, recipe_folder = read_run(folder, overrides)
     result = rejudge(recipe, recipe_folder, folder)
-    console = Console(highlight=False, markup=False, soft_wrap=True)
+    console = SafeConsole()
     for line in rejudged_lines(result):
         console.print(line)
     for change in result.changes[:EXAMPLES]:

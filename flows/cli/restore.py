@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import typer
-
 from curation.records import ConfigError, SourceError
 from flows.publish.public_set import restore
+from flows.run.terminal import echo
 
 SHOWN_ROWS = 5
 
@@ -28,7 +27,7 @@ def restore_set(folder: Path, home: Path, places: Sequence[str]) -> None:
             f"{folder}: the texts of {rows:,} rows are not what the set was made from, and stay empty ({named}); all "
             "others are back. Give the sources in the state that ATTRIBUTION.md names."
         )
-    typer.echo(f"{restored.texts:,} texts are back in {folder}, each with its digest")
+    echo(f"{restored.texts:,} texts are back in {folder}, each with its digest")
 
 
 def _parted(place: str) -> tuple[str, str]:

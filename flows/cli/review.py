@@ -18,6 +18,7 @@ from flows.pipelines.find_problem import find_id
 from flows.publish.disputes import DISPUTED, adjudications, published_queue
 from flows.publish.settling import settle
 from flows.run.run_folder import Run, open_run, verdicts_of_people
+from flows.run.terminal import SafeConsole
 from flows.run.training_status import is_training
 from flows.stages.judging import open_judge
 
@@ -41,7 +42,7 @@ def review_run(
         raise ConfigError("--accept ID and --answer X belong together: which problem, and its right reference.")
     if audit is not None and (accept is not None or reject is not None):
         raise ConfigError("--audit shows rows; give --accept or --reject as a command of its own.")
-    console = Console(highlight=False, markup=False, soft_wrap=True)
+    console = SafeConsole()
     if audit is not None:
         audit_run(run, audit, console)
         return
@@ -57,7 +58,7 @@ def review_run(
 
 def _print_training(folder: Path) -> None:
     """Print what a training run disputes; verdicts are given on the run that made its set."""
-    console = Console(highlight=False, markup=False, soft_wrap=True)
+    console = SafeConsole()
     path = folder / DISPUTED
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
     lines = [line for line in text.split("\n") if line]

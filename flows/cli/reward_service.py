@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
+import os
+import secrets
 from collections.abc import Sequence
 from pathlib import Path
 
+from curation.http_server import address_of, listen, server_of
 from curation.publish.export_formats import set_records
-from curation.records import GoldilocksError
 from curation.scoring import Scorer, ScoringSettings
-from curation.scoring.service import RewardServer
+from curation.scoring.service import KEY, reward_app
+from curation.server_guard import LOCAL
 from flows.publish.curated_set import published_folder
 
 
 def serve_rewards(folders: Sequence[Path], host: str, port: int, settings: ScoringSettings) -> None:
-    """Serve until interrupted.
+    """Serve until interrupted. Beyond this machine a key is required: that of `KEY`, or a new one.
 
     Raises:
         GoldilocksError: a folder holds no set, or the port cannot be had.
     """
+    key = os.environ.get(KEY) or (None if host in LOCAL else secrets.token_urlsafe(18))
     records: dict[str, str] = {}
     for folder in folders:
         records |= set_records(published_folder(folder))
-    with Scorer(settings) as scorer:
-        try:
-            server = RewardServer(host, port, scorer, records)
-        except OSError as error:
-            raise GoldilocksError(
-                f"{host}:{port} cannot be listened on ({error.strerror}); give another --port."
-            ) from error
-        with server:
-            known = f"; {len(records):,} problems by their ids" if records else ""
-            print(f"judging at {server.address}/score and /get_reward{known}; Ctrl-C ends it", flush=True)
-            server.serve_forever()
+    with Scorer(settings) as scorer, listen(host, port) as listening:
+        known = f"; {len(records):,} problems by their ids" if records else ""
+        print(f"judging at {address_of(listening, key)}/score and /get_reward{known}; Ctrl-C ends it", flush=True)
+        server_of(reward_app(scorer, records, key)).run(sockets=[listening])

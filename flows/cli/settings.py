@@ -12,12 +12,12 @@ from typing import Any
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
-from rich.console import Console
 
 from curation.config import Pick, Recipe
 from curation.config.base import ByKind
 from curation.config.mistakes import kinds_of, tables_in
 from curation.records import ConfigError
+from flows.run.terminal import SafeConsole
 
 COLUMN = "path or { path | value, take }"
 """How a column of a source is written."""
@@ -92,7 +92,7 @@ def find_settings(key: str, *, train: bool = False) -> list[Setting]:
 def print_settings(key: str, *, train: bool = False) -> None:
     """Print the settings that `find_settings` finds: of a recipe, or of a trainer's. Two lines each, or more."""
     rows = find_settings(key, train=train)
-    console = Console(highlight=False, markup=False, soft_wrap=True)
+    console = SafeConsole()
     width = min(console.width, WIDEST)
     for row in rows:
         console.print(f"{row.key}  {row.kind}{DEFAULT_WORDS.get(row.default, f', {row.default} by default')}")

@@ -139,9 +139,10 @@ def detect_language(
 ) -> None:
     """Tell the language of texts, with formulas, code and numbers taken away."""
     from flows.publish.languages import detect_language_file
+    from flows.run.terminal import echo
 
     counts = detect_language_file(rows, out, field=field, among=tuple(among or ()), model=model)
-    typer.echo(", ".join(f"{lang} {count:,}" for lang, count in counts.items()) + f": {out}")
+    echo(", ".join(f"{lang} {count:,}" for lang, count in counts.items()) + f": {out}")
 
 
 @tools.command(short_help="Translate a share of a curated set.")
@@ -190,6 +191,7 @@ def translate(
         translate_set,
         translation_summary,
     )
+    from flows.run.terminal import echo
 
     asked = [f"--reads {reads}"] if reads is not None else []
     asked += ["--overrule"] if overrule else []
@@ -205,7 +207,7 @@ def translate(
     solves = open_solver(solver) if solver is not None else None
     reads_them = open_reader(reader) if reader is not None else None
     counts = translate_set(folder, open_translator(policy), settings, solver=solves, reader=reads_them)
-    typer.echo(translation_summary(counts, folder))
+    echo(translation_summary(counts, folder))
 
 
 @tools.command(short_help="Write a curated set for another trainer.")
@@ -288,7 +290,9 @@ def serve_reward(
     folders: Annotated[
         list[Path] | None, typer.Argument(metavar="DIR…", help="Runs or sets whose problems may be named by their ids.")
     ] = None,
-    host: Annotated[str, typer.Option(help="Interface to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
+    host: Annotated[
+        str, typer.Option(help="Interface to listen on, 0.0.0.0 for all; beyond loopback with a key.")
+    ] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on; 0 for any.")] = 8765,
     workers: Workers = None,
     thinking: Thinking = "<think>",

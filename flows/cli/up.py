@@ -12,7 +12,7 @@ from flows.launch.batch_files import Launch, kubernetes_manifest, slurm_script
 from flows.launch.layout import copies_overrides
 from flows.launch.training import is_training_recipe
 from flows.run.recipe import load_recipe
-from flows.run.training import load_train_recipe, placed, train_apart
+from flows.run.training import default_folder, load_train_recipe, placed, train_apart
 
 
 def batch_file(
@@ -51,8 +51,9 @@ def up(
     """Run a recipe on so many GPUs of this machine, all where absent; return what it made."""
     names = _take_gpus(gpus)
     if is_training_recipe(recipe):
-        resume = out is not None and (out / "run.json").exists()
-        return train_apart(recipe, out, overrides, resume=resume, gpus=names, trainers=trainer_gpus)
+        folder = out or default_folder(recipe, overrides)
+        resume = (folder / "run.json").exists()
+        return train_apart(recipe, folder, overrides, resume=resume, gpus=names, trainers=trainer_gpus)
     from flows.cli.commands import run_recipe
 
     changes = copies_overrides(load_recipe(recipe, overrides), len(names))

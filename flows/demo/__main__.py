@@ -20,6 +20,7 @@ from flows.cli.commands import run_recipe
 from flows.demo.code import report as code_report
 from flows.demo.live import report as live
 from flows.demo.report import show
+from flows.run.terminal import SafeConsole
 from flows.stages.export import EXPORT
 
 HERE = Path(__file__).parent
@@ -77,7 +78,7 @@ PARTS = {"math": math, "code": code, "loop": loop}
 
 def main(names: Sequence[str]) -> None:
     """Run the parts named, all of them where none is."""
-    console = Console()
+    console = SafeConsole(highlight=True, markup=True, soft_wrap=False)
     unknown = [name for name in names if name not in PARTS]
     if unknown:
         raise ConfigError(f"the demo has no part `{unknown[0]}`; it has: {', '.join(PARTS)}.")

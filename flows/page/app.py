@@ -16,11 +16,12 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from curation.records import GoldilocksError
+from curation.server_guard import is_same
 from flows.page import attempts_tab, difficulty_tab, problem_page, review_tab, rows_tab, run_tab, training_tab
 from flows.page.open_runs import OpenRuns
 from flows.page.rendering import STATIC, show
 from flows.page.runs import ShownRun, find_runs
-from flows.page.security import ENTRY, Guard, entry_of, is_same
+from flows.page.security import ENTRY, Guard, entry_of
 
 
 @dataclass(frozen=True, slots=True)

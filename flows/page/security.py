@@ -13,15 +13,15 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from urllib.parse import urlsplit
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from curation.server_guard import LOCAL, host_name, is_same
+
 SESSION, ENTRY = "goldilocks_session", "goldilocks_entry"
 CSRF_HEADER = "x-goldilocks-csrf"
-LOCAL = frozenset({"localhost", "127.0.0.1", "::1", "[::1]"})
 MOST_BYTES = 1 << 16
 """Of one request's body."""
 
@@ -44,11 +44,6 @@ def csrf_of(session: str) -> str:
 def entry_of(token: str) -> str:
     """Return the cookie of those who showed the token."""
     return hmac.new(token.encode(), b"goldilocks page", hashlib.sha256).hexdigest()
-
-
-def is_same(given: str, wanted: str) -> bool:
-    """Return whether two secrets are the same, in a time that tells nothing."""
-    return hmac.compare_digest(given.encode(), wanted.encode())
 
 
 class Guard:
@@ -85,7 +80,7 @@ class Guard:
     def _refusal(self, request: Request, session: str) -> Response | None:
         path = _route(request)
         if self._token is None:
-            host = urlsplit(f"//{request.headers.get('host', '')}").hostname or ""
+            host = host_name(request.headers.get("host", ""))
             if host not in LOCAL:
                 return PlainTextResponse(f"{host}: only names of this machine are answered without a token.", 403)
         elif not (path == "/enter" or path.startswith("/static/")) and not is_same(

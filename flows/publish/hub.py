@@ -6,17 +6,22 @@ which the hub holds what the folder holds; each version of the set has a tag, `v
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from curation.publish.export_formats.writing import card_license
 from curation.records import GoldilocksError, SourceError
 from flows.publish.curated_set import published_folder
 from flows.publish.mark import read_mark
 from flows.run.mirroring import MARK
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
 
 
 class HubError(GoldilocksError):
@@ -66,7 +71,7 @@ def plan_push(place: Path, name: str) -> Push:
 def push(planned: Push, *, private: bool, endpoint: str | None = None, token: str | None = None) -> str:
     """Push a set as one commit and tag it; return the commit's address.
 
-    A set whose version has its tag already is refused before anything is sent.
+    A version whose tag is there is not sent again: with the same bytes it was pushed before, with others it is refused.
 
     Args:
         private: whether a data set that is made now can be seen by its owners alone.
@@ -74,7 +79,7 @@ def push(planned: Push, *, private: bool, endpoint: str | None = None, token: st
         token: of its user, the one that `hf auth login` stored (or `HF_TOKEN`) where absent.
 
     Raises:
-        HubError: the hub cannot be reached or refuses, or has this version already.
+        HubError: the hub cannot be reached or refuses, or has other files under this version's tag.
     """
     from huggingface_hub import HfApi
     from huggingface_hub.utils.tqdm import disable_progress_bars
@@ -83,12 +88,14 @@ def push(planned: Push, *, private: bool, endpoint: str | None = None, token: st
     api = HfApi(endpoint=endpoint, token=token)
     with _told(planned.name):
         api.create_repo(planned.name, repo_type="dataset", private=private, exist_ok=True)
-        tags = [ref.name for ref in api.list_repo_refs(planned.name, repo_type="dataset").tags]
+        tags = {ref.name: ref.target_commit for ref in api.list_repo_refs(planned.name, repo_type="dataset").tags}
         if planned.tag in tags:
-            raise HubError(
-                f"{planned.name} has {planned.tag} already; a version is never moved. What differs is told by "
-                "`goldilocks diff`."
-            )
+            if not _is_there(api, planned):
+                raise HubError(
+                    f"{planned.name} has {planned.tag} already, with other files; a version is never moved. "
+                    "`goldilocks diff` prints what differs."
+                )
+            return f"{api.endpoint}/datasets/{planned.name}/commit/{tags[planned.tag]}"
         done = api.upload_folder(
             repo_id=planned.name,
             repo_type="dataset",
@@ -98,6 +105,23 @@ def push(planned: Push, *, private: bool, endpoint: str | None = None, token: st
         )
         api.create_tag(planned.name, repo_type="dataset", tag=planned.tag, revision=done.oid)
     return str(done.commit_url)
+
+
+def _is_there(api: HfApi, planned: Push) -> bool:
+    """Return whether the hub holds the files of a push, and no others, under its tag."""
+    from huggingface_hub import RepoFile
+    from huggingface_hub.utils.sha import git_hash
+
+    tree = api.list_repo_tree(planned.name, repo_type="dataset", revision=planned.tag, recursive=True)
+    there = {one.path: one for one in tree if isinstance(one, RepoFile) and one.path != ".gitattributes"}
+    if there.keys() != {path for path, _ in planned.files}:
+        return False
+    for path, one in there.items():
+        content = (planned.folder / path).read_bytes()
+        digest = git_hash(content) if one.lfs is None else hashlib.sha256(content).hexdigest()
+        if digest != (one.blob_id if one.lfs is None else one.lfs.sha256):
+            return False
+    return True
 
 
 @contextmanager

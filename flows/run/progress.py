@@ -33,16 +33,22 @@ def be(loudness: Loudness) -> None:
     _loudness = loudness
 
 
+def _print(line: str) -> None:
+    from flows.run.terminal import written_out
+
+    print(written_out(line), file=sys.stderr, flush=True)
+
+
 def tell(text: str) -> None:
     """Print a line to who wants to know everything."""
     if _loudness is Loudness.VERBOSE:
-        print(text, file=sys.stderr, flush=True)
+        _print(text)
 
 
 def announce(text: str) -> None:
     """Print a line on what begins now."""
     if _loudness is not Loudness.QUIET:
-        print(text, file=sys.stderr, flush=True)
+        _print(text)
 
 
 NOTE_S = 60.0
@@ -81,7 +87,7 @@ def warn(run: Path, stage: str, text: str) -> None:
     if _printers:
         _printers[-1](line)
     else:
-        print(line, file=sys.stderr, flush=True)
+        _print(line)
 
 
 def note(text: str) -> None:
@@ -98,7 +104,6 @@ def bar(title: str, total: int | None, finished: int = 0, *, is_part: bool = Fal
     Args:
         is_part: of a stage that has a bar of its own: no line is printed where nobody watches.
     """
-    from rich.console import Console
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -108,10 +113,12 @@ def bar(title: str, total: int | None, finished: int = 0, *, is_part: bool = Fal
         TimeRemainingColumn,
     )
 
+    from flows.run.terminal import SafeConsole
+
     if _loudness is Loudness.QUIET or (_notes and not is_part):  # within another's bar, which is the one that is shown
         yield lambda _more: None
         return
-    console = Console(stderr=True)
+    console = SafeConsole(stderr=True, highlight=True, markup=True, soft_wrap=False)
     begun = time.monotonic()
     rows = finished
     if not console.is_terminal:
@@ -126,12 +133,12 @@ def bar(title: str, total: int | None, finished: int = 0, *, is_part: bool = Fal
             nonlocal last_note
             if time.monotonic() - last_note > NOTE_S:
                 last_note = time.monotonic()
-                print(f"{title:<24} {text}", file=sys.stderr, flush=True)
+                _print(f"{title:<24} {text}")
 
         with _noting(print_note):
             yield count
         if not is_part:
-            print(f"{title:<24} {rows:>9,} rows  {time.monotonic() - begun:6.1f} s", file=sys.stderr, flush=True)
+            _print(f"{title:<24} {rows:>9,} rows  {time.monotonic() - begun:6.1f} s")
         return
     columns = (
         TextColumn("{task.description:<24}"),

@@ -199,6 +199,15 @@ def _recipe_of(
     return load_train_recipe(recipe, overrides), recipe.parent.absolute()
 
 
+def default_folder(recipe: Path | None, overrides: Sequence[str] = ()) -> Path:
+    """Return the folder of a run that names none: runs/NAME.
+
+    Raises:
+        ConfigError: the recipe cannot be meant, or is missing.
+    """
+    return Path("runs") / _recipe_of(recipe, None, overrides, resume=False)[0].name
+
+
 def from_attempts(recipe: Path | None, overrides: Sequence[str] = (), data: str = "attempts") -> list[str]:
     """Return the overrides with which a recipe starts from the attempts of its sets' runs.
 

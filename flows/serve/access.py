@@ -11,7 +11,6 @@ Host of this machine, no Origin but the server's own, and below /api a key (``/a
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import os
 import re
@@ -20,7 +19,6 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.requests import Request
@@ -28,7 +26,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from curation.records import StoreError
-from flows.page.security import LOCAL, is_same
+from curation.server_guard import LOCAL, basic_credentials, host_name, is_same
 
 SERVER_KEY, CLIENT_KEY, PAGE_KEY = "PREFECT_SERVER_API_AUTH_STRING", "PREFECT_API_AUTH_STRING", "GOLDILOCKS_PAGE_KEY"
 """Environment variables: the service key as the server and as its clients read it, and the page key."""
@@ -127,7 +125,7 @@ class Guard:
     def _foreign(self, headers: Headers) -> str | None:
         """Return why a request comes from elsewhere; None if it does not."""
         hosts, origins = headers.getlist("host"), headers.getlist("origin")
-        if len(hosts) != 1 or _hostname(hosts[0]) not in LOCAL:
+        if len(hosts) != 1 or host_name(hosts[0]) not in LOCAL:
             return "only names of this machine are answered."
         if any(origin not in {f"http://{hosts[0]}", *self._origins} for origin in origins):
             return "only the server's own pages may ask."
@@ -140,7 +138,7 @@ class Guard:
         if (why := self._foreign(headers)) is not None:
             refusal = PlainTextResponse(why, 403)
         elif path.startswith("/api/") and request.method != "OPTIONS" and path != "/api/health":
-            given = _basic(headers)
+            given = basic_credentials(headers.get("authorization", ""))
             if is_same(given, self._keys.page):
                 body = await _body(request)
                 if body is None or not visitor_may(request.method, path, body):
@@ -192,24 +190,10 @@ def _settable(state: object) -> bool:
     return isinstance(state, Mapping) and state.get("type") in _SETTABLE and state.get("data") is None
 
 
-def _hostname(host: str) -> str:
-    try:
-        return urlsplit(f"//{host}").hostname or ""
-    except ValueError:  # of brackets
-        return ""
-
-
 def _refusal(why: str, status: int, headers: Headers) -> Response:
     """Return a refusal that the server's own page may read under its other name (localhost, 127.0.0.1)."""
     origin = headers.get("origin")
     return PlainTextResponse(why, status, {"Access-Control-Allow-Origin": origin, "Vary": "Origin"} if origin else None)
-
-
-def _basic(headers: Headers) -> str:
-    scheme, _, word = headers.get("authorization", "").partition(" ")
-    with suppress(binascii.Error, UnicodeDecodeError):
-        return base64.b64decode(word, validate=True).decode() if scheme.lower() == "basic" else ""
-    return ""
 
 
 def _set_key(scope: Scope, key: str) -> None:

@@ -27,12 +27,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
-from rich.console import Console
-
 from curation.records import ConfigError, GoldilocksError, StoreError
 from curation.storage.locks import lock_folder
 from curation.storage.stages import atomic_write
 from flows.run.recipe import load_recipe
+from flows.run.terminal import SafeConsole
 from flows.serve.access import KEY_FILE, Keys, new_keys, write_key
 from flows.serve.processes import REFUSED, TOKEN, end_processes
 from flows.serve.server import PAGE, stop, wait_for_server
@@ -51,8 +50,8 @@ DATABASE = "PREFECT_API_DATABASE_CONNECTION_URL"
 SERVICE = "service"
 """In the run folder: the lock of its service, and the service's token."""
 
-SHORT_S, LONGEST_WAIT_S = 60.0, 60.0
-"""A child that ends within the first is waited for before it starts again: a second, doubled up to the latter."""
+LONGEST_WAIT_S = 60.0
+"""Children that end before they served are waited for before they start again: a second, doubled up to this."""
 
 WATCH_S = 0.5
 """Seconds between two looks at the children."""
@@ -153,41 +152,43 @@ def _ends_on_sigterm() -> Iterator[None]:
 
 def _keep_serving(service: Service) -> None:
     """Start the children, and start them again when one has ended; the first time, their failure is the command's."""
-    console = Console(highlight=False, markup=False, soft_wrap=True)
+    console = SafeConsole()
     wait_s, has_served = 1.0, False
     while True:
-        begun = time.monotonic()
+        serves = False
         try:
-            has_served, ended = _serve_once(service, has_served)
+            serves, ended = _serve_once(service, has_served)
         except GoldilocksError as error:
             if not has_served:
                 raise
             ended = str(error)
+        has_served |= serves
         end_processes(service.token)
-        wait_s = 1.0 if time.monotonic() - begun > SHORT_S else min(2 * wait_s, LONGEST_WAIT_S)
+        wait_s = 1.0 if serves else min(2 * wait_s, LONGEST_WAIT_S)
         console.print(f"{time.strftime('%H:%M:%S')} {ended}; everything is started again")
         time.sleep(wait_s if wait_s > 1 else 0)
 
 
 def _serve_once(service: Service, has_served: bool) -> tuple[bool, str]:
     """Run the children until one of them ends; return whether they served, and which ended how."""
+    serves = False
     with ExitStack() as stack:
         address, server = stack.enter_context(serving_api(service.port, service.keys, service.token, service.folders))
         runner, ready = _start_runner(service, address)
         stack.callback(stop, runner)
         with os.fdopen(ready, "rb") as pipe:
             while runner.poll() is None and (server is None or server.poll() is None):
-                served, _, _ = select.select([pipe], [], [], WATCH_S) if not has_served else ([], [], [])
-                if served and pipe.read(1):
-                    has_served = True
-                if has_served:
+                said, _, _ = select.select([pipe], [], [], WATCH_S) if not serves else ([], [], [])
+                if said and pipe.read(1):
+                    serves = True
+                if serves:
                     time.sleep(WATCH_S)
-        if not has_served and runner.returncode == REFUSED:
+        if not (has_served or serves) and runner.returncode == REFUSED:
             raise SystemExit(1)  # it has said why, in its one sentence
-        if not has_served and runner.returncode is not None:
+        if not (has_served or serves) and runner.returncode is not None:
             raise GoldilocksError(f"nothing is served: the runner ended with status {runner.returncode} as it began.")
         name, process = ("Prefect's server", server) if runner.poll() is None else ("the runner", runner)
-        return has_served, f"{name} ended with status {process.returncode if process is not None else '?'}"
+        return serves, f"{name} ended with status {process.returncode if process is not None else '?'}"
 
 
 def _start_runner(service: Service, address: str) -> tuple[subprocess.Popen[bytes], int]:

@@ -113,13 +113,12 @@ def verifiers(export: Path, responses: Responses) -> list[float]:
 
 
 def openrlhf(export: Path, responses: Responses) -> list[float]:
-    import threading
-
     from openrlhf.datasets.prompts_dataset import PromptDataset
     from openrlhf.utils.agent import SingleTurnAgentExecutor
 
     from curation.scoring import Scorer
-    from curation.scoring.service import RewardServer
+    from curation.scoring.service import reward_app
+    from tests.local_server import serving
 
     tokenizer = byte_tokenizer()
     rows = [json.loads(line) for line in (export / "train.jsonl").read_text().splitlines()]
@@ -146,11 +145,8 @@ def openrlhf(export: Path, responses: Responses) -> list[float]:
         executor = SingleTurnAgentExecutor(f"{address}/get_reward")
         return [await reward(executor, response) for response in responses]
 
-    with Scorer() as scorer, RewardServer("127.0.0.1", 0, scorer) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        rewards = asyncio.run(all_of_them(server.address))
-        server.shutdown()
-    return rewards
+    with Scorer() as scorer, serving(reward_app(scorer)) as address:
+        return asyncio.run(all_of_them(address))
 
 
 def areal(export: Path, responses: Responses) -> list[float]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import json
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -20,7 +19,7 @@ from typing import Any
 from urllib.request import Request, urlopen
 
 from curation.scoring.scorer import ScoringSettings, shared_scorer
-from curation.scoring.service import RewardServer
+from curation.scoring.service import reward_app
 from curation.scoring.trainers import (
     areal_reward,
     art_reward,
@@ -30,6 +29,7 @@ from curation.scoring.trainers import (
     verifiers_reward,
     without_end,
 )
+from tests.local_server import serving
 
 END = "<|im_end|>"
 
@@ -105,11 +105,10 @@ def openrlhf(pairs: Pairs, export: Path) -> Rewards:
         "prompts": prompts,
         "labels": [row["label"] for row, _ in pairs],
     }
-    with RewardServer("127.0.0.1", 0, shared_scorer(ScoringSettings())) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        with urlopen(Request(f"{server.address}/get_reward", json.dumps(body).encode())) as reply:
+    with serving(reward_app(shared_scorer(ScoringSettings()))) as address:
+        kind = {"Content-Type": "application/json"}
+        with urlopen(Request(f"{address}/get_reward", json.dumps(body).encode(), kind)) as reply:
             answered = json.load(reply)
-        server.shutdown()
     excluded = answered["extra_logs"]["excluded"]
     return [None if failed else reward for reward, failed in zip(answered["rewards"], excluded, strict=True)]
 

@@ -22,9 +22,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from curation.policies.checkpoints import folder_carries_state
-from curation.policies.vllm.server_guard import KEY, LOCAL, ServerGuard
+from curation.policies.vllm.server_guard import KEY, ServerGuard
 from curation.policies.vllm.startup import DRAWING, FOLDER_TRANSFER, TRAINED_WORKER, vllm_version
 from curation.records import PolicyError
+from curation.server_guard import LOCAL
 
 ENVIRONMENT = {"VLLM_SERVER_DEV_MODE": "1", "VLLM_NO_USAGE_STATS": "1"}
 _ON_CPU = {"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "OMP_NUM_THREADS": "1", "TORCH_COMPILE_DISABLE": "1"}

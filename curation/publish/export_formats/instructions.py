@@ -10,7 +10,7 @@ from curation.publish.export_formats.modules import nemo_gym_license
 from curation.response_formats import ANY
 from curation.thinking import OPEN
 
-_ASK = """Start the judge where programs may be run, and let the trainer ask it:
+_ASK = """Start the judge where programs may be run, and let the trainer ask it at the address that it prints:
 
     goldilocks serve-reward --host 0.0.0.0 --port 8765
 """
@@ -65,7 +65,7 @@ what it is judged by, and reaches the reward function of the workflow:
     "openrlhf": _ASK
     + """
     --prompt_data {folder}/train.jsonl --input_key input --label_key label --apply_chat_template
-    --remote_rm_url http://HOST:8765/get_reward
+    --remote_rm_url http://goldilocks:KEY@HOST:8765/get_reward
 
 The label is what a row is judged by. A response on which the verifier failed gets 0, and 1 in `extra_logs.excluded`.
 """,

@@ -236,6 +236,10 @@ def test_what_no_second_try_mends_is_said(start: Start, monkeypatch: pytest.Monk
     assert "knows no such address or model" in refusal(settings(plain))
     monkeypatch.setenv("KEY_OF_TEST", "secret")
     assert inside(settings(locked, api_key_env="KEY_OF_TEST"), lambda policy: answer_all(policy, 1)) != [None]
+    for broken in ("secret\n", "sec\r\nX-Other: ret", "secret\x7f"):
+        monkeypatch.setenv("KEY_OF_TEST", broken)
+        with pytest.raises(PolicyError, match="the key in KEY_OF_TEST has a line break or another control character"):
+            Endpoint(settings(locked, api_key_env="KEY_OF_TEST"), Path())
     monkeypatch.delenv("KEY_OF_TEST")
     with pytest.raises(PolicyError, match="the environment has no KEY_OF_TEST"):
         Endpoint(settings(locked, api_key_env="KEY_OF_TEST"), Path())

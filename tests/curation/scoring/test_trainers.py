@@ -7,14 +7,11 @@ import json
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from importlib.metadata import distribution, files
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
-from urllib.error import HTTPError
-from urllib.request import Request, urlopen
 
 import pytest
 
@@ -22,7 +19,6 @@ from curation.publish.export_formats import export_set, set_records
 from curation.records import SourceError
 from curation.scoring import Scorer, ScoringSettings
 from curation.scoring.record import read_record, record_of
-from curation.scoring.service import RewardServer
 from curation.scoring.trainers import areal_reward, slime_reward, trl_reward, verifiers_reward, verl_score
 from tests.curation.publish.test_export_formats import MATH, PROGRAM, curated, loaded
 from tests.curation.verify.programs.corpus import responses, write_set
@@ -196,55 +192,3 @@ def test_the_judge_alone_needs_four_packages(programs: Path, tmp_path: Path) -> 
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == ["correct", "correct"]
     assert all(name in (ROOT / "docs" / "reference" / "exports.md").read_text() for name in NEEDED)
-
-
-@pytest.fixture
-def service(scorer: Scorer) -> Iterator[str]:
-    with RewardServer("127.0.0.1", 0, scorer, {"m": json.dumps(math_record())}) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield server.address
-        server.shutdown()
-
-
-def asked(address: str, body: Any) -> Any:
-    with urlopen(Request(address, json.dumps(body).encode())) as reply:
-        return json.load(reply)
-
-
-def test_the_service_scores_by_id_and_by_record(service: str) -> None:
-    items = [{"id": "m", "response": "\\boxed{42}"}, {"record": math_record("7"), "response": "\\boxed{42}"}]
-    told = asked(f"{service}/score", {"items": items})["scores"]
-    assert [(score["reward"], score["outcome"]) for score in told] == [(1.0, "correct"), (0.0, "wrong")]
-    with urlopen(f"{service}/health") as reply:
-        health = json.load(reply)
-    assert (health["status"], health["problems"]) == ("ok", 1)
-
-
-def test_openrlhf_asks_with_queries_that_hold_their_prompts(service: str) -> None:
-    label = json.dumps(math_record())
-    queries = ["What is 41 + 1, \\boxed{41}? \\boxed{42}", "Q: \\boxed{42} no"]
-    told = asked(
-        f"{service}/get_reward",
-        {"query": queries, "prompts": ["What is 41 + 1, \\boxed{41}?", "Q: \\boxed{42}"], "labels": [label, "m"]},
-    )
-    assert told == {"rewards": [1.0, 0.0], "scores": [1.0, 0.0], "extra_logs": {"excluded": [0.0, 0.0]}}
-
-
-@pytest.mark.parametrize(
-    ("path", "body", "status", "words"),
-    [
-        ("/score", {}, 400, "items is None"),
-        ("/score", {"items": [{"id": "x", "response": "1"}]}, 400, "item 0: id is 'x', which is in no set"),
-        ("/score", {"items": [{"id": "m", "response": 1}]}, 400, "item 0: response is 1"),
-        ("/score", [], 400, "it must be an object"),
-        ("/get_reward", {"query": ["a"], "labels": []}, 400, "three lists of one length"),
-        ("/reward", {}, 404, "there is no /reward"),
-    ],
-)
-def test_a_request_that_cannot_be_meant_is_one_sentence(
-    path: str, body: Any, status: int, words: str, service: str
-) -> None:
-    with pytest.raises(HTTPError) as caught:
-        asked(f"{service}{path}", body)
-    assert caught.value.code == status
-    assert words in json.load(caught.value)["error"]

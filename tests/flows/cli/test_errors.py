@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import errno
 import os
+import re
+import resource
 import signal
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import polars as pl
 import pytest
 import typer
 
 from curation.records import ConfigError
 from flows.cli import errors
-from tests.flows.conftest import DEMO, ROOT, goldilocks
+from tests.flows.conftest import DEMO, ROOT, Tiny, goldilocks
 from tests.waiting import wait_until
 
 
@@ -30,8 +33,16 @@ def raises(error: BaseException) -> Callable[[], None]:
     ("error", "status", "words"),
     [
         (ConfigError("the recipe is odd."), 1, "goldilocks: the recipe is odd.\n"),
-        (OSError(errno.ENOSPC, "No space", "/a/b"), 1, "the disk is full (/a/b); make room, and run the same command"),
-        (OSError(errno.EROFS, "Read-only", "/a/b"), 1, "/a/b cannot be read or written (Read-only); mend its rights"),
+        (
+            OSError(errno.ENOSPC, "No space", "/dev/b"),
+            1,
+            "the disk is full (/dev/b); make room, and run the same command",
+        ),
+        (
+            OSError(errno.EROFS, "Read-only", "/dev/b"),
+            1,
+            "/dev/b cannot be read or written (Read-only); mend its rights",
+        ),
         (ConnectionResetError(errno.ECONNRESET, "reset"), 1, "a file: reset; run the same command again to go on. Its"),
         (ConfigError("odd: \x1b[2J\x0f"), 1, "goldilocks: odd: \\x1b[2J\\x0f\n"),
         (EOFError("cut short"), 1, "an error that should not be, in test_errors.py"),
@@ -53,6 +64,50 @@ def test_every_error_is_one_sentence(
     said = capsys.readouterr().err
     assert words in said
     assert said.count("\n") == int(bool(said))
+
+
+def limited(file_bytes: int, *arguments: str | Path, **variables: str) -> str:
+    """Run a command that cannot write larger files; return the last line on standard error."""
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, file_bytes))
+
+    command = [sys.executable, "-m", "flows.cli", *map(str, arguments)]
+    done = subprocess.run(
+        command, cwd=ROOT, env={**os.environ, **variables}, capture_output=True, text=True, preexec_fn=limit
+    )
+    assert done.returncode == 1
+    return done.stderr.splitlines()[-1]
+
+
+def test_a_full_disk_that_polars_meets_is_one_sentence(
+    tiny_recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert errors.ended(lambda: pl.DataFrame({"a": [1]}).write_parquet("/dev/full")) == 1
+    assert capsys.readouterr().err == (
+        "goldilocks: the disk is full; make room, and run the same command again to go on.\n"
+    )
+    out = tmp_path / "run"
+    said = limited(6000, "run", tiny_recipe, "--out", out)
+    assert re.match(rf"goldilocks: {out}/stages/.*\.parquet: File too large; run the same command again to", said)
+    assert goldilocks("run", tiny_recipe, "--out", out).status == 0
+
+
+def test_a_temporary_folder_that_is_gone_is_not_named(tiny_copy: Tiny, tmp_path: Path) -> None:
+    place = tmp_path / "temporary"
+    place.mkdir()
+    said = limited(700, "rejudge", tiny_copy.folder, "--set", "stage2.band.max_pass_rate=0.3", TMPDIR=str(place))
+    assert said.startswith(f"goldilocks: {place}: File too large; run the same command again to go on.")
+
+
+@pytest.mark.slow
+def test_a_training_that_met_a_full_disk_goes_on_as_it_advises(tmp_path: Path) -> None:
+    recipe, out = ROOT / "flows" / "recipes" / "train_embedded.toml", tmp_path / "run"
+    said = limited(20_000, "train", recipe, "--out", out, "--set", "steps=1", "--set", "evaluation.attempts=1")
+    assert f"File too large; go on with `goldilocks train --resume {out}`." in said
+    assert "holds a run already" in goldilocks("train", recipe, "--out", out).err
+    assert goldilocks("train", "--resume", out).out == f"{out / 'model'}\n"
 
 
 def test_what_should_not_be_names_its_place_and_its_log(

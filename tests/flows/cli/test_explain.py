@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
+from pathlib import Path
 
 import polars as pl
 import pytest
 
 from curation.records import problem_id
-from tests.flows.conftest import TINY, Tiny, goldilocks, refusal, stamps, write_jsonl
+from tests.flows.conftest import TINY, Tiny, goldilocks, refusal, stamps, write_jsonl, write_tiny
 
 
 def name_of(key: str) -> str:
@@ -152,3 +154,25 @@ def test_explaining_writes_nothing_and_needs_no_input_file(tiny_copy: Tiny) -> N
     (tiny_copy.recipe.parent / "problems.jsonl").unlink()
     assert explained(tiny_copy, "strong only") == before
     assert stamps(tiny_copy.folder) == files
+
+
+def test_control_characters_of_rows_are_written_out(tmp_path: Path) -> None:
+    """A row must not move the cursor, clear the screen or recolour what other rows print, in any command."""
+    recipe, folder = write_tiny(tmp_path / "in"), tmp_path / "run"
+    hostile = "\x1b[2J\x1b]0;owned\x07\x9b1A\x7f"
+    for file in recipe.parent.glob("*.jsonl"):
+        rows = [json.loads(line) for line in file.read_text().splitlines()]
+        for row in rows:
+            row["question"] += hostile
+            row |= {"final": f"{row['final']}{hostile}"} if row.get("final") == "221" else {}
+            for attempt in row.get("tries", ()):
+                attempt["text"] += hostile
+        write_jsonl(file, rows)
+    said = [goldilocks("run", recipe, "--out", folder)]
+    names = [problem_id(statement + hostile) for statement, *_ in TINY.values()]
+    said += [goldilocks("explain", folder, name, *options) for name in names for options in ((), ("--json",))]
+    said += [goldilocks(command, folder) for command in ("review", "status", "rejudge")]
+    said += [goldilocks("diff", folder, folder), goldilocks("review", folder, "--audit", "3")]
+    assert [one.status for one in said] == [0] * len(said), [one.err for one in said if one.status]
+    assert sum(r"\x1b[2J" in one.out for one in said) >= len(names)
+    assert [one.out + one.err for one in said if re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", one.out + one.err)] == []

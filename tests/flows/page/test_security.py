@@ -21,7 +21,8 @@ def test_only_names_of_this_machine_are_answered_without_a_token(tiny_run: Tiny)
     visitor = Visitor(tiny_run.folder)
     assert visitor.get("/r/run/").status_code == 200
     assert visitor.get("/r/run/", host="127.0.0.1:4300").status_code == 200
-    assert visitor.get("/r/run/", host="evil.example").status_code == 403
+    for host in ("evil.example", "[localhost]", "[", ""):
+        assert visitor.get("/r/run/", host=host).status_code == 403
 
 
 def test_a_token_is_asked_for_on_every_address(tiny_run: Tiny) -> None:

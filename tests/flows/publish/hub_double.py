@@ -29,6 +29,10 @@ class Repository:
     tags: dict[str, int] = field(default_factory=dict)
 
 
+LARGE = (".parquet", ".png")
+"""Ends of names of files that the hub stores apart, by their SHA-256."""
+
+
 class HubDouble(LocalServer):
     """The server; a context manager. ``status`` answers every request with an error in its place."""
 
@@ -104,10 +108,7 @@ class HubDouble(LocalServer):
 
 def _preupload(_: Repository, __: str, body: bytes) -> tuple[int, Any]:
     files = json.loads(body)["files"]
-    modes = [
-        {"path": one["path"], "uploadMode": "lfs" if one["path"].endswith((".parquet", ".png")) else "regular"}
-        for one in files
-    ]
+    modes = [{"path": one["path"], "uploadMode": "lfs" if one["path"].endswith(LARGE) else "regular"} for one in files]
     return 200, {"files": [{**mode, "shouldIgnore": False} for mode in modes]}
 
 
@@ -121,15 +122,23 @@ def _tag(repository: Repository, _: str, body: bytes) -> tuple[int, Any]:
 
 def _refs(repository: Repository, _: str, __: bytes) -> tuple[int, Any]:
     tags = [
-        {"name": name, "ref": f"refs/tags/{name}", "targetCommit": f"{commit:040x}"}
+        {"name": name, "ref": f"refs/tags/{name}", "targetCommit": f"{commit + 1:040x}"}
         for name, commit in repository.tags.items()
     ]
     return 200, {"branches": [], "converts": [], "tags": tags}
 
 
-def _tree(repository: Repository, _: str, __: bytes) -> tuple[int, Any]:
-    files = repository.commits[-1].items()
-    return 200, [{"type": "file", "path": path, "size": len(data), "oid": "0" * 40} for path, data in files]
+def _tree(repository: Repository, path: str, _: bytes) -> tuple[int, Any]:
+    revision = path.partition("/tree/")[2].partition("/")[0]
+    return 200, [_entry(*one) for one in repository.commits[repository.tags.get(revision, -1)].items()]
+
+
+def _entry(path: str, data: bytes) -> dict[str, Any]:
+    entry = {"type": "file", "path": path, "size": len(data)}
+    if not path.endswith(LARGE):
+        return {**entry, "oid": hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()}
+    lfs = {"oid": hashlib.sha256(data).hexdigest(), "size": len(data), "pointerSize": 134}
+    return {**entry, "oid": "0" * 40, "lfs": lfs}
 
 
 def _reply(request: BaseHTTPRequestHandler, status: int, told: Any) -> None:

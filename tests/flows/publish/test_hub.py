@@ -51,9 +51,20 @@ def test_a_push_is_one_commit_of_all_files_with_the_versions_tag(hub: HubDouble,
     assert (there.commits[-1], len(there.commits), there.tags) == (contents(curated), 2, {"v1": 1})
     assert there.messages[-1] == "Version 1, curated by Goldilocks"
 
-    status, said = publish(hub, tiny_copy.folder, "--push")
-    assert (status, len(there.commits)) == (1, 2)
-    assert "me/tiny has v1 already; a version is never moved" in said
+    status, again = publish(hub, tiny_copy.folder, "--push")  # as after a kill between tag and end
+    assert (status, len(there.commits)) == (0, 2)
+    assert again.splitlines()[-1] == said.splitlines()[-1].replace("/x/y/", "/me/tiny/")
+
+    for name in ("README.md", "data/train-00000-of-00001.parquet"):
+        kept = there.commits[-1][name]
+        for other in (kept[:-1] + b"?", None):
+            there.commits[-1] |= {name: other} if other is not None else {}
+            if other is None:
+                del there.commits[-1][name]
+            status, said = publish(hub, tiny_copy.folder, "--push")
+            assert (status, len(there.commits)) == (1, 2)
+            assert "me/tiny has v1 already, with other files; a version is never moved" in said
+        there.commits[-1][name] = kept
 
     assert tiny_copy.run("stage2.band.max_pass_rate=0.3").status == 0
     there.commits[-1]["data/left-over.parquet"] = b""  # as a set of more files left it
