@@ -228,6 +228,12 @@ class Source(Settings):
         "learns what to expect. They decide nothing by themselves. Not in the paper.",
     )
     code: CodeColumns | None = Field(None, description="Tests, solutions and limits of a source of code problems.")
+    processes: bool = Field(
+        False,
+        description="Programs for every problem of a code source may start processes of their own, which count "
+        "together; else only where the row grants it (`code.processes`). Not in the paper.",
+        exclude_if=lambda granted: not granted,
+    )
 
     @model_validator(mode="after")
     def _code_is_whole(self) -> Self:
@@ -235,6 +241,8 @@ class Source(Settings):
             raise ValueError('a source of kind `kattis` needs `domain = "code"` and no `code` table')
         if self.kind != "kattis" and (self.domain == "code") != (self.code is not None):
             raise ValueError('`domain = "code"` and a `code` table belong together: give both or neither')
+        if self.processes and self.domain != "code":
+            raise ValueError('`processes` is a right of programs: it needs `domain = "code"`')
         if self.kind == "kattis" and (self.where or self.quota or self.join):
             raise ValueError("a source of kind `kattis` has no rows for `where`, `quota` or `join`")
         if self.files is not None and (self.kind != "dataset" or self.subset is not None):
