@@ -10,8 +10,8 @@ from curation.verify.answers.expr import INFINITY, Expr, add, divide, has, mul, 
 from curation.verify.answers.forms import Form, Sequence, Value, names_in
 from curation.verify.answers.policy import ApproximationPolicy
 from curation.verify.answers.question import NOTHING_ASKED, QuestionForm
-from curation.verify.answers.regions import MINUS_INFINITY, Interval, NotARegion, merge_intervals, parse_region
-from curation.verify.answers.samevalue import compare_expressions, constant_value
+from curation.verify.answers.regions import MINUS_INFINITY, Interval, merge_intervals, parse_region
+from curation.verify.answers.samevalue import Equivalence, compare_expressions, constant_value
 
 
 class ComparisonState:
@@ -36,6 +36,12 @@ class ComparisonState:
         """Note the tier that decides and return the verdict."""
         self.method = method
         return equal
+
+    def is_proved(self, left: Expr, right: Expr) -> bool:
+        """Return whether two expressions are the same; where that is not found out, it is doubtful."""
+        equivalence = compare_expressions(left, right)
+        self.doubtful |= equivalence is Equivalence.UNPROVED
+        return equivalence.is_equal
 
     def match(self, reference: Form, answer: Form) -> bool:
         """Return whether two forms are the same answer."""
@@ -154,7 +160,10 @@ def _is_period(expr: Expr, name: str) -> bool:
 
 
 def equals_cases(value: Expr, cases: Sequence) -> bool:
-    """Return whether ``value`` is what each case says on its interval, and the intervals are the whole line."""
+    """Return whether ``value`` is what each case says on its interval, and the intervals are the whole line.
+
+    Raises `NotARegion`.
+    """
     names = symbols(value)
     if len(names) != 1:
         return False
@@ -163,10 +172,7 @@ def equals_cases(value: Expr, cases: Sequence) -> bool:
     for case in cases.items:
         if not isinstance(case, Sequence) or len(case.items) != 2 or not isinstance(case.items[0], Value):
             return False
-        try:
-            pieces = parse_region(case.items[1])
-        except NotARegion:
-            return False
+        pieces = parse_region(case.items[1])
         everywhere += pieces
         if not all(_same_on(value, case.items[0].expr, name, piece) for piece in pieces):
             return False

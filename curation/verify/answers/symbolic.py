@@ -56,15 +56,9 @@ def evaluate_symbolically(expr: Expr) -> Expr | None:
         if value.has(sympy.Piecewise):
             value = sympy.simplify(value)
         result = _from_sympy(value)
-    except (
-        UnsupportedBySympy,
-        ArithmeticError,
-        ValueError,
-        TypeError,
-        NotImplementedError,
-        AttributeError,
-        RecursionError,
-    ):
+    except MemoryError:
+        raise
+    except Exception:  # noqa: BLE001  sympy raises errors of every kind
         return None
     return add(result, sym("C")) if has(expr, "fn", "antiderivative") and not has(expr, "sym", "C") else result
 
@@ -75,7 +69,7 @@ def _numeric(value: Any) -> Expr | None:
 
     if value.free_symbols or value.has(sympy.nan, sympy.zoo, sympy.oo):
         return None
-    number = value.evalf(DIGITS // 2)
+    number = value.evalf(DIGITS // 2, strict=True)
     if not number.is_Float or number.has(sympy.nan):
         return None
     return num(Fraction(str(number)), DIGITS // 2 - 4)
