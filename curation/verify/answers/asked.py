@@ -23,7 +23,7 @@ from curation.verify.answers.policy import AnswerComparison, ApproximationPolicy
 from curation.verify.answers.question import WORDS, QuestionForm, compact, stem
 from curation.verify.answers.text import normalise_latex, strip_wrappers
 from curation.verify.answers.units import is_known, is_unit, normalise_unit
-from curation.verify.answers.words import parse_choice, parse_choice_letters
+from curation.verify.answers.words import NAMES_OF_NUMBERS, parse_choice, parse_choice_letters
 from curation.verify.boxes import strip_boxes
 from curation.verify.prose import TELLING
 
@@ -92,9 +92,8 @@ def without_words(text: str, question: QuestionForm) -> str:
 
 
 def stated_value(text: str, question: QuestionForm) -> str | None:
-    """Return the one value of a sentence that is not the statement's, or its only value; None where that may mislead.
-
-    It may beside arithmetic, another such value, a negation, or within three words that tell and are not the statement's.
+    """Return the one value of a sentence that is not the statement's, or its only value; None if that may mislead:
+    with arithmetic, another such value, a negation, or a telling word next to it that is not the statement's.
     """
     clean = _TEXT.sub(r" \1 ", _clean(text)).replace("**", " ") if len(text) <= MAX_FORMULA_CHARS else ""
     clean = _THOUSANDS.sub("", clean)
@@ -102,12 +101,20 @@ def stated_value(text: str, question: QuestionForm) -> str | None:
     fresh = [match for number, match in values.items() if number not in question.words] or [*values.values()]
     words = [word.lower() for word in WORDS.findall(clean.replace("\\money", " "))]
     is_sentence = sum(len(word) > 1 and word.isalpha() and not is_unit(word) for word in words) > 1
-    if len(fresh) != 1 or not is_sentence or _NO_PROSE.search(clean) or not _DENYING.isdisjoint(words):
+    if (
+        len(fresh) != 1
+        or not is_sentence
+        or _NO_PROSE.search(clean)
+        or not question.asking_words.issuperset(_DENYING.intersection(words))
+    ):
         return None
     (value,) = fresh
     before, behind = WORDS.findall(clean[: value.start()]), WORDS.findall(clean[value.end() :])
     near = map(str.lower, (*before[-3:], *behind[:2]))
-    if any(word in TELLING and not is_unit(word) and stem(word) not in question.words for word in near):
+    telling = [word for word in near if word in _COMPARING or (word in TELLING and not is_unit(word))]
+    if not all(
+        stem(word) in (question.words if word in NAMES_OF_NUMBERS else question.asking_words) for word in telling
+    ):
         return None
     units = takewhile(lambda word: is_unit(word) and word not in _FILLERS, behind)
     return f"{value['money'] or ''}{value['number']} {' '.join(units)}".rstrip()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 
-from curation.verify.answers.comparing import equals_cases, is_piecewise
+from curation.verify.answers.comparing import is_piecewise
 from curation.verify.answers.expr import INFINITY, Expr, choose_signs, has
 from curation.verify.answers.forms import Form, Matrix, Relation, Sequence, Union, Value, Words
 from curation.verify.answers.labels import left_name
@@ -42,13 +42,9 @@ class Matcher(Relations, Values):
             return self._match_values_or_signs(reference, answer)
         if isinstance(reference, Value) or isinstance(answer, Value):
             reference, answer = _as_vector(reference, answer), _as_vector(answer, reference)
-            for value, cases in ((reference, answer), (answer, reference)):
-                if isinstance(value, Value) and isinstance(cases, Sequence) and is_piecewise(cases):
-                    try:
-                        return self.decide("by cases", not value.unit and equals_cases(value.expr, cases))
-                    except NotARegion:
-                        self.doubtful = True
-                        return False
+            if is_piecewise(reference) or is_piecewise(answer):
+                self.doubtful = True
+                return False
         is_tuple_asked = self.question.values is AskedValues.TUPLE and _is_pair(reference) != _is_pair(answer)
         if is_tuple_asked and (is_region(reference) or is_region(answer)):
             self.doubtful = True

@@ -189,10 +189,9 @@ class Relations(ComparisonState):
     def proportional(self, pairs: list[tuple[Expr, Expr]]) -> bool:
         """Return whether a:b:c and d:e:f are one ratio."""
         first = pairs[0]
-        return (
-            all(self.is_proved(mul(left, first[1]), mul(right, first[0])) for left, right in pairs[1:])
-            and not self.is_proved(first[1], num(0))
-        )
+        return all(
+            self.is_proved(mul(left, first[1]), mul(right, first[0])) for left, right in pairs[1:]
+        ) and not self.is_proved(first[1], num(0))
 
 
 def numerator(expr: Expr) -> tuple[Expr, Expr]:
