@@ -157,17 +157,17 @@ def value_in(text: str) -> str | None:
 
 
 def concluded_value(sentence: str) -> str | None:
-    """Return the value of a sentence, what follows its last "=", or all of it; None where no number is there.
+    """Return what follows the last "=" of a sentence, its value, or all of it; None where no number is there.
 
     Example: ``"So he needs 20 - 16 = 4 more books than Al"`` → ``"4 more books than Al"``
     """
-    value = value_in(sentence)
-    if value is not None or len(sentence) > MAX_SENTENCE_CHARS:
-        return value
+    if len(sentence) > MAX_SENTENCE_CHARS:
+        return None
     _, equals, tail = sentence.rpartition("=")
     if equals:
         return tail.strip() if _VALUE.match(tail.strip()) else None
-    return sentence if has_words(sentence) and any(map(str.isdigit, sentence)) else None
+    whole = sentence if has_words(sentence) and any(map(str.isdigit, sentence)) else None
+    return value_in(sentence) or whole
 
 
 def leading_value(text: str) -> str | None:
