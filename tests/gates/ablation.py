@@ -65,7 +65,7 @@ def _only_identical(left: Any, right: Any, *_: Any) -> samevalue.Equivalence:
 SWITCHES: dict[str, dict[str, Off]] = {
     "asked": {"compare_as_asked": lambda one, two, lang, rule, asked, compare: compare(one, two, lang, rule, asked)},
     "balls": {"rational_value": NOTHING, "real_ball": NOTHING, "Evaluation.value": _raises(lambda: _undecided())},
-    "comparing": {"Families.same_with_parameters": NO, "equals_cases": NO, "is_piecewise": NO},
+    "comparing": {"Families.same_with_parameters": NO, "is_piecewise": NO},
     "constants": {
         "same_algebraic_number": NOTHING,
         "is_vanishing_sum": NO,

@@ -157,7 +157,7 @@ def _parse_set_expression(tokens: list[Token], depth: int) -> Form | None:
         for head, op in zip(heads[::-1], ops[::-1], strict=True):
             relation = "in" if op.text == "∈" else "="
             form = Relation((_parse_side(head, depth), form), (relation,), places([op])) if head else form
-        if len({name for part in (form, *sides) if (name := left_name(part)) is not None}) > 1:
+        if len({left_name(part) for part in (form, *sides)} - {None}) > 1:
             raise AnswerParseError("a union of several things")
         return form
     here = places([*joints, *ops])

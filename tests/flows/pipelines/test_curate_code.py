@@ -150,7 +150,7 @@ def test_the_right_to_processes_follows_the_row_into_the_set_and_an_export(finis
         verdicts = {
             job[0].processes: result.verdict for job, result in zip(jobs, judge_programs(runner, jobs), strict=True)
         }
-    assert verdicts == {True: CodeVerdict.AC, False: CodeVerdict.BROKEN}
+    assert verdicts == {True: CodeVerdict.AC, False: CodeVerdict.RTE}
 
 
 def test_the_wrong_test_of_the_package_was_corrected_and_new_ones_catch_the_wrong_program(finished: Path) -> None:
