@@ -37,7 +37,7 @@ __all__ = [
     "read_question",
 ]
 
-VERSION = "answers@5"
+VERSION = "answers@6"
 """Changes whenever a verdict could change."""
 
 
