@@ -166,8 +166,8 @@ def concluded_value(sentence: str) -> str | None:
     _, equals, tail = sentence.rpartition("=")
     if equals:
         return tail.strip() if _VALUE.match(tail.strip()) else None
-    whole = sentence if has_words(sentence) and any(map(str.isdigit, sentence)) else None
-    return value_in(sentence) or whole
+    may_state_it = has_words(sentence) and "<" not in sentence and any(map(str.isdigit, sentence))
+    return value_in(sentence) or (sentence if may_state_it else None)
 
 
 def leading_value(text: str) -> str | None:
