@@ -215,6 +215,7 @@ JUDGING = pl.Schema(
         "interactive": pl.Boolean(),
         "files": pl.Boolean(),  # reads or writes files instead of standard input and output
         "figures": pl.Boolean(),  # the source says that the statement has pictures
+        "processes": pl.Boolean(),  # programs may start processes of their own, with the program's limits together
     }
 )
 

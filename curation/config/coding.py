@@ -74,6 +74,10 @@ class CodeColumns(Settings):
         (), description="Paths that name a file, or another mode than `stdio`, where files are read or written."
     )
     pictures: str | None = Field(None, description="Path of the number of pictures in the statement.")
+    processes: str | None = Field(
+        None,
+        description="Path that is `true` (or 1) where programs may start processes of their own. Not in the paper.",
+    )
 
 
 class AgreementSettings(Settings):

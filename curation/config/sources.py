@@ -250,6 +250,11 @@ class Source(Settings):
         "learns what to expect. They decide nothing by themselves. Not in the paper.",
     )
     code: CodeColumns | None = Field(None, description="Tests, solutions and limits of a source of code problems.")
+    processes: bool = Field(
+        False,
+        description="Programs for every problem of a code source may start processes of their own, which count "
+        "together; else only where the row grants it (`code.processes`). Not in the paper.",
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -277,6 +282,8 @@ class Source(Settings):
     def _possible(self) -> Self:
         if self.kind == "kattis" and self.code is not None:
             raise ValueError("a source of kind `kattis` has no `code` table: a package describes its own tests")
+        if self.processes and self.domain != "code":
+            raise ValueError("`processes` is a right of programs: only a code source has it")
         if self.kind == "kattis" and (self.where or self.quota or self.join):
             raise ValueError("a source of kind `kattis` has no rows for `where`, `quota` or `join`")
         if self.files is not None and (self.kind != "dataset" or self.subset is not None):

@@ -34,7 +34,7 @@ from curation.sources.packed import unpack_text
 from curation.sources.rows import BadRowError, Row, value_at
 from curation.verify.programs.tables import checker_text, comparison_text, validators_text
 
-VERSION = "code_sources@4"
+VERSION = "code_sources@5"
 
 _QUANTITY = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]*)")
 _SECONDS = {"": 1.0, "s": 1.0, "sec": 1.0, "second": 1.0, "seconds": 1.0, "ms": 1e-3, "milliseconds": 1e-3}
@@ -123,10 +123,11 @@ def format_samples(package: Package) -> str:
     return "\n\n".join(blocks)
 
 
-def package_tables(ids: Sequence[str], packages: Sequence[Package]) -> CodeTables:
+def package_tables(ids: Sequence[str], packages: Sequence[Package], processes: bool = False) -> CodeTables:
     """Return the tests, solutions and limits of some packages; a repeated statement counts once.
 
-    ``judging`` has one more column, ``not_usable``: why outputs of the package cannot be judged here, or null.
+    ``processes``: their programs may start processes of their own. ``judging`` has one more column, ``not_usable``:
+    why outputs of the package cannot be judged here, or null.
     """
     tests: list[tuple[Any, ...]] = []
     solutions: list[tuple[Any, ...]] = []
@@ -153,7 +154,7 @@ def package_tables(ids: Sequence[str], packages: Sequence[Package]) -> CodeTable
                 code = submission.code.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
                 solutions.append((name, index, submission.lang.value, code, right, submission.name.partition("/")[0]))
         words = [f"{word}: {package.reasons[word]}" for word in ("checker", "scoring") if word in package.reasons]
-        judging.append((name, *_judging_of_package(package), "; ".join(words) or None))
+        judging.append((name, *_judging_of_package(package), processes, "; ".join(words) or None))
     return CodeTables(
         pl.DataFrame(tests, schema=TEST, orient="row"),
         pl.DataFrame(solutions, schema=SOLUTION, orient="row"),
@@ -183,13 +184,19 @@ def _judging_of_package(package: Package) -> tuple[Any, ...]:
 
 
 def code_tables(
-    ids: Sequence[str], rows: Sequence[Row], columns: CodeColumns, place: str, positions: Sequence[int] | None = None
+    ids: Sequence[str],
+    rows: Sequence[Row],
+    columns: CodeColumns,
+    place: str,
+    positions: Sequence[int] | None = None,
+    processes: bool = False,
 ) -> CodeTables:
     """Return the tests, solutions and limits of some rows.
 
     Args:
         ids: the problems' ids, one a row.
         place, positions: what errors name: the source, and the positions of the rows in it; from 0 where absent.
+        processes: programs of every row may start processes of their own; else those whose row grants it.
     """
     tests: list[tuple[Any, ...]] = []
     solutions: list[tuple[Any, ...]] = []
@@ -205,7 +212,7 @@ def code_tables(
         tests += [(name, index, *pair, origin) for index, (pair, origin) in enumerate(sourced_tests)]
         programs = [solution for part in columns.solutions for solution in _solutions_of(row, part, where, others)]
         solutions += [(name, index, *program) for index, program in enumerate(programs)]
-        judging.append((name, *_judging_of(row, columns, where)))
+        judging.append((name, *_judging_of(row, columns, where), processes or _granted(row, columns.processes)))
     return CodeTables(
         pl.DataFrame(tests, schema=TEST, orient="row"),
         pl.DataFrame(solutions, schema=SOLUTION, orient="row"),
@@ -328,6 +335,11 @@ def _judging_of(row: Row, columns: CodeColumns, where: str) -> tuple[Any, ...]:
         any(value_at(row, path) not in _STANDARD_STREAMS for path in columns.input_file),
         columns.pictures is not None and str(value_at(row, columns.pictures) or "0") not in ("0", "0.0"),
     )
+
+
+def _granted(row: Row, path: str | None) -> bool:
+    """Return whether a row grants processes: true or 1, also as text. Any other value grants nothing."""
+    return path is not None and str(value_at(row, path)).lower() in ("true", "1")
 
 
 def _text(row: Row, path: str | None, where: str) -> str | None:

@@ -265,7 +265,7 @@ def _by_cue(text: str, is_cut: bool = False) -> ExtractedAnswer | None:
             judged = judged or ExtractedAnswer("cue", answer)
         elif _WEAK_CUE.match(match.group()) is None:
             return ExtractedAnswer("cue", _value_or_all(answer))
-        elif weak is None and _is_short(answer):
+        elif weak is None and _is_short(answer) and "\n" not in text[match.end() :].strip():
             weak = ExtractedAnswer("cue", answer)
     return weak or judged
 
@@ -281,7 +281,7 @@ _CONTRAST = re.compile(r"(.*[\d)}$])\s*[,;]\s*(?:and |but )?not\s+[^,;\s]{1,20}"
 """A value and another that it is not; the whole text is matched."""
 
 _FACTORIAL = re.compile(r"[\w)}]!")
-_ITEM = re.compile(r"[ \t]*(?:[-*•]|\d+[.)])[ \t]+")
+_ITEM = re.compile(r"^[ \t]*(?:[-*•]|\d+[.)])[ \t]+")
 _ADDRESSED = re.compile(r"\b(?:let me know|i hope|feel free)\b|\?\W*$", re.IGNORECASE)
 MAX_WORDS_BEHIND = 8
 """Words behind the value of a sentence without an end."""

@@ -36,7 +36,7 @@ CHAFF_END = re.compile(
 """What ends a response and says nothing."""
 
 SENTENCE_END = re.compile(
-    r"(?<=[^\W\d_][^\W\d_])[.!?](?=\s|$)|(?<=[\d)}\]$*%])\.(?=\s+[A-ZÀ-ÞА-Я\u4e00-\u9fff(]|\s*$)|。|\n|<\||\.\$\$?(?=\s+[A-Z])"
+    r"(?<=[^\W\d_][^\W\d_])(?<!\bM[rs])(?<!\bMrs)(?<!\bDr)[.!?](?=\s|$)|(?<=[\d)}\]$*%])\.(?=\s+[A-ZÀ-ÞА-Я\u4e00-\u9fff(]|\s*$)|。|\n|<\||\.\$\$?(?=\s+[A-Z])"
 )
 """The end of a sentence or a line."""
 
@@ -65,7 +65,7 @@ _NAME = re.compile(r"\$[A-Za-z]{1,12}(?:\([a-z]\))?\$")
 _UNIT_BEHIND = re.compile(r"[ ~]+[^\W\d_]")
 _WORDS = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 _SIGNS = re.compile(r"[\d=<>^+/\\|_~≈±∞√×÷?&#@{}\[\]*$%]")
-_NEGATED = re.compile(one_of(lambda vocab: vocab.answers.negations), re.IGNORECASE)
+_NEGATED = re.compile(rf"(?:{one_of(lambda vocab: vocab.answers.negations)})(?![a-z])", re.IGNORECASE)
 _OPERATORS = frozenset("+-−*/^=<>")
 _SINGLE_LETTERS = frozenset("aAI")
 
@@ -157,18 +157,17 @@ def value_in(text: str) -> str | None:
 
 
 def concluded_value(sentence: str) -> str | None:
-    """Return the value that a sentence ends in, with the words behind it; None where it begins in none or denies it.
+    """Return what follows the last "=" of a sentence, its value, or all of it; None where no number is there.
 
     Example: ``"So he needs 20 - 16 = 4 more books than Al"`` → ``"4 more books than Al"``
     """
-    value = value_in(sentence)
-    if value is not None or len(sentence) > MAX_SENTENCE_CHARS:
-        return value
+    if len(sentence) > MAX_SENTENCE_CHARS:
+        return None
     _, equals, tail = sentence.rpartition("=")
-    if not equals:
-        first = next((match for match in _VALUE.finditer(sentence) if any(map(str.isdigit, match.group()))), None)
-        tail = sentence[first.start() :] if first is not None and _is_idle(sentence[: first.start()]) else ""
-    return tail.strip() if _VALUE.match(tail.strip()) else None
+    if equals:
+        return tail.strip() if _VALUE.match(tail.strip()) else None
+    may_state_it = has_words(sentence) and "<" not in sentence and any(map(str.isdigit, sentence))
+    return value_in(sentence) or (sentence if may_state_it else None)
 
 
 def leading_value(text: str) -> str | None:
@@ -231,4 +230,4 @@ def _is_idle(text: str) -> bool:
     words = _WORDS.findall(text)
     if any(len(word) == 1 and word not in _SINGLE_LETTERS and word.isascii() for word in words):
         return False
-    return not any(word.lower() in TELLING for word in words)
+    return not any(word.lower() in TELLING and not is_unit(word) for word in words)

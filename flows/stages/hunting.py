@@ -198,7 +198,8 @@ class Hunt:
             return [(None, "")] * len(texts)
         factor = time_factor(program.lang.value, self.run.recipe.code.language_variants)
         limits = Limits(self.problem.cpu_s * factor, memory_mb=self.problem.memory_mb)
-        results = self.runner.tools.run(program, [text.encode("utf-8", "surrogatepass") for text in texts], limits)
+        stdins = [text.encode("utf-8", "surrogatepass") for text in texts]
+        results = self.runner.tools.run(program, stdins, limits, processes=self.problem.processes)
         answers: list[tuple[str | None, str]] = []
         spent = 0.0
         with contextlib.closing(results):

@@ -219,7 +219,8 @@ def _problems_of_rows(source: Source, rows: list[Row], positions: Sequence[int])
         for number, text, row in zip(positions, texts, rows, strict=True)
     ]
     frame = problems.problem_rows(source, rows, positions, statements)
-    return _with_tables(frame, code_problems.code_tables(frame["id"].to_list(), rows, columns, place, positions))
+    given = frame["id"].to_list(), rows, columns, place, positions, source.processes
+    return _with_tables(frame, code_problems.code_tables(*given))
 
 
 def _packages(source: Source, run: Run) -> Iterator[tuple[int, Work]]:
@@ -248,7 +249,8 @@ def _problems_of_packages(source: Source, packages: list[Package], start: int) -
     )
     frame = problems.problem_rows(mapped, rows, range(start, start + len(rows)), statements)
     licenses = pl.Series("license", [row["license"] or source.license for row in rows], pl.String)
-    return _with_tables(frame.with_columns(licenses), code_problems.package_tables(frame["id"].to_list(), packages))
+    tables = code_problems.package_tables(frame["id"].to_list(), packages, source.processes)
+    return _with_tables(frame.with_columns(licenses), tables)
 
 
 def _with_tables(frame: pl.DataFrame, tables: code_problems.CodeTables) -> Shard:

@@ -15,19 +15,19 @@ from __future__ import annotations
 import argparse
 import contextlib
 import importlib
-import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from types import FrameType, ModuleType
+from types import ModuleType
 from typing import Any
 
 from curation.records import Outcome
 from curation.verify import answers
 from curation.verify.answers import forms, policy, question, samevalue, tokens, words
 from tests.curation.verify.answers import test_pairs, test_proofs, test_question, test_types, test_unread
+from tests.curation.verify.answers.endless import EndlessError, ending_within
 from tests.gates.answer_pairs import NEAR_MISS, Pair, drawn_pairs, is_right, ours, trusted_pairs
 from tests.places import ROOT
 
@@ -65,7 +65,7 @@ def _only_identical(left: Any, right: Any, *_: Any) -> samevalue.Equivalence:
 SWITCHES: dict[str, dict[str, Off]] = {
     "asked": {"compare_as_asked": lambda one, two, lang, rule, asked, compare: compare(one, two, lang, rule, asked)},
     "balls": {"rational_value": NOTHING, "real_ball": NOTHING, "Evaluation.value": _raises(lambda: _undecided())},
-    "comparing": {"Families.same_with_parameters": NO, "equals_cases": NO, "is_piecewise": NO},
+    "comparing": {"Families.same_with_parameters": NO, "is_piecewise": NO},
     "constants": {
         "same_algebraic_number": NOTHING,
         "is_vanishing_sum": NO,
@@ -230,29 +230,11 @@ def verdict(asked: Asked) -> bool | None:
     """Return whether a pair is accepted; None if judging it raised an error or came to no end."""
     compare = answers.compare_texts if asked.whole else answers.compare
     try:
-        with _limited():
+        with ending_within(MAX_CPU_S, asked.answer):
             found = compare(asked.reference, asked.answer, lang=asked.lang, statement=asked.statement)
-    except (Exception, _EndlessError):  # noqa: BLE001 - a module that is off may break its callers
+    except (Exception, EndlessError):  # noqa: BLE001 - a module that is off may break its callers
         return None
     return found.outcome is Outcome.CORRECT
-
-
-class _EndlessError(BaseException):
-    """A pair took longer than `MAX_CPU_S`."""
-
-
-@contextlib.contextmanager
-def _limited() -> Iterator[None]:
-    def stop(_: int, __: FrameType | None) -> None:
-        raise _EndlessError
-
-    before = signal.signal(signal.SIGPROF, stop)
-    signal.setitimer(signal.ITIMER_PROF, MAX_CPU_S)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)
 
 
 def _modules() -> list[ModuleType]:

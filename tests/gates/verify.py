@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
+from tests.gates import prose_answers
 from tests.gates.answer_pairs import (
     DRAWN,
     TRUSTED,
@@ -78,6 +80,26 @@ def rewritings() -> Measured:
     """Return how many references written in another way are refused."""
     refused = _mistakes(_drawn()[1])
     return Measured(len(refused), DRAWN, wilson(len(refused), DRAWN, scale=DRAWN), _listed(refused))
+
+
+@gate("prose-not-accepted", Limit("<=", 3, "%"))
+def prose_not_accepted() -> Measured:
+    """Return the share of right answers in prose that are not judged correct; a wrong or doubtful verdict counts."""
+    judged = [(one, prose_answers.accepted(one, one.text)) for one in prose_answers.all_answers()]
+    refused = Counter(one.kind for one, is_accepted in judged if not is_accepted)
+    counts = Counter(one.kind for one, _ in judged)
+    note = "; ".join(f"{kind}: {refused[kind]} of {count:,}" for kind, count in counts.items())
+    return Measured(100 * refused.total() / len(judged), None, wilson(refused.total(), len(judged), scale=100), note)
+
+
+@gate("prose-changed-accepted", Limit("<=", 0))
+def prose_changed() -> Measured:
+    """Return how many of these answers are accepted after their number was changed."""
+    judged = [one for one in prose_answers.all_answers() if prose_answers.accepted(one, one.changed)]
+    count = len(prose_answers.all_answers())
+    return Measured(
+        len(judged), count, wilson(len(judged), count, scale=count), "; ".join(one.id for one in judged[:5])
+    )
 
 
 def _speed(pairs: Sequence[Pair]) -> tuple[Measured, Verdicts]:

@@ -17,6 +17,7 @@ is `policy.ApproximationPolicy`.
 
 from __future__ import annotations
 
+from curation.records import Outcome
 from curation.verify.answers.plain import parse_plain_number, quick_compare
 from curation.verify.answers.policy import DEFAULT_POLICY, AnswerComparison, ApproximationPolicy
 from curation.verify.answers.question import QuestionForm, read_question
@@ -36,7 +37,7 @@ __all__ = [
     "read_question",
 ]
 
-VERSION = "answers@5"
+VERSION = "answers@6"
 """Changes whenever a verdict could change."""
 
 
@@ -73,7 +74,10 @@ def compare(
         return quick
     from curation.verify.answers.tiers import compare_answers, compare_with_sentence
 
-    comparison = compare_answers(reference, answer, lang, policy, read_question(statement, lang))
+    try:
+        comparison = compare_answers(reference, answer, lang, policy, read_question(statement, lang))
+    except RecursionError:
+        return AnswerComparison(Outcome.WRONG, "nested too deeply", reference[:80], answer[:80], True)
     return compare_with_sentence(reference, answer, comparison)
 
 

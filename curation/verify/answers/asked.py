@@ -23,7 +23,7 @@ from curation.verify.answers.policy import AnswerComparison, ApproximationPolicy
 from curation.verify.answers.question import WORDS, QuestionForm, compact, stem
 from curation.verify.answers.text import normalise_latex, strip_wrappers
 from curation.verify.answers.units import is_known, is_unit, normalise_unit
-from curation.verify.answers.words import parse_choice, parse_choice_letters
+from curation.verify.answers.words import NAMES_OF_NUMBERS, parse_choice, parse_choice_letters
 from curation.verify.boxes import strip_boxes
 from curation.verify.prose import TELLING
 
@@ -45,6 +45,9 @@ def compare_as_asked(
     if comparison.outcome is not Outcome.CORRECT:
         bare = without_words(left, question), without_words(right, question)
         comparison = compare(*bare, lang, policy, question) if bare != (left, right) else comparison
+    if comparison.outcome is not Outcome.CORRECT and (value := stated_value(right, question)) is not None:
+        stated = compare(left, value, lang, policy, question)
+        comparison = stated if stated.outcome is Outcome.CORRECT else comparison
     if comparison.outcome is Outcome.CORRECT and question.quantity is not None:
         objection = _objection(reference, answer, question.quantity)
         if objection is not None:
@@ -88,6 +91,35 @@ def without_words(text: str, question: QuestionForm) -> str:
     return f"{value['money'] or ''}{value['number']} {value['unit'] or units}".rstrip()
 
 
+def stated_value(text: str, question: QuestionForm) -> str | None:
+    """Return the one value of a sentence that is not the statement's, or its only value; None if that may mislead:
+    with arithmetic, another such value, a negation, or a telling word next to it that is not the statement's.
+    """
+    clean = _TEXT.sub(r" \1 ", _clean(text)).replace("**", " ") if len(text) <= MAX_FORMULA_CHARS else ""
+    clean = _THOUSANDS.sub("", clean)
+    values = {match["number"].rstrip("\\%"): match for match in _STATED.finditer(clean)}
+    fresh = [match for number, match in values.items() if number not in question.words] or [*values.values()]
+    words = [word.lower() for word in WORDS.findall(clean.replace("\\money", " "))]
+    is_sentence = sum(len(word) > 1 and word.isalpha() and not is_unit(word) for word in words) > 1
+    if (
+        len(fresh) != 1
+        or not is_sentence
+        or _NO_PROSE.search(clean)
+        or not question.asking_words.issuperset(_DENYING.intersection(words))
+    ):
+        return None
+    (value,) = fresh
+    before, behind = WORDS.findall(clean[: value.start()]), WORDS.findall(clean[value.end() :])
+    near = map(str.lower, (*before[-3:], *behind[:2]))
+    telling = [word for word in near if word in _COMPARING or (word in TELLING and not is_unit(word))]
+    if not all(
+        stem(word) in (question.words if word in NAMES_OF_NUMBERS else question.asking_words) for word in telling
+    ):
+        return None
+    units = takewhile(lambda word: is_unit(word) and word not in _FILLERS, behind)
+    return f"{value['money'] or ''}{value['number']} {' '.join(units)}".rstrip()
+
+
 def _is_understood(word: str, before: str, question: QuestionForm) -> bool:
     """Return whether a word behind a value changes nothing about it."""
     word = word.lower()
@@ -108,6 +140,10 @@ _VALUE = re.compile(
     r"(?P<number>[-−]?(?:(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:\s?/\s?\d+)?(?:\s?\\?%)?|\\[dt]?frac\{\d+\}\{\d+\}))"
     r"(?=[\s~,(]|/[A-Za-z]|$)"
 )
+_STATED = re.compile(rf"(?<![\w.,:/^-])(?<!\d\s){_VALUE.pattern[:-3]}|-[A-Za-z]|[.;:!?)](?!\d)|$)")
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_NO_PROSE = re.compile(r"[<=>^_|{}\[\]+*×÷]|\\(?!money|%)|\s[-−/]\s|\d\s*(?:,|;|-|and|or|to)\s*[$]?\d")
+_DENYING = frozenset("not no never cannot nor without wrong false maybe perhaps instead t".split())
 _NO_WORDS = re.compile(r"[^\w\s~.,'’()/&-]|_|[-/]\s*\d|\d\s*[-/]|\.\s*\S|&(?![A-Za-z])")
 _FILLERS = frozenset(
     "a all altogether an and are as at be been both by combined day during each every exactly for from had has have he "

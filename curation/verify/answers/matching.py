@@ -8,13 +8,21 @@ from __future__ import annotations
 
 import itertools
 
-from curation.verify.answers.comparing import equals_cases, is_piecewise
+from curation.verify.answers.comparing import is_piecewise
 from curation.verify.answers.expr import INFINITY, Expr, choose_signs, has
 from curation.verify.answers.forms import Form, Matrix, Relation, Sequence, Union, Value, Words
 from curation.verify.answers.labels import left_name
 from curation.verify.answers.matrices import components
 from curation.verify.answers.question import AskedValues
-from curation.verify.answers.regions import Interval, NotARegion, is_region, parse_region, subjects, unknowns
+from curation.verify.answers.regions import (
+    Interval,
+    NotARegion,
+    UnsolvedRegion,
+    is_region,
+    parse_region,
+    subjects,
+    unknowns,
+)
 from curation.verify.answers.relations import Relations
 from curation.verify.answers.values import Values
 
@@ -34,9 +42,9 @@ class Matcher(Relations, Values):
             return self._match_values_or_signs(reference, answer)
         if isinstance(reference, Value) or isinstance(answer, Value):
             reference, answer = _as_vector(reference, answer), _as_vector(answer, reference)
-            for value, cases in ((reference, answer), (answer, reference)):
-                if isinstance(value, Value) and isinstance(cases, Sequence) and is_piecewise(cases):
-                    return self.decide("by cases", not value.unit and equals_cases(value.expr, cases))
+            if is_piecewise(reference) or is_piecewise(answer):
+                self.doubtful = True
+                return False
         is_tuple_asked = self.question.values is AskedValues.TUPLE and _is_pair(reference) != _is_pair(answer)
         if is_tuple_asked and (is_region(reference) or is_region(answer)):
             self.doubtful = True
@@ -87,6 +95,7 @@ class Matcher(Relations, Values):
     def _match_sequences(self, reference: Form, answer: Form) -> bool:
         left, right = as_sequence(reference), as_sequence(answer)
         if left is None or right is None or max(len(left.items), len(right.items)) > MAX_LIST_ITEMS:
+            self.doubtful = True
             return False
         if "::" in (left.brackets, right.brackets):
             return left.brackets == right.brackets and self._match_ratios(left, right)
@@ -117,6 +126,7 @@ class Matcher(Relations, Values):
             return self._match_unordered(*expanded)
         if _sign_inside(left) or _sign_inside(right):
             left_choices, right_choices = _sign_choices(left), _sign_choices(right)
+            self.doubtful |= not (left_choices and right_choices)
             return bool(left_choices and right_choices) and self._match_unordered(left_choices, right_choices)
         return self._match_ordered(*expanded)
 
@@ -174,7 +184,8 @@ class Matcher(Relations, Values):
     def _match_regions(self, reference: Form, answer: Form) -> bool | None:
         try:
             left_pieces, right_pieces = parse_region(reference, tuples=True), parse_region(answer, tuples=True)
-        except NotARegion:
+        except NotARegion as error:
+            self.doubtful |= isinstance(error, UnsolvedRegion)
             return None
         if len(left_pieces) != len(right_pieces):
             return False

@@ -68,9 +68,9 @@ def _read_product(tokens: list[Token]) -> Rows:
 
 def _trim_brackets(tokens: list[Token]) -> list[Token]:
     """Drop the brackets that stood around a matrix, and the sign of the product."""
-    if not tokens or (tokens[0].kind == "op" and all(token.kind == "op" for token in tokens) and tokens[0].text != "-"):
+    if all(token.text in ("(", ")", "[", "]", "{", "}", "*") for token in tokens):
         return []
-    while tokens and tokens[-1].text in ("*", "[", "(", "{", "|"):
+    while tokens and tokens[-1].text in ("*", "[", "(", "{"):
         tokens = tokens[:-1]
     for opener, closer in (("(", ")"), ("[", "]"), ("{", "}")):
         while tokens and tokens[-1].text == closer and _count(tokens, closer) > _count(tokens, opener):

@@ -20,7 +20,7 @@ from curation.options import split_options, tidy_option
 from curation.verify.answers.policy import Rounding
 from curation.verify.answers.question_words import FORMULA_GROUPS, QuestionWords, question_words
 from curation.verify.answers.text import normalise_latex
-from curation.verify.answers.words import BASE_NAMES
+from curation.verify.answers.words import BASE_NAMES, NUMBER_WORDS
 
 MAX_STATEMENT_CHARS = 6000
 """Characters at the end of a statement that are looked at."""
@@ -112,7 +112,10 @@ def stem(word: str) -> str:
 
 
 def _stems(text: str) -> frozenset[str]:
-    return frozenset(word.replace(",", "") if word[0].isdigit() else stem(word) for word in WORDS.findall(text))
+    """Return the words of a text as `stem` has them, and its numbers; small numbers both in digits and in words."""
+    found = [word.replace(",", "").lower() for word in WORDS.findall(text)]
+    small = {name for name, value in NUMBER_WORDS.items() if name in found or str(value) in found}
+    return frozenset((*map(stem, found), *found, *map(stem, small), *(str(NUMBER_WORDS[name]) for name in small)))
 
 
 WORDS = re.compile(r"\d[\d,]*(?:\.\d+)?|[^\W\d_]+")

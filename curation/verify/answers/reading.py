@@ -26,7 +26,7 @@ from curation.verify.answers.forms import (
     also_from,
 )
 from curation.verify.answers.grammar import parse_expression
-from curation.verify.answers.labels import join_items, with_modulus_each
+from curation.verify.answers.labels import join_items, left_name, with_modulus_each
 from curation.verify.answers.matrices import determinant, read_matrix
 from curation.verify.answers.quantities import number_variants, parse_compound, parse_number_in_base, parse_value
 from curation.verify.answers.spans import (
@@ -152,17 +152,20 @@ def _parse_set_expression(tokens: list[Token], depth: int) -> Form | None:
     *heads, parts[0] = heads
     kinds = [token.text for token in joints]
     if set(kinds) == {"∪"}:
-        form: Form = Union(tuple(parse_form(part, depth + 1) for part in parts), False, places(joints))
+        sides = [parse_form(part, depth + 1) for part in parts]
+        form: Form = Union(tuple(sides), False, places(joints))
         for head, op in zip(heads[::-1], ops[::-1], strict=True):
             relation = "in" if op.text == "∈" else "="
             form = Relation((_parse_side(head, depth), form), (relation,), places([op])) if head else form
+        if len({left_name(part) for part in (form, *sides)} - {None}) > 1:
+            raise AnswerParseError("a union of several things")
         return form
     here = places([*joints, *ops])
     name = _parse_side(heads[0], depth) if heads else Words("x", "x")
     numbers = [[token.text for token in part if token.kind == "sym"] for part in parts if is_number_set(part)]
     if kinds == ["∖"] and numbers == [["R"]] and is_number_set(parts[0]):
         return Relation((name, parse_form(parts[1], depth + 1)), ("notin",), here | places(parts[0]))
-    if len(set(kinds)) > 1 or numbers:
+    if len(set(kinds)) > 1:
         raise AnswerParseError("a set difference")
     sets = [parse_form(part, depth + 1) for part in parts]
     if kinds[0] == "∖":

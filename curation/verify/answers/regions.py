@@ -36,6 +36,10 @@ class NotARegion(Exception):
     """The form is no region of the line."""
 
 
+class UnsolvedRegion(NotARegion):
+    """The form may be a region, but is not solved here."""
+
+
 def parse_region(form: Form, *, tuples: bool = False) -> list[Interval]:
     """Return the pieces of a form, merged. ``tuples`` admits (a, b) as an open interval. Raises `NotARegion`."""
     return merge_intervals(_pieces(form, tuples))
@@ -186,12 +190,12 @@ def _solve(left: Expr, op: str, right: Expr, unknown: Expr) -> list[Interval]:
     if right.op == "fn" and right.name == "abs" and right.args[0] == unknown:
         return _solve_absolute(_FLIP.get(op, op), left)
     if unknown.op != "sym":
-        raise NotARegion("an inequality that is not solved")
+        raise UnsolvedRegion("an inequality that is not solved")
     inside = difference(left, right)
     at = [rename(inside, {unknown.name: num(value)}) for value in (0, 1, 2)]
     slope = difference(at[1], at[0])
     if not compare_expressions(slope, difference(at[2], at[1])).is_equal:
-        raise NotARegion("an inequality that is not linear")
+        raise UnsolvedRegion("an inequality that is not linear")
     sign = _to_float(slope)
     if sign == 0:
         raise NotARegion("an inequality without its unknown")
@@ -238,19 +242,19 @@ def _to_float(expr: Expr) -> float:
         return float("-inf")
     ball = real_ball(expr)
     if ball is None:
-        raise NotARegion("an end that is no real number")
+        raise UnsolvedRegion("an end that is no real number")
     return float(ball)
 
 
 def merge_intervals(pieces: list[Interval]) -> list[Interval]:
     """Sort the pieces, drop empty ones and join those that touch.
 
-    Where an end has a parameter they stay as they are. Raises `NotARegion` where there are too many.
+    Where an end has a parameter only the infinite pieces are moved, to the ends. Raises `UnsolvedRegion` for too many.
     """
     if len(pieces) > MAX_INTERVALS:
-        raise NotARegion("too many pieces")
+        raise UnsolvedRegion("too many pieces")
     if any(symbols(end) for piece in pieces for end in (piece.low, piece.high)):
-        return pieces
+        return sorted(pieces, key=lambda piece: (piece.low != MINUS_INFINITY, piece.high == INFINITY))
     keyed = []
     for piece in pieces:
         low, high = _to_float(piece.low), _to_float(piece.high)
@@ -286,12 +290,12 @@ def _intersection(left_pieces: list[Interval], right_pieces: list[Interval]) -> 
 
 
 def _symbolic_intersection(left_pieces: list[Interval], right_pieces: list[Interval]) -> list[Interval]:
-    """Join a lower and an upper bound with parameters into an interval. Raises `NotARegion` for anything else."""
+    """Join a lower and an upper bound with parameters into an interval. Raises `UnsolvedRegion` for anything else."""
     if len(left_pieces) != 1 or len(right_pieces) != 1:
-        raise NotARegion("an intersection with parameters")
+        raise UnsolvedRegion("an intersection with parameters")
     left, right = left_pieces[0], right_pieces[0]
     if left.low == MINUS_INFINITY and right.high == INFINITY:
         return [Interval(right.low, left.high, right.includes_low, left.includes_high)]
     if right.low == MINUS_INFINITY and left.high == INFINITY:
         return [Interval(left.low, right.high, left.includes_low, right.includes_high)]
-    raise NotARegion("an intersection with parameters")
+    raise UnsolvedRegion("an intersection with parameters")

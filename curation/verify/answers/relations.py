@@ -20,7 +20,7 @@ from curation.verify.answers.expr import (
 from curation.verify.answers.forms import Form, Relation, Sequence, Value, without_unit
 from curation.verify.answers.labels import labels_clash, left_name, with_argument_of
 from curation.verify.answers.policy import DEFAULT_POLICY, rounds_to
-from curation.verify.answers.samevalue import compare_expressions, constant_value, values_at_trial_point, written_number
+from curation.verify.answers.samevalue import constant_value, values_at_trial_point, written_number
 
 _FLIP = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
 
@@ -152,9 +152,10 @@ class Relations(ComparisonState):
             return None
         values = values_at_trial_point(left, right)
         if values is None:
+            self.doubtful = True
             return None
         first, second, sign = values
-        return sign if compare_expressions(mul(left, second), mul(right, first)).is_equal else None
+        return sign if self.is_proved(mul(left, second), mul(right, first)) else None
 
     def _solves(self, reference: Relation, answer: Value) -> bool:
         """Return whether an expression solves an equation.
@@ -171,11 +172,8 @@ class Relations(ComparisonState):
         name = next(iter(left_out))
         at = [rename(inside, {name: num(value)}) for value in (0, 1, 2)]
         slope = difference(at[1], at[0])
-        linear = (
-            compare_expressions(slope, difference(at[2], at[1])).is_equal
-            and not compare_expressions(slope, num(0)).is_equal
-        )
-        is_solution = linear and compare_expressions(answer.expr, divide(neg(at[0]), slope)).is_equal
+        linear = self.is_proved(slope, difference(at[2], at[1])) and not self.is_proved(slope, num(0))
+        is_solution = linear and self.is_proved(answer.expr, divide(neg(at[0]), slope))
         return self.decide("equation", is_solution)
 
     def _same_order(self, reference: Relation, answer: Sequence) -> bool:
@@ -191,10 +189,9 @@ class Relations(ComparisonState):
     def proportional(self, pairs: list[tuple[Expr, Expr]]) -> bool:
         """Return whether a:b:c and d:e:f are one ratio."""
         first = pairs[0]
-        return (
-            all(compare_expressions(mul(left, first[1]), mul(right, first[0])).is_equal for left, right in pairs[1:])
-            and not compare_expressions(first[1], num(0)).is_equal
-        )
+        return all(
+            self.is_proved(mul(left, first[1]), mul(right, first[0])) for left, right in pairs[1:]
+        ) and not self.is_proved(first[1], num(0))
 
 
 def numerator(expr: Expr) -> tuple[Expr, Expr]:

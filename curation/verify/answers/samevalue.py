@@ -44,7 +44,7 @@ from curation.verify.answers.constants import (
     logarithm,
     same_algebraic_number,
 )
-from curation.verify.answers.expr import Expr, divide, has, num, rename, symbols, walk
+from curation.verify.answers.expr import INFINITY, Expr, divide, has, neg, num, rename, symbols, walk
 from curation.verify.answers.points import trial_points
 from curation.verify.answers.policy import WrittenNumber
 
@@ -84,8 +84,9 @@ def compare_expressions(left: Expr, right: Expr, integers: frozenset[str] = froz
     exact_left, exact_right = rational_value(left), rational_value(right)
     if exact_left is not None and exact_right is not None:
         return Equivalence.PROVED if exact_left == exact_right else Equivalence.DIFFERENT
-    if has(left, "const", "inf") or has(right, "const", "inf"):
-        return Equivalence.DIFFERENT
+    endless = [side for side in (left, right) if has(side, "const", "inf")]
+    if endless:
+        return Equivalence.DIFFERENT if {INFINITY, neg(INFINITY)}.issuperset(endless) else Equivalence.UNPROVED
     if symbols(left) or symbols(right):
         return _compare_functions(left, right, integers)
     try:

@@ -19,7 +19,6 @@ from curation.verify.answers.expr import Expr, add, const, divide, fn, has, mul,
 OPERATORS = frozenset(("int", "antiderivative", "lim", "diff"))
 MAX_NODES = 120
 MAX_BITS = 2_000
-DIGITS = 60
 
 
 class UnsupportedBySympy(Exception):
@@ -52,33 +51,15 @@ def evaluate_symbolically(expr: Expr) -> Expr | None:
     try:
         value = _to_sympy(expr).doit()
         if value.has(sympy.nan, sympy.zoo) or value.has(sympy.Integral, sympy.Sum, sympy.Limit, sympy.Derivative):
-            return _numeric(value)
+            return None
         if value.has(sympy.Piecewise):
             value = sympy.simplify(value)
         result = _from_sympy(value)
-    except (
-        UnsupportedBySympy,
-        ArithmeticError,
-        ValueError,
-        TypeError,
-        NotImplementedError,
-        AttributeError,
-        RecursionError,
-    ):
+    except MemoryError:
+        raise
+    except Exception:  # noqa: BLE001  sympy raises errors of every kind
         return None
     return add(result, sym("C")) if has(expr, "fn", "antiderivative") and not has(expr, "sym", "C") else result
-
-
-def _numeric(value: Any) -> Expr | None:
-    """Return an integral or a sum without a closed form as a decimal of many digits; None where it has none."""
-    import sympy
-
-    if value.free_symbols or value.has(sympy.nan, sympy.zoo, sympy.oo):
-        return None
-    number = value.evalf(DIGITS // 2)
-    if not number.is_Float or number.has(sympy.nan):
-        return None
-    return num(Fraction(str(number)), DIGITS // 2 - 4)
 
 
 def _to_sympy(expr: Expr, integers: frozenset[str] = frozenset()) -> Any:

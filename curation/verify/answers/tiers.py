@@ -26,6 +26,7 @@ from curation.verify.answers.reading import parse_readings
 from curation.verify.answers.text import normalise_latex, strip_wrappers
 from curation.verify.answers.tokens import FUNCTIONS
 from curation.verify.answers.words import (
+    NAMES_OF_NUMBERS,
     is_remark,
     parse_choice,
     parse_choice_letters,
@@ -155,7 +156,7 @@ def _words_in(form: Form) -> list[Words]:
 
 _NAMES = GREEK | FUNCTIONS | BINDERS
 _RUN = re.compile(r"(?<![A-Za-z\\])[a-z]{3,}(?![A-Za-z])")
-_FORMULA_SIGN = re.compile(r"[\d=<>^+*/|\\_()\[\]]")
+_FORMULA_SIGN = re.compile(rf"[\d=<>^+*/|\\_()\[\]]|\b(?:{'|'.join(NAMES_OF_NUMBERS)})\b", re.IGNORECASE)
 
 
 def _say_the_same_beside(reference: Reading, answer: Reading) -> bool:

@@ -28,6 +28,7 @@ _PARTS = {
     word: Fraction(value).denominator for value, normalise_words in _ENGLISH.parts.items() for word in normalise_words
 }
 _MULTIPLES = {word: int(value) for value, words in _ENGLISH.scales.items() for word in words}
+NAMES_OF_NUMBERS = frozenset((*NUMBER_WORDS, *_TENS, *_PARTS, *_MULTIPLES, *_ENGLISH.more.get("12", ())))
 _NOTHING = re.compile("|".join(vocab.answers.nothing for vocab in languages() if vocab.answers.nothing))
 
 

@@ -10,6 +10,7 @@ What the columns of `JUDGING` mean:
   function    the name of a Python function, which stands in class Solution where ``starter`` has that class. Its tests
               hold the arguments as JSON values, one a line, and the value expected as JSON. Or, where calls have
               keywords, numbers a tolerance, or a program tests the function: the JSON object of `function_text`
+  processes   programs may start processes of their own, for the row or its source grants it
   interactive, files   such problems are refused: each attempt at one is BROKEN
 """
 
@@ -106,7 +107,7 @@ def build_problem(
         function=function,
         refused=_refused(judging),
         lang=lang,
-        processes=bool(judging.get("processes")),
+        processes=bool(judging["processes"]),
     )
 
 

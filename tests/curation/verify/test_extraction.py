@@ -123,7 +123,7 @@ def test_a_marker_before_a_value_and_prose_is_read(response: str, answer: str, m
         ("They eat.\n- In the end **12 eggs** are left.", "12"),
         ("We add them all. Let me know if you need 3 more examples of this kind!", None),
         ("We add them all. Are there 3 more of them in the box, or fewer?", None),
-        ("He has 12 eggs. So they are not 7 any more in the end.", None),
+        ("He has 12 eggs. So they are not 7 any more.", "So they are not 7 any more"),  # which `answers` refuses
     ],
 )
 def test_without_any_marker_the_last_sentence_concludes(response: str, answer: str | None) -> None:

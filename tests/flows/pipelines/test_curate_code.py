@@ -11,7 +11,13 @@ import pytest
 
 from curation.publish.export_formats import export_set
 from curation.records import JUDGING, TEST, SourceError
+from curation.scoring.record import read_record
 from curation.storage.stages import read_manifest, read_table
+from curation.verify.programs.extraction import CodeLang
+from curation.verify.programs.files import problem_of_row
+from curation.verify.programs.judge import judge_programs
+from curation.verify.programs.problem import CodeVerdict, Submission
+from curation.verify.programs.tools import Runner
 from flows.cli.commands import run_recipe
 from flows.cli.plan import plan_recipe
 from flows.run.recipe import load_recipe
@@ -68,6 +74,7 @@ def recipe(tmp_path_factory: pytest.TempPathFactory) -> Path:
         file.write_text(text)
     draw = random.Random(3)
     sound, lone = row_of(TASKS[1], draw), row_of(TASKS[0], draw, tests=2, right=1)
+    sound["parallel"] = True
     (folder / "problems.jsonl").write_text("".join(json.dumps(row) + "\n" for row in (sound, lone)))
     right = f"```python\n{READ}print(max(a) - min(a))\n```"
     wrong = "```python\nprint(0)\n```"
@@ -82,7 +89,9 @@ def recipe(tmp_path_factory: pytest.TempPathFactory) -> Path:
     text = text.replace("../demo/code/problems.jsonl", "problems.jsonl").replace(
         "../demo/code/attempts.jsonl", "attempts.jsonl"
     )
-    text = text.replace("attempts = 8", "attempts = 4")
+    text = text.replace("attempts = 8", "attempts = 4").replace(
+        "[sources.code]", '[sources.code]\nprocesses = "parallel"'
+    )
     text += """
 [[sources]]
 name = "packages"
@@ -125,6 +134,25 @@ def test_the_set_holds_problems_tests_and_limits(finished: Path) -> None:
     assert judging["time_limit_s"].to_list() == [3.0, 3.0]
     assert curated["pass_rate"].to_list() == [0.5, 0.5]
     assert export_set(finished / "curated", "verl", finished.parent / "verl").rows == 2
+
+
+def test_the_right_to_processes_follows_the_row_into_the_set_and_an_export(finished: Path, tmp_path: Path) -> None:
+    rights = pl.read_parquet(finished / "curated" / "judging" / "*.parquet").select("problem", "processes")
+    assert sorted(rights["processes"]) == [False, True]  # a package has no column that grants it
+    rows = pl.read_parquet(export_set(finished / "curated", "verl", tmp_path / "verl").file)
+    records = [read_record(about["goldilocks"]) for about in rows["extra_info"]]
+    problems = {record["id"]: problem_of_row(record["program"], "here") for record in records}
+    assert {name: problem.processes for name, problem in problems.items()} == dict(rights.iter_rows())
+    fork = "import os\nif os.fork() == 0:\n    os._exit(0)\nos.wait()\n"
+    spread, plus = f"{fork}{READ}print(max(a) - min(a))", f"{fork}print(int(input()) + 1)"
+    with Runner(1) as runner:
+        if not runner.tools.box.forks:
+            pytest.skip("no rung here lets a program start processes")
+        jobs = [(one, Submission(CodeLang.PYTHON, spread if one.processes else plus)) for one in problems.values()]
+        verdicts = {
+            job[0].processes: result.verdict for job, result in zip(jobs, judge_programs(runner, jobs), strict=True)
+        }
+    assert verdicts == {True: CodeVerdict.AC, False: CodeVerdict.RTE}
 
 
 def test_the_wrong_test_of_the_package_was_corrected_and_new_ones_catch_the_wrong_program(finished: Path) -> None:

@@ -6,17 +6,14 @@ does not know for the same answer.
 
 from __future__ import annotations
 
-import signal
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
-from types import FrameType
 
 import pytest
 
 from curation.records import Outcome
 from curation.verify import answers
 from tests.curation.verify.answers.corpus import Reference, has_real_references, own_references, real_references
+from tests.curation.verify.answers.endless import ending_within
 from tests.curation.verify.answers.mutations import Mutation, mutations
 from tests.curation.verify.answers.oracle import is_same_answer
 from tests.curation.verify.answers.rewritings import rewritings
@@ -27,24 +24,8 @@ MAX_CPU_S = 60
 real = pytest.mark.skipif(not has_real_references(), reason="the shared data is not at hand")
 
 
-@contextmanager
-def ending(text: str) -> Iterator[None]:
-    """Fail where what is inside does not come to an end."""
-
-    def fail(_: int, __: FrameType | None) -> None:
-        pytest.fail(f"no end: {text}")
-
-    before = signal.signal(signal.SIGPROF, fail)
-    signal.setitimer(signal.ITIMER_PROF, MAX_CPU_S)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)
-
-
 def compare(reference: str, answer: str, lang: str) -> answers.AnswerComparison:
-    with ending(f"{reference} ~ {answer}"):
+    with ending_within(MAX_CPU_S, f"{reference} ~ {answer}"):
         return answers.compare(reference, answer, lang=lang)
 
 

@@ -521,7 +521,6 @@ TYPES: dict[str, str] = {
     """,
     "piecewise": r"""
         \begin{cases} 1 & \text{if } x>0 \\ 0 & x \le 0 \end{cases} == \begin{cases} 1, & x>0 \\ 0, & x\le 0 \end{cases}
-        f(x)=\begin{cases} x & x \ge 0 \\ -x & x < 0 \end{cases} == |x|
         \begin{cases} 1 & x>0 \\ 0 & x \le 0 \end{cases} == \begin{cases} 0, & x \le 0 \\ 1, & x > 0 \end{cases}
         \begin{cases} x=1 \\ y=2 \end{cases} == (1,2)
         \begin{cases} x & x \ge 0 \\ -x & x < 0 \end{cases} != x
