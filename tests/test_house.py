@@ -66,6 +66,7 @@ SHARED_ROOMS = {
     "options",
     "policies",
     "prompts",
+    "public_urls",
     "publish.merged_copies",
     "publish.set_diff",
     "publish.withheld",
@@ -97,6 +98,11 @@ SHARED_ROOMS = {
 }
 """Modules of curation that stages may import; every other one is a stage and stands in the independence contract."""
 BROAD_EXCEPTS: dict[str, str] = {
+    "curation/plugins.py::_from_file": "whatever the user's file raises is a sentence with file and line",
+    "curation/plugins.py::_from_module": "whatever the user's module raises is a sentence with file and line",
+    "curation/sources/hub.py::_loaded": "the hub's client raises errors of whichever HTTP library it uses",
+    "flows/publish/hub.py::_told": "the hub's client raises errors of whichever HTTP library it uses",
+    "curation/verify/answers/symbolic.py::evaluate_symbolically": "sympy raises errors of every kind",
     "curation/storage/remote.py::remote_errors": "every file system has errors of its own; each becomes a sentence",
     "flows/cli/errors.py::ended": "a command ends with a sentence, whatever happens; the trace goes to the log",
     "curation/verify/sandbox/inside/functions/callee.py::_answer": "whatever the judged function raises is its result",
