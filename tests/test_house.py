@@ -63,6 +63,7 @@ SHARED_ROOMS = {
     "licenses",
     "option_letters",
     "options",
+    "plugins",
     "policies",
     "prompts",
     "publish.merged_copies",
