@@ -64,6 +64,7 @@ SHARED_ROOMS = {
     "licenses",
     "option_letters",
     "options",
+    "plugins",
     "policies",
     "prompts",
     "public_urls",
