@@ -36,7 +36,7 @@ def items_of(field: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     listed, named = field.get("items", {}), field.get("additionalProperties", {})
     if "$ref" in listed:
         return ".N", listed
-    return (".NAME", named) if isinstance(named, dict) and "discriminator" in named else ("", field)
+    return (".NAME", named) if isinstance(named, dict) and {"discriminator", "$ref"} & named.keys() else ("", field)
 
 
 def fields(table: dict[str, Any] = SCHEMA, prefix: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
