@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import AbstractContextManager
 from pathlib import Path
 from tempfile import gettempdir
@@ -12,6 +11,7 @@ import pytest
 from curation.publish import review
 from curation.records import GoldilocksError, problem_id
 from curation.storage.locks import lock_folder
+from curation.storage.stages import read_json, write_json
 from flows.cli.commands import show_status
 from flows.cli.refresh import refresh_run
 from flows.pipelines.find_problem import filters_of
@@ -102,8 +102,7 @@ def test_every_pass_rate_has_its_policy_day_count_and_interval(tiny_run: Tiny) -
 
 def test_a_run_again_makes_no_version_and_keeps_the_day(tiny_copy: Tiny) -> None:
     path = tiny_copy.folder / "versions" / "measured_on.json"
-    noted = dict.fromkeys(json.loads(path.read_text()), "2020-02-03")
-    path.write_text(json.dumps(noted))
+    write_json(path, dict.fromkeys(read_json(path) or {}, "2020-02-03"))
     before = stored_versions(tiny_copy.folder)
     assert tiny_copy.run().status == 0
     assert stored_versions(tiny_copy.folder) == before

@@ -79,3 +79,11 @@ def test_other_commands_name_it_too(tiny_copy: Tiny) -> None:
     said = goldilocks("rejudge", tiny_copy.folder)
     assert said.status == 1
     assert "decisions/00000.parquet is damaged" in said.err
+
+
+def test_a_column_name_that_changed_is_named_where_rows_are_looked_up(tiny_copy: Tiny) -> None:
+    file = tiny_copy.folder / "stages" / "06-near-dedup" / "dropped" / "00002.parquet"
+    file.write_bytes(file.read_bytes().replace(b"domain", b"d\x7fmain"))
+    problem = tiny_copy.table("data")["id"][0]
+    said = goldilocks("explain", tiny_copy.folder, problem)
+    assert (said.status, said.err.startswith(f"goldilocks: {file} is damaged")) == (1, True)
