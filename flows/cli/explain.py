@@ -14,7 +14,8 @@ import polars as pl
 from rich.console import Console
 from rich.markup import escape
 
-from curation.records import ATTEMPT
+from curation.config.reasons import SETTINGS_OF
+from curation.records import ATTEMPT, DropReason
 from flows.cli import explain_versions
 from flows.cli.explain_training import explain_in_training
 from flows.pipelines.find_problem import attempt_ids_of, filters_of, find_id
@@ -73,8 +74,15 @@ def _print_export(console: Console, run: Run, attempt_ids: Sequence[str]) -> Non
     for attempt_id in attempt_ids:
         for row in rows_of(folder, "dropped", attempt_id).iter_rows(named=True):
             console.print(f"{title}: dropped, {row['reason']}: {escape(row['evidence'])}")
+            _print_settings(console, row["reason"])
     if any(rows_of(folder, "kept", attempt_id).height for attempt_id in attempt_ids):
         console.print(f"{title}: in the curated set")
+
+
+def _print_settings(console: Console, reason: str) -> None:
+    """Print which settings decide for a drop reason, if any do."""
+    if keys := SETTINGS_OF[DropReason(reason)]:
+        _print_field(console, "settings", ", ".join(keys))
 
 
 def _print_field(console: Console, label: str, text: Any) -> None:
@@ -92,6 +100,7 @@ def _print_filter(console: Console, run: Run, stage: Stage, name: str, before: p
     for row in dropped.iter_rows(named=True):
         where = f"row {row['row']} of {escape(row['source'])}"
         console.print(f"{title}: dropped {where}, {row['reason']}: {escape(str(row['evidence']))}", soft_wrap=True)
+        _print_settings(console, row["reason"])
     texts = {(row["source"], row["row"]): [row[key] for key in _STATEMENT] for row in before.iter_rows(named=True)}
     for row in kept.iter_rows(named=True):
         where = f"row {row['row']} of {escape(row['source'])}"
@@ -127,6 +136,8 @@ def _print_difficulty(console: Console, run: Run, part: str, verifier: str, name
     console.print(
         f"{title} ({escape(row['policy'])}, {verifier}): {decision}: {escape(row['evidence'])}", soft_wrap=True
     )
+    if not row["keep"]:
+        _print_settings(console, row["reason"])
     if row["pass_rate"] is not None:
         failures = f", {row['timeout']} timed out, {row['broken']} broken" if row["timeout"] or row["broken"] else ""
         interval = f"95 % interval {row['low']:.2f} to {row['high']:.2f}"

@@ -16,7 +16,9 @@ from pydantic.fields import FieldInfo
 from curation.config import Pick, Recipe
 from curation.config.base import ByKind
 from curation.config.mistakes import kinds_of, tables_in
-from curation.records import ConfigError
+from curation.config.reasons import SETTINGS_OF
+from curation.publish.cards.words import REASON_WORDS
+from curation.records import ConfigError, DropReason
 from flows.run.terminal import SafeConsole
 
 COLUMN = "path or { path | value, take }"
@@ -70,7 +72,8 @@ def display_key(key: str) -> str:
 
 
 def find_settings(key: str, *, train: bool = False) -> list[Setting]:
-    """Return the settings whose key begins with ``key``, else those that have it in their key or meaning.
+    """Return the settings whose key begins with ``key``, or that decide for a drop reason of this name, else those that
+    have it in their key or meaning.
 
     Raises:
         ConfigError: there are none.
@@ -78,6 +81,10 @@ def find_settings(key: str, *, train: bool = False) -> list[Setting]:
     recipe = _model(train=train)
     rows = list(settings_of(recipe))
     found = [row for row in rows if row.key.startswith(key) or display_key(row.key).startswith(key)]
+    if not found and not train and key in {*DropReason}:
+        found = [row for row in rows if row.key in SETTINGS_OF[DropReason(key)]]
+        if not found:
+            raise ConfigError(f"no setting decides which rows leave as {key} ({REASON_WORDS[DropReason(key)]}).")
     if not found:
         sought = key.lower()
         found = [row for row in rows if sought in display_key(row.key) or sought in row.meaning.lower()]

@@ -19,6 +19,7 @@ from typer.main import get_command
 
 from curation import records
 from curation.config import Recipe, TranslationSettings
+from curation.config.reasons import SETTINGS_OF
 from curation.filters.dedup import near
 from curation.publish import export, merged_copies, review, withheld
 from curation.publish.cards.words import COLUMN_WORDS, REASON_WORDS
@@ -96,13 +97,15 @@ def reasons_page() -> str:
     """Return all drop reasons, in words, under the part of the pipeline that gives them."""
     parts = ["# Drop reasons", f"{MADE} A row that leaves has one reason, and beside it the evidence that decided."]
     body = inspect.getsource(records.DropReason)
-    rows: list[tuple[str, str, str]] = []
+    rows: list[tuple[str, ...]] = []
     for line in body.splitlines():
         if heading := re.fullmatch(r"    # (.+)", line):
             parts += [*_reasons(rows), f"## {heading[1].capitalize()}"]
             rows = []
         if reason := re.fullmatch(r'    [A-Z_]+ = "(\w+)"(?:  # (.+))?', line):
-            rows.append((f"`{reason[1]}`", REASON_WORDS[records.DropReason(reason[1])], reason[2] or ""))
+            name = records.DropReason(reason[1])
+            settings = ", ".join(f"`{key}`" for key in SETTINGS_OF[name])
+            rows.append((f"`{reason[1]}`", REASON_WORDS[name], reason[2] or "", settings))
     return _page([*parts, *_reasons(rows)])
 
 
@@ -156,8 +159,8 @@ def _parameter(parameter: click.Parameter) -> tuple[str, str]:
     return f"`{', '.join(parameter.opts)}{value}`", f"{words} Default: `{default}`." if is_shown else words
 
 
-def _reasons(rows: list[tuple[str, str, str]]) -> list[str]:
-    return [_table(("reason", "in words", "note"), rows)] if rows else []
+def _reasons(rows: list[tuple[str, ...]]) -> list[str]:
+    return [_table(("reason", "in words", "note", "settings that decide"), rows)] if rows else []
 
 
 def _comments(module: ModuleType, name: str) -> dict[str, str]:

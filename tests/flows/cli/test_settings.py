@@ -11,6 +11,8 @@ import pytest
 from pydantic import BaseModel
 
 from curation.config import Recipe
+from curation.config.reasons import SETTINGS_OF
+from curation.records import DropReason
 from flows.cli.settings import display_key, settings_of
 from flows.run.recipe import parse_recipe
 from tests.flows.conftest import goldilocks, refusal
@@ -215,3 +217,12 @@ def test_the_trainers_settings_are_listed_too() -> None:
     assert listed("--train") == [row.key for row in rows]
     assert {"objective(grpo).kl_coef", "generator(vllm).dtype", "collector.n_async"} <= {row.key for row in rows}
     assert all(row.meaning.endswith(".") for row in rows)
+
+
+def test_every_drop_reason_names_the_settings_that_decide() -> None:
+    keys = {setting.key for setting in settings_of()}
+    assert set(SETTINGS_OF) == set(DropReason)
+    assert {key for settings in SETTINGS_OF.values() for key in settings} <= keys
+    shown = goldilocks("settings", "too_few_tests").out
+    assert "code.agreement.min_tests" in shown
+    assert "no setting decides which rows leave as duplicate" in refusal("settings", "duplicate")
