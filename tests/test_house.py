@@ -96,6 +96,8 @@ SHARED_ROOMS = {
 }
 """Modules of curation that stages may import; every other one is a stage and stands in the independence contract."""
 BROAD_EXCEPTS: dict[str, str] = {
+    "curation/plugins.py::_from_file": "whatever a user's file raises becomes a sentence with its line",
+    "curation/plugins.py::_from_module": "whatever a user's module raises becomes a sentence with its line",
     "curation/storage/remote.py::remote_errors": "every file system has errors of its own; each becomes a sentence",
     "flows/cli/errors.py::ended": "a command ends with a sentence, whatever happens; the trace goes to the log",
     "curation/verify/sandbox/inside/functions/callee.py::_answer": "whatever the judged function raises is its result",

@@ -5,15 +5,6 @@ A user's own question is a `Vote` over rows that the recipe names by `use = "my_
 `flows.stages.question` makes a stage of any of them.
 """
 
-from __future__ import annotations
-
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from curation.questions.proposals import Proposal
-    from curation.questions.votes import Vote
-
 QUESTIONS = {
     "rewriting": "rewriting:REWRITING",
     "doubtful_rows": "doubtful_rows:DOUBTFUL_ROWS",
@@ -23,10 +14,3 @@ QUESTIONS = {
     "test_programs": "test_programs:TEST_PROGRAMS",
 }
 """By the name in a recipe: the module in this package, and the question in it."""
-
-
-def registered(name: str) -> Vote | Proposal[Any]:
-    """Return a question of `QUESTIONS`."""
-    module, _, attribute = QUESTIONS[name].partition(":")
-    question: Vote | Proposal[Any] = getattr(import_module(f"{__name__}.{module}"), attribute)
-    return question
