@@ -262,7 +262,7 @@ def test_the_engine_ends_with_a_run_that_is_killed(models: Path, tmp_path: Path,
 
 @pytest.mark.slow
 def test_two_copies_in_one_engine_answer_as_one_does(models: Path, engine: Vllm, run: Running) -> None:
-    """vLLM's own data parallelism, on a CPU: two engine processes, other weights for both, and an end with one of them."""
+    """vLLM's own data parallelism, on a CPU: two engine processes, other weights for both, an end with one of them."""
 
     async def answers(policy: Vllm) -> list[tuple[str | None, tuple[int, ...] | None, str | None]]:
         done = await asyncio.gather(*(policy.answer(asked(number), 0) for number in range(12)))
