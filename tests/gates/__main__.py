@@ -17,10 +17,10 @@ import json
 import pkgutil
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -59,41 +59,22 @@ def chosen(parsed: argparse.Namespace) -> list[Gate]:
     return [one for one in GATES.values() if parsed.all or one.tier == "quick"]
 
 
-def run_room(gates: list[Gate], file: Path) -> None:
+def run_room(gates: list[Gate], file: Path) -> list[Row]:
     """Measure gates of one room in a process of their own."""
     command = [sys.executable, "-m", "tests.gates", "--rows", str(file), *(one.name for one in gates)]
     done = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL)
-    measured = {row.name for row in read_rows(file)}
-    for one in gates:
-        if one.name not in measured:
-            note = f"its process ended with status {done.returncode}"
-            write_rows([Row(one.name, one.room, "", "", str(one.limit), "fails", note, 0.0)], file)
+    rows = {row.name: row for row in read_rows(file)}
+    note = f"its process ended with status {done.returncode}"
+    return [rows.get(one.name) or Row(one.name, one.room, "", "", str(one.limit), "fails", note, 0.0) for one in gates]
 
 
 def run_all(gates: list[Gate]) -> list[Row]:
     """Measure gates, two rooms at a time; rows come back in the order of the gates."""
-    waiting = [[one for one in gates if one.room == room] for room in dict.fromkeys(one.room for one in gates)]
-    lock = threading.Lock()
-    with TemporaryDirectory() as folder:
-        files = []
-
-        def lane() -> None:
-            while True:
-                with lock:
-                    if not waiting:
-                        return
-                    some = waiting.pop(0)
-                    file = Path(folder) / f"{some[0].room}.jsonl"
-                    files.append(file)
-                run_room(some, file)
-
-        lanes = [threading.Thread(target=lane) for _ in range(LANES)]
-        for one in lanes:
-            one.start()
-        for one in lanes:
-            one.join()
-        measured = {row.name: row for file in files for row in read_rows(file)}
-    return [measured[one.name] for one in gates]
+    by_room = [[one for one in gates if one.room == room] for room in dict.fromkeys(one.room for one in gates)]
+    with TemporaryDirectory() as folder, ThreadPoolExecutor(LANES) as lanes:
+        files = [Path(folder) / f"{some[0].room}.jsonl" for some in by_room]
+        rows = {row.name: row for some in lanes.map(run_room, by_room, files) for row in some}
+    return [rows[one.name] for one in gates]
 
 
 def table(rows: list[Row]) -> str:

@@ -3,9 +3,9 @@
     python -m tests.gates.ask NAME FOLDER                  writes FOLDER/NAME-001.txt … of prompts without an answer
     python -m tests.gates.ask NAME FOLDER --take WHO       stores FOLDER/NAME-001.answers.txt … in answers/NAME.jsonl
 
-A file holds the system prompt once, then up to `--batch` user messages, each after a line `### HASH`; answers come
-back in the same form. The order is that of the hashes, so it gives nothing away. `--take` also removes the answers to
-prompts that no room asks any more.
+A file holds the system prompt and its example turns once, then up to `--batch` user messages, each after a line
+`### HASH`; answers come back in the same form. The order is that of the hashes, so it gives nothing away. `--take` also
+removes the answers to prompts that no room asks any more.
 """
 
 from __future__ import annotations
@@ -24,14 +24,15 @@ from tests.gates.base import SkippedError
 from tests.gates.stored import FOLDER, PROMPTS, answers, prompt_hash, rendered
 
 HEAD = """\
-Below is the system prompt of a program, then {count} messages that it sends one at a time, each after a line \
+Below is the system prompt of a program, with example turns if it has any, then {count} messages that it sends one \
+at a time, each after a line \
 '### KEY'. They are independent: reply to each as if it were the only one, from its own text alone. Read no other \
 file, look nothing up, run no code. Write to {answers}: for each message, in order, the line '### KEY' and then your \
 reply in the form that the system prompt asks for, and nothing else.
 
 The system prompt:
 
-{system}
+{head}
 
 The messages:
 """
@@ -43,17 +44,20 @@ def write_batches(name: str, asked: list[tuple[Prompt, PromptRequest]], folder: 
     known = answers(name)
     waiting = {prompt_hash(rendered(*one)): one for one in asked}
     waiting = {key: waiting[key] for key in sorted(waiting) if key not in known}
-    by_system: dict[str, list[str]] = {}
+    by_head: dict[str, list[str]] = {}
     for key, (prompt, request) in waiting.items():
-        (message,) = [one["content"] for one in prompt.messages(request) if one["role"] != "system"]
-        by_system.setdefault(prompt.system, []).append(f"### {key}\n{message}\n")
+        *head, last = prompt.messages(request)
+        before = "\n\n".join(
+            one["content"] if one["role"] == "system" else f"{one['role']}: {one['content']}" for one in head
+        )
+        by_head.setdefault(before, []).append(f"### {key}\n{last['content']}\n")
     folder.mkdir(parents=True, exist_ok=True)
     number = 0
-    for system, messages in by_system.items():
+    for before, messages in by_head.items():
         for start in range(0, len(messages), batch):
             number += 1
             part, file = messages[start : start + batch], folder / f"{name}-{number:03}.txt"
-            head = HEAD.format(count=len(part), answers=file.with_suffix(".answers.txt").absolute(), system=system)
+            head = HEAD.format(count=len(part), answers=file.with_suffix(".answers.txt").absolute(), head=before)
             file.write_text(head + "\n" + "\n".join(part), encoding="utf-8", errors="surrogatepass")
     return len(waiting)
 

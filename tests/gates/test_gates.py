@@ -106,8 +106,8 @@ def test_the_exit_status(gates: Callable[..., int], capsys: pytest.CaptureFixtur
 
 def test_a_room_whose_process_dies_fails(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(sys, "executable", "/bin/false")
-    command.run_room([Gate("r/a", "r", "quick", Limit("<=", 1), lambda: Measured(0), "")], tmp_path / "rows")
-    (row,) = command.read_rows(tmp_path / "rows")
+    some = [Gate("r/a", "r", "quick", Limit("<=", 1), lambda: Measured(0), "")]
+    (row,) = command.run_room(some, tmp_path / "rows")
     assert (row.status, row.note) == ("fails", "its process ended with status 1")
 
 

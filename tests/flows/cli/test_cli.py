@@ -184,6 +184,7 @@ def test_the_command_says_only_what_is_its_own(tiny_run: Tiny, tmp_path: Path) -
     assert files(tmp_path / "run" / "curated") == files(tiny_run.folder / "curated")
 
 
+@pytest.mark.slow
 def test_a_run_that_prefect_sees_says_no_more_and_publishes_the_same(
     tiny_run: Tiny, under_prefect: str, tmp_path: Path
 ) -> None:

@@ -120,6 +120,7 @@ def test_judged_problems_have_the_new_policys_rates_and_others_keep_theirs(
     assert set(made["problem"]) == {problem_id(statement) for statement, _ in sums()}
 
 
+@pytest.mark.slow
 def test_solve_rates_that_are_stated_later_are_a_reason_to_choose_again(
     tiers: Tiny, refreshed: RefreshResult, tmp_path: Path
 ) -> None:

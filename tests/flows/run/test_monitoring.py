@@ -11,7 +11,8 @@ from tests.flows.conftest import Tiny, refusal, stamps
 from tests.training.evaluation.test_monitors import Noted
 
 
-@pytest.mark.parametrize("package", ["wandb", pytest.param("trackio", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("package", ["wandb", "trackio"])
 def test_sampling_and_funnel_are_shown_and_a_run_that_goes_on_goes_on_there(
     package: str, tiny_recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -162,6 +162,7 @@ def test_a_round_that_was_killed_goes_on_with_the_same_limits(slow: Tiny, tmp_pa
     assert {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*.*")} == wanted
 
 
+@pytest.mark.slow
 def test_rejudge_carries_the_round_out(slow: Tiny) -> None:
     assert slow.run().status == 0
     said = goldilocks("rejudge", slow.folder)
@@ -170,6 +171,7 @@ def test_rejudge_carries_the_round_out(slow: Tiny) -> None:
     assert "was timeout (killed at its limit), is correct (" in said.out
 
 
+@pytest.mark.slow
 def test_a_refresh_judges_again_itself_and_takes_back_what_the_next_run_would(slow: Tiny, tmp_path: Path) -> None:
     """Its policy is not asked twice, so it has no next run; and a later run must not put the older set back."""
     settings = "refresh.change_probability=1", "refresh.probe_share=0", "refresh.retry_share=0"

@@ -217,6 +217,7 @@ def test_the_pages_key_shows_and_starts_and_changes_nothing(attacked: Attacked) 
     assert attacked.outcome(run).startswith("CANCELLED: refused: folder = /elsewhere")
 
 
+@pytest.mark.slow
 def test_the_runner_refuses_what_the_api_was_made_to_name(attacked: Attacked) -> None:
     """With the service's own key, as if the database were the attacker's."""
     evil, pwned = attacked.run.parent / "evil.py", attacked.run.parent / "pwned"

@@ -10,7 +10,7 @@ import pytest
 from tests.flows.conftest import goldilocks, published, write_jsonl, write_tiny
 
 
-@pytest.mark.parametrize("reach_it", [False, True])
+@pytest.mark.parametrize("reach_it", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_stage_that_no_problem_reached_starts_no_engine(tmp_path: Path, reach_it: bool) -> None:
     recipe = write_tiny(tmp_path / "in")
     if not reach_it:

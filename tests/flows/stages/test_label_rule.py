@@ -41,6 +41,7 @@ def suspected(made: Tiny) -> int:
     return made.table("dropped").filter(reason="suspected_wrong_label").height
 
 
+@pytest.mark.slow
 def test_a_policy_that_agrees_with_itself_accuses_no_sound_label(stubborn_run: Tiny, tmp_path: Path) -> None:
     assert suspected(stubborn_run) == 0
     card = (stubborn_run.folder / "curated" / "README.md").read_text()

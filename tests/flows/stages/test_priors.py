@@ -184,6 +184,7 @@ def test_stage_1s_attempts_spare_stage_2_attempts(tmp_path: Path) -> None:
     assert weak.requests + strong.requests == before
 
 
+@pytest.mark.slow
 def test_solve_rates_of_sources_come_in_and_are_refused_where_they_tell_nothing(tmp_path: Path) -> None:
     priors: dict[float, pl.DataFrame] = {}
     for sign in (1.0, -1.0):

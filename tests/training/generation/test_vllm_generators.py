@@ -28,7 +28,7 @@ from training.optimisation.logprobs import PackedPolicy
 from training.optimisation.model import load_model
 from training.optimisation.packing import TrainingSample
 
-pytestmark = pytest.mark.vllm
+pytestmark = [pytest.mark.vllm, pytest.mark.slow]
 
 A, B = 300, 301
 PROMPT = [1, 40, 41, 42]

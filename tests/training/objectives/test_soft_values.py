@@ -188,6 +188,7 @@ def test_a_recipe_trains_with_known_values_and_no_second_pass(
     assert all(row["policy/soft_error"] > 0 for row in read_metrics(tmp_path / "run"))
 
 
+@pytest.mark.slow
 def test_learned_values_are_in_the_checkpoint_and_a_resumed_run_is_the_undisturbed_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

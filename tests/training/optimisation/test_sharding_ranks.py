@@ -142,6 +142,7 @@ def check_steps(figures: Path, tmp_path: Path) -> None:
         assert taken == pytest.approx(alone, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_two_ranks_take_the_steps_of_one(done: Path, tmp_path: Path) -> None:
     check_steps(done / "sharded.json", tmp_path)
 

@@ -235,7 +235,8 @@ def private_cache(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         yield Path(place)
 
 
-@pytest.mark.parametrize("rung", ["strongest", pytest.param("landlock", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("rung", ["strongest", "landlock"])
 def test_cpp_compiles_where_the_cache_lies_below_the_temporary_folder(private_cache: Path, rung: str) -> None:
     with Runner(1, rung=None if rung == "strongest" else rung) as own:
         assert run(own, ADDS, CodeLang.CPP).verdict is CodeVerdict.AC
@@ -245,6 +246,7 @@ def test_cpp_compiles_where_the_cache_lies_below_the_temporary_folder(private_ca
     assert header.name in shown.log
 
 
+@pytest.mark.slow
 def test_what_programs_are_linked_with_may_go_and_that_is_no_fault_of_theirs(private_cache: Path) -> None:
     with Runner(1) as own:
         assert run(own, ADDS, CodeLang.CPP).verdict is CodeVerdict.AC

@@ -39,6 +39,7 @@ def beside(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+@pytest.mark.slow
 def test_a_synchronous_run_is_the_same_to_the_bit_with_evaluations_beside_it_or_not(
     beside: Path, tmp_path: Path
 ) -> None:

@@ -88,6 +88,7 @@ def test_two_ranks_and_half_precision_check_alike(tmp_path: Path) -> None:
     assert "refused" not in done.stdout
 
 
+@pytest.mark.slow
 def test_checks_change_nothing_not_even_in_a_run_that_is_resumed(tmp_path: Path) -> None:
     table: dict[str, Any] = {"collector": {"max_staleness": 0}, "evaluation": {"data": None}}
     out, unchecked = tmp_path / "run", tmp_path / "unchecked"

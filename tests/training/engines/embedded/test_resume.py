@@ -101,6 +101,7 @@ def test_a_killed_synchronous_run_ends_as_an_undisturbed_one(undisturbed: Path, 
     assert texts(out) == texts(undisturbed / "run")
 
 
+@pytest.mark.slow
 def test_a_killed_asynchronous_run_trains_on_no_attempt_twice(tmp_path: Path) -> None:
     out = tmp_path / "run"
     killed(3, str(asked(small(steps=STEPS), tmp_path)), "--out", str(out))

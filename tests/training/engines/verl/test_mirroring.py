@@ -14,6 +14,7 @@ from training.engines.processes import EngineError
 from training.engines.verl.run import train
 
 
+@pytest.mark.slow
 def test_logs_and_model_are_copied_and_a_killed_run_completes_them(tmp_path: Path) -> None:
     there, out = tmp_path / "there", tmp_path / "run"
     table = recipe(tmp_path, steps=4, curriculum=None, storage={"mirror": str(there)})

@@ -1,0 +1,92 @@
+"""Load an object of the user's own code by its name in a recipe: `my_file.py:name` or `package.module:name`.
+
+A file must be in the recipe's folder or below it. The digest of its bytes belongs in the fingerprint of whatever uses
+the object; files that it imports in turn are not part of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import sys
+import traceback
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from curation.records import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin:
+    """A loaded object, and the hexadecimal digest of the file that defines it."""
+
+    value: Any
+    digest: str
+
+
+def load_plugin(name: str, folder: Path) -> Plugin:
+    """Return the object that a recipe names.
+
+    Args:
+        name: `my_file.py:name`, with a path relative to the recipe's folder, or `package.module:name`.
+        folder: the recipe's folder.
+
+    Example: ``load_plugin("my_votes.py:SOLVABLE", Path("recipes"))``
+
+    Raises:
+        ConfigError: the name has another form, the file is missing or outside of the folder, the code fails, or it
+            does not define the name.
+    """
+    place, _, attribute = name.rpartition(":")
+    if not place or not attribute.isidentifier():
+        raise ConfigError(f"{name!r} is not a plug-in; write my_file.py:name or package.module:name")
+    module, path = _from_file(name, place, folder) if place.endswith(".py") else _from_module(name, place)
+    if not hasattr(module, attribute):
+        near = get_close_matches(attribute, [one for one in vars(module) if not one.startswith("_")], 1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise ConfigError(f"{name}: {path} does not define {attribute}{hint}")
+    return Plugin(getattr(module, attribute), hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest())
+
+
+def _from_file(name: str, place: str, folder: Path) -> tuple[ModuleType, Path]:
+    path = (folder / place).resolve()
+    if not path.is_relative_to(folder.resolve()):
+        raise ConfigError(f"{name}: {path} is outside of the recipe's folder; move it there")
+    if not path.is_file():
+        raise ConfigError(f"{name}: there is no file {path}")
+    known_as = f"goldilocks_plugin_{hashlib.blake2b(str(path).encode(), digest_size=8).hexdigest()}"
+    spec = importlib.util.spec_from_file_location(known_as, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[known_as] = module  # dataclasses and pickle look it up there
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[known_as]
+        raise ConfigError(f"{name}: {_location(error, path)}: {type(error).__name__}: {error}") from error
+    return module, path
+
+
+def _from_module(name: str, place: str) -> tuple[ModuleType, Path]:
+    try:
+        module = importlib.import_module(place)
+    except Exception as error:
+        raise ConfigError(f"{name}: {_location(error, None)}: {type(error).__name__}: {error}") from error
+    file = getattr(module, "__file__", None)
+    if file is None:
+        raise ConfigError(f"{name}: {place} has no file, so its content cannot be part of a fingerprint")
+    return module, Path(file)
+
+
+def _location(error: Exception, path: Path | None) -> str:
+    """Return file and line of a failure: the deepest line of the plug-in's own file, or of the last frame."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{error.filename}:{error.lineno}"
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if path is not None and frame.filename == str(path)] or frames
+    return f"{own[-1].filename}:{own[-1].lineno}"
