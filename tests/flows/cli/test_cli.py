@@ -31,7 +31,7 @@ def commands(group: click.Command | None = None, name: str = "goldilocks") -> It
 
 REFUSED = {
     "stage1.band.attempt=8": "unknown key `stage1.band.attempt`; did you mean `attempts`? Allowed here: ",
-    "stage1.bands.attempts=8": "unknown key `stage1.bands`; did you mean `band`? Allowed here: band, policy",
+    "stage1.bands.attempts=8": "unknown key `stage1.bands`; did you mean `band`? Allowed here: band, model",
     "stage1.band.attempts=eight": "`stage1.band.attempts` = 'eight': input should be a valid integer",
     "stage1.band.max_pass_rate=0.1": "stage1.band: impossible band: min_correct = 1",
     "stage2.band.min_judged=5": "stage2.band: impossible band: min_judged = 5 is more than attempts = 4",
