@@ -51,9 +51,9 @@ class ServerSettings(Settings):
     )
     per_server: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
         64,
-        description="Most requests in flight per server. Fewer are, for a while, where a server refuses some for now "
-        "(429, 503) or does not answer in time. `auto`: as many as raise a server's throughput, up to 1,024. Not in "
-        "the paper.",
+        description="Most requests in flight per server. Fewer are, for a while, if a server refuses a quarter of them "
+        "for now (429, 503) or does not answer in time. `auto`: as many as raise a server's throughput, up to 1,024. "
+        "Not in the paper.",
     )
     retries: int = Field(
         8,

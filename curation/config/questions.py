@@ -10,16 +10,6 @@ from curation.config.base import Settings
 from curation.config.policies import ModelName
 from curation.config.sampling import DEFAULT_MAX_FAILED, MaxFailed
 
-QUESTIONS = {
-    "rewriting": "rewriting:REWRITING",
-    "doubtful_rows": "doubtful_rows:DOUBTFUL_ROWS",
-    "overlaps": "overlaps:OVERLAPS",
-    "premises": "premises:PREMISES",
-    "doubtful_verdicts": "doubtful_verdicts:DOUBTFUL_VERDICTS",
-    "test_programs": "test_programs:TEST_PROGRAMS",
-}
-"""By the name in a recipe: the module in `curation.questions`, and the question in it."""
-
 
 class QuestionSettings(Settings):
     """A question to a model: who answers it, how often, and what decides."""

@@ -16,13 +16,14 @@ from curation.config.filters import DecontaminationSettings, NearDedupSettings, 
 from curation.config.grading import GraderSettings
 from curation.config.monitoring import MonitorSettings
 from curation.config.policies import NamedModels, with_domain
-from curation.config.questions import QUESTIONS, QuestionSettings
+from curation.config.questions import QuestionSettings
 from curation.config.refreshing import RefreshSettings
 from curation.config.sampling import SamplingSettings
 from curation.config.schedule import ScheduleSettings, StatedCosts
 from curation.config.sources import License, Source
 from curation.config.storage import StorageSettings
 from curation.licenses import OTHER
+from curation.questions import QUESTIONS
 
 GRADER = "grader"
 """Name of the model that a recipe's grader becomes."""

@@ -184,7 +184,10 @@ class Sampler:
     async def _answer_now(self, problem: OpenProblem, index: int | None) -> None:
         """Take all attempts at a problem from a policy to which they cost nothing."""
         while index is not None:
-            self._take_completion(problem, index, await self._policy.answer(problem.request, index))
+            try:
+                self._take_completion(problem, index, await self._policy.answer(problem.request, index))
+            except RequestRefused as refused:
+                self._take_refusal(problem, index, refused)
             index = problem.take(self._rule.band.attempts)
         self._advance(problem)
 
@@ -226,11 +229,14 @@ class Sampler:
         try:
             completion = task.result()
         except RequestRefused as refused:
-            self._refusals.append((problem.request.id, index, refused))
-            problem.refused[index] = refused
-            problem.next = problem.rule.band.attempts  # whatever else it said, the problem ends there
-            return
-        self._take_completion(problem, index, completion)
+            self._take_refusal(problem, index, refused)
+        else:
+            self._take_completion(problem, index, completion)
+
+    def _take_refusal(self, problem: OpenProblem, index: int, refused: RequestRefused) -> None:
+        self._refusals.append((problem.request.id, index, refused))
+        problem.refused[index] = refused
+        problem.next = problem.rule.band.attempts  # whatever else was answered, the problem ends there
 
     def _take_completion(self, problem: OpenProblem, index: int, completion: Completion | None) -> None:
         if completion is None:

@@ -11,14 +11,16 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from curation import questions
 from curation.plugins import load_plugin
-from curation.questions import QUESTIONS, registered
+from curation.questions import QUESTIONS
 from curation.questions.proposals import Proposal
 from curation.questions.votes import UNREADABLE, Request, Vote
 from curation.records import ConfigError, Domain, PromptRequest
@@ -107,6 +109,13 @@ def question_stage(
         part=part,
         asks=f"questions.{name}.model",
     )
+
+
+def registered(name: str) -> Question:
+    """Return a question of `QUESTIONS`."""
+    module, _, attribute = QUESTIONS[name].partition(":")
+    question: Question = getattr(import_module(f"{questions.__name__}.{module}"), attribute)
+    return question
 
 
 def find_question(run: Run, name: str) -> tuple[Question, str]:

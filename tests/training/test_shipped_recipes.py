@@ -73,7 +73,7 @@ def test_eight_gpus_are_parted_between_trainers_and_generators(name: str, traine
 @pytest.mark.parametrize("name", ["grader_7b", "rl_7b", "rl_24b"])
 def test_a_head_says_what_it_needs(name: str) -> None:
     head = (RECIPES / f"{name}.toml").read_text().partition("\nname = ")[0]
-    for said in ("What it needs", "GPUs of 80 GB", "hours", "disk", "What it is expected to yield"):
+    for said in ("Needs, by ", "GPUs of 80 GB", "hours", "disk", "Expected yield"):
         assert said in head
 
 

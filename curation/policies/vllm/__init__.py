@@ -1,8 +1,8 @@
 """A policy that answers with vLLM on this machine: its asynchronous engine, started for the run and ended with it.
 
 Several copies of the model are vLLM's own data parallelism inside the engine, which gives each request to the copy with
-the fewest. Measured with copies whose tokens take time and no CPU, vLLM's own choice makes eight copies RATIO times one
-(`tests.benchmarks.bench_routing`).
+the fewest: eight simulated copies are 7.5 times one (`tests.benchmarks.bench_routing`), and a token of any copy costs
+this process 4 µs (`tests.benchmarks.bench_front_end`).
 
 Invariants, beside those of `curation.policies.vllm.engine`, which does the generating:
   - every (problem, index) draws with its own seed, derived from the recipe's (`seeds.seed_of`);

@@ -212,14 +212,16 @@ def test_refused_problems_end_alike_however_quick_their_attempts_are(tmp_path: P
         ("slow", Refusing(0.002, in_flight=4), False),
         ("quick", Refusing(0.001, in_flight=64), False),
         ("ahead", Refusing(0.02, in_flight=500), True),
+        ("instant", Refusing(0.0), False),
     ]:
+        policy.instant = name == "instant"
         sampled, sampler = sample(policy, tmp_path / name, rule, problems(), ahead=ahead, budget=budget)
         found.append([(one.problem, one.verdicts, one.is_decided, str(one.refused)) for one in sampled])
         refused = [one for one in sampled if one.refused is not None]
         assert {one.problem for one in refused} <= {f"p{number:02}" for number in range(2, 40, 5)}
         assert sampler.progress.dropped["sampling_failed"] == len(refused) > 4
         assert all(one.refused and one.refused[0] == 3 and set(one.verdicts) == {0, 1, 2} for one in refused)
-    assert found[0] == found[1] == found[2]
+    assert found[0] == found[1] == found[2] == found[3]
     for one, undisturbed in zip(sampled, whole, strict=True):  # who stops before the refused attempt is not touched
         assert one.refused is not None or one.verdicts == undisturbed.verdicts
     store = AttemptStore(tmp_path / "slow", KEY)

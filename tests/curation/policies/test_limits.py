@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import heapq
+import random
+
+import pytest
 
 from curation.policies.servers import FIRST_LIMIT, AdaptiveLimit
 
@@ -33,15 +36,27 @@ def test_a_healthy_server_gets_its_cap_from_the_first_request_on() -> None:
     assert set(simulated(AdaptiveLimit(64), 64, 2000)) == {64}
 
 
-def test_refusals_halve_the_limit_once_a_round_and_it_grows_back_to_its_cap() -> None:
+def test_many_refusals_halve_the_limit_once_a_round_and_it_grows_back_to_its_cap() -> None:
     limit = AdaptiveLimit(64)
     limit.answered(1000, 2.0, 0.0, 64)
-    for now in (0.0, 0.5, 1.9):
-        limit.refused(now)
+    assert [limit.refused(0.0) for _ in range(16)] == [*[False] * 15, True]  # a quarter of a window is overload
     assert limit.value == 32
-    limit.refused(2.1)
+    assert all(limit.refused(now) for now in (0.0, 0.5, 1.9))
+    assert limit.value == 32
+    assert [limit.refused(2.1) for _ in range(8)] == [*[False] * 7, True]
     assert limit.value == 16
     assert simulated(limit, 64, 4000)[-1] == 64
+
+
+@pytest.mark.parametrize("cap", [4, 64, 1024])
+def test_refusals_by_chance_leave_the_limit_where_it_is(cap: int) -> None:
+    limit, chance = AdaptiveLimit(cap), random.Random(3)
+    for number in range(20_000):
+        if chance.random() < 0.05:
+            assert not limit.refused(float(number))
+        else:
+            limit.answered(1000, 1.0, float(number), cap)
+    assert limit.value == cap
 
 
 def test_a_server_that_refuses_more_than_it_bears_is_asked_for_about_as_much() -> None:
@@ -61,6 +76,6 @@ def test_a_server_that_nobody_knows_is_probed_up_to_what_it_bears() -> None:
 
 def test_a_limit_is_never_below_one() -> None:
     limit = AdaptiveLimit(2)
-    for now in range(10):
+    for now in range(100):
         limit.refused(float(now))
     assert limit.value == 1

@@ -88,7 +88,7 @@ def asked(
     queues: bool = False,
 ) -> FlakyServer:
     """Return the server, after a minute of as many requests at once as the client lets through."""
-    settings = ServerSettings.model_validate({"urls": [URL], "per_server": per_server})
+    settings = ServerSettings.model_validate({"urls": (URL,), "per_server": per_server})
     server = FlakyServer(*shares, retry_after, queues=queues)
     monkeypatch.setattr(clients, "HttpSession", lambda *_: server)
 

@@ -262,7 +262,7 @@ def test_the_engine_ends_with_a_run_that_is_killed(models: Path, tmp_path: Path,
 
 @pytest.mark.slow
 def test_two_copies_in_one_engine_answer_as_one_does(models: Path, engine: Vllm, run: Running) -> None:
-    """vLLM's own data parallelism, on a CPU: two of its engine processes, and other weights for both."""
+    """vLLM's own data parallelism, on a CPU: two engine processes, other weights for both, an end with one of them."""
 
     async def answers(policy: Vllm) -> list[tuple[str | None, tuple[int, ...] | None, str | None]]:
         done = await asyncio.gather(*(policy.answer(asked(number), 0) for number in range(12)))
@@ -277,7 +277,14 @@ def test_two_copies_in_one_engine_answer_as_one_does(models: Path, engine: Vllm,
             assert {f"VLLM::EngineCore_DP{number}" for number in (0, 1)} <= names
             first = await answers(policy)
             await policy.load_weights(models / "second")
-            return first, await answers(policy)
+            second = await answers(policy)
+            (copy,) = (process for process in below if "VLLM::EngineCore_DP1" in process.cmdline())
+            asking = asyncio.ensure_future(answers(policy))
+            copy.kill()
+            with pytest.raises(PolicyError, match=r"vLLM, model first"):
+                await asyncio.gather(asking, *(policy.answer(asked(number), 1) for number in range(4)))
+            await asyncio.gather(asking, return_exceptions=True)
+            return first, second
 
     async def of_one() -> tuple[Any, Any]:
         first = await answers(engine)

@@ -1,4 +1,4 @@
-"""Votes: read, counted, decided, and rows dropped by them; the registry of questions."""
+"""Votes: read, counted, decided, and rows dropped by them."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ import polars as pl
 import pytest
 
 from curation.config import QuestionSettings
-from curation.questions import QUESTIONS, registered
 from curation.questions.doubtful_verdicts import DOUBTFUL_VERDICTS
 from curation.questions.overlaps import OVERLAPS
 from curation.questions.premises import PREMISES
-from curation.questions.proposals import Proposal
 from curation.questions.votes import UNREADABLE, Vote, every_row
 from curation.records import ATTEMPT, DROPPED, PROBLEM, DropReason, PromptRequest
 
@@ -147,16 +145,3 @@ def test_a_row_that_is_asked_about_twice_leaves_by_its_first_fault() -> None:
 def test_a_vote_without_words_that_can_be_read_is_refused(words: tuple[str, ...], fault: str) -> None:
     with pytest.raises(ValueError, match=r"words|reasons"):
         Vote(name="x", title="X", prompt=PREMISES.prompt, words=words, reasons={fault: DropReason.UNUSABLE})
-
-
-@pytest.mark.parametrize("name", QUESTIONS)
-def test_every_question_of_the_registry_is_one_of_two_shapes(name: str) -> None:
-    question = registered(name)
-    assert isinstance(question, Vote | Proposal)
-    assert question.name == name
-    assert question.prompt.system
-    if isinstance(question, Vote):
-        assert set(question.reasons) <= set(question.words[1:])
-        for word in question.words:
-            assert f"VERDICT: {word.upper()}" in question.prompt.system
-            assert question.read(f"So.\nVERDICT: {word.upper()}") == word

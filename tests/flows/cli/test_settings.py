@@ -38,7 +38,8 @@ def items_of(field: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     listed, named = field.get("items", {}), field.get("additionalProperties", {})
     if "$ref" in listed:
         return ".N", listed
-    return (".NAME", named) if isinstance(named, dict) and {"discriminator", "$ref"} & named.keys() else ("", field)
+    is_table = isinstance(named, dict) and bool({"discriminator", "$ref"} & set(named))
+    return (".NAME", named) if is_table else ("", field)
 
 
 def fields(table: dict[str, Any] = SCHEMA, prefix: str = "") -> Iterator[tuple[str, dict[str, Any]]]:

@@ -170,8 +170,8 @@ def test_the_wrong_test_of_the_package_was_corrected_and_new_ones_catch_the_wron
     assert tests.filter(pl.col("index") == 4)["output"].to_list() == ["5\n"]
     assert "model" in set(tests["origin"])
     assert all(0 <= int(text) <= 997 for text in tests.filter(pl.col("origin") != "secret")["input"])
-    answered = read_table(finished / "stages" / "09-generators", "answered")
-    assert answered["problem"].to_list().count(name) == 2
+    proposals = read_table(finished / "stages" / "09-test-programs", "proposals").filter("accepted")
+    assert proposals["id"].to_list().count(name) == 2
     power = read_table(folder, "power").filter(pl.col("problem") == name).row(0, named=True)
     assert (power["wrong"], power["caught_given"], power["caught"]) == (1, 0, 1)
     assert power["refused"] >= 2  # 999 and 998: by the statement they are fine, the package's validator says no
@@ -185,9 +185,9 @@ def test_who_speaks_for_the_inputs_is_kept(finished: Path) -> None:
         for problem, by, refused, aside in read_table(folder, "validation").iter_rows()
     ]
     assert sorted(said) == [(False, "model", 0, None), (False, "model", 0, None), (True, "package", 1, None)]
-    generators = read_manifest(finished / "stages" / "09-generators")
-    assert generators is not None
-    assert generators.notes["asked"] == 3  # one has enough tests, and nobody to say which inputs are allowed
+    programs = read_manifest(finished / "stages" / "09-test-programs")
+    assert programs is not None
+    assert programs.notes["asked"] == 3  # one has enough tests, and nobody to say which inputs are allowed
     manifest = read_manifest(folder)
     assert manifest is not None
     assert manifest.notes["refused_given"] == 1

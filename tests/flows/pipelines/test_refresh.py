@@ -254,17 +254,17 @@ def test_the_trainers_attempts_are_counted_by_problem_and_step(tmp_path: Path) -
 def test_refusals(tiny_copy: Tiny, tmp_path: Path) -> None:
     policy = newer_policy(tmp_path)
     run = open_run(tiny_copy.folder)
-    for path, words in ((tmp_path / "no.toml", "no such folder"), (tmp_path, "holds no model")):
+    for path, words in ((tmp_path / "no.toml", "no such file"), (tmp_path, "holds no model")):
         with pytest.raises(GoldilocksError, match=words):
             with_policy(run, path)
     policy.write_text("kind = 'recorded'\n")
-    with pytest.raises(GoldilocksError, match="write one table"):
+    with pytest.raises(GoldilocksError, match=r"no table \[models.NAME\]"):
         with_policy(run, policy)
     policy.write_text("[models.newer]\nkind = 'recorded'\nname = 'm@1'\npth = 'x.jsonl'\ncolumns = { text = 'text' }\n")
     with pytest.raises(GoldilocksError) as caught:
         with_policy(run, policy)
     assert str(caught.value) == (
-        f"--policy {policy}: unknown key `policy.pth`; did you mean `path`? "
+        f"--policy {policy}: unknown key `models.newer.pth`; did you mean `path`? "
         "Allowed here: columns, kind, models, name, path, thinking."
     )
     with pytest.raises(GoldilocksError, match="no such file"):

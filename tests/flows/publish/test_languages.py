@@ -181,7 +181,7 @@ def served(tmp_path: Path) -> Iterator[Path]:
     server = StandIn(tmp_path / "journal.jsonl", says=tmp_path / "says.json")
     table = tmp_path / "policy.toml"
     table.write_text(
-        f'kind = "endpoint"\nmodel = "m"\nrevision = "1"\nurls = ["{server.url}"]\nback_off_s = 0.01\n'
+        f'[models.m]\nkind = "endpoint"\nmodel = "m"\nrevision = "1"\nurls = ["{server.url}"]\nback_off_s = 0.01\n'
         "[decoding]\nmax_tokens = 512\n"
     )
     yield table
@@ -242,11 +242,11 @@ def test_a_setting_without_an_option_is_changed_by_set(curated: Path, tmp_path: 
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (["--reads", "3"], "--reads 3: nobody reads the translations; name a policy with `--reader FILE.toml`."),
-        (["--set", "reader_threshold=1.0"], "--set reader_threshold=1.0: nobody reads the translations; name a policy"),
+        (["--reads", "3"], "--reads 3: no model reads the translations; name one with `--reader FILE.toml`."),
+        (["--set", "reader_threshold=1.0"], "--set reader_threshold=1.0: no model reads the translations; name one"),
         (["--set", "readers=2"], "readers"),
-        (["--set", "reads = 3"], "--set reads = 3: nobody reads the translations; name a policy"),
-        (["--overrule"], "--overrule: nobody reads the translations; name a policy with `--reader FILE.toml`."),
+        (["--set", "reads = 3"], "--set reads = 3: no model reads the translations; name one"),
+        (["--overrule"], "--overrule: no model reads the translations; name one with `--reader FILE.toml`."),
         (["--reader", "r.toml", "--overrule"], "`overrule` needs the word of at least 2 reads, not of `reads` = 1"),
         (
             ["--reader", "r.toml", "--reads", "0"],
@@ -254,7 +254,7 @@ def test_a_setting_without_an_option_is_changed_by_set(curated: Path, tmp_path: 
         ),
         (
             ["--reader", "votes.jsonl"],
-            "--reader votes.jsonl: give the .toml file of the policy that reads translations.",
+            "--reader votes.jsonl: give the .toml file of the model that reads translations.",
         ),
         (["--reader", "none.toml"], "--reader none.toml: there is no such file"),
     ],
@@ -286,7 +286,7 @@ def test_a_reader_refuses_and_overrules_and_both_are_said(curated: Path, tmp_pat
     server = StandIn(tmp_path / "journal.jsonl", says=tmp_path / "says.json")
     table = tmp_path / "reader.toml"
     table.write_text(
-        f'kind = "endpoint"\nmodel = "m"\nrevision = "1"\nurls = ["{server.url}"]\nback_off_s = 0.01\n'
+        f'[models.m]\nkind = "endpoint"\nmodel = "m"\nrevision = "1"\nurls = ["{server.url}"]\nback_off_s = 0.01\n'
         "[decoding]\nmax_tokens = 512\n"
     )
     command = ["translate", curated, "--policy", made, "--share", "1.0", "--reader", table]

@@ -9,8 +9,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from curation.difficulty.progress import SamplingProgress
 from curation.records import problem_id
 from curation.storage.stages import read_table
+from flows.run.sampling_session import progress_phrase
 from tests.curation.policies.test_endpoint import StandIn
 from tests.flows.conftest import Tiny, goldilocks, published, stamps, write_jsonl
 
@@ -169,6 +171,24 @@ def test_votes_of_a_model_are_refused_and_asked_again_too(poisoned: Tiny, tmp_pa
     says(tmp_path, {POISONED: 400, OTHER: 400})
     ended = Tiny(poisoned.recipe, tmp_path / "other").run()
     assert ended.status == 1
-    assert (
-        "2 of 6 problems were refused (400 2), more than questions.premises.max_failed = 0.01 allows (1)" in ended.err
-    )
+    assert "(400 2), more than questions.premises.max_failed = 0.01 allows (1)" in ended.err
+
+
+def test_refusals_for_now_are_shown_while_a_run_samples(tmp_path: Path) -> None:
+    home = tmp_path / "inputs"
+    home.mkdir()
+    write_jsonl(home / "problems.jsonl", [{"question": text, "final": answer} for text, answer in PROBLEMS.items()])
+    says(tmp_path, {})
+    server = StandIn(tmp_path / "journal.jsonl", plan="429 429 500", says=tmp_path / "says.json")
+    (home / "poisoned.toml").write_text(RECIPE.replace("URL", server.url).replace("retries = 1", "retries = 4"))
+    run = Tiny(home / "poisoned.toml", tmp_path / "run")
+    try:
+        assert run.run().status == 0
+    finally:
+        server.stop()
+    last = json.loads((run.folder / "metrics.jsonl").read_text().splitlines()[-1])
+    assert (last["busy"], last["failed"], last["asked_again"]) == (2, 1, 3)
+    servers = {name: last[name] for name in ("busy", "failed", "asked_again", "latency_s")}
+    phrase = progress_phrase(SamplingProgress(in_flight=5, servers={**servers, "latency_s": 0.25}))
+    assert "5 in flight at 0.25 s, asked again 3 (429: 2, 5xx: 1)" in phrase
+    assert "in flight" not in progress_phrase(SamplingProgress(in_flight=5))

@@ -14,8 +14,11 @@ import pytest
 
 from curation.policies.recorded import Recorded
 from curation.questions import QUESTIONS
+from curation.questions.proposals import Proposal
+from curation.questions.votes import Vote
 from curation.records import Completion, PromptRequest, problem_id
 from curation.storage.attempts import AttemptStore
+from flows.stages.question import registered
 from tests.flows.conftest import ROOT, TINY_RECIPE, Said, goldilocks, published, refusal, tries, write_jsonl
 
 HARD = "Which of the following numbers is divisible by 7?"
@@ -317,3 +320,16 @@ def test_a_changed_file_asks_its_question_again(own: Path, tmp_path: Path) -> No
 def test_a_question_that_cannot_be_meant_is_refused(own: Path, tmp_path: Path, setting: str, why: str) -> None:
     assert why in refusal("run", own, "--out", tmp_path / "run", "--set", setting)
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_every_question_of_the_registry_is_one_of_two_shapes(name: str) -> None:
+    question = registered(name)
+    assert isinstance(question, Vote | Proposal)
+    assert question.name == name
+    assert question.prompt.system
+    if isinstance(question, Vote):
+        assert set(question.reasons) <= set(question.words[1:])
+        for word in question.words:
+            assert f"VERDICT: {word.upper()}" in question.prompt.system
+            assert question.read(f"So.\nVERDICT: {word.upper()}") == word
