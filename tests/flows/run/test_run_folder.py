@@ -20,7 +20,7 @@ def test_a_folder_of_before_a_renaming_is_still_that_of_its_recipe(tiny_recipe: 
     del stored["recipe_hash"]  # as a run of before it was noted
     stored["recipe"]["near_duplicates"] = stored["recipe"].pop("near_dedup")
     file.write_text(json.dumps(stored))
-    with pytest.raises(ConfigError, match="`near_duplicates` is now `near_dedup`"):
+    with pytest.raises(ConfigError, match="unknown key `near_duplicates`; did you mean `near_dedup`"):
         open_run(run.folder)
     run.check_owner()  # so the recipe can be run there again, and keeps its attempts
     stored["recipe"]["name"] = "another"
