@@ -8,6 +8,10 @@ Which tags a model writes is a setting, `thinking` of a policy or of a training 
 The form spans prompt and response: where a chat template ends in an open tag, `ThinkingTags.end_of` finds it, and it is
 put in front of the text. The tokens stay those that were sampled.
 
+Servers and files hold a response as text or as a chat message, whose content may be a list of parts and whose thoughts
+may be apart from it: `response_text` reads them all into the one form. What it does not know is refused, as living
+servers' other unusable replies are (`RequestRefused`): an attempt that was not read is not judged.
+
 Not here: tags guessed from a template. It names tags that it takes out of earlier turns as well, and need not name
 those that the model writes.
 """
@@ -15,8 +19,11 @@ those that the model writes.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+from curation.records import RequestRefused
 
 OPEN, CLOSE = "<think>", "</think>"
 
@@ -24,6 +31,9 @@ NONE = "none"
 """The setting for a model that does not think aloud."""
 
 _SETTING = re.compile(r"([<\[])([^<>\[\]/\s]+)([>\]])")
+_MESSAGE = frozenset({"role", "content", "reasoning", "reasoning_content", "refusal", "tool_calls"})
+"""Keys of a chat message, of which a part of a content has none."""
+
 _SPACE_CHARS = 64
 """White space behind an open tag, at the end of a prompt, that is looked through."""
 
@@ -127,3 +137,48 @@ def split_response(text: str) -> ResponseParts:
         return ResponseParts(thoughts.removeprefix(OPEN), answer)
     _, opening, unfinished = text.partition(OPEN)
     return ResponseParts(unfinished, None) if opening else ResponseParts("", text)
+
+
+def response_text(message: Any, tags: ThinkingTags, place: str) -> str:
+    """Return a response in the house's form.
+
+    Args:
+        message: text; a list of parts; or a chat message, with its thoughts in `reasoning_content`, in `reasoning`, or
+            among the parts of its content. A refusal is the model's answer, and a message without any text is empty.
+        tags: those that the model writes in its text.
+        place: the server, or the file and row, for the error.
+
+    Raises:
+        RequestRefused: the message has parts of an unknown type, or calls tools in place of an answer.
+    """
+    if isinstance(message, Mapping) and _MESSAGE & message.keys():
+        content = message.get("content") or message.get("refusal") or ""
+        apart = message.get("reasoning") or message.get("reasoning_content") or ""  # newer servers send both, alike
+        if not content and (message.get("tool_calls") or message.get("function_call")):
+            raise RequestRefused(
+                "unusable", f"{place}: the reply calls tools and has no text; serve without a tool parser."
+            )
+    else:
+        content, apart = message, ""
+    parts = list(_parts(content, place))
+    apart_text = "".join(text for _, text in _parts(apart, place))
+    thoughts = apart_text or "".join(text for is_thought, text in parts if is_thought)
+    answer = "".join(text for is_thought, text in parts if not is_thought)
+    if not thoughts:
+        return tags.house_form(tags.without_prompt(answer))
+    return f"{OPEN}\n{thoughts}\n{CLOSE}\n{answer}" if answer else f"{OPEN}\n{thoughts}"
+
+
+def _parts(content: Any, place: str) -> Iterator[tuple[bool, str]]:
+    """Yield whether each part of a content is a thought, and its text."""
+    if isinstance(content, str):
+        yield False, content
+        return
+    for part in content if isinstance(content, list | tuple) else [content]:
+        kind = part.get("type") if isinstance(part, Mapping) else type(part).__name__
+        if kind == "thinking":
+            yield True, "".join(text for _, text in _parts(part.get("thinking") or "", place))
+        elif kind in ("text", "refusal") and isinstance(part.get(kind), str):
+            yield False, part[kind]
+        else:
+            raise RequestRefused("unusable", f"{place}: the reply has a part of unknown type {kind!r}: {part!r:.80}.")

@@ -30,7 +30,6 @@ class RewardSettings(Settings):
         BOXED,
         description=f"How a rollout of math must give its answer: {MEANING}. `boxed` in the paper, and asked for by "
         "the prompt `solve`.",
-        exclude_if=lambda name: name == BOXED,
     )
     language: float = Field(
         0.1, ge=0, description="Where problem, thoughts and answer share one language. 0.1 in the paper; 0 is off."
@@ -151,13 +150,11 @@ class ComputeSettings(Settings):
         ge=1,
         description="The ranks are so many groups; weights and optimiser are sharded within each, and gradients "
         "averaged over them (HSDP). 1: sharded over all ranks. Not in the paper.",
-        exclude_if=lambda count: count == 1,
     )
     cpu_offload: bool = Field(
         False,
         description="Weights, gradients and optimiser lie in the host's memory, and AdamW steps there; a GPU holds "
         "what it computes with. Slower. With several ranks, or bfloat16. Not in the paper.",
-        exclude_if=lambda offload: not offload,
     )
     threads: int = Field(1, ge=1, description="Threads of torch on a CPU; set for the whole process.")
     hang_s: float = Field(
@@ -165,7 +162,6 @@ class ComputeSettings(Settings):
         ge=0,
         description="With several ranks: seconds without a micro-batch done within a step, after which a rank says "
         "where it is and ends the run, which `--resume` goes on with. 0: never. Not in the paper.",
-        exclude_if=lambda seconds: seconds == 900.0,
     )
 
 
@@ -212,7 +208,6 @@ class CollectorSettings(Settings):
         "others. What is under way is longer than what was trained on, which leaves a debt: in its first 40 batches a "
         "run trains on lengths 1.5 to 3 % too short. A reserve of `n_async` / `n_batch` halves that, and makes groups "
         "as many updates older. Not in the paper.",
-        exclude_if=lambda count: count == 0,
     )
     max_impossible_share: float = Field(
         0.05,

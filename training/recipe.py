@@ -6,8 +6,7 @@ One table per part; the parts' own settings are in `training.config` and `traini
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, SerializeAsAny, model_validator
 
@@ -32,7 +31,6 @@ from training.config import (
 )
 from training.engines.verl.settings import VerlSettings
 from training.generation.vllm_settings import EndpointGeneratorSettings, VllmGeneratorSettings
-from training.old_keys import TRAIN_RECIPE
 from training.rollouts.curriculum.settings import CurriculumSettings
 from training.stored.settings import StoredSettings
 
@@ -60,7 +58,6 @@ class CuratedData(Settings):
         False,
         description="Problems of math that were dropped as never solved come in too, as deferred ones of the "
         "curriculum: the paper's data that were filtered out earlier.",
-        exclude_if=lambda hard: not hard,
     )
 
 
@@ -83,7 +80,6 @@ class LatentData(Settings):
         lt=1,
         description="So large a share of them, by their ids, is not trained on: `evaluation.data` with the same "
         "folders and the same share has those.",
-        exclude_if=lambda share: share == 0.0,
     )
 
 
@@ -133,12 +129,10 @@ class EvaluationSettings(Settings):
         True,
         description="Evaluate while training goes on; the generators get the next weights once it is done. A "
         "synchronous run is the same to the bit either way. `false`: training waits for it. Not in the paper.",
-        exclude_if=lambda beside: beside,
     )
     keep_best: bool = Field(
         False,
         description="RUN/best is the model of the step with the best pass@1, as the paper chooses its cold start's.",
-        exclude_if=lambda keep: not keep,
     )
 
 
@@ -160,16 +154,15 @@ class CheckpointSettings(Settings):
         description="Steps between two states of the weights that are kept in RUN/trajectory for `goldilocks analyse`, "
         "in the trainer's numbers, since small steps vanish in bf16; none where absent. Not in the paper, which shows "
         "such a way.",
-        exclude_if=lambda steps: steps is None,
     )
 
 
 class TrainRecipe(Settings):
     """A training run."""
 
-    renamed: ClassVar[Mapping[str, str]] = TRAIN_RECIPE
-
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", description="The run's name.")
+    name: str = Field(
+        "training", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", description="The run's name; the file's if missing."
+    )
     description: str = Field("", description="What it is for.")
     seed: int = Field(0, ge=0, description="Seed of problems drawn and tokens sampled.")
     steps: int = Field(ge=1, description="Updates of the generators, one batch each. Not in the paper.")
@@ -189,12 +182,10 @@ class TrainRecipe(Settings):
         "embedded",
         description="What trains: `embedded`, the exact reference, on one machine; `verl`, on a cluster "
         "(docs/how-to/engines.md).",
-        exclude_if=lambda engine: engine == "embedded",
     )
     verl: VerlSettings = Field(
         default_factory=VerlSettings,
         description="How verl runs the recipe.",
-        exclude_if=lambda settings: settings == VerlSettings(),
     )
     data: DataSettings = Field(description="The problems to train on.")
     generator: GeneratorSettings = Field(
@@ -211,13 +202,11 @@ class TrainRecipe(Settings):
     lora: LoraSettings | None = Field(
         None,
         description="Adapters are trained in the place of all weights; generators and exports get them merged.",
-        exclude_if=lambda lora: lora is None,
     )
     stored: StoredSettings | None = Field(
         None,
         description="Attempts that lie in stores, to start from and to go on with; without it the run trains on what "
         "it samples alone.",
-        exclude_if=lambda stored: stored is None,
     )
     curriculum: CurriculumSettings | None = Field(
         None, description="Pools and triggers; without it all problems are drawn alike and nothing changes."
@@ -228,12 +217,10 @@ class TrainRecipe(Settings):
     storage: StorageSettings = Field(
         default_factory=StorageSettings,
         description="Where copies of checkpoints and logs go.",
-        exclude_if=lambda settings: settings == StorageSettings(),
     )
     monitor: MonitorSettings = Field(
         default_factory=MonitorSettings,
         description="Where numbers are shown besides.",
-        exclude_if=lambda settings: settings == MonitorSettings(),
     )
     attempt_store: AttemptStoreSettings = Field(
         default_factory=AttemptStoreSettings, description="The texts that are kept."
@@ -246,7 +233,6 @@ class TrainRecipe(Settings):
     costs: StatedTrainingCosts | None = Field(
         None,
         description="What the run is taken to cost, for `goldilocks plan --stated`.",
-        exclude_if=lambda costs: costs is None,
     )
     verifier_workers: int = Field(1, ge=1, description="Processes that judge answers.")
     logged_rollouts: int = Field(4, ge=0, description="Rollouts shown as text at each step.")

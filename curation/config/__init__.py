@@ -4,7 +4,7 @@ A recipe is a TOML file. An unknown key, a wrong type or a band that no problem 
 anything runs. Numbers that the Magistral paper does not print are marked "not in the paper".
 
 Import settings from this package; the files behind it hold a stage or two each. Nothing else of the house is imported
-here. `loading` reads them from TOML and says what is wrong with them; `old_keys` knows what was renamed.
+here. `loading` reads them from TOML, and `mistakes` explains what is wrong with them.
 """
 
 from curation.config.adjudicating import AdjudicationSettings
@@ -33,11 +33,11 @@ from curation.config.policies import (
     Decoding,
     EndpointPolicy,
     LivePolicy,
-    PolicyFile,
-    PolicySettings,
+    ModelFile,
+    ModelSettings,
+    NamedModels,
     RecordedPolicy,
     TorchPolicySettings,
-    TranslatorFile,
     VllmPolicy,
 )
 from curation.config.recipe import ExportSettings, Recipe
@@ -65,11 +65,12 @@ __all__ = [
     "LanguageSettings",
     "LivePolicy",
     "LlmJudgeSettings",
+    "ModelFile",
+    "ModelSettings",
+    "NamedModels",
     "NearDedupSettings",
     "OverlapVotesSettings",
     "Pick",
-    "PolicyFile",
-    "PolicySettings",
     "PremisesSettings",
     "ProblemColumns",
     "Recipe",
@@ -89,7 +90,6 @@ __all__ = [
     "StatementSettings",
     "TorchPolicySettings",
     "TranslationSettings",
-    "TranslatorFile",
     "VerifySettings",
     "VllmPolicy",
     "to_plain",

@@ -7,7 +7,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from curation.config.base import Settings
-from curation.config.policies import PolicySettings
+from curation.config.policies import ModelName
 from curation.config.sampling import DEFAULT_MAX_FAILED, MaxFailed
 
 
@@ -20,14 +20,14 @@ class AdjudicationSettings(Settings):
         "for each answer in turn; `direct`: the judge reads the problem and the two answers alone.",
     )
     rounds: int = Field(3, ge=1, le=8, description="Rounds of speeches.")
-    debater: PolicySettings | None = Field(None, description="Who argues; `direct` needs nobody.")
-    judge: PolicySettings | None = Field(
-        None, description="Who judges, a weaker model than the debater in the paper; nobody is asked where absent."
+    debater: ModelName | None = Field(None, description="The model that argues; `direct` needs none.")
+    judge: ModelName | None = Field(
+        None, description="The model that judges, a weaker one than the debater in the paper; off if missing."
     )
     judge_answers: Literal["verdict", "letter"] = Field(
         "verdict",
         description="`verdict`: reasons, then a verdict; each is a vote. `letter`: nothing but the letter of an "
-        "answer; with `judge.keep_tokens` its log-probability counts, not the vote.",
+        "answer; with that model's `keep_tokens` its log-probability counts, not the vote.",
     )
     votes: int = Field(
         1,

@@ -22,18 +22,10 @@ def names(value: Names | None) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else tuple(value or ())
 
 
-def is_none(value: Any) -> bool:
-    """Return whether a setting is absent: it then changes no digest."""
-    return value is None
-
-
 class Settings(BaseModel):
     """What all recipe tables share: no unknown keys, no silent casts, immutable."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
-
-    renamed: ClassVar[Mapping[str, str]] = {}
-    """Old key: new key, of a table that files begin with; see `curation.config.renaming`."""
 
     undigested: ClassVar[frozenset[str]] = frozenset()
     """Settings that change nothing of what is made under a digest."""
@@ -49,7 +41,7 @@ class Settings(BaseModel):
 class ByKind:
     """A table whose `kind` chooses its model among those of a registry, as pydantic's unions do with a fixed list.
 
-    Stands in a field's annotation: ``Annotated[PolicySettings, ByKind(policies, "vllm"), SerializeAsAny()]``.
+    Stands in a field's annotation: ``Annotated[ModelSettings, ByKind(policies, "vllm"), SerializeAsAny()]``.
 
     Args:
         models: the models by their kind; called when a table is checked, so that a recipe's model may be imported

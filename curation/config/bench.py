@@ -5,16 +5,14 @@ Sources, decoding and verifier are a recipe's own; there are no filters and no b
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
 from curation.config.base import Settings
 from curation.config.coding import CodeSettings
 from curation.config.filters import VerifySettings
-from curation.config.old_keys import RECIPE
-from curation.config.policies import Decoding, PolicySettings
+from curation.config.policies import Decoding, ModelName, NamedModels, with_domain
 from curation.config.sources import Source
 
 
@@ -33,12 +31,12 @@ class BenchChoices(Settings):
     wrong: tuple[str, ...] = Field(min_length=1, description="Paths of the wrong options, of `columns.meta` too.")
 
 
-class Bench(Settings):
+class Bench(NamedModels):
     """A benchmark."""
 
-    renamed: ClassVar[Mapping[str, str]] = RECIPE
-
-    name: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", description="Name of the benchmark.")
+    name: str = Field(
+        "bench", pattern=r"^[a-z0-9][a-z0-9._-]*$", description="Name of the benchmark; its file's if missing."
+    )
     description: str = Field("", description="What it asks, and who made it.")
     note: str = Field("", description="How to get its rows where they cannot be fetched by themselves; told in errors.")
     sources: tuple[Source, ...] = Field(min_length=1, strict=False, description="Where its rows come from.")
@@ -64,9 +62,19 @@ class Bench(Settings):
     consistency: bool = Field(
         True, description="Tell in which share of attempts problem, thoughts and answer are in one language."
     )
-    policy: PolicySettings | None = Field(None, description="Who is asked where the command names nobody.")
+    model: ModelName | None = Field(None, description="The model that is asked if the command names none.")
     seed: int = Field(0, ge=0, description="Seed of the options' order.")
     workers: int | None = Field(None, ge=1, description="Verifier processes; one a core where absent.")
+
+    @property
+    def asked(self) -> dict[str, str]:
+        """Return the name of the model that each setting refers to, by the setting's key."""
+        return {"model": self.model} if self.model is not None else {}
+
+    @model_validator(mode="after")
+    def _recorded_in_the_domain(self) -> Self:
+        self.__dict__["models"] = with_domain(self.models, self.domain)
+        return self
 
     @property
     def domain(self) -> str:

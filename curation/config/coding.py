@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from curation.config.base import Settings
-from curation.config.policies import PolicySettings
+from curation.config.policies import ModelName
 from curation.config.sampling import DEFAULT_MAX_FAILED, MaxFailed
 
 
@@ -28,7 +28,6 @@ class TestColumns(Settings):
         "json",
         description="How text at `path` is packed: `json`, or `zlib`: JSON that was pickled, compressed and written in "
         "base64, as LiveCodeBench's private tests are; nothing but text is unpickled.",
-        exclude_if=lambda packed: packed == "json",
     )
 
 
@@ -205,6 +204,8 @@ class ExecutionMatrixSettings(Settings):
 class TestGenerationSettings(Settings):
     """Tests made where they lack: by changing existing inputs, and by programs that a model wrote."""
 
+    undigested: ClassVar[frozenset[str]] = frozenset({"model"})
+
     enabled: bool = Field(True, description="Whether tests are made. In the paper, without details.")
     enough: int = Field(
         10,
@@ -270,9 +271,7 @@ class TestGenerationSettings(Settings):
         description="Of the sound inputs of more than 256 KB at most so many are kept, those first that fail most "
         "wrong solutions; they ask for speed. Not in the paper.",
     )
-    policy: PolicySettings | None = Field(
-        None, description="A model that is asked for generator programs; nobody is asked where absent."
-    )
+    model: ModelName | None = Field(None, description="The model that writes generator programs; off if missing.")
     responses: int = Field(2, ge=1, description="Responses asked for per problem. Not in the paper.")
     designed: int = Field(
         24, ge=1, description="Inputs that each generator of a model is asked to design one by one. Not in the paper."

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from curation.config.base import Settings
-from curation.config.policies import PolicySettings
+from curation.config.policies import ModelName
 from curation.config.sampling import SamplingSettings
 
 ATTEMPTS = 32
@@ -69,20 +69,11 @@ class Band(Settings):
 
 
 class DifficultyStage(Settings):
-    """One pass of difficulty filtering: a policy and its band."""
+    """One pass of difficulty filtering: a model and its band."""
 
-    policy: PolicySettings = Field(description="Who answers.")
+    model: ModelName = Field(description="The model that answers: the NAME of a table `[models.NAME]`.")
     band: Band = Field(default_factory=Band, description="What is kept.")
     sampling: SamplingSettings = Field(default_factory=SamplingSettings, description="When to stop.")
-
-    @model_validator(mode="after")
-    def _can_be_parted(self) -> Self:
-        if self.sampling.samplers not in (1, "auto") and self.policy.kind != "endpoint":
-            raise ValueError(
-                f"sampling.samplers = {self.sampling.samplers} asks servers from several processes, but the policy is "
-                f"{self.policy.kind!r}; set it to 1, or give a policy of kind endpoint"
-            )
-        return self
 
 
 class SecondBand(Band):
@@ -92,9 +83,9 @@ class SecondBand(Band):
 
 
 class SecondStage(DifficultyStage):
-    """Stage 2: the trained grader re-grades the entire original set (paper, section 4.1)."""
+    """Stage 2: a stronger model re-grades the entire original set (paper, section 4.1)."""
 
-    band: SecondBand = Field(default_factory=SecondBand, description="What is kept.")
+    band: SecondBand = Field(default_factory=SecondBand, description="What is kept; stage 1's settings if missing.")
 
 
 class LabelSettings(Settings):

@@ -6,9 +6,10 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from curation.config.base import Names, Settings, is_none
+from curation.config.base import Names, Settings
 from curation.config.embeddings import EmbedderSettings, MiniLmEmbedder
 from curation.config.sampling import DEFAULT_MAX_FAILED, MaxFailed
+from curation.config.sources import OfFiles, with_kind
 from curation.response_formats import ANY, MEANING, checked_format
 
 ResponseFormat = Annotated[str, AfterValidator(checked_format)]
@@ -71,7 +72,6 @@ class VerifySettings(Settings):
         ANY,
         description=f"How responses give their answers: {MEANING}. What keeps to no stated form has no answer. `boxed` "
         "in the paper.",
-        exclude_if=lambda name: name == ANY,
     )
     limit_s: float = Field(2.0, gt=0, description="Seconds for one comparison; then the worker is killed.")
     memory_mb: int = Field(2048, ge=256, description="Memory of one worker, MiB.")
@@ -123,30 +123,26 @@ class Benchmark(Settings):
     """A benchmark that must not contaminate the curated set."""
 
     name: str = Field(pattern=r"^[A-Za-z0-9._/-]+$", description="The benchmark's name in evidence and card.")
-    kind: Literal["jsonl", "parquet", "csv", "dataset"] = Field(
-        description="`jsonl` (also .gz, .zst), `parquet`, `csv`, or `dataset` (Hugging Face: hub name or folder)."
-    )
+    kind: OfFiles = "dataset"
     path: str = Field(description="File, glob, folder or hub name; relative to the recipe's folder.")
     subset: Names | None = Field(None, description="Configuration of a Hugging Face data set, or a list of them.")
     split: Names = Field("test", description="Split of a Hugging Face data set, or a list of them.")
     revision: str | None = Field(None, description="Commit of a hub data set; pin it for a run that can be repeated.")
-    files: Names | None = Field(
-        None, description="Files of a Hugging Face data set, as a source's `files`.", exclude_if=is_none
-    )
+    files: Names | None = Field(None, description="Files of a Hugging Face data set, as a source's `files`.")
     field: str = Field("problem", description="Dotted path of a row's statement.")
     solution: str | None = Field(
         None,
         description="Of programs: dotted path of a right solution in Python, whole or as it goes on behind the "
         "statement; one that the statement holds where absent.",
-        exclude_if=is_none,
     )
     tests: str | None = Field(
         None,
         description="Of programs: dotted path of tests: assertions as text or a list of texts, or objects with "
         "`input` and `output`, also as JSON; examples of the statement are read anyhow.",
-        exclude_if=is_none,
     )
     license: str = Field("unknown", description="Licence of the benchmark as its publisher states it.")
+
+    _kind = model_validator(mode="before")(with_kind)
 
 
 class DecontaminationSettings(Settings):
@@ -159,7 +155,6 @@ class DecontaminationSettings(Settings):
         (),
         description="Benches whose problems are benchmarks too: ready ones of `goldilocks evaluate` by their names, as "
         "in `aime24`, or bench files, relative to the recipe's folder.",
-        exclude_if=lambda benches: not benches,
     )
     methods: tuple[Literal["ngram", "words", "embedding"], ...] = Field(
         ("ngram", "words"),
@@ -198,7 +193,6 @@ class DecontaminationSettings(Settings):
         description="Code pipeline: whether a problem and the benchmark rows near it are run on one another (examples, "
         "tests, solutions in Python; in the sandbox). The same behaviour adds .32 to their score, nearly the same .17, "
         "another one takes .08. Not in the paper.",
-        exclude_if=lambda behaviour: behaviour,
     )
     embedder: EmbedderSettings = Field(
         default_factory=MiniLmEmbedder,

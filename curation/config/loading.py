@@ -1,11 +1,12 @@
 """Recipes from TOML: one loader for every kind of settings, and one error, `ConfigError`, for whatever cannot be meant.
 
-A recipe is read, changed by ``--set``, looked through for keys that were renamed, and checked, in this order. The error
-names the recipe and holds a sentence for each mistake: `curation.config.mistakes`, `curation.config.renaming`.
+A recipe is read, changed by ``--set`` and checked, in this order. The error names the recipe and holds a sentence for
+each mistake (`curation.config.mistakes`).
 """
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,7 +16,6 @@ from pydantic import ValidationError
 
 from curation.config.base import Settings, to_plain, toml_value
 from curation.config.mistakes import sentences
-from curation.config.renaming import renamed_keys
 from curation.records import ConfigError
 
 SettingsT = TypeVar("SettingsT", bound=Settings)
@@ -33,7 +33,10 @@ def load_settings(model: type[SettingsT], path: Path, overrides: Sequence[str] =
         ConfigError: there is no such file, it is not TOML, or it cannot be meant.
     """
     subject = f"recipe {path}"
-    return parse_settings(model, read_toml(path, subject), subject, overrides, path.parent)
+    table = read_toml(path, subject)
+    if "name" in model.model_fields:
+        table.setdefault("name", re.sub(r"[^a-z0-9._-]+", "-", path.stem.lower()).strip("-._") or "recipe")
+    return parse_settings(model, table, subject, overrides, path.parent)
 
 
 def parse_settings(
@@ -53,13 +56,13 @@ def parse_settings(
     """
     changed = _copy(table)
     for override in overrides:
-        set_value(changed, override, model.renamed)
+        set_value(changed, override)
     _read_prompts(changed, folder, subject)
-    _refuse(subject, renamed_keys(changed, model.renamed))
+    plain = to_plain(changed)
     try:
-        return model.model_validate(to_plain(changed))
+        return model.model_validate(plain)
     except ValidationError as error:
-        raise ConfigError(_message(subject, sentences(model, error))) from error
+        raise ConfigError(f"{subject}: " + "\n  ".join(sentences(model, plain, error))) from error
 
 
 def _read_prompts(table: Any, folder: Path, subject: str) -> None:
@@ -95,11 +98,11 @@ def read_toml(path: Path, subject: str) -> dict[str, Any]:
         raise ConfigError(f"{subject}: not TOML ({error}).") from error
 
 
-def set_value(table: dict[str, Any], override: str, renamed: Mapping[str, str]) -> None:
+def set_value(table: dict[str, Any], override: str) -> None:
     """Change one setting of a recipe's table: ``key=value`` with a dotted key; tables that are not there are made.
 
     Raises:
-        ConfigError: it is not written so, the key was renamed, or it leads into a value that is no table.
+        ConfigError: it is not written so, or it leads into a value that is no table.
     """
     subject = f"--set {override}"
     key, equals, text = override.partition("=")
@@ -107,10 +110,6 @@ def set_value(table: dict[str, Any], override: str, renamed: Mapping[str, str]) 
         raise ConfigError(f"{subject}: write key=value, as in seed=1.")
     *path, last = key.strip().split(".")
     value = toml_value(text)
-    nested: Any = {last: value}
-    for step in reversed(path):
-        nested = {step: nested}
-    _refuse(subject, renamed_keys(nested, renamed))
     target: Any = table
     for step in path:
         target = _enter(target, step, subject)
@@ -145,12 +144,3 @@ def _copy(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_copy(item) for item in value]
     return value
-
-
-def _refuse(subject: str, wrong: Sequence[str]) -> None:
-    if wrong:
-        raise ConfigError(_message(subject, wrong))
-
-
-def _message(subject: str, wrong: Sequence[str]) -> str:
-    return f"{subject}: " + "\n  ".join(wrong)

@@ -1,212 +1,222 @@
-"""What is wrong with a recipe, in sentences: each names the key as a recipe writes it, the value, and what is allowed.
-
-One mistake is one sentence: what only follows from another error is left out, and what the branches of a union say is
-put together.
-"""
+"""Turns pydantic's errors into one sentence each: the key as a recipe writes it, the value, and what is allowed."""
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import typing
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, time
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
 
-from curation.config.places import Place, is_table, locate
+from curation.config.base import ByKind
 
 SHOWN = 80
-"""Characters of a wrong value that are shown."""
+"""Characters of a wrong value that a message shows."""
 
 LIKENESS = 0.6
-"""Least ratio of `difflib` from which on a name is suggested for another."""
+"""Min ratio of `difflib` at which a name is suggested for another one."""
 
 TABLE, LIST = "input should be a table", "input should be a list"
 
-_IN_TOML = {
-    "model_type": TABLE,
-    "model_attributes_type": TABLE,
-    "dict_type": TABLE,
-    "mapping_type": TABLE,
-    "tuple_type": LIST,
-    "list_type": LIST,
-    "set_type": LIST,
-    "frozen_set_type": LIST,
-}
-"""What pydantic says in the words of Python, by the type of its error."""
-
-_EXPECTATION = re.compile(r"^input should be ")
+_IN_TOML = dict.fromkeys(("model_type", "model_attributes_type", "dict_type", "mapping_type"), TABLE) | dict.fromkeys(
+    ("tuple_type", "list_type", "set_type", "frozen_set_type"), LIST
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One of pydantic's errors, at its place."""
+    """One of pydantic's errors: its type, the keys as a recipe has them, the value, the message and its context.
+
+    Attributes:
+        tables: the models that the table with the last key may be.
+        choices: what the value itself may be.
+    """
 
     kind: str
-    location: tuple[int | str, ...]
-    place: Place
+    keys: tuple[str, ...]
     value: Any
     message: str
     context: Mapping[str, Any]
+    tables: Sequence[type[BaseModel]]
+    choices: Sequence[Any]
 
     @property
     def key(self) -> str:
         """Return the dotted key; empty for the recipe itself."""
-        return ".".join(self.place.keys)
+        return ".".join(self.keys)
+
+    @property
+    def is_of_type(self) -> bool:
+        """Return whether the value has the wrong type, or is none of a few words."""
+        return self.kind.endswith("_type") or self.kind == "literal_error"
+
+    @property
+    def names(self) -> list[str]:
+        """Return the keys that the table may have."""
+        return sorted({name for table in self.tables for name in table.model_fields})
 
 
-def sentences(model: type[BaseModel], error: ValidationError) -> list[str]:
-    """Return a sentence for each mistake in a recipe whose root is ``model``."""
-    faults = [_fault(model, detail) for detail in error.errors(include_url=False)]
-    order = {fault.location: number for number, fault in enumerate(faults)}
-    faults = _without_other_branches(_without_short_lists(faults))
-    faults.sort(key=lambda fault: order[fault.location])
-    suggested = {
-        (fault.location[:-1], name)
-        for fault in faults
-        if fault.kind == "extra_forbidden"
-        for name in nearest(fault.place.keys[-1], _fields(fault.place))
-    }
-    mistakes = [fault for fault in faults if not (fault.kind == "missing" and _address(fault) in suggested)]
-    return list(dict.fromkeys(_sentence(fault) for fault in mistakes))
+def sentences(model: type[BaseModel], table: Any, error: ValidationError) -> list[str]:
+    """Return a sentence for each mistake in a table that ``model`` refused; what follows from another is left out."""
+    faults = [_fault(model, table, detail) for detail in error.errors(include_url=False)]
+    inner = {fault.keys[:depth] for fault in faults for depth in range(len(fault.keys))}
+    faults = [one for one in faults if one.keys not in inner or not (one.is_of_type or one.kind == "too_short")]
+    unknown = [fault for fault in faults if fault.kind == "extra_forbidden"]
+    meant = {(*fault.keys[:-1], name) for fault in unknown for name in nearest(fault.keys[-1], fault.names)}
+    same: dict[tuple[str, ...], list[Fault]] = {}
+    for fault in faults:
+        if fault.kind != "missing" or fault.keys not in meant:
+            same.setdefault(fault.keys, []).append(fault)
+    return list(dict.fromkeys(_sentence(_together(group)) for group in same.values()))
 
 
 def nearest(name: str, names: Iterable[str]) -> list[str]:
-    """Return the names that resemble ``name`` most; several where they do so equally, none where none does."""
+    """Return the names that are most like ``name``, several if they are equally so; none if no name is like it."""
     likeness = {other: _likeness(name.casefold(), other.casefold()) for other in names}
-    most = max(likeness.values(), default=0.0)
-    return sorted(other for other in likeness if likeness[other] == most) if most >= LIKENESS else []
+    best = max(likeness.values(), default=0.0)
+    return sorted(other for other in likeness if likeness[other] == best) if best >= LIKENESS else []
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """Return the question after an unknown name; empty if no name is like it."""
+    near = " or ".join(f"`{one}`" for one in nearest(name, names))
+    return f"; did you mean {near}?" if near else ""
+
+
+def tables_in(annotation: Any, metadata: Sequence[Any] = ()) -> list[type[BaseModel]]:
+    """Return the models that a type allows, those inside lists and mappings included."""
+    return [one for one in _choices(annotation, metadata, into_lists=True) if _is_table(one)]
+
+
+def kinds_of(table: type[BaseModel]) -> tuple[str, ...]:
+    """Return the values of `kind` that choose a model; empty if it has no such key."""
+    field = table.model_fields.get("kind")
+    return typing.get_args(field.annotation) if field is not None else ()
+
+
+def _is_table(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
 
 
 def _likeness(name: str, other: str) -> float:
-    if sorted(name) == sorted(other):  # letters that changed places: difflib finds `tsets` unlike `tests`
+    if sorted(name) == sorted(other):  # swapped letters: difflib rates `tsets` and `tests` low
         return 1.0
     return difflib.SequenceMatcher(None, other, name).ratio()
 
 
-def _fault(model: type[BaseModel], detail: ErrorDetails) -> Fault:
-    message = _IN_TOML.get(detail["type"], detail["msg"].removeprefix("Value error, "))
-    if detail["type"] in ("too_short", "too_long"):
+def _choices(annotation: Any, metadata: Sequence[Any] = (), *, into_lists: bool = False) -> Iterator[Any]:
+    """Yield the models, lists and mappings that a type allows; ``into_lists``: also what those hold."""
+    for registry in (one for one in metadata if isinstance(one, ByKind)):
+        yield from registry.models().values()
+        return
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if _is_table(annotation):
+        yield annotation
+    elif origin is typing.Annotated:
+        yield from _choices(arguments[0], arguments[1:], into_lists=into_lists)
+    elif isinstance(origin, type) and issubclass(origin, tuple | Mapping) and not into_lists:
+        yield annotation
+    elif origin is not typing.Literal:
+        for argument in arguments:
+            yield from _choices(argument, into_lists=into_lists)
+
+
+def _fault(model: type[BaseModel], table: Any, detail: Mapping[str, Any]) -> Fault:
+    kind, value, choices = detail["type"], table, [model]
+    keys: list[str] = []
+    tables: list[type[BaseModel]] = []
+    may_branch = True
+    for step in detail["loc"]:
+        branch = [one for one in choices if _is_table(one) and (step in kinds_of(one) or one.__name__ in str(step))]
+        if branch and may_branch:  # pydantic also names the kind of a table, and the branch of a union
+            choices, may_branch = branch, len(branch) > 1
+        elif _is_key(value, step, choices):
+            tables = [one for one in choices if _is_table(one)]
+            keys.append(str(step))
+            choices = [one for holder in choices for one in _inside(holder, step)]
+            value = value[step] if _holds(value, step) else None
+            may_branch = True
+    message = _IN_TOML.get(kind, detail["msg"].removeprefix("Value error, "))
+    if kind in ("too_short", "too_long"):
         message = re.sub("^(Tuple|List|Set|Frozenset|Dictionary) ", "list ", message).replace(" after validation", "")
-    if detail["type"] != "value_error":  # those are the models' own words, and begin with a key
+    if kind != "value_error":  # those messages are the models' own, and begin with a key
         message = message[:1].lower() + message[1:]
-    place = locate(model, detail["loc"])
-    return Fault(detail["type"], detail["loc"], place, detail["input"], message, detail.get("ctx", {}))
+    return Fault(kind, tuple(keys), detail["input"], message, detail.get("ctx", {}), tables, choices)
 
 
-def _without_short_lists(faults: Sequence[Fault]) -> list[Fault]:
-    """Leave out faults of too short lists whose items are invalid, for that follows."""
-
-    def follows(fault: Fault) -> bool:
-        depth = len(fault.location)
-        return any(other.location[:depth] == fault.location and len(other.location) > depth for other in faults)
-
-    return [fault for fault in faults if fault.kind != "too_short" or not follows(fault)]
+def _holds(value: Any, step: int | str) -> bool:
+    return step in value if isinstance(value, Mapping) else isinstance(value, tuple) and step in range(len(value))
 
 
-def _without_other_branches(faults: Sequence[Fault], level: int = 0) -> list[Fault]:
-    """Keep, of each plain union, the branch that the value was meant for, or one fault that says what all would take.
-
-    ``level`` counts the unions that a fault lies in, from outside.
-    """
-    remaining: list[Fault] = []
-    by_union: dict[tuple[int | str, ...], list[Fault]] = {}
-    for fault in faults:
-        unions = fault.place.unions
-        if level < len(unions):
-            by_union.setdefault(fault.location[: unions[level]], []).append(fault)
-        else:
-            remaining.append(fault)
-    for faults_of_union in by_union.values():
-        branch = _meant_branch(faults_of_union, faults_of_union[0].place.unions[level])
-        remaining += _without_other_branches(branch, level + 1)
-    return remaining
+def _is_key(value: Any, step: int | str, choices: Sequence[Any]) -> bool:
+    """Return whether a step is a key or a position: one that is in the table, or one that could be."""
+    return (
+        _holds(value, step)
+        or isinstance(step, int)
+        or any(step in one.model_fields for one in choices if _is_table(one))
+    )
 
 
-def _meant_branch(faults: Sequence[Fault], position: int) -> list[Fault]:
-    by_branch: dict[int | str, list[Fault]] = {}
-    for fault in faults:
-        by_branch.setdefault(fault.location[position], []).append(fault)
-    same_type = [group for group in by_branch.values() if not _is_of_other_type(group, position)]
-    if same_type:
-        return min(same_type, key=len)
-    expected = dict.fromkeys(_EXPECTATION.sub("", fault.message) for fault in faults)
-    return [replace(faults[0], kind="union", message=f"input should be {' or '.join(expected)}")]
+def _inside(holder: Any, step: int | str) -> Iterator[Any]:
+    """Yield what may be one step inside a table, a mapping or a list."""
+    if _is_table(holder):
+        field = holder.model_fields.get(str(step))
+        if field is not None:
+            yield from _choices(field.annotation, field.metadata)
+        return
+    arguments = typing.get_args(holder)
+    place = 0 if isinstance(step, int) else -1  # the values of a mapping are its last argument
+    yield from _choices(arguments[place] if arguments else None)
 
 
-def _is_of_other_type(branch: Sequence[Fault], position: int) -> bool:
-    """Return whether a union's branch was refused for the type of the value, and not for its content."""
-    first = branch[0]
-    return len(first.location) == position + 1 and (first.kind.endswith("_type") or first.kind == "literal_error")
+def _together(faults: Sequence[Fault]) -> Fault:
+    """Return one fault for those at one key: each branch of a union gives one."""
+    best = next((fault for fault in faults if not fault.is_of_type), faults[0])
+    if len(faults) == 1 or not best.is_of_type:
+        return best
+    expected = dict.fromkeys(fault.message.removeprefix("input should be ") for fault in faults)
+    return replace(best, kind="union", message=f"input should be {' or '.join(expected)}")
 
 
 def _sentence(fault: Fault) -> str:
     match fault.kind:
         case "extra_forbidden":
-            return _unknown_key(fault)
+            near = did_you_mean(fault.keys[-1], fault.names)
+            allowed = f"{' A' if near else '; a'}llowed here: {', '.join(fault.names)}." if fault.names else "."
+            return f"unknown key `{fault.key}`{near}{allowed}"
         case "missing":
             return f"`{fault.key}` is missing."
         case "value_error":
             return f"{fault.key}: {fault.message}." if fault.key else f"{fault.message}."
         case "union_tag_not_found" if isinstance(fault.value, Mapping):
-            return _untagged(fault)
+            kinds = [kind for one in fault.choices if _is_table(one) for kind in kinds_of(one)]
+            names = {name for one in fault.choices if _is_table(one) for name in one.model_fields}
+            misspelt = [key for key in fault.value if key not in names and nearest(key, names) == ["kind"]]
+            should = f"should be one of {', '.join(map(repr, kinds))}."
+            if not misspelt:
+                return f"`{fault.key}.kind` is missing; it {should}"
+            return f"unknown key `{fault.key}.{misspelt[0]}`; did you mean `kind`? It {should}"
         case "union_tag_not_found":
             return f"`{fault.key}` = {_as_text(fault.value)}: {TABLE}."
         case "union_tag_invalid":
-            allowed = fault.context["expected_tags"]
-            key = ".".join((*fault.place.keys, fault.context["discriminator"].strip("'")))
-            tag = fault.context["tag"]
-            return f"`{key}` = {_as_text(tag)}: input should be one of {allowed}{_suggestion(tag, allowed)}"
+            tag, allowed = fault.context["tag"], fault.context["expected_tags"]
+            ending = _word_like(tag, allowed)
+            return f"`{fault.key}.kind` = {_as_text(tag)}: input should be one of {allowed}{ending}"
         case "literal_error":
-            ending = _suggestion(fault.value, fault.context["expected"])
+            ending = _word_like(fault.value, fault.context["expected"])
             return f"`{fault.key}` = {_as_text(fault.value)}: {fault.message}{ending}"
     subject = f"`{fault.key}` = " if fault.key else ""
     return f"{subject}{_as_text(fault.value)}: {fault.message}."
 
 
-def _unknown_key(fault: Fault) -> str:
-    allowed = _fields(fault.place)
-    if not allowed:
-        return f"unknown key `{fault.key}`."
-    near = _names(nearest(fault.place.keys[-1], allowed))
-    if near:
-        return f"unknown key `{fault.key}`; did you mean {near}? Allowed here: {', '.join(sorted(allowed))}."
-    return f"unknown key `{fault.key}`; allowed here: {', '.join(sorted(allowed))}."
-
-
-def _untagged(fault: Fault) -> str:
-    """Return the sentence on a table that does not name its kind, or names it under a misspelt key."""
-    choice = fault.place.choice
-    tagged = choice.tagged() if choice is not None else {}
-    name = fault.context["discriminator"].strip("'")
-    fields = {field for branch in tagged.values() if is_table(branch) for field in branch.model_fields}
-    misspelt = next((key for key in fault.value if key not in fields and nearest(key, {name, *fields}) == [name]), None)
-    kinds = f"one of {', '.join(map(repr, tagged))}" if tagged else "a text"
-    if misspelt is not None:
-        key = ".".join((*fault.place.keys, misspelt))
-        return f"unknown key `{key}`; did you mean `{name}`? It should be {kinds}."
-    return f"`{'.'.join((*fault.place.keys, name))}` is missing; it should be {kinds}."
-
-
-def _address(fault: Fault) -> tuple[tuple[int | str, ...], str]:
-    return fault.location[:-1], str(fault.location[-1])
-
-
-def _fields(place: Place) -> Collection[str]:
-    return place.table.model_fields if place.table is not None else ()
-
-
-def _suggestion(value: Any, allowed: str) -> str:
-    """Return the end of a sentence on a wrong value: the allowed text that resembles it, where one does."""
+def _word_like(value: Any, allowed: str) -> str:
+    """Return the end of a sentence about a wrong word: the allowed word that is like it, if there is one."""
     near = nearest(value, re.findall("'([^']*)'", allowed)) if isinstance(value, str) else []
     return f"; did you mean {' or '.join(map(repr, near))}?" if near else "."
-
-
-def _names(names: Sequence[str]) -> str:
-    return " or ".join(f"`{name}`" for name in names)
 
 
 def _as_text(value: Any) -> str:

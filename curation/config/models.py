@@ -9,15 +9,17 @@ from typing import ClassVar, Self
 from pydantic import Field, model_validator
 
 from curation.config.base import Settings
-from curation.config.policies import PolicySettings
+from curation.config.policies import ModelName
 from curation.config.sampling import DEFAULT_MAX_FAILED, MaxFailed
 
 
 class PremisesSettings(Settings):
     """Votes of a model on missing premises and contradictions."""
 
-    policy: PolicySettings | None = Field(
-        None, description="A model that is asked whether a problem can be answered as it stands; nobody where absent."
+    undigested: ClassVar[frozenset[str]] = frozenset({"model"})
+
+    model: ModelName | None = Field(
+        None, description="The model that is asked whether a problem can be answered as it stands; off if missing."
     )
     votes: int = Field(5, ge=1, description="Votes per problem. Not in the paper.")
     threshold: float = Field(
@@ -42,12 +44,12 @@ class PremisesSettings(Settings):
 class DoubtfulSettings(Settings):
     """Votes of a model on the rows that the format filter is in doubt about."""
 
-    undigested: ClassVar[frozenset[str]] = frozenset({"threshold", "min_votes", "max_failed"})
+    undigested: ClassVar[frozenset[str]] = frozenset({"model", "threshold", "min_votes", "max_failed"})
 
-    policy: PolicySettings | None = Field(
+    model: ModelName | None = Field(
         None,
-        description="A model that is asked whether a doubtful row can be used as it stands; nobody where absent. Its "
-        "votes then decide in the place of the classifier's thresholds.",
+        description="The model that is asked whether a doubtful row can be used as it stands; off if missing. Its "
+        "votes then decide instead of the classifier's thresholds.",
     )
     ask_from: float = Field(
         0.1,
@@ -82,10 +84,12 @@ class DoubtfulSettings(Settings):
 class OverlapVotesSettings(Settings):
     """Votes of a model on problems that are near a benchmark's row, but not near enough to leave by their scores."""
 
-    policy: PolicySettings | None = Field(
+    undigested: ClassVar[frozenset[str]] = frozenset({"model"})
+
+    model: ModelName | None = Field(
         None,
-        description="A model that is asked whether a problem is a benchmark's in other words; nobody where absent. It "
-        "is shown the problem and one such row.",
+        description="The model that is asked whether a problem is a benchmark's in other words; off if missing. It "
+        "reads the problem and one such row.",
     )
     nearest: int = Field(
         2,
@@ -123,9 +127,11 @@ class OverlapVotesSettings(Settings):
 class LlmJudgeSettings(Settings):
     """The last tier of the verifier: votes of a model on verdicts that stayed doubtful."""
 
-    policy: PolicySettings | None = Field(
+    undigested: ClassVar[frozenset[str]] = frozenset({"model"})
+
+    model: ModelName | None = Field(
         None,
-        description="A model that is asked whether a doubtful answer is the reference; nobody where absent. It never "
+        description="The model that is asked whether a doubtful answer is the reference; off if missing. It never "
         "overrules a verdict that is not doubtful.",
     )
     votes: int = Field(3, ge=1, description="Votes per comparison. Not in the paper.")
@@ -161,7 +167,9 @@ class LlmJudgeSettings(Settings):
 class RewritingSettings(Settings):
     """Rewriting of the multiple choice that no rule can open."""
 
-    policy: PolicySettings | None = Field(
-        None, description="A model that rewrites multiple choice into open questions; nobody is asked where absent."
+    undigested: ClassVar[frozenset[str]] = frozenset({"model"})
+
+    model: ModelName | None = Field(
+        None, description="The model that rewrites multiple choice into open questions; off if missing."
     )
     max_failed: MaxFailed = DEFAULT_MAX_FAILED

@@ -1,15 +1,17 @@
-"""Who answers the problems: attempts of a file, vLLM in this run, or servers elsewhere; and how tokens are drawn."""
+"""The models of a recipe: attempts of a file, vLLM in this run, or servers elsewhere; and how tokens are drawn."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
 from curation.config.base import Settings
 from curation.config.engines import EngineSettings, ServerSettings
-from curation.config.old_keys import RECIPE
+from curation.config.mistakes import did_you_mean
 from curation.thinking import OPEN, ThinkingTags
 
 
@@ -24,10 +26,9 @@ Thinking = Annotated[
     Field(
         description="The tags in which the model thinks: the opening one, as in `<think>` or `[THINK]`; both, as a "
         "list; or `none`. A tag that the chat template opens needs no setting. `<think>` in the paper.",
-        exclude_if=lambda thinking: thinking == OPEN,
     ),
 ]
-"""A setting that `ThinkingTags.of` takes. Its default is left out of what is written, so that digests stay."""
+"""A setting that `ThinkingTags.of` takes."""
 
 
 class PromptFile(Settings):
@@ -56,41 +57,55 @@ Examples = Annotated[
     Field(
         description="Worked examples, shown to the model as earlier turns of the chat (few-shot), for one that does "
         "not keep the form otherwise. Not in the paper.",
-        exclude_if=lambda examples: not examples,
     ),
 ]
-"""A setting for `solving_prompt`. Its default is left out of what is written, so that digests stay."""
+"""A setting for `solving_prompt`."""
 
 
 class AttemptColumns(Settings):
     """Which column of a file of recorded attempts is what."""
 
     problem: str = Field("problem", description="Dotted path of the problem's text; its id is computed from it.")
-    domain: Literal["math", "code"] = Field("math", description="Kind of the problems, of which their ids depend.")
+    domain: Literal["math", "code"] = Field(
+        "math", description="Domain of the problems, on which their ids depend; that of the recipe or bench if missing."
+    )
     choices: str | None = Field(None, description="Path of the list of options, where the source has them apart too.")
     attempts: str | None = Field(
         None, description="Dotted path of the list of attempts; absent where each row is one attempt."
     )
-    text: str | None = Field(None, description="Path of the response, inside the attempt.")
+    text: str | None = Field(
+        None, description="Path of the response, inside the attempt; `text` if there is no `answer` either."
+    )
     answer: str | None = Field(None, description="Path of an already extracted final answer, inside the attempt.")
     label: str | None = Field(None, description="Path of a true/false label: compared with our verdicts, never used.")
     model: str | None = Field(None, description="Path of the name of the model that made the attempt.")
+
+    @model_validator(mode="after")
+    def _readable(self) -> Self:
+        if self.text is None and self.answer is None:
+            self.__dict__["text"] = "text"
+        return self
 
 
 class RecordedPolicy(Settings):
     """Attempts made elsewhere, read from a file."""
 
     kind: Literal["recorded"] = Field(description="`recorded`: attempts of a file.")
-    name: str = Field(pattern=r"^[^@\s]+@[^@\s]+$", description="`model@revision` that the attempts are filed under.")
     path: str = Field(description="File (.jsonl, .jsonl.gz, .jsonl.zst, .parquet), relative to the recipe's folder.")
+    name: str = Field(
+        "",
+        pattern=r"^([^@\s]+@[^@\s]+)?$",
+        description="`model@revision` that the attempts are filed under; the file's name and `@recorded` if missing.",
+    )
     columns: AttemptColumns = Field(default_factory=AttemptColumns, description="The column map.")
     models: tuple[str, ...] | None = Field(None, description="Use only attempts of these models (`columns.model`).")
     thinking: Thinking = OPEN
 
     @model_validator(mode="after")
     def _readable(self) -> Self:
-        if self.columns.text is None and self.columns.answer is None:
-            raise ValueError("columns: give `text`, `answer` or both")
+        if not self.name:  # set despite the frozen model, as the file determines it
+            stem = re.sub(r"[@\s]", "-", Path(self.path).name.partition(".")[0])
+            self.__dict__["name"] = f"{stem or 'attempts'}@recorded"
         if self.models is not None and self.columns.model is None:
             raise ValueError("`models` needs `columns.model`")
         return self
@@ -161,28 +176,17 @@ class VllmPolicy(EngineSettings, LivePolicy):
         None,
         description="Commit or tag of a model of the hub: required there. A folder is named by a hash of its weights.",
     )
-    in_flight: int = Field(256, ge=1, description="Requests that an engine works on at once. Not in the paper.")
-    replicas: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
+    in_flight: int = Field(256, ge=1, description="Requests that each copy works on at once. Not in the paper.")
+    data_parallel: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
         1,
-        description="Engines that share the work, each with `tensor_parallel` x `data_parallel` GPUs. Above 1 each is "
-        "a server on this machine, started again where it dies and ended with the run. `auto`: as many as the "
-        "machine's GPUs are enough for. Which engine made an attempt changes it by rounding at most, as its batch "
-        "does.",
-        exclude_if=lambda replicas: replicas == 1,
-    )
-    data_parallel: int = Field(
-        1,
-        ge=1,
-        description="Copies of the model inside one engine: vLLM's own data parallelism. It deals a mixture's experts "
-        "out over all GPUs of the engine and copies the rest, which is better where a mixture needs several GPUs; for "
-        "other models take `replicas`, of which one that dies takes no other along. Not in the paper.",
-        exclude_if=lambda copies: copies == 1,
+        description="Copies of the model, each on `tensor_parallel` GPUs: vLLM's own data parallelism, which spreads a "
+        "mixture's experts over all of them. `auto`: as many as the machine's GPUs suffice for. Which copy makes an "
+        "attempt changes it by rounding at most, as its batch does. Not in the paper.",
     )
 
-    @property
-    def engine_gpus(self) -> int:
-        """Return how many GPUs one engine takes."""
-        return self.tensor_parallel * self.data_parallel
+    def copies(self, gpus: int) -> int:
+        """Return how many copies run on a machine with `gpus` GPUs; `auto` is one where there are none."""
+        return max(1, gpus // self.tensor_parallel) if self.data_parallel == "auto" else self.data_parallel
 
     @property
     def name(self) -> str:
@@ -207,24 +211,6 @@ class EndpointPolicy(ServerSettings, LivePolicy):
     )
     api: Literal["chat", "completions"] = Field(
         "chat", description="`chat`: the server applies its chat template; `completions`: for models without one."
-    )
-    samples_per_request: int = Field(
-        1,
-        ge=1,
-        le=128,
-        description="Most attempts at one problem that one request asks for (`n`), where several are wanted at once. "
-        "Above 1 the seeds of a problem's attempts follow each other, as `vllm serve` draws the samples of a request, "
-        "so these are other attempts than those of 1; how many go together changes none. Not in the paper.",
-        exclude_if=lambda samples: samples == 1,
-    )
-    hedge: float = Field(
-        0.0,
-        ge=0,
-        description="A request that takes so many times the 95th percentile of the last answers, as in 3, is asked of "
-        "another server too, if one has room; the first answer counts. At most 5 % of the requests are. Off (0) unless "
-        "asked for: where servers do not repeat a seed to the bit, the first answer is the shorter one, and pass rates "
-        "lean to short answers. Not in the paper.",
-        exclude_if=lambda hedge: hedge == 0,
     )
     price_in: float | None = Field(None, ge=0, description="Price of a million prompt tokens, for the cost plan.")
     price_out: float | None = Field(None, ge=0, description="Price of a million generated tokens, for the cost plan.")
@@ -257,23 +243,53 @@ class TorchPolicySettings(LivePolicy):
         return f"{self.model}@folder"
 
 
-PolicySettings = Annotated[
+ModelSettings = Annotated[
     RecordedPolicy | VllmPolicy | EndpointPolicy | TorchPolicySettings, Field(discriminator="kind")
 ]
-"""Whoever may answer; `kind` says who."""
+"""A model that answers; `kind` chooses what it is."""
 
 
-class PolicyFile(Settings):
-    """A policy in a file of its own: one table, written as in a recipe."""
+def with_domain(models: Mapping[str, ModelSettings], domain: str) -> dict[str, ModelSettings]:
+    """Return models whose recorded attempts are those of problems of a domain, if they do not name another."""
 
-    renamed: ClassVar[Mapping[str, str]] = RECIPE
+    def placed(model: ModelSettings) -> ModelSettings:
+        if not isinstance(model, RecordedPolicy) or "domain" in model.columns.model_fields_set:
+            return model
+        return model.model_copy(update={"columns": model.columns.model_copy(update={"domain": domain})})
 
-    policy: PolicySettings = Field(description="Who answers.")
+    return {name: placed(model) for name, model in models.items()}
 
 
-class TranslatorFile(Settings):
-    """A policy that translates, in a file of its own."""
+ModelName = Annotated[str, Field(min_length=1)]
+"""A setting that names a table `[models.NAME]`."""
 
-    renamed: ClassVar[Mapping[str, str]] = RECIPE
 
-    policy: Annotated[VllmPolicy | EndpointPolicy, Field(discriminator="kind")] = Field(description="Who translates.")
+class NamedModels(Settings):
+    """A file that names its models: tables `[models.NAME]`, and settings elsewhere that name one of them."""
+
+    models: dict[str, ModelSettings] = Field({}, description="Models by name; other settings refer to one by its name.")
+
+    @property
+    def asked(self) -> dict[str, str]:
+        """Return the name of the model that each setting refers to, by the setting's key."""
+        return {}
+
+    @property
+    def unused_models(self) -> list[str]:
+        """Return the names of models that no setting refers to."""
+        return [name for name in self.models if name not in self.asked.values()]
+
+    @model_validator(mode="after")
+    def _models_are_defined(self) -> Self:
+        for key, name in self.asked.items():
+            if name not in self.models:
+                defined = f"defined: {', '.join(self.models)}" if self.models else "no model is defined"
+                near = did_you_mean(name, self.models)
+                raise ValueError(f"{key} = {name!r}: there is no table [models.{name}]{near or ';'} {defined}")
+        return self
+
+
+class ModelFile(NamedModels):
+    """The tables `[models.NAME]` of any file."""
+
+    models: dict[str, ModelSettings] = Field(min_length=1, description="Models by name.")

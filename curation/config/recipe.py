@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from curation.config.adjudicating import AdjudicationSettings
 from curation.config.base import Settings
 from curation.config.coding import CodeSettings
-from curation.config.difficulty import DifficultyStage, LabelSettings, SecondStage
+from curation.config.difficulty import Band, DifficultyStage, LabelSettings, SecondStage
 from curation.config.filters import DecontaminationSettings, NearDedupSettings, StatementSettings, VerifySettings
 from curation.config.grading import GraderSettings
 from curation.config.models import (
@@ -21,12 +21,19 @@ from curation.config.models import (
     RewritingSettings,
 )
 from curation.config.monitoring import MonitorSettings
-from curation.config.old_keys import RECIPE
+from curation.config.policies import NamedModels, with_domain
 from curation.config.refreshing import RefreshSettings
+from curation.config.sampling import SamplingSettings
 from curation.config.schedule import ScheduleSettings, StatedCosts
 from curation.config.sources import License, Source
 from curation.config.storage import StorageSettings
 from curation.licenses import OTHER
+
+GRADER = "grader"
+"""Name of the model that a recipe's grader becomes."""
+
+MATH_ONLY = frozenset({"rewriting", "doubtful", "premises", "llm_judge", "adjudication"})
+"""Tables whose models no stage of `curate-code` asks."""
 
 
 class ExportSettings(Settings):
@@ -42,7 +49,6 @@ class ExportSettings(Settings):
         False,
         description="Publish rows whose own licence forbids the card's, such as non-commercial ones under "
         "`apache-2.0`; `ATTRIBUTION.md` names them. Otherwise they are an error. Not in the paper.",
-        exclude_if=lambda mixed: not mixed,
     )
     withhold: tuple[License, ...] = Field(
         (),
@@ -50,18 +56,21 @@ class ExportSettings(Settings):
         description="Licences whose texts are not handed on: `goldilocks publish` sends such rows with id, source, row "
         "and measurements only, and `goldilocks restore` puts their texts back from the source; of code the given "
         "tests and checkers, too. Not in the paper.",
-        exclude_if=lambda named: not named,
     )
     pretty_name: str | None = Field(None, description="Title of the card; the recipe's name where absent.")
 
 
-class Recipe(Settings):
+class Recipe(NamedModels):
     """A whole run."""
 
-    renamed: ClassVar[Mapping[str, str]] = RECIPE
-
-    name: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", description="Name of the run and of the curated set.")
-    flow: Literal["curate-math", "curate-code"] = Field("curate-math", description="Which pipeline the recipe runs.")
+    name: str = Field(
+        "recipe",
+        pattern=r"^[a-z0-9][a-z0-9._-]*$",
+        description="Name of the run and of the curated set; the name of the recipe's file if missing.",
+    )
+    flow: Literal["curate-math", "curate-code"] = Field(
+        "curate-math", description="Which pipeline the recipe runs, and so the domain."
+    )
     description: str = Field("", description="A sentence for the card.")
     seed: int = Field(0, ge=0, description="Seed of everything that draws.")
     shard_rows: int = Field(2000, ge=1, description="Rows of one shard: what a killed run loses at most, per stage.")
@@ -71,7 +80,6 @@ class Recipe(Settings):
         (),
         description="Sources that are not read, by their names, as where one is gone or access to it was not granted; "
         "the card names them. Not in the paper.",
-        exclude_if=lambda left_out: not left_out,
     )
     rewriting: RewritingSettings = Field(
         default_factory=RewritingSettings, description="A model that opens the multiple choice that rules cannot."
@@ -90,7 +98,6 @@ class Recipe(Settings):
     overlap_votes: OverlapVotesSettings = Field(
         default_factory=OverlapVotesSettings,
         description="A model's votes on problems that are near a benchmark's row.",
-        exclude_if=lambda settings: settings == OverlapVotesSettings(),
     )
     premises: PremisesSettings = Field(
         default_factory=PremisesSettings, description="A model's votes on missing premises and contradictions."
@@ -100,12 +107,12 @@ class Recipe(Settings):
         default_factory=LlmJudgeSettings, description="A model's votes on verdicts that stayed doubtful."
     )
     code: CodeSettings = Field(default_factory=CodeSettings, description="The code pipeline: tests and languages.")
-    stage1: DifficultyStage = Field(description="Difficulty, first policy.")
+    stage1: DifficultyStage = Field(description="Difficulty: pass rates of the first model.")
     grader: GraderSettings | None = Field(
-        None, description="A grader trained on the survivors of stage 1, which then is the policy of stage 2."
+        None, description="A grader trained on the survivors of stage 1, which then is the model of stage 2."
     )
     stage2: SecondStage | None = Field(
-        None, description="Difficulty, a grader trained elsewhere, on the entire original set."
+        None, description="Difficulty: pass rates of a second, stronger model on the entire original set."
     )
     labels: LabelSettings = Field(
         default_factory=LabelSettings, description="When a reference is not believed: by votes, or by probability."
@@ -113,7 +120,6 @@ class Recipe(Settings):
     adjudication: AdjudicationSettings = Field(
         default_factory=AdjudicationSettings,
         description="Debates on disputed labels, by `goldilocks adjudicate`: evidence for whoever reviews them.",
-        exclude_if=lambda settings: settings == AdjudicationSettings(),
     )
     export: ExportSettings = Field(default_factory=ExportSettings, description="The curated set.")
     runner: Literal["local", "ray"] = Field(
@@ -124,12 +130,10 @@ class Recipe(Settings):
     monitor: MonitorSettings = Field(
         default_factory=MonitorSettings,
         description="Where numbers are shown besides.",
-        exclude_if=lambda settings: settings == MonitorSettings(),
     )
     storage: StorageSettings = Field(
         default_factory=StorageSettings,
         description="Where copies of what the run publishes and logs go.",
-        exclude_if=lambda settings: settings == StorageSettings(),
     )
     costs: StatedCosts | None = Field(None, description="What a run is taken to cost where no pilot can be run.")
 
@@ -138,12 +142,60 @@ class Recipe(Settings):
         """Return the sources that are read, in order: all but those that are left out."""
         return tuple(source for source in self.sources if source.name not in self.left_out)
 
+    @property
+    def asked(self) -> dict[str, str]:
+        """Return the name of the model that each setting refers to, by the setting's key."""
+        named = {
+            "stage1.model": self.stage1.model,
+            "stage2.model": self.stage2.model if self.stage2 is not None else None,
+            "rewriting.model": self.rewriting.model,
+            "doubtful.model": self.doubtful.model,
+            "overlap_votes.model": self.overlap_votes.model,
+            "premises.model": self.premises.model,
+            "llm_judge.model": self.llm_judge.model,
+            "code.test_generation.model": self.code.test_generation.model,
+            "adjudication.debater": self.adjudication.debater,
+            "adjudication.judge": self.adjudication.judge,
+        }
+        return {key: name for key, name in named.items() if name is not None}
+
+    @property
+    def domain(self) -> str:
+        """Return the domain of the problems."""
+        return self.flow.removeprefix("curate-")
+
+    @model_validator(mode="after")
+    def _recorded_in_the_domain(self) -> Self:
+        self.__dict__["models"] = with_domain(self.models, self.domain)
+        return self
+
+    @model_validator(mode="before")
+    @classmethod
+    def _inherit_from_stage_1(cls, table: Any) -> Any:
+        """Give stage 2, or the grader, what stage 1 sets of band and sampling and they do not."""
+        first = table.get("stage1") if isinstance(table, Mapping) else None
+        if not isinstance(first, Mapping):
+            return table
+        inherited: dict[str, Any] = {}
+        for part, names in (("stage2", ("band", "sampling")), ("grader", ("band",))):
+            if isinstance(second := table.get(part), Mapping):
+                inherited[part] = dict(second)
+                for name in names:
+                    own, earlier = second.get(name, {}), first.get(name)
+                    if isinstance(own, Mapping) and isinstance(earlier, Mapping) and _is_valid(name, earlier):
+                        inherited[part][name] = {**earlier, **own}
+        return {**table, **inherited}
+
     @model_validator(mode="after")
     def _one_grader(self) -> Self:
-        if self.grader is not None and self.stage2 is not None:
-            raise ValueError("`grader` trains the policy of stage 2; give either `grader` or `stage2`")
-        if self.grader is not None and self.stage1.policy.kind == "recorded":
-            raise ValueError("`grader` needs a policy that can load its weights in stage 1, not a recorded one")
+        if self.grader is None:
+            return self
+        if self.stage2 is not None:
+            raise ValueError("`grader` trains the model of stage 2; give either `grader` or `stage2`")
+        if self.models[self.stage1.model].kind == "recorded":
+            raise ValueError("`grader` needs a model in stage 1 that can load its weights, not a recorded one")
+        if GRADER in self.models:
+            raise ValueError(f"models.{GRADER}: the trained grader has this name; choose another one")
         return self
 
     @model_validator(mode="after")
@@ -166,25 +218,27 @@ class Recipe(Settings):
 
     @model_validator(mode="after")
     def _one_domain(self) -> Self:
-        domain = self.flow.removeprefix("curate-")
-        other = next((source.name for source in self.sources if source.domain != domain), None)
+        other = next((source for source in self.sources if source.domain != self.domain), None)
+        if other is not None and self.domain == "code":
+            raise ValueError(f'source {other.name} has no `code` table, which `flow = "curate-code"` needs')
         if other is not None:
-            raise ValueError(f'source {other} is not of domain `{domain}`, which `flow = "{self.flow}"` goes with')
+            raise ValueError(f'source {other.name} has programs; set `flow = "curate-code"`')
         return self
 
     @model_validator(mode="after")
     def _math_pipeline_only(self) -> Self:
         if self.labels.rule == "posterior" and self.flow != "curate-math":
             raise ValueError('labels.rule = "posterior": programs have tests, no reference; only `curate-math` has it')
-        asked = {
-            "rewriting": self.rewriting.policy,
-            "doubtful": self.doubtful.policy,
-            "premises": self.premises.policy,
-            "llm_judge": self.llm_judge.policy,
-        }
-        for name, policy in asked.items():
-            if policy is not None and self.flow != "curate-math":
-                raise ValueError(f"{name}.policy: no stage of `{self.flow}` asks it; remove the table [{name}.policy]")
-        if self.adjudication.judge is not None and self.flow != "curate-math":
-            raise ValueError("adjudication: programs have tests, no reference; remove the table [adjudication]")
+        for key in self.asked:
+            if self.flow != "curate-math" and key.partition(".")[0] in MATH_ONLY:
+                raise ValueError(f"{key}: no stage of `{self.flow}` asks it; remove the setting")
         return self
+
+
+def _is_valid(name: str, table: Any) -> bool:
+    """Return whether a table of stage 1 can be read: a mistake in it is reported once."""
+    try:
+        (Band if name == "band" else SamplingSettings).model_validate(table)
+    except ValidationError:
+        return False
+    return True

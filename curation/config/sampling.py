@@ -16,7 +16,6 @@ MaxFailed = Annotated[
         description="Share of the problems that the model's servers may refuse (400, 5xx at every try, longer than its "
         "context, a content filter) before the run ends; one may be, however few there are, unless it is 0. Refused "
         "ones are set aside, and asked again by later runs. Not in the paper.",
-        exclude_if=lambda share: share == DEFAULT_MAX_FAILED,
     ),
 ]
 """A failure budget. Its default is left out of what is written, so that digests stay."""
@@ -68,24 +67,12 @@ class SamplingSettings(Settings):
         None, ge=1, description="Problems under way at once; four times the requests in flight where absent."
     )
 
-    samplers: Annotated[int, Field(ge=1, le=64)] | Literal["auto"] = Field(
-        1,
-        description="Processes that ask the servers of an `endpoint` policy; one takes some thousand attempts a "
-        'second, on a core of its own. `auto`: one per four cores. With `runner = "ray"` they are spread over the '
-        "cluster's nodes. Which process asks changes no attempt. Not in the paper.",
-        exclude_if=lambda samplers: samplers == 1,
-    )
     max_failed: MaxFailed = DEFAULT_MAX_FAILED
     retry_failed: int = Field(
         2,
         ge=0,
         description="How many later runs ask again for problems that the model's servers refused. Not in the paper.",
-        exclude_if=lambda rounds: rounds == 2,
     )
-
-    def sampler_processes(self, cores: int) -> int:
-        """Return `samplers`, or one per four of so many cores."""
-        return max(1, cores // 4) if self.samplers == "auto" else self.samplers
 
     @property
     def foreseen_by(self) -> str:

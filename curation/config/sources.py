@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+import re
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from curation.config.base import Names, Settings, is_none, names
+from curation.config.base import Names, Settings, names
 from curation.config.coding import CodeColumns
 from curation.licenses import UNKNOWN, checked_license
 from curation.storage.remote import is_url
@@ -47,7 +50,6 @@ class ProblemColumns(Settings):
         None,
         description="Licence of each row, an SPDX expression; the source's `license` where a row names none. Not in "
         "the paper.",
-        exclude_if=lambda column: column is None,
     )
     meta: tuple[str, ...] = Field((), description="Dotted paths kept as they are in the `meta` column.")
 
@@ -68,26 +70,20 @@ class Quota(Settings):
         gt=0,
         le=1,
         description="So large a share of the rows is drawn, row by row. Not in the paper.",
-        exclude_if=is_none,
     )
-    rows: int | None = Field(
-        None, ge=1, description="At most so many rows are drawn, of the share. Not in the paper.", exclude_if=is_none
-    )
+    rows: int | None = Field(None, ge=1, description="At most so many rows are drawn, of the share. Not in the paper.")
     by: str | None = Field(
         None,
         description="Dotted path of a column whose values have quotas of their own. Not in the paper.",
-        exclude_if=is_none,
     )
     each: dict[str, Annotated[int, Field(ge=0)]] = Field(
         {},
         description="Rows of each value of that column: value = rows; 0 leaves them out. Not in the paper.",
-        exclude_if=lambda each: not each,
     )
     others: int | None = Field(
         None,
         ge=0,
         description="Rows of each value that `each` does not name; all where absent. Not in the paper.",
-        exclude_if=is_none,
     )
     seed: int = Field(0, ge=0, description="Seed of the draw. Not in the paper.")
 
@@ -107,10 +103,30 @@ class Quota(Settings):
         return self.rows is not None or self.by is not None
 
 
+def with_kind(table: Any) -> Any:
+    """Return a table of rows with its `kind`: by the ending of `path` if it names none, else a data set."""
+    if not isinstance(table, Mapping) or "kind" in table or not isinstance(path := table.get("path"), str):
+        return table
+    endings = {suffix.lower() for suffix in PurePosixPath(path).suffixes}
+    return {**table, "kind": next((kind for kind, own in KINDS.items() if endings & own), "dataset")}
+
+
+KINDS = {"jsonl": {".jsonl", ".ndjson", ".json"}, "parquet": {".parquet"}, "csv": {".csv"}}
+"""Endings of files by the kind of their rows."""
+
+OfFiles = Annotated[
+    Literal["jsonl", "parquet", "csv", "dataset"],
+    Field(
+        description="`jsonl` (also a .json list; .gz, .zst, .bz2, .xz), `parquet`, `csv`, or `dataset` (Hugging Face: "
+        "hub name or folder); by the ending of `path` if missing."
+    ),
+]
+
+
 class Join(Settings):
     """A second table whose rows are put beside a source's; it is held in memory."""
 
-    kind: Literal["jsonl", "parquet", "csv", "dataset"] = Field(description="As a source's.")
+    kind: OfFiles = "dataset"
     path: str = Field(
         description="File, glob, folder or hub name; relative to the recipe's folder. Of files also a URL that fsspec "
         "knows, as in `s3://bucket/rows-*.jsonl`."
@@ -118,10 +134,8 @@ class Join(Settings):
     subset: Names | None = Field(None, description="Configuration of a Hugging Face data set, or a list of them.")
     split: Names = Field("train", description="Split of a Hugging Face data set, or a list of them.")
     revision: str | None = Field(None, description="Commit of a hub data set, or a branch; as a source's.")
-    files: Names | None = Field(
-        None, description="Files of a Hugging Face data set; as a source's.", exclude_if=is_none
-    )
-    where: str | None = Field(None, description="SQL expression over the table's own columns.", exclude_if=is_none)
+    files: Names | None = Field(None, description="Files of a Hugging Face data set; as a source's.")
+    where: str | None = Field(None, description="SQL expression over the table's own columns.")
     on: Names = Field(description="Dotted path of the source's key, or a list of paths.")
     key: Names | None = Field(
         None, description="Path of the same key in the second table, or a list; as `on` where absent."
@@ -138,6 +152,8 @@ class Join(Settings):
     unmatched: Literal["keep", "drop"] = Field(
         "keep", description="What becomes of rows without a match: `keep` them, with nothing beside, or `drop`."
     )
+
+    _kind = model_validator(mode="before")(with_kind)
 
     @model_validator(mode="after")
     def _keys_belong_together(self) -> Self:
@@ -163,10 +179,16 @@ class Source(Settings):
 
     undigested = frozenset({"solve_rates"})
 
-    name: str = Field(pattern=r"^[A-Za-z0-9._/-]+$", description="The source's name in funnels, ids and cards.")
+    name: str = Field(
+        "",
+        pattern=r"^[A-Za-z0-9._/-]+$",
+        description="The source's name in funnels, ids and cards; the file of `path` if missing.",
+    )
     kind: Literal["jsonl", "parquet", "csv", "dataset", "kattis"] = Field(
+        "dataset",
         description="`jsonl` (also a .json list; .gz, .zst, .bz2, .xz), `parquet`, `csv`, `dataset` (Hugging Face: "
-        "hub name or folder), or `kattis` (a folder of problem packages; code only)."
+        "hub name or folder), or `kattis` (a folder of problem packages; code only). By the ending of `path` if "
+        "missing, else `dataset`.",
     )
     path: str = Field(
         description="File, glob, folder or hub name; relative to the recipe's folder. Of files also a URL that fsspec "
@@ -185,23 +207,17 @@ class Source(Settings):
         None,
         description="Files of a Hugging Face data set, a glob or a list, where no configuration names them, as in "
         "`all/train/*.parquet` of a conversion; `subset` is not given then. Not in the paper.",
-        exclude_if=is_none,
     )
     where: str | None = Field(
         None,
         description="SQL expression over the source's own columns, as in `problem_is_valid = 'Yes'`: other rows are "
         "not read, and counted. Not in the paper.",
-        exclude_if=is_none,
     )
-    quota: Quota | None = Field(
-        None, description="Which of these rows are drawn; all where absent. Not in the paper.", exclude_if=is_none
-    )
+    quota: Quota | None = Field(None, description="Which of these rows are drawn; all where absent. Not in the paper.")
     join: Join | None = Field(
         None,
         description="A second table whose rows are put beside the source's. Not in the paper.",
-        exclude_if=is_none,
     )
-    domain: Literal["math", "code"] = Field("math", description="Which verifier judges its attempts.")
     license: License = Field(
         UNKNOWN, description="Licence of the source as its publisher states it: an SPDX expression, or `unknown`."
     )
@@ -229,12 +245,25 @@ class Source(Settings):
     )
     code: CodeColumns | None = Field(None, description="Tests, solutions and limits of a source of code problems.")
 
+    @model_validator(mode="before")
+    @classmethod
+    def _of_path(cls, table: Any) -> Any:
+        """Give a source that has no name or kind those of its path."""
+        table = with_kind(table)
+        if not isinstance(table, Mapping) or "name" in table or not isinstance(path := table.get("path"), str):
+            return table
+        stem = re.sub(r"[^A-Za-z0-9_-]+", "-", PurePosixPath(path).name.partition(".")[0]).strip("-")
+        return {**table, "name": stem or "source"}
+
+    @property
+    def domain(self) -> Literal["math", "code"]:
+        """Return which verifier judges its attempts."""
+        return "code" if self.kind == "kattis" or self.code is not None else "math"
+
     @model_validator(mode="after")
-    def _code_is_whole(self) -> Self:
-        if self.kind == "kattis" and (self.domain != "code" or self.code is not None):
-            raise ValueError('a source of kind `kattis` needs `domain = "code"` and no `code` table')
-        if self.kind != "kattis" and (self.domain == "code") != (self.code is not None):
-            raise ValueError('`domain = "code"` and a `code` table belong together: give both or neither')
+    def _possible(self) -> Self:
+        if self.kind == "kattis" and self.code is not None:
+            raise ValueError("a source of kind `kattis` has no `code` table: a package describes its own tests")
         if self.kind == "kattis" and (self.where or self.quota or self.join):
             raise ValueError("a source of kind `kattis` has no rows for `where`, `quota` or `join`")
         if self.files is not None and (self.kind != "dataset" or self.subset is not None):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 
@@ -9,7 +10,7 @@ from dataclasses import dataclass, field
 class SamplingProgress:
     """How far sampling has come. ``kept`` and ``dropped`` are decisions as the rule foresees them.
 
-    ``hedged`` counts requests that were asked of two servers.
+    ``servers`` is how the servers fare, of a policy that has some: `curation.policies.client.ServerClient.health`.
     """
 
     problems: int = 0
@@ -19,7 +20,7 @@ class SamplingProgress:
     tokens: int = 0
     seconds: float = 0.0
     in_flight: int = 0
-    hedged: int = 0
+    servers: Mapping[str, float] = field(default_factory=dict)
     kept: int = 0
     dropped: dict[str, int] = field(default_factory=dict)
     total: int | None = None
@@ -48,7 +49,7 @@ class SamplingProgress:
             "tokens": self.tokens,
             "tokens_per_s": round(self.tokens_per_s, 1),
             "in_flight": self.in_flight,
-            **({"hedged": self.hedged} if self.hedged else {}),
+            **self.servers,
             "kept": self.kept,
             "dropped": dict(self.dropped),
             "seconds": round(self.seconds, 2),

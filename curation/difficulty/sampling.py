@@ -106,9 +106,9 @@ class Sampler:
                 self.progress.seconds = time.monotonic() - started
                 while self._finished:
                     yield self._finished.popleft()
-                if self._watch is not None and time.monotonic() - last_report > PROGRESS_INTERVAL_S:
+                if time.monotonic() - last_report > PROGRESS_INTERVAL_S:
                     last_report = time.monotonic()
-                    self._watch(self.progress)
+                    self._report()
                 if not self._open and not more_problems:
                     break
                 if self._open or self._running:
@@ -123,8 +123,13 @@ class Sampler:
                 self._sound_alarm()
             self.progress.seconds = time.monotonic() - started
             self.progress.in_flight = 0
-            if self._watch is not None:
-                self._watch(self.progress)
+            self._report()
+
+    def _report(self) -> None:
+        """Report the progress, with the health of the policy's servers."""
+        if self._watch is not None:
+            self.progress.servers = getattr(self._policy, "health", {})
+            self._watch(self.progress)
 
     async def _launch_requests(self, remaining: Iterator[SamplingRequest]) -> bool:
         """Launch as many requests as fit; return False when there is no problem left to open."""
@@ -364,7 +369,6 @@ class Sampler:
             progress.kept += 1
         else:
             progress.dropped[str(reason)] = progress.dropped.get(str(reason), 0) + 1
-        progress.hedged = getattr(self._policy, "hedged", 0)
         del self._open[problem.request.id]
         problem.answers.clear()
         self._finished.append(

@@ -18,8 +18,7 @@ import numpy as np
 
 from curation.config.embeddings import EndpointEmbedder
 from curation.embeddings.base import Floats, OnOutcome, scaled
-from curation.policies.client import ServerClient
-from curation.policies.connection import ServerResponse
+from curation.policies.client import ServerClient, ServerResponse
 from curation.policies.servers import Server, TemporaryFailure
 from curation.records import PolicyError, RequestRefused
 

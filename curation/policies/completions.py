@@ -1,7 +1,7 @@
 """One response with its tokens, from an engine of this process or from a server, and how servers' answers are read.
 
 A server's answer holds its responses as JSON ("choices"): those of chat and of completions differ in where they keep
-text and log-probabilities, and are read here alike.
+log-probabilities, and are read here alike; their texts are read by `curation.thinking.response_text`.
 
 Where prompt and response are tokens, `ResponseReader` writes the response as text: with the tag that the prompt ended
 in, and with tags that are special tokens, which engines leave out of their texts.
@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from curation.thinking import CLOSE, OPEN, THINK, ThinkingTags
+from curation.thinking import ThinkingTags
 
 FINISHED = frozenset({"stop", "length"})
 """How whole responses end: by an end token or a text to stop at, or for want of room."""
@@ -96,22 +96,6 @@ def cut_at_stop(text: str, stop: Sequence[str]) -> str:
     """Return the text up to the first of the texts to stop at."""
     positions = [position for words in stop if (position := text.find(words)) >= 0]
     return text[: min(positions)] if positions else text
-
-
-def choice_text(choice: Mapping[str, Any], tags: ThinkingTags = THINK) -> str:
-    """Return the text of a choice in the house's form; thoughts that the server split off the answer stand before it.
-
-    Args:
-        tags: those that the model writes where the server splits nothing off.
-    """
-    if "text" in choice:
-        return tags.house_form(str(choice["text"]))
-    message = choice["message"]
-    thoughts = message.get("reasoning") or message.get("reasoning_content")
-    content = message.get("content") or ""
-    if not thoughts:
-        return tags.house_form(tags.without_prompt(str(content)))
-    return f"{OPEN}\n{thoughts}\n{CLOSE}\n{content}"
 
 
 def choice_token_ids(choice: Mapping[str, Any]) -> tuple[int, ...] | None:

@@ -20,15 +20,13 @@ from types import TracebackType
 from typing import Any, Self
 
 from curation.config import EndpointPolicy
-from curation.policies.client import ServerClient, message
-from curation.policies.completions import FINISHED, choice_logprobs, choice_text, choice_token_ids
-from curation.policies.connection import ServerResponse
-from curation.policies.sample_groups import Sampled, SampleGroups
-from curation.policies.seeds import about_of, consecutive_seed_of, key_of, prompt_of, seed_of
+from curation.policies.client import ServerClient, ServerResponse, message
+from curation.policies.completions import FINISHED, choice_logprobs, choice_token_ids
+from curation.policies.seeds import about_of, key_of, prompt_of, seed_of
 from curation.policies.servers import Server, TemporaryFailure
 from curation.prompts import Prompt, plain_text
 from curation.records import AttemptKey, Completion, Domain, PolicyError, PromptRequest, RequestRefused
-from curation.thinking import THINK, ThinkingTags
+from curation.thinking import THINK, ThinkingTags, response_text
 
 _TOO_LONG = ("maximum context length", "context_length_exceeded", "max_tokens must be at least 1")
 _PROBE_TOKENS = 16
@@ -49,14 +47,11 @@ class Endpoint:
 
     def __init__(self, settings: EndpointPolicy, folder: Path, prompt: Prompt | None = None) -> None:  # noqa: ARG002 - all policies open alike
         self.settings = settings
-        self._is_grouped = settings.samples_per_request > 1
-        further = {"seeds": "consecutive"} if self._is_grouped else {}
-        self.key: AttemptKey = key_of(settings, settings.name, prompt, api=settings.api, **further)
+        self.key: AttemptKey = key_of(settings, settings.name, prompt, api=settings.api)
         self.in_flight = settings.in_flight
         self._prompts = self._prompt_tokens = 0
         self._no_room: dict[str, str] = {}
-        self._client = ServerClient(settings, settings.model, welcome=self._welcome, hedge=settings.hedge)
-        self._groups = SampleGroups(settings.samples_per_request, self._ask)
+        self._client = ServerClient(settings, settings.model, welcome=self._welcome)
         self.servers = self._client.servers
         self._prompt = prompt or prompt_of(settings)
         self._tags = ThinkingTags.of(settings.thinking)
@@ -68,9 +63,9 @@ class Endpoint:
         return {**about_of(self.settings, self._prompt), "api": self.settings.api, "revision": self.settings.revision}
 
     @property
-    def hedged(self) -> int:
-        """Return how many requests were asked of two servers."""
-        return self._client.hedged
+    def health(self) -> Mapping[str, float]:
+        """Return how the servers fare; see `ServerClient.health`."""
+        return self._client.health
 
     @property
     def prompt_tokens(self) -> float | None:
@@ -96,30 +91,20 @@ class Endpoint:
         if (why := self._no_room.get(problem.id)) is not None:
             raise RequestRefused("too_long", why)
         try:
-            if self._is_grouped:
-                return await self._groups.sample(problem, index)
-            (sampled,) = await self._ask(problem, index, 1)
+            name = f"problem {problem.id}, attempt {index}"
+            body = partial(self._body, problem, index)
+            return await self._client.ask(self._path, body, self._read, name, home=problem.id)
         except RequestRefused as refused:
             if refused.kind == "too_long":
                 self._no_room[problem.id] = refused.reason
             raise
-        if isinstance(sampled, RequestRefused):
-            raise sampled
-        return sampled
 
-    async def _ask(self, problem: PromptRequest, first: int, count: int) -> list[Sampled]:
-        """Return the samples of one request: attempts from index ``first`` on."""
-        name = f"problem {problem.id}, attempt {first}"
-        read = partial(self._read, count)
-        body = partial(self._body, problem, first, count)
-        return await self._client.ask(self._path, body, read, name, home=problem.id)
-
-    def _read(self, count: int, server: Server, response: ServerResponse) -> list[Sampled]:
-        """Return the ``count`` attempts of a response, in the order of their index.
+    def _read(self, server: Server, response: ServerResponse) -> Completion:
+        """Return the attempt of a response.
 
         Raises:
-            RequestRefused: there was no room for them, or the server refuses the prompt.
-            TemporaryFailure: the response holds no completion, or another number of them than was asked for.
+            RequestRefused: there was no room for it, or the server refuses the prompt.
+            TemporaryFailure: the response holds no completion.
         """
         if response.status != 200:
             if response.status in (400, 413, 422) and any(words in response.text for words in _TOO_LONG):
@@ -138,26 +123,19 @@ class Endpoint:
                     f"{server.url}: a prompt of {prompt} tokens leaves no room for decoding.max_tokens = "
                     f"{self.settings.decoding.max_tokens} in a context of {self._client.context} tokens.",
                 )
-            choices = content["choices"]
-            if len(choices) != count:
-                many = f"{len(choices)} completions where {count} were asked for in one request (samples_per_request)"
-                raise TemporaryFailure(f"200, but {many}", "unusable")
-            if count > 1:
-                choices = sorted(choices, key=lambda choice: choice["index"])
-            return [self._sampled(choice, usage, server.url) for choice in choices]
+            return self._completion(content["choices"][0], usage, server.url)
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             raise TemporaryFailure(f"200, but no completion: {response.text!r:.120}", "unusable") from error
 
-    def _body(self, problem: PromptRequest, first: int, count: int = 1) -> dict[str, Any]:
-        """Return the request for ``count`` attempts from index ``first`` on."""
+    def _body(self, problem: PromptRequest, index: int) -> dict[str, Any]:
+        """Return the request for one attempt."""
         decoding = self.settings.decoding
-        seed = consecutive_seed_of if self._is_grouped else seed_of
         body: dict[str, Any] = {
             "model": self.settings.model,
             "temperature": decoding.temperature,
             "top_p": decoding.top_p,
             "max_tokens": decoding.max_tokens,
-            "seed": seed(decoding.seed, problem.id, first),
+            "seed": seed_of(decoding.seed, problem.id, index),
         }
         messages = self._prompt.messages(problem)
         chat = self.settings.api == "chat"
@@ -168,31 +146,23 @@ class Endpoint:
             body["skip_special_tokens"] = False  # such tags may be special tokens, which servers leave out
         if self.settings.keep_tokens:
             body |= {"logprobs": True, "top_logprobs": 0} if chat else {"logprobs": 0}
-        if self.settings.keep_tokens or self._is_grouped:
             body["return_token_ids"] = True
-        if count > 1:
-            body["n"] = count
         return body
 
-    def _sampled(self, choice: Mapping[str, Any], usage: Mapping[str, Any], url: str) -> Sampled:
+    def _completion(self, choice: Mapping[str, Any], usage: Mapping[str, Any], url: str) -> Completion:
         finish = choice.get("finish_reason")
         if finish in ("abort", "error"):
             raise TemporaryFailure(f"the generation ended as {finish!r}", "unusable")
         if finish == "content_filter":
-            return RequestRefused("content_filter", f"{url}: its content filter ended the answer.")
+            raise RequestRefused("content_filter", f"{url}: its content filter ended the answer.")
         token_ids, logprobs = choice_token_ids(choice), choice_logprobs(choice)
         if self.settings.keep_tokens and (token_ids is None or logprobs is None or len(token_ids) != len(logprobs)):
             raise PolicyError(
                 f"{url}: gives no token ids with log-probabilities; switch keep_tokens off, or ask `vllm serve`."
             )
-        if self._is_grouped and token_ids is None:
-            raise PolicyError(
-                f"{url}: gives no token ids, so it is no `vllm serve`, whose seeds samples_per_request relies on; set "
-                "samples_per_request to 1."
-            )
-        tokens = len(token_ids or ()) if self._is_grouped else usage.get("completion_tokens")
+        tokens = usage.get("completion_tokens")
         return Completion(
-            text=choice_text(choice, self._tags),
+            text=response_text(choice["text"] if "text" in choice else choice["message"], self._tags, url),
             finish=finish if finish in FINISHED else None,
             tokens=tokens if isinstance(tokens, int) else len(token_ids) if token_ids is not None else None,
             token_ids=token_ids if self.settings.keep_tokens else None,

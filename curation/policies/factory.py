@@ -15,7 +15,7 @@ from curation.prompts import Prompt
 from curation.records import Policy, PolicyError
 
 if TYPE_CHECKING:
-    from curation.config.policies import PolicySettings
+    from curation.config.policies import ModelSettings
 
 POLICIES: Mapping[str, str] = {
     "recorded": "curation.policies.recorded:Recorded",
@@ -29,7 +29,7 @@ the one that the settings name."""
 
 
 def open_policy(
-    settings: PolicySettings,
+    settings: ModelSettings,
     recipe_folder: Path,
     prompt: Prompt | None = None,
     *,

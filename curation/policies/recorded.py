@@ -4,7 +4,8 @@ The file holds one attempt a row, or one problem a row with a list of attempts. 
 the problem's id, computed from its text as everywhere else, and numbered from 0 in the file's order.
 
 Invariants: an attempt of the file is handed out for at most one (problem, index); an attempt without text and
-without answer is an attempt too (it holds no answer, which is a fact about the model). The file is read once, into a
+without answer is an attempt too (it holds no answer, which is a fact about the model); one whose text has parts that
+cannot be read is refused, as a server's would be. The file is read once, into a
 temporary database on disk: memory does not grow with it, but its texts lie on disk a second time while they are used.
 """
 
@@ -21,11 +22,11 @@ from typing import Any, Self
 from curation.config import RecordedPolicy
 from curation.prompts import Prompt
 from curation.prompts.solving import RECORDED
-from curation.records import AttemptKey, Completion, PolicyError, PromptRequest, problem_id
+from curation.records import AttemptKey, Completion, PolicyError, PromptRequest, RequestRefused, problem_id
 from curation.sources.files import read_rows
 from curation.sources.rows import Row, parse_options, require_path, value_at
 from curation.storage.stages import file_digest
-from curation.thinking import ThinkingTags
+from curation.thinking import ThinkingTags, response_text
 
 _FIRST_ROWS = 100
 
@@ -33,14 +34,14 @@ _TABLE = """
 PRAGMA journal_mode = OFF;
 PRAGMA synchronous = OFF;
 PRAGMA temp_store = FILE;
-CREATE TABLE attempts (problem TEXT, text TEXT, answer TEXT, label INTEGER);
+CREATE TABLE attempts (problem TEXT, text TEXT, answer TEXT, label INTEGER, refused TEXT);
 """
-_INSERT = "INSERT INTO attempts VALUES (?, ?, ?, ?)"
-_OF_PROBLEM = "SELECT text, answer, label FROM attempts WHERE problem = ? ORDER BY rowid"
+_INSERT = "INSERT INTO attempts VALUES (?, ?, ?, ?, ?)"
+_OF_PROBLEM = "SELECT text, answer, label, refused FROM attempts WHERE problem = ? ORDER BY rowid"
 _COUNT_OF_PROBLEM = "SELECT count(*) FROM attempts WHERE problem = ?"
 
-_Stored = tuple[str | None, str | None, bool | None]
-"""Text, answer and label of an attempt."""
+_Stored = tuple[str | None, str | None, bool | None, str | None]
+"""Text, answer and label of an attempt, and why its text cannot be read."""
 
 
 class Recorded:
@@ -102,16 +103,22 @@ class Recorded:
         self._last_problem = None
 
     async def answer(self, problem: PromptRequest, index: int) -> Completion | None:
-        """Return the attempt of the file, None where it holds fewer."""
+        """Return the attempt of the file, None where it holds fewer.
+
+        Raises:
+            RequestRefused: its text cannot be read.
+        """
         rows = self._loaded()
         if self._last_problem is None or self._last_problem[0] != problem.id:
             found = rows.execute(_OF_PROBLEM, (problem.id,)).fetchall()
-            self._last_problem = problem.id, [(text, answer, _truth(label)) for text, answer, label in found]
+            self._last_problem = problem.id, [(text, answer, _truth(label), why) for text, answer, label, why in found]
         attempts = self._last_problem[1]
         if not 0 <= index < len(attempts):
             return None
-        text, answer, label = attempts[index]
-        return Completion(self._tags.house_form(text) if text is not None else None, None, None, answer, label)
+        text, answer, label, refused = attempts[index]
+        if refused is not None:
+            raise RequestRefused("unusable", refused)
+        return Completion(text, None, None, answer, label)
 
     def _loaded(self) -> sqlite3.Connection:
         """Return the attempts of the file, in a database without a name, which the system removes with this process."""
@@ -124,8 +131,8 @@ class Recorded:
             self._rows = rows
         return self._rows
 
-    def _attempts(self) -> Iterator[tuple[str, str | None, str | None, bool | None]]:
-        """Yield problem, text, answer and label of each attempt, in the file's order."""
+    def _attempts(self) -> Iterator[tuple[str, str | None, str | None, bool | None, str | None]]:
+        """Yield problem, text, answer, label and refusal of each attempt, in the file's order."""
         columns = self._settings.columns
         first: list[Row] = []
         for number, row in enumerate(read_rows(self.path)):
@@ -138,8 +145,11 @@ class Recorded:
             options = value_at(row, columns.choices) if columns.choices is not None else None
             problem = problem_id(statement, parse_options(options, f"{self.path}, row {number}"), columns.domain)
             for attempt in self._attempts_of(row, number):
-                text, answer = (self._text(attempt, path, number) for path in (columns.text, columns.answer))
-                yield problem, text, answer, self._label(attempt, number)
+                answer, label = self._answer(attempt, number), self._label(attempt, number)
+                try:
+                    yield problem, self._text(attempt, number), answer, label, None
+                except RequestRefused as refused:
+                    yield problem, None, None, label, refused.reason
         self._check(first)
 
     def _refuse_none(self) -> None:
@@ -183,7 +193,18 @@ class Recorded:
             if path is not None:
                 require_path(attempts, path, where)
 
-    def _text(self, attempt: Row, path: str | None, number: int) -> str | None:
+    def _text(self, attempt: Row, number: int) -> str | None:
+        """Return the response in the house's form; the file may hold it as a server sends it."""
+        path = self._settings.columns.text
+        value = value_at(attempt, path) if path is not None else None
+        if value is None:
+            return None
+        if isinstance(value, int | float):
+            value = str(value)
+        return response_text(value, self._tags, f"{self.path}, row {number}, `{path}`")
+
+    def _answer(self, attempt: Row, number: int) -> str | None:
+        path = self._settings.columns.answer
         value = value_at(attempt, path) if path is not None else None
         if value is None or isinstance(value, str):
             return value

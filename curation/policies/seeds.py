@@ -23,11 +23,6 @@ def seed_of(seed: int, problem: str, index: int) -> int:
     return int.from_bytes(digest, "big") >> 1
 
 
-def consecutive_seed_of(seed: int, problem: str, index: int) -> int:
-    """Return the seed of one attempt where those of a problem follow each other, as samples of one request do."""
-    return seed_of(seed, problem, 0) + index
-
-
 def prompt_of(settings: LivePolicy) -> Prompt:
     """Return the prompt that the settings name."""
     examples = [(one.statement, one.response) for one in settings.examples]

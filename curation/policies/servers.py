@@ -1,18 +1,28 @@
-"""Which of several servers gets the next request, and which of them are alive.
+"""Which of several servers gets the next request, how many each gets at once, and which of them are alive.
 
 Invariants:
   - a request goes to the living server with the fewest requests of ours outstanding, and no server has more than its
-    limit, which adapts to what it bears (`curation.policies.concurrency`); those that wait are served in their order;
+    limit; requests that wait are served in their order;
   - requests of one home, as of one problem, go where the last one went, so that they share the cache of their prompt,
     as long as that server has less than `EVEN` times its part of what is outstanding, and at most half a part more than
-    the emptiest; the first of a home, and what that does not hold for, go to the emptiest, which is the home from then
-    on. Homes hashed to servers (consistent hashing with bounded loads, Mirrokni et al. 2018) are balanced by chance
-    alone: of eight servers one may have nothing, and more prompts lie on several (`tests.benchmarks.bench_routing`);
+    the emptiest; else they go to the emptiest, which is the home from then on. Homes hashed to servers (Mirrokni et al.
+    2018) are balanced by chance alone: of eight servers one may get nothing;
   - a server that broke a connection gets nothing more until it has answered a probe; probing starts at once and
     slows down from one second to thirty;
-  - where no server lives, requests wait; after ``give_up_s`` they fail, with what was wrong with each server.
+  - when no server lives, requests wait; after ``give_up_s`` they fail, with what was wrong with each server.
 
-This module knows nothing of what is asked; a probe is a function that its user gives.
+The limit of a server (`AdaptiveLimit`) rises by one each round and falls in proportion (AIMD; Chiu and Jain 1989),
+under a cap. What it changes is when an attempt is made, never which:
+  - a refusal for now (429, 503, no answer in time) is a sign of overload only if there are many: `OVERLOAD` of the last
+    outcomes, counted in windows of as many as the limit, at least `WINDOW`. Below that share they are chance, as a
+    gateway or a flaky server gives them, and change nothing. Above it the limit falls by their share, to half at most,
+    once per round: refusals of one moment are one sign;
+  - each round of answers raises it by one again, while it is what binds;
+  - without a known cap (``probes``) the limit doubles from `FIRST_LIMIT` while each doubling is worth its latency. A
+    window is as many answers as the limit; if it brings less than `WORTH_IT` times the best throughput so far and every
+    byte takes `SLOWER` times as long as it did, the limit falls to nine tenths.
+
+This module knows nothing of what is asked; a probe is a function that its user gives, and the limit's clock its user's.
 """
 
 from __future__ import annotations
@@ -23,7 +33,6 @@ from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from curation.policies.concurrency import AdaptiveLimit
 from curation.records import PolicyError
 
 EVEN = 1.25
@@ -34,17 +43,101 @@ _HOMES = 65_536
 
 _FIRST_PROBE_S, _LAST_PROBE_S = 1.0, 30.0
 
+FIRST_LIMIT = 16
+"""Where the limit of a server begins that is probed."""
+
+WORTH_IT, SLOWER = 1.1, 2.0
+
+OVERLOAD, WINDOW = 0.25, 32
+
+
+class AdaptiveLimit:
+    """The limit of one server.
+
+    Args:
+        cap: requests at once that are never passed.
+        probes: whether it begins low and looks for what the server bears; else it begins at the cap.
+    """
+
+    def __init__(self, cap: int, *, probes: bool = False) -> None:
+        self.cap, self.probes = cap, probes
+        self._limit = float(min(cap, FIRST_LIMIT) if probes else cap)
+        self._doubles = probes
+        self._cut_until = self.latency_s = 0.0
+        self._outcomes = self._refusals = 0
+        self._begun = self._seconds = self._best_throughput = 0.0
+        self._answers = self._bytes = 0
+        self._window = self.value
+        self._best_pace = float("inf")
+
+    @property
+    def value(self) -> int:
+        """Return how many requests the server may have now."""
+        return int(self._limit)
+
+    def answered(self, size: int, seconds: float, now: float, outstanding: int) -> None:
+        """Count an answer of so many bytes, which took so long; ``outstanding`` is what the server had with it."""
+        self.latency_s = seconds if not self.latency_s else 0.9 * self.latency_s + 0.1 * seconds
+        self._count_outcome()
+        if self.probes:
+            self._count(size, seconds, now)
+        if outstanding >= self.value and self._limit < self.cap:  # less is no sign of what it bears
+            self._limit = min(self.cap, self._limit + (1.0 if self._doubles else 1.0 / self._limit))
+
+    def refused(self, now: float) -> bool:
+        """Count a refusal for now, or no answer in time; return whether the server is overloaded."""
+        if now < self._cut_until:
+            return True
+        self._count_outcome()
+        self._refusals += 1
+        if self._refusals < OVERLOAD * max(WINDOW, self.value):
+            return False
+        self._limit, self._doubles = max(1.0, self._limit * max(0.5, 1 - self._refusals / self._outcomes)), False
+        self._cut_until = now + self.latency_s
+        self._outcomes = self._refusals = 0
+        self._begin_window(now)
+        return True
+
+    def _count_outcome(self) -> None:
+        if self._outcomes >= max(WINDOW, self.value):
+            self._outcomes = self._refusals = 0
+        self._outcomes += 1
+
+    def _count(self, size: int, seconds: float, now: float) -> None:
+        """Count an answer in its window, and look at the window when it is whole."""
+        if not self._answers:
+            self._begun = now - seconds
+        self._answers += 1
+        self._bytes += size
+        self._seconds += seconds
+        if self._answers < self._window:
+            return
+        throughput = self._bytes / max(now - self._begun, 1e-9)
+        pace = self._seconds / max(self._bytes, 1)
+        if throughput < WORTH_IT * self._best_throughput:
+            self._doubles = False
+            if pace > SLOWER * self._best_pace:
+                self._limit = max(1.0, 0.9 * self._limit)
+        self._best_throughput = max(self._best_throughput, throughput)
+        self._best_pace = min(self._best_pace, pace)
+        self._begin_window(now)
+
+    def _begin_window(self, now: float) -> None:
+        self._begun, self._answers, self._bytes, self._seconds = now, 0, 0, 0.0
+        self._window = self.value
+
 
 class TemporaryFailure(Exception):
     """A server cannot answer for now, and another try may do; the text says why.
 
     ``kind`` says what it was, where it may be the request's fault: a status of 500 or above, ``no_answer``,
-    ``unusable``. Where every try ends so, the request is refused (`curation.records.RequestRefused`).
+    ``unusable``. Where every try ends so, the request is refused (`curation.records.RequestRefused`). A server may name
+    the seconds that it wants to be left alone (``retry_after_s``).
     """
 
-    def __init__(self, why: str, kind: str = "") -> None:
+    def __init__(self, why: str, kind: str = "", retry_after_s: float = 0.0) -> None:
         super().__init__(why)
-        self.kind = kind
+        self.kind, self.retry_after_s = kind, retry_after_s
 
 
 class Unreachable(TemporaryFailure):
@@ -53,12 +146,17 @@ class Unreachable(TemporaryFailure):
 
 @dataclass(slots=True, eq=False)
 class Server:
-    """One server: its limit, its requests in flight, its requests so far, and its last failure."""
+    """One server: its limit, its requests in flight, its requests so far, and its last failure.
+
+    ``busy`` counts answers such as 429, ``failed`` those of 500 and above, and requests that got none.
+    """
 
     url: str
     limit: AdaptiveLimit
     outstanding: int = 0
     requests: int = 0
+    busy: int = 0
+    failed: int = 0
     alive: bool = True
     trouble: str = ""
     paused_until: float = 0.0
@@ -125,15 +223,6 @@ class Servers:
         server.requests += 1
         if self._waiting and self._free_server(()) is not None:
             self._wake_next()
-        return server
-
-    def try_acquire(self, avoided: Collection[str]) -> Server | None:
-        """Return a living server with room that is none of these, for one request; None where all are busy."""
-        server = self._free_server(avoided) if not self._waiting else None
-        if server is None or server.url in avoided:
-            return None
-        server.outstanding += 1
-        server.requests += 1
         return server
 
     def release(self, server: Server) -> None:

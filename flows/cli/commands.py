@@ -23,7 +23,7 @@ from flows.run import retries
 from flows.run.funnel import StageStatus, status
 from flows.run.history import last_command
 from flows.run.pipeline import read_result
-from flows.run.recipe import unpinned_lines
+from flows.run.recipe import unpinned_lines, unused_lines
 from flows.run.run_folder import Run, new_run
 from flows.run.spreading import spreading
 from flows.run.training_status import is_training, training_lines
@@ -39,7 +39,7 @@ def run_recipe(
     """Run a recipe and return the folder of the curated set; None after a dry run."""
     run = new_run(path, overrides, out)
     run.check_owner()
-    for line in unpinned_lines(run.recipe, run.recipe_folder):
+    for line in [*unpinned_lines(run.recipe, run.recipe_folder), *unused_lines(run.recipe)]:
         print(f"warning: {line}", file=sys.stderr)
     if dry:
         _print_plan(run)

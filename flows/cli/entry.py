@@ -276,7 +276,9 @@ def evaluate_command(
     ],
     policy: Annotated[
         Path | None,
-        typer.Option("--policy", metavar="SPEC", help="A model's folder, or a .toml with a table [policy]."),
+        typer.Option(
+            "--policy", metavar="SPEC", help="A model's folder, or FILE.toml[:NAME] with a table [models.NAME]."
+        ),
     ] = None,
     attempts: Annotated[
         Path | None, typer.Option("--attempts", metavar="FILE", help="Attempts made elsewhere, in place of a policy.")
@@ -341,7 +343,9 @@ def analyse_command(
 @app.command(short_help="Judge a set again with a new checkpoint.")
 def refresh(
     folder: RunFolder,
-    policy: Annotated[Path, typer.Option("--policy", metavar="CHECKPOINT", help="A model's folder, or a .toml table.")],
+    policy: Annotated[
+        Path, typer.Option("--policy", metavar="CHECKPOINT", help="A model's folder, or FILE.toml[:NAME].")
+    ],
     attempts: Annotated[
         Path | None, typer.Option("--attempts", metavar="FILE", help="Attempts that training made since.")
     ] = None,

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import typer
 
-from curation.config import Bench, PolicyFile, RecordedPolicy
-from curation.config.loading import parse_settings, read_toml
-from curation.config.policies import PolicySettings
+from curation.config import Bench, ModelSettings, RecordedPolicy
+from curation.config.policies import with_domain
 from curation.records import ConfigError
 from curation.sources.files import read_rows
 from flows.cli.as_json import print_json
 from flows.pipelines.evaluate import FOLDER, default_folder, evaluate
 from flows.pipelines.refresh_inputs import checkpoint_table
 from flows.run.benches import load_bench, ready_benches
+from flows.run.model_files import load_model, parse_model
 from training.evaluation.report import report_lines
 
 RECORDED_FIELDS = ("problem", "attempts", "text", "answer", "label", "model", "choices")
@@ -58,7 +57,7 @@ def list_benches() -> None:
 
 def _policy(
     bench: Bench, bench_folder: Path, policy: Path | None, attempts: Path | None, columns: Sequence[str]
-) -> tuple[PolicySettings, Path]:
+) -> tuple[ModelSettings, Path]:
     """Return who answers, and the folder that its paths refer to.
 
     Raises:
@@ -68,21 +67,18 @@ def _policy(
         raise ConfigError("give --policy or --attempts, not both")
     if attempts is not None:
         return _recorded(bench, attempts, columns), Path()
+    own = bench.models[bench.model] if bench.model is not None else None
     if policy is None:
-        if bench.policy is None:
+        if own is None:
             raise ConfigError(
-                f"bench {bench.name} names no policy: give --policy (a model's folder, or a file with a table "
-                "[policy]) or --attempts"
+                f"bench {bench.name} names no model: give --policy (a model's folder, or a file with a table "
+                "[models.NAME]) or --attempts"
             )
-        return bench.policy, bench_folder
-    subject = f"--policy {policy}"
+        return own, bench_folder
     if policy.is_dir():
-        table: dict[str, Any] = {"policy": checkpoint_table(policy, bench.policy)}
-    elif policy.exists():
-        table = read_toml(policy, subject)
-    else:
-        raise ConfigError(f"{subject}: there is no such folder or file; name a model's folder, or a .toml table.")
-    return parse_settings(PolicyFile, table, subject).policy, policy.absolute().parent
+        return parse_model(checkpoint_table(policy, own), f"--policy {policy}"), policy.absolute().parent
+    settings, folder = load_model(policy)
+    return with_domain({"": settings}, bench.domain)[""], folder
 
 
 def _recorded(bench: Bench, path: Path, columns: Sequence[str]) -> RecordedPolicy:
@@ -110,6 +106,6 @@ def _recorded(bench: Bench, path: Path, columns: Sequence[str]) -> RecordedPolic
     }
     if "text" not in there and "answer" not in there:
         raise ConfigError(f"{subject}: no column `text` or `answer`; there are {', '.join(row)}: name one by --map")
-    settings = parse_settings(PolicyFile, {"policy": table}, subject).policy
+    settings = parse_model(table, subject)
     assert isinstance(settings, RecordedPolicy)
     return settings

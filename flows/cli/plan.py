@@ -37,7 +37,7 @@ from flows.pipelines.planned_costs import PLAN, estimate_text, stored_plan
 from flows.run.pipeline import read_result, run_pipeline
 from flows.run.policies import open_policy
 from flows.run.recipe import load_recipe
-from flows.run.run_folder import Run, difficulty_stage, new_run
+from flows.run.run_folder import Run, difficulty_stage, new_run, stage_model
 from flows.run.sampling_session import sampling_requests
 from flows.run.stage import StageResult
 from flows.run.stage_priors import PriorLearner
@@ -95,7 +95,8 @@ def _plan(run: Run, part: str, folder: Path, kept: pl.DataFrame, pilot: int) -> 
         folder, kept: the problems that the filters keep.
     """
     settings = difficulty_stage(run.recipe, part)
-    policy = open_policy(settings.policy, run.recipe_folder)
+    asked = stage_model(run.recipe, part)
+    policy = open_policy(asked, run.recipe_folder)
     rule = stopping_rule(settings)
     problems = kept.height
     learner = stage_learner(run, part, folder, _decided(run, part), rule, policy.key.policy)
@@ -117,9 +118,9 @@ def _plan(run: Run, part: str, folder: Path, kept: pl.DataFrame, pilot: int) -> 
         speed, prompt_tokens = earlier_plans[part].tokens_per_s, earlier_plans[part].prompt_tokens
     rates = CostRates(
         speed,
-        policy_gpus(settings.policy, len(visible_gpus())),
-        getattr(settings.policy, "price_out", None),
-        getattr(settings.policy, "price_in", None),
+        policy_gpus(asked, len(visible_gpus())),
+        getattr(asked, "price_out", None),
+        getattr(asked, "price_in", None),
         prompt_tokens,
     )
     pilots = [PilotProblem(len(item.verdicts), sum(tokens[item.problem].values())) for item in sampled]

@@ -17,8 +17,8 @@ from curation.policies.vllm.placement import policy_gpus
 from curation.records import ConfigError
 from flows.cli.plan import print_plan
 from flows.run.policies import policy_name
-from flows.run.recipe import load_recipe, unpinned_lines
-from flows.run.run_folder import PARTS, difficulty_stage, with_grader
+from flows.run.recipe import load_recipe, unpinned_lines, unused_lines
+from flows.run.run_folder import PARTS, difficulty_stage, stage_model, with_grader
 
 
 def stated_plan(path: Path, overrides: Sequence[str] = ()) -> list[StagePlan]:
@@ -39,15 +39,13 @@ def print_stated(path: Path, overrides: Sequence[str] = ()) -> None:
 
     recipe = _recipe(path, overrides)
     costs, console = recipe.costs, Console(soft_wrap=True, highlight=False, markup=False)
-    if costs is None and all(
-        isinstance(difficulty_stage(recipe, part).policy, RecordedPolicy) for part in _parts(recipe)
-    ):
+    if costs is None and all(isinstance(stage_model(recipe, part), RecordedPolicy) for part in _parts(recipe)):
         console.print("0 GPU hours: every policy is recorded attempts, so nothing is sampled.")
         return
     plans = stated_plan(path, overrides)
     print_plan(plans)
     assert costs is not None
-    used = {plan.stage: policy_gpus(difficulty_stage(recipe, plan.stage).policy, costs.gpus) for plan in plans}
+    used = {plan.stage: policy_gpus(stage_model(recipe, plan.stage), costs.gpus) for plan in plans}
     hours = {plan.stage: plan.expected.hours.mean for plan in plans if plan.expected.hours is not None}
     lasting = sum(of_stage / used[stage] for stage, of_stage in hours.items())
     gpus = " and ".join(f"{count} GPU{'s' if count > 1 else ''}" for count in dict.fromkeys(used.values()))
@@ -58,9 +56,10 @@ def print_stated(path: Path, overrides: Sequence[str] = ()) -> None:
     for stage, count in used.items():
         if count < costs.gpus:
             console.print(
-                f"{stage}: its policy keeps {count} of the {costs.gpus} stated GPUs busy; set {stage}.policy.replicas."
+                f"{stage}: its model keeps {count} of the {costs.gpus} stated GPUs busy; set "
+                f"models.{difficulty_stage(recipe, stage).model}.data_parallel."
             )
-    for line in unpinned_lines(recipe, path.parent):
+    for line in [*unpinned_lines(recipe, path.parent), *unused_lines(recipe)]:
         console.print(f"warning: {line}")
 
 
@@ -76,13 +75,13 @@ def _recipe(path: Path, overrides: Sequence[str]) -> Recipe:
 
 def _stage(recipe: Recipe, costs: StatedCosts, part: str, number: int, path: Path) -> StagePlan:
     settings = difficulty_stage(recipe, part)
-    gpus = policy_gpus(settings.policy, costs.gpus)
+    policy = stage_model(recipe, part)
+    gpus = policy_gpus(policy, costs.gpus)
     share = (
         _stage_value(costs.attempts_share, number, "attempts_share", path) if settings.sampling.early_stopping else 1.0
     )
     tokens = _stage_value(costs.tokens_per_attempt, number, "tokens_per_attempt", path)
     speed = _stage_value(costs.tokens_per_s, number, "tokens_per_s", path)
-    policy = settings.policy
     rates = CostRates(
         price_out=getattr(policy, "price_out", None),
         price_in=getattr(policy, "price_in", None),
@@ -91,7 +90,7 @@ def _stage(recipe: Recipe, costs: StatedCosts, part: str, number: int, path: Pat
     all_attempts = float(costs.problems * settings.band.attempts)
     return StagePlan(
         stage=part,
-        policy=policy_name(settings.policy),
+        policy=policy_name(policy),
         problems=costs.problems,
         pilot=0,
         tokens_per_s=speed * gpus,

@@ -15,13 +15,13 @@ import math
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from curation.config import LivePolicy, Recipe, Source
-from curation.config.policies import PolicySettings
+from curation.config.policies import ModelSettings
 from curation.config.sources import Quota
 from curation.policies.vllm.placement import visible_gpus
 from curation.records import ConfigError, GoldilocksError
@@ -49,8 +49,8 @@ SMALL_POLICY: dict[str, Any] = {
 }
 OPEN_BAND = {"attempts": 2, "min_correct": 0, "max_pass_rate": 1.0, "min_judged": 1, "wrong_label_share": 1.0}
 SMALL_GRADER = ["steps=2", "collector.n_async=32", "collector.n_batch=32", "checks=false"]
-ASKED = ("rewriting", "doubtful", "premises", "llm_judge")
-"""Tables of a recipe with a policy besides the difficulty stages'."""
+SMALL = "small"
+"""Name of the small model."""
 
 PLACEHOLDER = "your-"
 
@@ -82,8 +82,8 @@ def rehearse(path: Path, share: float, overrides: Sequence[str] = (), out: Path 
     if not sources:
         raise ConfigError(f"{path}: no source can be read, so there is nothing to rehearse: {' '.join(failures.told)}")
     benchmarks = _benchmarks(run, failures)
-    for name, policy in _policies(recipe):
-        failures.told += _policy_failures(name, policy)
+    for name in dict.fromkeys(recipe.asked.values()):
+        failures.told += _policy_failures(f"models.{name}", recipe.models[name])
     failures.of("grader", partial(_check_grader, recipe, home))
     table = _small_recipe(recipe, sources, benchmarks, home)
     folder.mkdir(parents=True, exist_ok=True)
@@ -170,19 +170,7 @@ def _benchmarks(run: Run, failures: _Failures) -> list[dict[str, Any]]:
     return tables
 
 
-def _policies(recipe: Recipe) -> Iterator[tuple[str, PolicySettings]]:
-    yield "stage1.policy", recipe.stage1.policy
-    if recipe.stage2 is not None:
-        yield "stage2.policy", recipe.stage2.policy
-    for name in ASKED:
-        policy = getattr(recipe, name).policy
-        if policy is not None:
-            yield f"{name}.policy", policy
-    if recipe.code.test_generation.policy is not None:
-        yield "code.test_generation.policy", recipe.code.test_generation.policy
-
-
-def _policy_failures(name: str, policy: PolicySettings) -> Iterator[str]:
+def _policy_failures(name: str, policy: ModelSettings) -> Iterator[str]:
     """Yield what would fail of a policy, without asking it anything."""
     if not isinstance(policy, LivePolicy):
         return
@@ -220,15 +208,14 @@ def _small_recipe(
     table["name"] = f"{recipe.name}-rehearsal"
     table.update(sources=[_source_table(source, home) for source in sources])
     table["decontamination"] |= {"against": list(benchmarks), "benches": []}
+    table["models"] = {SMALL: SMALL_POLICY}
     table["export"] |= {"mixed_licenses": True}
     for stage in ("stage1", "stage2"):
         if stage in table:
-            table[stage] = {"policy": SMALL_POLICY, "band": OPEN_BAND, "sampling": {"early_stopping": False}}
-    for name in ASKED:
-        if "policy" in table.get(name, {}):
-            table[name]["policy"] = SMALL_POLICY
-    if recipe.code.test_generation.policy is not None:
-        table["code"]["test_generation"]["policy"] = SMALL_POLICY
+            table[stage] = {"model": SMALL, "band": OPEN_BAND, "sampling": {"early_stopping": False}}
+    for key in recipe.asked:
+        *path, last = key.split(".")
+        reduce(dict.__getitem__, path, table)[last] = SMALL
     if recipe.grader is not None:
         grader = Path(__file__).parents[1] / "recipes" / "train_demo_grader.toml"
         table["grader"] = {"recipe": str(grader), "set": SMALL_GRADER, "band": OPEN_BAND}

@@ -6,7 +6,7 @@ import difflib
 import re
 import textwrap
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -15,7 +15,8 @@ from pydantic.fields import FieldInfo
 from rich.console import Console
 
 from curation.config import Pick, Recipe
-from curation.config.places import Choice, choice_of, choice_of_field, is_table
+from curation.config.base import ByKind
+from curation.config.mistakes import kinds_of, tables_in
 from curation.records import ConfigError
 
 COLUMN = "path or { path | value, take }"
@@ -31,8 +32,8 @@ DEFAULT_WORDS = {"": "", "required": ", required"}
 class Setting:
     """One field: its dotted key, its type as a recipe writes it, its default, and its meaning.
 
-    Where a table may be one of several kinds, the key names the kind: `stage1.policy(vllm).model` is written
-    `stage1.policy.model`, where `stage1.policy.kind` is `vllm`.
+    If a table may be one of several kinds, the key names the kind: `models.NAME(vllm).model` is written
+    `models.student.model` in the model `student`, whose kind is `vllm`.
     """
 
     key: str
@@ -44,26 +45,23 @@ class Setting:
 def settings_of(model: type[BaseModel] = Recipe, prefix: str = "", defaults: Any = None) -> Iterator[Setting]:
     """Yield all settings of a pydantic model, parents before children."""
     for name, field in model.model_fields.items():
-        choice = choice_of_field(field)
-        tagged = choice.tagged()
-        if tagged:
-            default = "required" if field.is_required() else ""
-            yield Setting(f"{prefix}{name}", "table", default, field.description or "")
-            for kind, variant in tagged.items():
-                yield from settings_of(variant, f"{prefix}{name}({kind}).")
+        tables, origin = tables_in(field.annotation, field.metadata), typing.get_origin(field.annotation)
+        key = f"{prefix}{name}"
+        if tables and isinstance(origin, type):
+            key += ".NAME" if issubclass(origin, Mapping) else ".N" if issubclass(origin, tuple) else ""
+        is_column = Pick in tables
+        if not tables or is_column:
+            kind, default = _kind(field.annotation, is_column), _default(field, name, defaults)
+            yield Setting(key, kind, default, field.description or "")
             continue
-        inner = _table(choice)
-        is_list = typing.get_origin(field.annotation) is tuple and inner is not None
-        key = f"{prefix}{name}{'.N' if is_list else ''}"
-        is_column = inner is not None and inner.__name__ == "Pick"
-        if inner is None or is_column:
-            yield Setting(
-                key, _kind(field.annotation, is_column), _default(field, name, defaults), field.description or ""
-            )
+        meaning = field.description or tables[0].__doc__ or ""
+        yield Setting(key, "table", "required" if field.is_required() else "", meaning)
+        if len(tables) > 1 or any(isinstance(one, ByKind) for one in field.metadata):
+            for table in tables:
+                yield from settings_of(table, f"{key}({kinds_of(table)[0]}).")
             continue
-        yield Setting(key, "table", "required" if field.is_required() else "", field.description or inner.__doc__ or "")
-        inner_defaults = field.get_default(call_default_factory=True) if not field.is_required() else None
-        yield from settings_of(inner, f"{key}.", inner_defaults if isinstance(inner_defaults, BaseModel) else None)
+        inner = field.get_default(call_default_factory=True) if not field.is_required() else None
+        yield from settings_of(tables[0], f"{key}.", inner if isinstance(inner, BaseModel) else None)
 
 
 def display_key(key: str) -> str:
@@ -121,16 +119,6 @@ def _model(*, train: bool) -> type[BaseModel]:
     from training.recipe import TrainRecipe
 
     return TrainRecipe if train else Recipe
-
-
-def _table(choice: Choice) -> type[BaseModel] | None:
-    """Return the first table that a setting may be, or may be a list of; None where it can be no table."""
-    for branch in choice.branches:
-        if is_table(branch):
-            return branch
-        if typing.get_origin(branch) is tuple:
-            return _table(choice_of(typing.get_args(branch)[0]))
-    return None
 
 
 def _default(field: FieldInfo, name: str, defaults: BaseModel | None) -> str:

@@ -148,19 +148,22 @@ def detect_language(
 def translate(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run, or of a curated set.")],
     policy: Annotated[
-        str, typer.Option("--policy", metavar="SPEC", help="A file of translations, or a live policy's .toml table.")
+        str,
+        typer.Option(
+            "--policy", metavar="SPEC", help="A file of translations, or FILE.toml[:NAME] with a table [models.NAME]."
+        ),
     ],
     share: Annotated[float, typer.Option(min=0, max=1, help="Share of the English problems.")] = 0.1,
     back_solve: Annotated[
         int, typer.Option("--back-solve", metavar="N", help="Attempts at each text by the solver; 0 does not solve.")
     ] = 0,
     solver: Annotated[
-        str | None, typer.Option("--solver", metavar="FILE.toml", help="The live policy that solves both texts.")
+        str | None, typer.Option("--solver", metavar="FILE.toml[:NAME]", help="The live model that solves both texts.")
     ] = None,
     reader: Annotated[
         str | None,
         typer.Option(
-            "--reader", metavar="FILE.toml", help="A policy that reads both texts and may refuse a translation."
+            "--reader", metavar="FILE.toml[:NAME]", help="A model that reads both texts and may refuse a translation."
         ),
     ] = None,
     reads: Annotated[int | None, typer.Option("--reads", metavar="N", help="Its votes on each; by default 1.")] = None,
@@ -193,7 +196,7 @@ def translate(
     of_reader = {"reads", "reader_threshold", "overrule"}
     asked += [f"--set {one}" for one in overrides or () if one.partition("=")[0].strip() in of_reader]
     if reader is None and asked:
-        raise ConfigError(f"{asked[0]}: nobody reads the translations; name a policy with `--reader FILE.toml`.")
+        raise ConfigError(f"{asked[0]}: no model reads the translations; name one with `--reader FILE.toml`.")
     given = {"share": share, "back_solving": back_solve, "max_failed": max_failed, "overrule": overrule}
     given |= {"reads": reads} if reads is not None else {}
     settings = parse_settings(TranslationSettings, given, "goldilocks translate", overrides or ())

@@ -9,7 +9,7 @@ from pathlib import Path
 from curation.policies.vllm.placement import VISIBLE, visible_gpus
 from curation.records import ConfigError
 from flows.launch.batch_files import Launch, kubernetes_manifest, slurm_script
-from flows.launch.layout import replica_overrides
+from flows.launch.layout import copies_overrides
 from flows.launch.training import is_training_recipe
 from flows.run.recipe import load_recipe
 from flows.run.training import load_train_recipe, placed, train_apart
@@ -39,7 +39,7 @@ def batch_file(
         name = settings.name
     else:
         curation = load_recipe(recipe, overrides)
-        replica_overrides(curation, gpus)
+        copies_overrides(curation, gpus)
         name = curation.name
     launch = Launch(name, recipe, out or Path("runs") / name, gpus, tuple(overrides), trainer_gpus)
     return slurm_script(launch) if kind == "slurm" else kubernetes_manifest(launch, image, claim)
@@ -55,7 +55,7 @@ def up(
         return train_apart(recipe, out, overrides, resume=resume, gpus=names, trainers=trainer_gpus)
     from flows.cli.commands import run_recipe
 
-    changes = replica_overrides(load_recipe(recipe, overrides), len(names))
+    changes = copies_overrides(load_recipe(recipe, overrides), len(names))
     return run_recipe(recipe, [*overrides, *changes], out)
 
 

@@ -16,14 +16,14 @@ from pathlib import Path
 import polars as pl
 
 from curation.config import Bench, LivePolicy
-from curation.config.loading import load_settings, parse_settings
-from curation.config.policies import PolicyFile, PolicySettings
+from curation.config.loading import load_settings
 from curation.records import ConfigError, StoreError
 from curation.storage.locks import lock_folder
 from curation.storage.stages import atomic_write
 from flows.pipelines.evaluate import FOLDER, evaluate
 from flows.pipelines.refresh_inputs import checkpoint_table
 from flows.run.benches import bench_path, load_bench
+from flows.run.model_files import parse_model
 from flows.run.progress import announce
 from flows.run.training import load_train_recipe, train
 from training.evaluation.ablations import (
@@ -129,8 +129,7 @@ def _run_folder(folder: Path, arm: str, seed: int) -> Path:
 
 def _rates(ablation: Ablation, bench: Bench, home: Path, run: Path, folder: Path) -> dict[str, float]:
     """Evaluate a trained model on a bench; return the pass rate of each problem that was judged."""
-    table = {"policy": checkpoint_table(run / "model", _asking(ablation, bench))}
-    policy: PolicySettings = parse_settings(PolicyFile, table, f"the model of {run}").policy
+    policy = parse_model(checkpoint_table(run / "model", _asking(ablation, bench)), f"the model of {run}")
     place = folder / "evaluations" / bench.name / run.name
     evaluate(bench, policy, place, home, run)
     scores = pl.read_parquet(place / FOLDER / "problems.parquet", glob=False).filter(pl.col("attempts") > 0)
@@ -140,8 +139,9 @@ def _rates(ablation: Ablation, bench: Bench, home: Path, run: Path, folder: Path
 
 
 def _asking(ablation: Ablation, bench: Bench) -> LivePolicy | None:
-    policy = ablation.policy or bench.policy
-    return policy if isinstance(policy, LivePolicy) else None
+    named = ((ablation, ablation.model), (bench, bench.model))
+    model = next((file.models[name] for file, name in named if name is not None), None)
+    return model if isinstance(model, LivePolicy) else None
 
 
 def _measured(run: Path, rates: Mapping[str, Mapping[str, float]], before: float) -> TrainedArm:

@@ -42,7 +42,7 @@ from curation.storage.locks import lock_folder
 from flows.publish.disputes import published_queue, write_adjudications
 from flows.publish.settling import settle
 from flows.run.history import recorded
-from flows.run.policies import check_policy
+from flows.run.policies import check_models
 from flows.run.progress import bar
 from flows.run.recipe import override_recipe
 from flows.run.run_folder import Run, as_written, open_run, verdicts_of_people, with_grader
@@ -115,11 +115,10 @@ def _open(folder: Path, overrides: Sequence[str]) -> Run:
     settings = run.recipe.adjudication
     if settings.judge is None:
         raise ConfigError(
-            f"{folder}: its recipe has no [{TABLE}.judge], so nobody would judge; add the table and run the recipe "
-            f"again, or give --set {TABLE}.judge={{…}}."
+            f"{folder}: its recipe names no {TABLE}.judge; set it to the name of a model and run the recipe again, or "
+            f"give --set {TABLE}.judge=NAME."
         )
-    for policy in (settings.judge, settings.debater):
-        check_policy(policy, run.recipe_folder)
+    check_models(run.recipe, run.recipe_folder)
     return run
 
 
@@ -136,7 +135,7 @@ def _argue(run: Run, settings: AdjudicationSettings, debates: Sequence[Debate]) 
         return speech_of(text, "") is not None
 
     with (
-        PolicySession(run, TABLE, f"{TABLE}.debater", settings.debater, budget, SPEECH, is_readable) as session,
+        PolicySession(run, TABLE, settings.debater, budget, SPEECH, is_readable) as session,
         bar("Speeches", len(debates)) as advance,
     ):
         for start in range(0, len(debates), CHUNK):
@@ -169,7 +168,7 @@ def _judge(
         return reading(text) is not None
 
     with (
-        PolicySession(run, TABLE, f"{TABLE}.judge", settings.judge, budget, prompt, is_readable) as session,
+        PolicySession(run, TABLE, settings.judge, budget, prompt, is_readable) as session,
         bar("Verdicts", len(debates)) as advance,
     ):
         places = list(debates)

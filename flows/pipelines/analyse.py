@@ -20,12 +20,12 @@ import polars as pl
 
 from curation.config import Bench, LivePolicy, TorchPolicySettings, VllmPolicy
 from curation.config.loading import parse_settings
-from curation.config.policies import PolicyFile
 from curation.records import ConfigError, Domain
 from curation.storage.locks import lock_folder
 from curation.storage.stages import atomic_write
 from flows.pipelines.evaluate import FOLDER, evaluate
 from flows.pipelines.refresh_inputs import checkpoint_table
+from flows.run.model_files import parse_model
 from flows.run.progress import bar
 from flows.run.training import read_run
 from training.embedded_model import resolve_model
@@ -170,7 +170,7 @@ def _ask(recipe: TrainRecipe, directions: Directions, at: tuple[float, float], b
     work = place / "point"
     shutil.rmtree(work, ignore_errors=True)
     model = write_point(directions, *at, work / "model")
-    policy = parse_settings(PolicyFile, {"policy": checkpoint_table(model, _asking(recipe))}, "the analysis").policy
+    policy = parse_model(checkpoint_table(model, _asking(recipe)), "the analysis")
     evaluate(bench, policy, work / "run", place, work, own_problems=True)
     scores = pl.read_parquet(work / "run" / FOLDER / "problems.parquet", glob=False)
     texts = max(int(scores["texts"].sum()), 1)

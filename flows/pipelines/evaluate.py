@@ -19,7 +19,7 @@ from typing import Any
 import polars as pl
 
 from curation.config import Bench, LivePolicy, RecordedPolicy
-from curation.config.policies import PolicySettings
+from curation.config.policies import ModelSettings
 from curation.policies.recorded import Recorded
 from curation.records import ConfigError, SourceError, StoreError
 from curation.response_formats import ANY, BOXED
@@ -31,7 +31,8 @@ from flows.run.benches import BenchRun, bench_run
 from flows.run.history import recorded
 from flows.run.observer import Item
 from flows.run.pipeline import run_pipeline
-from flows.run.policies import policy_name
+from flows.run.policies import check_models, policy_name
+from flows.run.run_folder import stage_model
 from flows.run.stage import Results, shard_counts
 from flows.stages.attempts import attempt_key, attempt_store, attempts_of
 from flows.stages.bench import BENCH_LANGUAGE, BENCH_ROWS, BENCH_TESTS
@@ -71,7 +72,7 @@ class Evaluated:
         }
 
 
-def default_folder(bench: Bench, policy: PolicySettings) -> Path:
+def default_folder(bench: Bench, policy: ModelSettings) -> Path:
     """Return the folder of an evaluation where none is given."""
     name = policy_name(policy)
     parts = [part for part in re.split(r"[^A-Za-z0-9.-]+", name) if part not in ("", "model", "runs", "hf")]
@@ -80,7 +81,7 @@ def default_folder(bench: Bench, policy: PolicySettings) -> Path:
 
 def evaluate(
     bench: Bench,
-    policy: PolicySettings,
+    policy: ModelSettings,
     folder: Path,
     bench_folder: Path,
     policy_folder: Path,
@@ -113,12 +114,11 @@ def evaluate(
                 refuse_trained_on(bench.name, _as_published(problems), trained_sets(policy, policy_folder, trained_on))
             unused = _unused(policy, policy_folder, bench, problems)
             items: tuple[Item, ...] = (attempts_of(PART), verdicts_of(PART))
-            for item in items:
-                item.check(run)
+            check_models(run.recipe, run.recipe_folder)
             return _write(run, run_pipeline(run, items, results), problems, against, unused)
 
 
-def _unused(policy: PolicySettings, folder: Path, bench: Bench, problems: pl.DataFrame) -> tuple[str, ...]:
+def _unused(policy: ModelSettings, folder: Path, bench: Bench, problems: pl.DataFrame) -> tuple[str, ...]:
     """Return a line on recorded attempts that are of no problem of the bench, if there are any.
 
     Raises:
@@ -140,7 +140,7 @@ def _unused(policy: PolicySettings, folder: Path, bench: Bench, problems: pl.Dat
     )
 
 
-def _at_home(policy: PolicySettings, folder: Path) -> PolicySettings:
+def _at_home(policy: ModelSettings, folder: Path) -> ModelSettings:
     """Return a policy whose paths are absolute, for those of the run are relative to the bench's folder."""
     if isinstance(policy, RecordedPolicy):
         return policy.model_copy(update={"path": str((folder / Path(policy.path).expanduser()).absolute())})
@@ -179,7 +179,7 @@ def _write(
     run: BenchRun, results: Results, problems: pl.DataFrame, against: Path | None, unused: Sequence[str]
 ) -> Evaluated:
     """Write the figures and the page of finished attempts."""
-    bench, policy = run.bench, run.recipe.stage1.policy
+    bench, policy = run.bench, stage_model(run.recipe, PART)
     asked, judged = results[attempts_of(PART)], results[verdicts_of(PART)]
     store = attempt_store(run, asked)
     check_language = None
@@ -241,7 +241,7 @@ def _sizes(bench: Bench, scores: pl.DataFrame) -> list[int]:
 
 
 def _about(run: BenchRun, results: Results) -> list[str]:
-    bench, policy = run.bench, run.recipe.stage1.policy
+    bench, policy = run.bench, stage_model(run.recipe, PART)
     lines = [
         f"source {source.name}: {source.kind} {source.path}"
         + (f" at {source.revision}" if source.revision is not None else "")

@@ -15,7 +15,7 @@ from pathlib import Path
 import polars as pl
 
 from curation.config import LivePolicy
-from curation.config.policies import PolicySettings
+from curation.config.policies import ModelSettings
 from curation.filters.decontamination import OVERLAP, BenchmarkIndex, OverlapSettings
 from curation.records import ConfigError
 from flows.publish.curated_set import published_folder
@@ -41,7 +41,7 @@ class TrainedSet:
     drawn: bool = False
 
 
-def trained_sets(policy: PolicySettings, folder: Path, more: Sequence[Path] = ()) -> list[TrainedSet]:
+def trained_sets(policy: ModelSettings, folder: Path, more: Sequence[Path] = ()) -> list[TrainedSet]:
     """Return the sets that a policy was trained on, as far as its folder tells, and those that the user names.
 
     Args:

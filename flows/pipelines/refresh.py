@@ -54,7 +54,7 @@ from flows.run.observer import current_observer
 from flows.run.pipeline import read_results, run_pipeline, run_stage
 from flows.run.policies import open_policy
 from flows.run.policy_session import keep_open
-from flows.run.run_folder import Run, difficulty_stage, open_run
+from flows.run.run_folder import Run, difficulty_stage, open_run, stage_model
 from flows.run.stage import Kind, Results, Stage, StageResult, StageRun, shard_counts
 from flows.run.stage_priors import exact_priors
 from flows.stages.attempts import attempts_of, stated_rates, stopping_rule
@@ -110,7 +110,7 @@ def refresh(folder: Path, policy: Path, attempts: Path | None = None) -> Refresh
         newest = published.newest
         if curated_set.published_version(published.run) != newest.number and newest.origin == "refresh":
             republished = _show(published, newest)  # a refresh that was killed while it published
-            name = open_policy(difficulty_stage(recipe, published.run.parts[-1]).policy, home).key.policy
+            name = open_policy(stage_model(recipe, published.run.parts[-1]), home).key.policy
             if name == newest.policy:
                 return republished
         if _is_repeated(refreshed_run(Run(folder, recipe, home), newest), published, attempts):
@@ -280,7 +280,7 @@ def _is_repeated(run: RefreshedRun, published: _PublishedRun, attempts: Path | N
 
 def policy_of(run: RefreshedRun) -> str:
     """Return the policy whose attempts are judged, as they are filed: ``model@revision``."""
-    return open_policy(difficulty_stage(run.recipe, run.parts[-1]).policy, run.recipe_folder).key.policy
+    return open_policy(stage_model(run.recipe, run.parts[-1]), run.recipe_folder).key.policy
 
 
 def _publish(run: RefreshedRun, published: _PublishedRun, parts: RefreshParts, results: Results) -> RefreshResult:

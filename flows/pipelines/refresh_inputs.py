@@ -8,12 +8,15 @@ from typing import Any
 
 import polars as pl
 
-from curation.config import LivePolicy, PolicyFile, Recipe, TorchPolicySettings, VllmPolicy
-from curation.config.loading import parse_settings, read_toml
+from curation.config import LivePolicy, Recipe, TorchPolicySettings, VllmPolicy
 from curation.difficulty import refresh
-from curation.records import COUNTED_OUTCOMES, ConfigError, Outcome, PolicyError, SourceError
+from curation.records import COUNTED_OUTCOMES, Outcome, PolicyError, SourceError
+from flows.run.model_files import load_model
 from flows.run.recipe import parse_recipe
-from flows.run.run_folder import Run, difficulty_stage
+from flows.run.run_folder import Run, stage_model
+
+CHECKPOINT = "checkpoint"
+"""Name of the model that judges again, in the recipe of a refresh."""
 
 MODELS = ("", "model", "hf")
 """Where in a checkpoint's folder the weights in Hugging Face format may lie."""
@@ -32,21 +35,20 @@ def with_policy(run: Run, path: Path) -> tuple[Recipe, Path]:
     table["grader"] = None  # it has been trained; what it became stands in the stage
     band = table[part]["band"]
     band["max_pass_rate"] = max(band["max_pass_rate"], run.recipe.refresh.max_pass_rate)
+    name = CHECKPOINT
+    while name in table["models"]:
+        name += "-"
+    table[part]["model"] = name
     if path.is_dir():
-        table[part]["policy"] = checkpoint_table(path, difficulty_stage(run.recipe, part).policy)
+        table["models"][name] = checkpoint_table(path, stage_model(run.recipe, part))
         return parse_recipe(table, str(path)), path.absolute().parent
-    if not path.exists():
-        raise ConfigError(f"--policy {path}: there is no such folder or file; name a checkpoint.")
-    subject = f"--policy {path}"
-    policy_table = read_toml(path, subject)
-    if set(policy_table) != {"policy"} or not isinstance(policy_table["policy"], dict):
-        raise ConfigError(f"{subject}: write one table, [policy], as in a recipe's [stage2.policy].")
-    table[part]["policy"] = parse_settings(PolicyFile, policy_table, subject).policy.model_dump(mode="json")
-    return parse_recipe(table, str(path)), path.absolute().parent
+    settings, home = load_model(path)
+    table["models"][name] = settings.model_dump(mode="json")
+    return parse_recipe(table, str(path)), home
 
 
 def checkpoint_table(path: Path, previous: object) -> dict[str, Any]:
-    """Return a checkpoint's folder as a policy's table.
+    """Return a checkpoint's folder as a model's table.
 
     A live policy before it lends prompt, tags, examples and decoding. vLLM samples it where that is installed; else, or
     where torch did so before, torch does.

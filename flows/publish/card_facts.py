@@ -169,25 +169,25 @@ def _limits(recipe: Recipe) -> tuple[str, ...]:
         else "Overlap with benchmarks was not looked for."
     )
     model_steps = []
-    if recipe.rewriting.policy is not None:
+    if recipe.rewriting.model is not None:
         model_steps.append(
             "Multiple choice that no rule could open was rewritten by a model; what it was stands in raw_*."
         )
-    if recipe.doubtful.policy is not None:
+    if recipe.doubtful.model is not None:
         doubtful = recipe.doubtful
         model_steps.append(
             f"Rows that the format filter was in doubt about (score {doubtful.ask_from:g} or more, or a rule's finding "
             f"that is not trusted alone) were judged by {doubtful.votes} votes of a model: from {doubtful.threshold:g} "
             "of the readable votes on, a row was dropped, whatever its score."
         )
-    if recipe.overlap_votes.policy is not None:
+    if recipe.overlap_votes.model is not None:
         asked = recipe.overlap_votes
         model_steps.append(
             f"Problems near a row of a benchmark, at a score of {asked.ask_from:g} or more, were compared with "
             f"{asked.nearest} such rows at most by {asked.votes} votes of a model: from {asked.threshold:g} of the "
             "readable votes on a pair on, the problem was dropped."
         )
-    if recipe.premises.policy is not None:
+    if recipe.premises.model is not None:
         votes = recipe.premises
         model_steps.append(
             f"Premises were judged by {votes.votes} votes of a model: from {votes.threshold:g} of the readable votes "

@@ -29,7 +29,7 @@ from flows.run import mirroring, retries
 from flows.run.mirroring import CURATED, MARK
 from flows.run.pipeline import run_stage
 from flows.run.recipe import as_printed
-from flows.run.run_folder import PARTS, Run, as_written, difficulty_stage
+from flows.run.run_folder import PARTS, Run, as_written, stage_model
 from flows.run.stage import Results, StageResult, shard_counts
 from flows.stages.attempts import measured_on
 from flows.stages.export import EXPORT
@@ -203,7 +203,7 @@ def published_folder(place: Path) -> Path:
 
 def how_asked(run: Run) -> str | None:
     """Return how the problems' last policy was asked, as the set keeps it; None where its attempts were recorded."""
-    policy = difficulty_stage(run.recipe, run.parts[-1]).policy
+    policy = stage_model(run.recipe, run.parts[-1])
     return asked_by(policy, run.recipe.verify.response_format) if isinstance(policy, LivePolicy) else None
 
 

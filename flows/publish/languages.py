@@ -29,9 +29,8 @@ from typing import Any
 
 import polars as pl
 
-from curation.config import PolicyFile, PolicySettings, TranslatorFile
+from curation.config import EndpointPolicy, ModelSettings, VllmPolicy
 from curation.config.languages import LanguageSettings, TranslationSettings
-from curation.config.loading import parse_settings, read_toml
 from curation.languages.identification import UNDETERMINED, identify_many
 from curation.languages.identification import VERSION as LANGUAGES_VERSION
 from curation.policies.recorded_translations import RecordedTranslations
@@ -44,6 +43,7 @@ from curation.storage.stages import atomic_replace, atomic_write, file_digest, r
 from curation.translation import VERSION, RenderedPrompt, StoredReplies, Translations, choose_problems, translate
 from flows.publish.curated_set import published_folder
 from flows.publish.receipts import renew_contents
+from flows.run.model_files import load_model
 from flows.run.policies import open_policy
 from flows.run.progress import bar
 
@@ -105,8 +105,8 @@ def open_translator(spec: str) -> Policy:
     """Return the translating policy that ``--policy`` names.
 
     Args:
-        spec: a file of recorded translations, or a TOML file with the table of a live policy (``kind = "endpoint"``
-            or ``"vllm"`` and its settings), whose prompt is the translating one whatever it says.
+        spec: a file of recorded translations, or a TOML file with the table `[models.NAME]` of a live model (kind
+            `endpoint` or `vllm`), whose prompt is replaced by the translating one.
 
     Raises:
         ConfigError: it is neither.
@@ -116,14 +116,12 @@ def open_translator(spec: str) -> Policy:
         if not path.is_file():
             raise ConfigError(f"--policy {spec}: there is no such file of translations.")
         return RecordedTranslations(path)
-    if path.suffix != ".toml":
-        raise ConfigError(f"--policy {spec}: give a file of translations (.jsonl, .parquet) or a policy's .toml file.")
-    subject = f"--policy {spec}"
-    table = read_toml(path, subject)
-    policy = table.get("policy", table)
-    prompted = {**policy, "prompt": "plain"} if isinstance(policy, dict) else policy
-    settings = parse_settings(TranslatorFile, {"policy": prompted}, subject).policy
-    return RenderedPrompt(open_policy(settings, path.parent))
+    path, settings = _model("--policy", spec, "give a file of translations (.jsonl, .parquet) or a model's .toml file")
+    if not isinstance(settings, EndpointPolicy | VllmPolicy):
+        raise ConfigError(
+            f"--policy {spec}: a model of kind `{settings.kind}` cannot translate; name `endpoint` or `vllm`."
+        )
+    return RenderedPrompt(open_policy(settings.model_copy(update={"prompt": "plain"}), path))
 
 
 def open_solver(spec: str) -> Policy:
@@ -132,10 +130,10 @@ def open_solver(spec: str) -> Policy:
     Raises:
         ConfigError: it is no TOML file with a policy's table, or its policy is recorded.
     """
-    path, settings = _policy_file("--solver", spec, "translations are solved by a live policy; give its .toml file")
+    path, settings = _model("--solver", spec, "translations are solved by a live model; give its .toml file")
     if settings.kind == "recorded":
         raise ConfigError(f"--solver {spec}: a recorded policy cannot solve new texts; name one that runs.")
-    return open_policy(settings, path.parent)
+    return open_policy(settings, path)
 
 
 def open_reader(spec: str) -> Policy:
@@ -144,17 +142,16 @@ def open_reader(spec: str) -> Policy:
     Raises:
         ConfigError: it is no TOML file with a policy's table.
     """
-    path, settings = _policy_file("--reader", spec, "give the .toml file of the policy that reads translations")
-    return open_policy(settings, path.parent, READING)
+    path, settings = _model("--reader", spec, "give the .toml file of the model that reads translations")
+    return open_policy(settings, path, READING)
 
 
-def _policy_file(option: str, spec: str, otherwise: str) -> tuple[Path, PolicySettings]:
-    """Return a file with a policy's table, and the settings in it; ``otherwise`` says what to do where it is none."""
-    path, subject = Path(spec).expanduser(), f"{option} {spec}"
-    if path.suffix != ".toml":
-        raise ConfigError(f"{subject}: {otherwise}.")
-    table = read_toml(path, subject)
-    return path, parse_settings(PolicyFile, {"policy": table.get("policy", table)}, subject).policy
+def _model(option: str, spec: str, otherwise: str) -> tuple[Path, ModelSettings]:
+    """Return the model that an option names, and the folder of its paths; ``otherwise`` is what to do instead."""
+    if ".toml" not in spec:
+        raise ConfigError(f"{option} {spec}: {otherwise}.")
+    settings, folder = load_model(spec, option)
+    return folder, settings
 
 
 def translate_set(

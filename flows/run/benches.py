@@ -12,13 +12,16 @@ from typing import Any
 
 from curation.config import Bench, Benchmark, LivePolicy, Pick, Recipe
 from curation.config.loading import load_settings
-from curation.config.policies import PolicySettings
+from curation.config.policies import ModelSettings
 from curation.records import ConfigError
 from flows.run.recipe import parse_recipe
 from flows.run.run_folder import Run
 
 READY = Path(__file__).parents[1] / "benches"
 """The benches that come along, a TOML file each."""
+
+BENCHED = "measured"
+"""Name of the model that is measured, in the recipe of its run."""
 
 ALL_TESTS = 1_000_000
 """A benchmark's programs are judged by all of their tests."""
@@ -64,7 +67,7 @@ def load_bench(name: str, overrides: Sequence[str] = (), folder: Path = Path()) 
     return load_settings(Bench, path, overrides), path.parent.absolute()
 
 
-def bench_run(bench: Bench, policy: PolicySettings, folder: Path, bench_folder: Path) -> BenchRun:
+def bench_run(bench: Bench, policy: ModelSettings, folder: Path, bench_folder: Path) -> BenchRun:
     """Return the run of a bench with a policy: every problem is asked as often as the bench says, none is filtered."""
     asked = policy.model_copy(update={"decoding": bench.decoding}) if isinstance(policy, LivePolicy) else policy
     dumped = {name: getattr(bench, name).model_dump(mode="json") for name in ("verify", "code")}
@@ -75,8 +78,9 @@ def bench_run(bench: Bench, policy: PolicySettings, folder: Path, bench_folder: 
         "flow": f"curate-{bench.domain}",
         "sources": [source.model_dump(mode="json") for source in bench.sources],
         "workers": bench.workers,
+        "models": {BENCHED: asked.model_dump(mode="json")},
         "stage1": {
-            "policy": asked.model_dump(mode="json"),
+            "model": BENCHED,
             "band": {
                 "attempts": bench.attempts,
                 "min_correct": 0,

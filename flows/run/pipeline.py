@@ -11,6 +11,7 @@ from curation.storage.stages import read_manifest
 from flows.run import mirroring, monitoring
 from flows.run.history import timed
 from flows.run.observer import Item, Work, current_observer
+from flows.run.policy_session import keep_open, kept_models, model_key
 from flows.run.run_folder import Run
 from flows.run.stage import Results, Stage, StageResult, StageRun
 
@@ -55,20 +56,30 @@ class Pipeline:
 def run_pipeline(run: Run, items: Iterable[Item], results: Results | None = None) -> Results:
     """Run the items that are enabled, one after the other; what is finished is not run again.
 
+    A model that several of them ask is started once and ended after the last of them, unless a caller keeps it open.
+
     Args:
-        results: of the stages before them, where they are not the first.
+        results: of the stages before them, if they are not the first.
     """
     results, observer = results or Results(), current_observer()
-    for item in items:
-        if not item.enabled(run):
-            continue
-        result = observer.around(item, timed(run.folder, item, _work_of(item, run, results)))()
-        results = results.plus(result) if result is not None else results
-        if result is not None and not result.reused:
-            row = result.manifest
-            monitoring.show(f"funnel/{item.name}", {"in": row.rows_in, "kept": row.kept, "dropped": row.dropped})
-        mirroring.copy(run)
+    enabled, is_outermost = [item for item in items if item.enabled(run)], kept_models() is None
+    with keep_open() as models:
+        for number, item in enumerate(enabled):
+            result = observer.around(item, timed(run.folder, item, _work_of(item, run, results)))()
+            results = results.plus(result) if result is not None else results
+            if result is not None and not result.reused:
+                row = result.manifest
+                monitoring.show(f"funnel/{item.name}", {"in": row.rows_in, "kept": row.kept, "dropped": row.dropped})
+            mirroring.copy(run)
+            if is_outermost:
+                models.end_except(_models_of(run, enabled[number + 1 :]))
     return results
+
+
+def _models_of(run: Run, items: Iterable[Item]) -> set[str]:
+    """Return the keys of the models that items ask."""
+    names = {run.recipe.asked.get(item.asks) for item in items if isinstance(item, Stage)}
+    return {model_key(run.recipe.models[name], run.recipe_folder) for name in names if name is not None}
 
 
 def _work_of(item: Item, run: Run, results: Results) -> Work:

@@ -1,4 +1,4 @@
-"""Open the policy that a recipe's settings name: those of curation, and the trainer's own generator.
+"""Open the models of a recipe: those of curation, and the trainer's own generator.
 
 `curation` knows no torch, so the small generator that runs without vLLM is added here, and the name of the shipped
 model.
@@ -9,23 +9,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from curation.config import DifficultyStage, EndpointPolicy, RecordedPolicy
+from curation.config import Recipe, RecordedPolicy
 from curation.policies.factory import POLICIES as CURATION_POLICIES
 from curation.policies.factory import open_policy as open_by
-from curation.policies.processes import AskingProcesses
 from curation.policies.recorded import Recorded
 from curation.prompts import Prompt
 from curation.records import Policy
-from flows.run.runner import current_runner
 from training.embedded_model import EMBEDDED, WEIGHTS
 
 if TYPE_CHECKING:
-    from curation.config.policies import PolicySettings
+    from curation.config.policies import ModelSettings
 
 POLICIES = {**CURATION_POLICIES, "torch": "training.generation.torch_policy:TorchPolicy"}
 
 
-def open_policy(settings: PolicySettings, recipe_folder: Path, prompt: Prompt | None = None) -> Policy:
+def open_policy(settings: ModelSettings, recipe_folder: Path, prompt: Prompt | None = None) -> Policy:
     """Return the policy that a recipe names. Nothing is started yet: that happens on entering it.
 
     Args:
@@ -41,25 +39,19 @@ def open_policy(settings: PolicySettings, recipe_folder: Path, prompt: Prompt | 
     return open_by(settings, recipe_folder, prompt, policies=POLICIES)
 
 
-def open_sampling_policy(settings: DifficultyStage, recipe_folder: Path) -> Policy:
-    """Return the policy of a difficulty stage, in as many processes as it says, on the runner in force; see
-    `open_policy`.
-    """
-    runner = current_runner(runs_anywhere=True)
-    processes = settings.sampling.sampler_processes(runner.cores)
-    if isinstance(settings.policy, EndpointPolicy) and processes > 1:
-        return AskingProcesses(settings.policy, recipe_folder, None, processes, runner.open_channel)
-    return open_policy(settings.policy, recipe_folder)
+def check_models(recipe: Recipe, recipe_folder: Path) -> None:
+    """Refuse a file of recorded attempts that is missing or not as the recipe has it, by reading its first rows."""
+    for name in dict.fromkeys(recipe.asked.values()):
+        settings = recipe.models[name]
+        if isinstance(settings, RecordedPolicy):
+            Recorded(settings, recipe_folder).check()
 
 
-def check_policy(settings: PolicySettings | None, recipe_folder: Path) -> None:
-    """Refuse a file of recorded attempts that is missing or not as the recipe says, by reading its first rows."""
-    if isinstance(settings, RecordedPolicy):
-        Recorded(settings, recipe_folder).check()
+def model_title(recipe: Recipe, name: str | None) -> str:
+    """Return what a recipe's model is called on the terminal."""
+    return policy_name(recipe.models[name]) if name is not None else "no model"
 
 
-def policy_name(settings: PolicySettings | None) -> str:
+def policy_name(settings: ModelSettings) -> str:
     """Return a policy's name as the recipe has it; a live one's revision is known once it has answered."""
-    if settings is None:
-        return "nobody"
     return settings.name if isinstance(settings, RecordedPolicy) else settings.model

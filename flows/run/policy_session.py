@@ -1,105 +1,178 @@
-"""A policy from its start to its end, and the event loop that it lives in.
+"""Models that run, each started once per run however many stages ask it, in one event loop.
 
-`PolicySession` enters a policy when it is first asked for and leaves it when the block ends. Inside `keep_open` the
-sessions of one policy are one: the second stage that asks the same model does not start an engine again.
+`model_session` returns a session of a model; it starts the model when it is first asked. Inside `keep_open` the
+sessions of one model share it, if its policy has a method `asking` for another prompt: the second stage that asks it
+starts no engine. Two names of one table are one model.
+
+Invariants: at most one model runs on this machine at a time, as two may not fit on a GPU; servers elsewhere do not
+count. A model ends when no later stage asks it (`OpenModels.end_except`), and all end with the block.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterator
+from collections.abc import Collection, Coroutine, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
-from curation.config.policies import PolicySettings
+from curation.config import ModelSettings, TorchPolicySettings, VllmPolicy
+from curation.prompts import Prompt
 from curation.records import Policy
+from flows.run.policies import open_policy
 
 Result = TypeVar("Result")
 
 
-class PolicySession:
-    """One policy in one event loop. A context manager; leaving it ends the policy, unless it is kept open."""
+@dataclass(frozen=True, slots=True)
+class _Running:
+    policy: Policy
+    is_local: bool
 
-    def __init__(self, policy: Policy) -> None:
-        self.policy = policy
-        self.is_kept = False
+
+class OpenModels:
+    """The models that run, and the event loop that they live in."""
+
+    def __init__(self) -> None:
         self._runner: asyncio.Runner | None = None
+        self._running: dict[str, _Running] = {}
 
-    def __enter__(self) -> PolicySession:
+    def running(self, name: str) -> Policy | None:
+        """Return the policy that started a model; None if it does not run."""
+        found = self._running.get(name)
+        return found.policy if found is not None else None
+
+    def start(self, name: str, policy: Policy, *, is_local: bool) -> None:
+        """Start a model; one that runs on this machine ends the other ones that do."""
+        if is_local:
+            self.end_local()
+        self.run(_enter(policy))
+        self._running[name] = _Running(policy, is_local)
+
+    def run(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Return the result of work in the models' event loop."""
+        if self._runner is None:
+            self._runner = asyncio.Runner()
+        return self._runner.run(work)
+
+    def end_except(self, names: Collection[str]) -> None:
+        """End the models of all names but these."""
+        for name in [name for name in self._running if name not in names]:
+            self.end(name)
+
+    def end_local(self) -> None:
+        """End the models that run on this machine: training, for one, needs its GPUs."""
+        self.end_except([name for name, one in self._running.items() if not one.is_local])
+
+    def end(self, name: str, error: BaseException | None = None) -> None:
+        """End a model; a second call does nothing."""
+        running = self._running.pop(name, None)
+        if running is not None:
+            self.run(_leave(running.policy, error))
+
+    def close(self) -> None:
+        """End all models and their event loop."""
+        try:
+            self.end_except(())
+        finally:
+            runner, self._runner = self._runner, None
+            if runner is not None:
+                runner.close()
+
+
+async def _enter(policy: Policy) -> None:
+    await policy.__aenter__()
+
+
+async def _leave(policy: Policy, error: BaseException | None) -> None:
+    await policy.__aexit__(type(error) if error else None, error, error.__traceback__ if error else None)
+
+
+class ModelSession:
+    """A model that is asked one prompt, in an event loop. A context manager.
+
+    Leaving it ends the model, unless it is kept open for others.
+
+    Attributes:
+        policy: what is asked; it answers once the session is open.
+    """
+
+    def __init__(
+        self, models: OpenModels, settings: ModelSettings, folder: Path, prompt: Prompt | None, *, is_kept: bool
+    ) -> None:
+        self._models, self._is_local = models, isinstance(settings, VllmPolicy | TorchPolicySettings)
+        self._name = model_key(settings, folder)
+        running: Any = models.running(self._name)
+        self.is_open = running is not None
+        self.policy: Policy = open_policy(settings, folder, prompt) if running is None else running.asking(prompt)
+        self._is_kept = is_kept and hasattr(self.policy, "asking")
+
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if not self.is_kept:
-            self.close(kind, error, trace)
-
-    @property
-    def is_open(self) -> bool:
-        """Return whether the policy runs."""
-        return self._runner is not None
+        if not self._is_kept and self.is_open:
+            self._models.end(self._name, error)
+            self.is_open = False
 
     def open(self) -> None:
-        """Start the policy; a second call does nothing."""
-        if self._runner is None:
-            runner = asyncio.Runner()
-            entered = False
-            try:
-                runner.run(self.policy.__aenter__())
-                entered = True
-            finally:
-                if not entered:
-                    runner.close()
-            self._runner = runner
+        """Start the model; a second call does nothing."""
+        if not self.is_open:
+            self._models.start(self._name, self.policy, is_local=self._is_local)
+            self.is_open = True
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Return the result of work in the policy's event loop, which is open."""
-        assert self._runner is not None
-        return self._runner.run(work)
-
-    def close(
-        self,
-        kind: type[BaseException] | None = None,
-        error: BaseException | None = None,
-        trace: TracebackType | None = None,
-    ) -> None:
-        """End the policy; a second call does nothing."""
-        runner, self._runner = self._runner, None
-        if runner is not None:
-            with runner:
-                runner.run(_leave(self.policy, kind, error, trace))
+        """Return the result of work in the model's event loop."""
+        return self._models.run(work)
 
 
-async def _leave(
-    policy: Policy, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-) -> None:
-    await policy.__aexit__(kind, error, trace)
+def model_key(settings: ModelSettings, folder: Path) -> str:
+    """Return what tells models apart: what is in their tables, whatever they are called."""
+    return f"{settings.digest()} {folder}"
 
 
-_KEPT: ContextVar[dict[str, PolicySession] | None] = ContextVar("kept_policies", default=None)
+_KEPT: ContextVar[OpenModels | None] = ContextVar("kept_models", default=None)
 
 
 @contextmanager
-def keep_open() -> Iterator[None]:
-    """Keep policies open from their first stage in this block to the end of it."""
-    sessions: dict[str, PolicySession] = {}
-    token = _KEPT.set(sessions)
+def keep_open() -> Iterator[OpenModels]:
+    """Keep models open from their first stage in this block to the end of it; an outer block counts."""
+    outer = _KEPT.get()
+    if outer is not None:
+        yield outer
+        return
+    models = OpenModels()
+    token = _KEPT.set(models)
     try:
-        yield
+        yield models
     finally:
         _KEPT.reset(token)
-        for session in sessions.values():
-            session.close()
+        models.close()
 
 
-def policy_session(policy: Policy, settings: PolicySettings) -> PolicySession:
-    """Return a session of the policy; inside `keep_open` that of an earlier one of the same settings and key."""
-    sessions = _KEPT.get()
-    if sessions is None:
-        return PolicySession(policy)
-    name = f"{policy.key} {settings.digest()}"
-    session = sessions.setdefault(name, PolicySession(policy))
-    session.is_kept = True
-    return session
+def kept_models() -> OpenModels | None:
+    """Return the models of the block that is in force; None outside of `keep_open`."""
+    return _KEPT.get()
+
+
+@contextmanager
+def model_session(settings: ModelSettings, folder: Path, prompt: Prompt | None = None) -> Iterator[ModelSession]:
+    """Yield a session of a model.
+
+    Args:
+        folder: what paths in the settings are relative to.
+        prompt: what is asked, if it is not the prompt of the settings.
+    """
+    kept = _KEPT.get()
+    models = kept if kept is not None else OpenModels()
+    try:
+        with ModelSession(models, settings, folder, prompt, is_kept=kept is not None) as session:
+            yield session
+    finally:
+        if kept is None:
+            models.close()

@@ -14,6 +14,9 @@ from curation.sources.hub import COMMIT
 PATHS = ("path", "model", "recipe", "train")
 """Settings that may hold a path, in whatever table."""
 
+SERVER = "http://your-server/v1"
+"""What a printed recipe has instead of the addresses of servers."""
+
 ABSOLUTE = re.compile(r"""(?<![^\s"'=\[,])/[^\s"',\]}]+""")
 """An absolute path within a changed setting, as in ``data.folders=["/a/b"]``."""
 
@@ -52,11 +55,20 @@ def unpinned_lines(recipe: Recipe, folder: Path) -> list[str]:
     ]
 
 
+def unused_lines(recipe: Recipe) -> list[str]:
+    """Return a sentence for each model that no setting names.
+
+    A warning and no error: a recipe may keep another model ready for ``--set stage1.model=NAME``.
+    """
+    return [f"[models.{name}]: no setting names this model, so it is never asked." for name in recipe.unused_models]
+
+
 def as_printed(recipe: Recipe, recipe_folder: Path, run_folder: Path) -> str:
     """Return the recipe as TOML for others to read: no path of this machine stands in it.
 
     An absolute path in the recipe's folder is written relative to it, as the recipe's own are; one in the run folder
-    begins with `RUN/`; any other keeps its name only, as `…/name`. Where copies go is nobody else's business.
+    begins with `RUN/`; any other keeps its name only, as `…/name`. Addresses of servers, the names of their keys, and
+    where copies go are left out.
     """
     homes = {run_folder.absolute(): "RUN/", recipe_folder.absolute(): ""}
 
@@ -69,7 +81,10 @@ def as_printed(recipe: Recipe, recipe_folder: Path, run_folder: Path) -> str:
 
     def walk(value: Any, key: str) -> Any:
         if isinstance(value, dict):
-            return {name: walk(item, name) for name, item in value.items()}
+            items = {name: item for name, item in value.items() if name != "api_key_env"}
+            return {name: walk(item, name) for name, item in items.items()}
+        if key == "urls":
+            return [SERVER]
         if isinstance(value, list):
             return [walk(item, key) for item in value]
         if isinstance(value, str) and key in PATHS:

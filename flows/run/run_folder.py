@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from curation.config import DifficultyStage, Recipe, SecondStage
+from curation.config import DifficultyStage, ModelSettings, Recipe, SecondStage
+from curation.config.recipe import GRADER
 from curation.publish import review
 from curation.records import StoreError
 from curation.storage.stages import atomic_write
@@ -66,12 +67,24 @@ class Run:
 
 
 def difficulty_stage(recipe: Recipe, part: str) -> DifficultyStage:
-    """Return the recipe's table of a difficulty stage; its rule of votes is off where it can never decide."""
+    """Return the recipe's table of a difficulty stage.
+
+    Its rule of votes is off if it can never decide, and so is early stopping for recorded attempts: they cost nothing,
+    and all of them count.
+    """
     settings = recipe.stage1 if part == PARTS[0] else recipe.stage2
     assert settings is not None, part
+    if recipe.models[settings.model].kind == "recorded":
+        sampling = settings.sampling.model_copy(update={"early_stopping": False})
+        settings = settings.model_copy(update={"sampling": sampling})
     if recipe.labels.rule != "posterior":
         return settings
     return settings.model_copy(update={"band": settings.band.model_copy(update={"wrong_label_share": 1.0})})
+
+
+def stage_model(recipe: Recipe, part: str) -> ModelSettings:
+    """Return the model that a difficulty stage asks."""
+    return recipe.models[difficulty_stage(recipe, part).model]
 
 
 def verdicts_of_people(run: Run) -> review.ReviewVerdicts:
@@ -85,20 +98,23 @@ def grader_folder(folder: Path) -> Path:
 
 
 def with_grader(recipe: Recipe, folder: Path) -> Recipe:
-    """Return the recipe with the stage 2 that its grader adds: stage 1's policy with the trained model."""
+    """Return the recipe with the stage 2 that its grader adds: stage 1's model with the trained weights."""
     if recipe.grader is None:
         return recipe
-    first = recipe.stage1
+    first, student = recipe.stage1, recipe.models[recipe.stage1.model]
     trained = {"model": str(grader_folder(folder) / "training" / "model"), "revision": None}
-    changed = {key: value for key, value in trained.items() if key in type(first.policy).model_fields}
-    policy = first.policy.model_copy(update=changed)
-    second = SecondStage(policy=policy, band=recipe.grader.band, sampling=first.sampling)
-    return recipe.model_copy(update={"stage2": second})
+    changed = {key: value for key, value in trained.items() if key in type(student).model_fields}
+    models = {**recipe.models, GRADER: student.model_copy(update=changed)}
+    second = SecondStage(model=GRADER, band=recipe.grader.band, sampling=first.sampling)
+    return recipe.model_copy(update={"models": models, "stage2": second})
 
 
 def as_written(recipe: Recipe) -> Recipe:
     """Return the recipe as its author wrote it: without the stage 2 that its grader adds, which names the folder."""
-    return recipe if recipe.grader is None else recipe.model_copy(update={"stage2": None})
+    if recipe.grader is None:
+        return recipe
+    models = {name: model for name, model in recipe.models.items() if name != GRADER}
+    return recipe.model_copy(update={"models": models, "stage2": None})
 
 
 def new_run(path: Path, overrides: Sequence[str], out: Path | None) -> Run:

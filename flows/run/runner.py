@@ -4,20 +4,17 @@ A runner maps works to shards and hands them over in order; the one who asked wr
 the same, byte by byte, whoever computed, and a machine that dies costs time only.
 
 Only stages whose shards stand for themselves are spread as shards (`Stage.runs_anywhere`): filters, reference checks,
-verdicts, programs on tests. Reading stays with its file. Of sampling, one process decides and stores; those that ask
-servers, where a recipe wants several, and verdicts that take long are spread by the runner, too (`open_channel`,
-`spread_judge`).
+verdicts, programs on tests. Reading stays with its file. Of sampling, one process asks,
+decides and stores; only verdicts that take long are spread (`spread_judge`).
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Protocol, TypeVar
 
-from curation.policies.channels import Channel, Opening, open_process
 from curation.storage.stages import Shard
 from curation.verify.math_judge import Judge
 
@@ -27,16 +24,7 @@ Made = TypeVar("Made")
 
 
 class ShardRunner(Protocol):
-    """Whoever computes shards, and does parts of sampling."""
-
-    async def open_channel(self, opening: Opening) -> Channel | None:
-        """Start a process that asks servers, and return the way to it; see `curation.policies.channels.OpenChannel`."""
-        ...
-
-    @property
-    def cores(self) -> int:
-        """Return how many cores asking processes may be counted by."""
-        ...
+    """Computes shards, and verdicts of sampling."""
 
     def spread_judge(self, judge: Judge) -> Judge:
         """Return a verifier whose `submit` judges where there is room, with the verdicts of this one."""
@@ -51,15 +39,6 @@ class ShardRunner(Protocol):
 
 class LocalRunner:
     """This process, one shard after the other; the verifier spreads over its cores by itself."""
-
-    async def open_channel(self, opening: Opening) -> Channel | None:
-        """Start an asking process of this machine."""
-        return await open_process(opening)
-
-    @property
-    def cores(self) -> int:
-        """Return this machine's cores."""
-        return os.cpu_count() or 1
 
     def spread_judge(self, judge: Judge) -> Judge:
         """Return the verifier as it is."""

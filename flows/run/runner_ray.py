@@ -3,9 +3,7 @@
 RAY_ADDRESS names the cluster; without it Ray runs on this machine's cores. The run folder and this package must be on
 every node: works read their input shards from the folder, and send back what they made.
 
-Sampling is done by one process here, which decides and stores. The processes that ask servers for it are actors, one
-after another on the nodes; whoever dies is started again on another, and asks again with the same seeds. First verdicts
-that take a worker are tasks.
+Sampling is done by one process here, which asks, decides and stores; first verdicts that take a worker are tasks.
 
 A work is sent as it is, its functions by name. What cannot travel is made anew on the other side, once in each worker
 process and from its settings: the verifiers, each with one process or sandbox slot of its own, and the store of
@@ -21,7 +19,6 @@ from __future__ import annotations
 
 import atexit
 import copyreg
-import itertools
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -30,14 +27,13 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-from curation.policies.channels import Opening
-from curation.records import AttemptKey, ConfigError, PolicyError
+from curation.records import AttemptKey, ConfigError
 from curation.storage.attempts import AttemptStore
 from curation.verify.math_judge import Judge, MathJudge
 from curation.verify.programs.judge import ProgramJudge
 from curation.verify.programs.problem import CodeProblem
 from curation.verify.programs.tools import Runner
-from flows.run.askers_ray import ActorChannel, Asker, SpreadJudge
+from flows.run.judge_ray import SpreadJudge
 from flows.run.runner import Made
 
 AHEAD = 2
@@ -55,11 +51,8 @@ class RayRunner:
 
     def __init__(self) -> None:
         import ray
-        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         self._ray: Any = ray
-        self._place: Any = NodeAffinitySchedulingStrategy
-        self._askers = itertools.count()
         self._compute = ray.remote(num_cpus=1, max_retries=RETRIES)(_compute)
 
     def map(self, works: Iterable[tuple[int, Callable[[], Made]]]) -> Iterator[tuple[int, Made]]:
@@ -79,29 +72,6 @@ class RayRunner:
     def cores(self) -> int:
         """Return the cluster's cores."""
         return max(1, int(self._ray.cluster_resources().get("CPU", 1)))
-
-    async def open_channel(self, opening: Opening) -> ActorChannel | None:
-        """Start an asking actor on some node, and return the way to it; None where it died.
-
-        Raises:
-            PolicyError: it cannot ask the servers.
-        """
-        nodes = [str(node["NodeID"]) for node in self._ray.nodes() if node["Alive"]]
-        where = self._place(nodes[next(self._askers) % len(nodes)], soft=True)
-        asker = self._ray.remote(num_cpus=0, scheduling_strategy=where)(Asker).remote()
-        channel = ActorChannel(self._ray, asker)
-        is_ready = False
-        try:
-            failure = await asker.open.remote(opening)
-            is_ready = failure == ""
-        except self._ray.exceptions.RayActorError:
-            return None
-        finally:
-            if not is_ready:
-                channel.close()
-        if failure:
-            raise PolicyError(failure)
-        return channel
 
     def spread_judge(self, judge: Judge) -> Judge:
         """Return a verifier whose slow verdicts are made on the cluster."""

@@ -34,7 +34,7 @@ from curation.storage.attempts import AttemptStore
 from curation.storage.stages import Shard, StageFolder, atomic_write, read_shard
 from curation.verify.math_judge import Judge
 from flows.run import monitoring, retries
-from flows.run.policy_session import PolicySession
+from flows.run.policy_session import ModelSession
 from flows.run.progress import METRICS, note, warn
 from flows.run.run_folder import Run, difficulty_stage
 from flows.run.stage import Stage, StageResult, shard_counts
@@ -61,7 +61,7 @@ class SamplingSession:
         stage: Stage,
         problems: StageResult,
         folder: StageFolder,
-        session: PolicySession,
+        session: ModelSession,
         store: AttemptStore,
         judge: Judge,
         rule: StoppingRule,
@@ -225,7 +225,7 @@ class SamplingSession:
             watch=self._report,
             alarm=self._warn,
             budget=self._failure_budget(),
-            doubtful_is_open=self._run.recipe.llm_judge.policy is not None,
+            doubtful_is_open=self._run.recipe.llm_judge.model is not None,
         )
 
     async def _until(self, names: list[str]) -> None:
@@ -271,22 +271,23 @@ class SamplingSession:
         note(progress_phrase(progress))
 
     def _warn(self, responses: UselessResponses) -> None:
-        part = self._stage.part
-        kind = difficulty_stage(self._run.recipe, part).policy.kind
-        warn(self._run.folder, self._stage.name, responses.sentence(response_advice(responses.kind, kind, part)))
+        recipe = self._run.recipe
+        name = difficulty_stage(recipe, self._stage.part).model
+        advice = response_advice(responses.kind, recipe.models[name].kind, name)
+        warn(self._run.folder, self._stage.name, responses.sentence(advice))
 
 
-def response_advice(response_kind: str, policy_kind: str, place: str) -> str:
-    """Return which setting to look at where most responses are cut off, or hold no answer that can be read.
+def response_advice(response_kind: str, policy_kind: str, name: str) -> str:
+    """Return which setting to look at if most responses are cut off, or hold no answer that can be read.
 
     Args:
-        place: the table of the recipe that has the policy.
+        name: that of the model in the recipe.
     """
     if policy_kind == "recorded":
-        return f"look at `{place}.policy.columns`, which name where the file has text and answer"
+        return f"look at `models.{name}.columns`, which name where the file has text and answer"
     if response_kind == CUT_OFF:
-        return f"raise `{place}.policy.decoding.max_tokens`, or ask for less by `{place}.policy.prompt`"
-    return f"look at `{place}.policy.prompt` and at the model's chat template: answers are not in the form asked for"
+        return f"raise `models.{name}.decoding.max_tokens`, or ask for less by `models.{name}.prompt`"
+    return f"look at `models.{name}.prompt` and at the model's chat template: answers are not in the form asked for"
 
 
 def sampling_requests(
@@ -310,5 +311,8 @@ def progress_phrase(progress: SamplingProgress) -> str:
     eta = progress.eta_s
     remaining = "" if eta is None else f", {eta / 60:.0f} min left" if eta >= 90 else f", {eta:.0f} s left"
     speed = f", {progress.tokens_per_s:,.0f} tokens/s" if progress.tokens else ""
-    dropped = sum(progress.dropped.values())
-    return f"{progress.attempts:,} attempts{speed}, {progress.kept:,} kept, {dropped:,} dropped{remaining}"
+    dropped, servers = sum(progress.dropped.values()), progress.servers
+    health = f", {progress.in_flight:,} in flight at {servers['latency_s']:g} s" if servers else ""
+    if servers.get("asked_again"):
+        health += f", asked again {servers['asked_again']:,} (429: {servers['busy']:,}, 5xx: {servers['failed']:,})"
+    return f"{progress.attempts:,} attempts{speed}, {progress.kept:,} kept, {dropped:,} dropped{health}{remaining}"

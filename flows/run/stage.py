@@ -109,6 +109,9 @@ class Stage:
     enabled: Callable[[Run], bool] = _always
     """Whether a run has it."""
 
+    asks: str = ""
+    """The setting that names the model it asks, as in `premises.model`."""
+
     check: Callable[[Run], None] = _fine
     """Refuses inputs that can be seen to be wrong before anything runs."""
 

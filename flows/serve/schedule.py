@@ -34,7 +34,7 @@ from flows.pipelines.under_prefect import PrefectPage, curate
 from flows.publish.versions import Version, latest, summary
 from flows.run.observer import observed_by
 from flows.run.recipe import load_recipe
-from flows.run.run_folder import Run, difficulty_stage, new_run, open_run
+from flows.run.run_folder import Run, new_run, open_run, stage_model
 from flows.run.spreading import spreading
 from flows.run.training import check_train_recipe, train_apart
 from flows.serve.gpu_slots import gpu_slot
@@ -174,7 +174,7 @@ def _curate(recipe: Path, out: Path | None) -> None:
 
 def needs_gpus(run: Run) -> bool:
     """Return whether a policy of the recipe runs on this machine."""
-    policies = [difficulty_stage(run.recipe, part).policy for part in run.parts]
+    policies = [stage_model(run.recipe, part) for part in run.parts]
     return any(policy.kind == "vllm" or (policy.kind == "torch" and policy.device != "cpu") for policy in policies)
 
 

@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from types import TracebackType
 
 import polars as pl
 
-from curation.config import PolicySettings
 from curation.difficulty.unanswered import ResponseTally
 from curation.policies.failure_budget import FailureBudget
 from curation.prompts import Prompt
@@ -26,7 +25,7 @@ from curation.records import ATTEMPT, Completion, PromptRequest, RequestRefused
 from curation.storage import attempts
 from curation.storage.stages import Shard, StageFolder
 from flows.run import retries
-from flows.run.policies import open_policy
+from flows.run.policy_session import model_session
 from flows.run.progress import warn
 from flows.run.run_folder import Run
 from flows.run.sampling_session import response_advice
@@ -37,14 +36,13 @@ class ResponseWatch:
     """Warns once in a stage that most responses of its policy are of no use.
 
     Args:
-        place: the table of the recipe that has the policy.
+        model: the name of the model that answers.
         is_readable: says whether a response holds what the stage asks for.
     """
 
-    def __init__(
-        self, run: Run, stage: str, place: str, settings: PolicySettings, is_readable: Callable[[str], bool]
-    ) -> None:
-        self._run, self._stage, self._place, self._kind = run, stage, place, settings.kind
+    def __init__(self, run: Run, stage: str, model: str, is_readable: Callable[[str], bool]) -> None:
+        self._run, self._stage, self._model = run, stage, model
+        self._kind = run.recipe.models[model].kind
         self._is_readable = is_readable
         self._responses = ResponseTally()
         self._examples: dict[tuple[str, int], str] = {}
@@ -72,7 +70,7 @@ class ResponseWatch:
         self._has_warned = True
         responses = self._responses
         alarm = responses.alarm(self._examples[responses.examples[responses.main_kind]])
-        advice = response_advice(alarm.kind, self._kind, self._place)
+        advice = response_advice(alarm.kind, self._kind, self._model)
         warn(self._run.folder, self._stage, alarm.sentence(advice))
 
 
@@ -83,7 +81,7 @@ class PolicySession:
 
     Args:
         work: the stage or the command that asks, as warnings name it.
-        place: the table of the recipe that has the policy.
+        model: the name of the model that answers.
         budget: how many requests may be refused.
         is_readable: says whether a response holds what is asked for.
     """
@@ -92,26 +90,25 @@ class PolicySession:
         self,
         run: Run,
         work: str,
-        place: str,
-        settings: PolicySettings,
+        model: str,
         budget: FailureBudget,
         prompt: Prompt,
         is_readable: Callable[[str], bool],
     ) -> None:
-        self._watch = ResponseWatch(run, work, place, settings, is_readable)
+        self._watch = ResponseWatch(run, work, model, is_readable)
         self._budget = budget
         self._refused: set[str] = set()
-        self.policy = open_policy(settings, run.recipe_folder, prompt)
+        self._stack = ExitStack()
+        self._session = self._stack.enter_context(model_session(run.recipe.models[model], run.recipe_folder, prompt))
+        self.policy = self._session.policy
         self._store = attempts.AttemptStore(run.folder / "attempts", self.policy.key, self.policy.about)
-        self._runner: asyncio.Runner | None = None
-        self._entered = False
 
     @classmethod
     def of_stage(
         cls,
         job: StageRun,
         table: str,
-        settings: PolicySettings,
+        model: str | None,
         max_failed: float,
         prompt: Prompt,
         is_readable: Callable[[str], bool],
@@ -119,11 +116,12 @@ class PolicySession:
         """Return the session of a stage.
 
         Args:
-            table: of the recipe, that has the policy.
+            table: of the recipe, that names the model.
             max_failed: share of the stage's problems that may be refused.
         """
         budget = FailureBudget(max_failed, job.problems.manifest.kept, f"{table}.max_failed")
-        return cls(job.run, job.stage.name, table, settings, budget, prompt, is_readable)
+        assert model is not None, table
+        return cls(job.run, job.stage.name, model, budget, prompt, is_readable)
 
     def __enter__(self) -> PolicySession:
         return self
@@ -132,15 +130,12 @@ class PolicySession:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            if self._runner is not None:
-                if self._entered:
-                    self._runner.run(self.policy.__aexit__(kind, error, trace))
-                self._runner.close()
             if kind is None:
                 self._watch.close()
                 self._store.compact()
         finally:
             self._store.close()
+            self._stack.__exit__(kind, error, trace)
 
     def shard_by_shard(self, job: StageRun, folder: StageFolder, work: Callable[[int], Shard]) -> StageResult:
         """Compute the stage, and again the shards in which requests were refused, where a round of retries is due."""
@@ -167,9 +162,8 @@ class PolicySession:
         missing = self._store.missing_indices(names, each)
         if missing:
             questions = [(request, index) for request in requests for index in missing.get(request.id, ())]
-            if self._runner is None:
-                self._runner = asyncio.Runner()
-            self._runner.run(self._answer(questions))
+            self._session.open()
+            self._session.run(self._answer(questions))
             self._store.compact(names)
         return self.stored(names, each)
 
@@ -178,9 +172,6 @@ class PolicySession:
         return self._store.read(names, tuple(ATTEMPT)).filter(pl.col("index") < each)
 
     async def _answer(self, questions: Sequence[tuple[PromptRequest, int]]) -> None:
-        if not self._entered:
-            await self.policy.__aenter__()
-            self._entered = True
         waiting = iter(questions)
 
         async def work() -> None:

@@ -24,9 +24,9 @@ from curation.records import DECISION, AttemptKey, StoreError
 from curation.storage import attempts
 from curation.storage.stages import atomic_write, read_table
 from flows.run import retries
-from flows.run.policies import check_policy, open_sampling_policy, policy_name
-from flows.run.policy_session import policy_session
-from flows.run.run_folder import PARTS, Run, difficulty_stage
+from flows.run.policies import model_title
+from flows.run.policy_session import model_session
+from flows.run.run_folder import PARTS, Run, difficulty_stage, stage_model
 from flows.run.runner import current_runner
 from flows.run.sampling_session import SamplingSession, read_priors
 from flows.run.stage import Kind, Stage, StageResult, StageRun, refusal_retries
@@ -44,11 +44,8 @@ MEASURED_ON = Path("versions") / "measured_on.json"
 
 
 def stopping_rule(settings: DifficultyStage) -> early_stopping.StoppingRule:
-    """Return the rule by which sampling stops at a problem of this stage, and by which attempts count.
-
-    Recorded attempts cost nothing: all of them count.
-    """
-    stops_early = settings.sampling.early_stopping and settings.policy.kind != "recorded"
+    """Return the rule by which sampling stops at a problem of this stage, and by which attempts count."""
+    stops_early = settings.sampling.early_stopping
     return early_stopping.StoppingRule(
         settings.band, early_stopping=stops_early, error_rate=settings.sampling.error_rate if stops_early else 0.0
     )
@@ -74,9 +71,10 @@ def make_attempts(job: StageRun) -> StageResult:
     """
     run, part = job.run, job.stage.part
     settings = difficulty_stage(run.recipe, part)
-    policy = open_sampling_policy(settings, run.recipe_folder)
-    store = attempts.AttemptStore(run.folder / "attempts", policy.key, policy.about)
-    with open_judge(run) as own_judge:
+    asked = stage_model(run.recipe, part)
+    with model_session(asked, run.recipe_folder) as opened, open_judge(run) as own_judge:
+        policy = opened.policy
+        store = attempts.AttemptStore(run.folder / "attempts", policy.key, policy.about)
         judge = current_runner(runs_anywhere=True).spread_judge(own_judge)
         key, judged_with = asdict(policy.key), judged_by(run, part, judge.version)
         rule = stopping_rule(settings)
@@ -91,10 +89,7 @@ def make_attempts(job: StageRun) -> StageResult:
         folder = job.open(version, json.dumps(made_by, sort_keys=True), *read)
         if store.height < folder.note("attempts"):  # parts of the store were removed: what is missing is made again
             folder.discard()
-        with (
-            policy_session(policy, settings.policy) as opened,
-            SamplingSession(run, job.stage, job.problems, folder, opened, store, judge, rule, learner) as session,
-        ):
+        with SamplingSession(run, job.stage, job.problems, folder, opened, store, judge, rule, learner) as session:
             result = retries.retry_failed(
                 job, folder, partial(job.shard_by_shard, folder, session.shard), session.again
             )
@@ -127,7 +122,7 @@ def stage_learner(
     rates = pl.concat([part for part in parts if part.width] or [DECISION.to_frame().select(RATES)])
     stated = stated_counts(problems, rated)
     counts = pl.concat([rates.drop("top_wrong_votes").cast(stated.schema), stated])
-    is_open = run.recipe.llm_judge.policy is not None
+    is_open = run.recipe.llm_judge.model is not None
     domains = problem_domains(problems)
     return prior_learner(
         settings, rule, policy, problems["id"], counts, rates, doubtful_is_open=is_open, domains=domains
@@ -158,7 +153,7 @@ def judged_by(run: Run, part: str, verifier: str) -> dict[str, str]:
     """Return what the verdicts of sampling depend on, besides the attempts."""
     settings = difficulty_stage(run.recipe, part)
     said = {"verifier": verifier, "verify": run.recipe.verify.digest(), "stops": stopping_digest(settings)}
-    return said | {"doubtful": "open"} if run.recipe.llm_judge.policy is not None else said
+    return said | {"doubtful": "open"} if run.recipe.llm_judge.model is not None else said
 
 
 def attempt_store(run: Run, result: StageResult) -> attempts.AttemptStore:
@@ -214,15 +209,12 @@ def attempts_of(part: str) -> Stage:
     def is_enabled(run: Run) -> bool:
         return part in run.parts
 
-    def check(run: Run) -> None:
-        check_policy(difficulty_stage(run.recipe, part).policy, run.recipe_folder)
-
     def describe(run: Run) -> Iterator[str]:
         settings = difficulty_stage(run.recipe, part)
         band = settings.band
         yield (
-            f"{part}: {policy_name(settings.policy)}, {band.attempts} attempts a problem; kept with at least "
-            f"{band.min_correct} correct and a pass rate up to {band.max_pass_rate:g}"
+            f"{part}: {model_title(run.recipe, settings.model)}, {band.attempts} attempts a problem; kept with at "
+            f"least {band.min_correct} correct and a pass rate up to {band.max_pass_rate:g}"
             + (
                 f"; suspected wrong label above {band.wrong_label_share:g} and from {band.wrong_label_votes} votes"
                 if run.recipe.labels.rule != "posterior"
@@ -237,7 +229,7 @@ def attempts_of(part: str) -> Stage:
         work=make_attempts,
         kind=Kind.MEASURE,
         enabled=is_enabled,
-        check=check,
+        asks=f"{part}.model",
         describe=describe,
         retries=refusal_retries(part),
         part=part,

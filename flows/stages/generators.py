@@ -18,7 +18,7 @@ from curation.prompts.testing import COUNT, EXAMPLES, MOST_KB, TESTING, examples
 from curation.records import Domain, PromptRequest
 from curation.storage.stages import Shard, read_shard
 from curation.verify.programs.tables import validators_of
-from flows.run.policies import check_policy, policy_name
+from flows.run.policies import model_title
 from flows.run.run_folder import Run
 from flows.run.stage import CODE, Kind, Stage, StageResult, StageRun, refusal_retries
 from flows.stages.asking import PolicySession
@@ -34,10 +34,9 @@ GENERATOR_RESPONSES = pl.Schema({"problem": pl.String(), "index": pl.Int32(), "t
 def ask_generators(job: StageRun) -> StageResult:
     """Request generators and validators from the recipe's model for the problems that need them."""
     run, settings = job.run, job.recipe.code.test_generation
-    assert settings.policy is not None
     problems, matrix = job.problems.folder, job.results[EXECUTION_MATRIX].folder
     table = "code.test_generation"
-    with PolicySession.of_stage(job, table, settings.policy, settings.max_failed, TESTING, _is_readable) as session:
+    with PolicySession.of_stage(job, table, settings.model, settings.max_failed, TESTING, _is_readable) as session:
 
         def work(index: int) -> Shard:
             runs = read_shard(matrix, "runs", index)
@@ -82,15 +81,11 @@ def _needs(run: Run, unit: Unit, runs: pl.DataFrame) -> bool:
 
 
 def _is_enabled(run: Run) -> bool:
-    return run.recipe.code.test_generation.policy is not None
-
-
-def _check(run: Run) -> None:
-    check_policy(run.recipe.code.test_generation.policy, run.recipe_folder)
+    return run.recipe.code.test_generation.model is not None
 
 
 def _describe(run: Run) -> Iterator[str]:
-    yield f"{GENERATORS.name}: {policy_name(run.recipe.code.test_generation.policy)}"
+    yield f"{GENERATORS.name}: {model_title(run.recipe, run.recipe.code.test_generation.model)}"
 
 
 GENERATORS = Stage(
@@ -101,7 +96,7 @@ GENERATORS = Stage(
     domains=CODE,
     kind=Kind.MEASURE,
     enabled=_is_enabled,
-    check=_check,
+    asks="code.test_generation.model",
     describe=_describe,
     retries=refusal_retries(),
 )

@@ -18,6 +18,7 @@ from pathlib import Path
 from curation.config.grading import GraderSettings
 from curation.records import ConfigError
 from curation.storage.stages import atomic_write, file_digest, read_table, write_parquet
+from flows.run.policy_session import kept_models
 from flows.run.run_folder import Run, grader_folder
 from flows.run.stage import MATH, Results, StageResult, Step
 from flows.run.training import check_train_recipe, train_apart
@@ -91,6 +92,8 @@ def _clear_if_changed(folder: Path, made_from: Mapping[str, object]) -> None:
 
 
 def _work(run: Run, results: Results) -> None:
+    if (models := kept_models()) is not None:
+        models.end_local()  # the trainer needs the GPUs
     train_grader(run, results.decisions[-1])
 
 

@@ -23,7 +23,7 @@ from curation.publish import review
 from curation.records import Domain, PromptRequest
 from curation.storage.stages import Shard, finished_shards, read_shard
 from flows.run.lookup import rows_of
-from flows.run.policies import check_policy, policy_name
+from flows.run.policies import model_title
 from flows.run.run_folder import Run, verdicts_of_people
 from flows.run.stage import Kind, Stage, StageResult, StageRun, refusal_retries
 from flows.stages.asking import PolicySession
@@ -40,14 +40,13 @@ TABLE = "llm_judge"
 def judge_doubtful(job: StageRun) -> StageResult:
     """Ask about the doubtful verdicts of the stage, and change those on which the votes agree."""
     settings, verdicts = job.recipe.llm_judge, job.results[verdicts_of(job.stage.part)]
-    assert settings.policy is not None
     problems, judged_in = job.problems.folder, verdicts.folder
     reviews = verdicts_of_people(job.run)
 
     def is_readable(text: str) -> bool:
         return llm_judge.read_vote(text) is not llm_judge.JudgeVote.UNREADABLE
 
-    with PolicySession.of_stage(job, TABLE, settings.policy, settings.max_failed, JUDGE, is_readable) as session:
+    with PolicySession.of_stage(job, TABLE, settings.model, settings.max_failed, JUDGE, is_readable) as session:
         version = f"{llm_judge.VERSION} {JUDGE.version}"
         settings_text = f"{session.policy.key} {settings.digest()} {review.digest(reviews)}"
         folder = job.open(version, settings_text, job.problems, verdicts, verifier=judged_in.name)
@@ -163,14 +162,11 @@ def llm_judge_of(part: str) -> Stage:
     """Return the stage in which a model votes on the doubtful verdicts of a difficulty stage."""
 
     def is_enabled(run: Run) -> bool:
-        return part in run.parts and run.recipe.llm_judge.policy is not None
-
-    def check(run: Run) -> None:
-        check_policy(run.recipe.llm_judge.policy, run.recipe_folder)
+        return part in run.parts and run.recipe.llm_judge.model is not None
 
     def describe(run: Run) -> Iterator[str]:
         settings = run.recipe.llm_judge
-        yield f"{part}: doubtful verdicts go to {policy_name(settings.policy)}, {settings.votes} votes each"
+        yield f"{part}: doubtful verdicts go to {model_title(run.recipe, settings.model)}, {settings.votes} votes each"
 
     def explain(_run: Run, folder: Path, problem: str) -> Iterator[str]:
         for row in rows_of(folder, "opinions", problem, "problem").iter_rows(named=True):
@@ -185,7 +181,7 @@ def llm_judge_of(part: str) -> Stage:
         work=judge_doubtful,
         kind=Kind.MEASURE,
         enabled=is_enabled,
-        check=check,
+        asks="llm_judge.model",
         describe=describe,
         explain=explain,
         retries=refusal_retries(part),

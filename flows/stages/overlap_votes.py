@@ -18,7 +18,7 @@ from curation.records import DropReason, PromptRequest
 from curation.sources import problems as sources
 from curation.storage.stages import Shard, read_shard
 from flows.run.lookup import rows_of
-from flows.run.policies import check_policy, policy_name
+from flows.run.policies import model_title
 from flows.run.run_folder import Run
 from flows.run.stage import Stage, StageResult, StageRun, refusal_retries
 from flows.stages.asking import PolicySession
@@ -32,14 +32,13 @@ VOTES_TABLE = "votes"
 def judge_overlaps(job: StageRun) -> StageResult:
     """Collect votes on problems that are near a benchmark's row, and drop what enough of them call the same."""
     settings, problems, stage = job.recipe.overlap_votes, job.problems.folder, job.stage.name
-    assert settings.policy is not None
     overlap, scores = overlap_settings(job.recipe), scores_folder(job.run)
     scored = _scored_problems(job)
 
     def is_readable(text: str) -> bool:
         return BALLOT.read(text) != UNREADABLE
 
-    with PolicySession.of_stage(job, stage, settings.policy, settings.max_failed, PROMPT, is_readable) as session:
+    with PolicySession.of_stage(job, stage, settings.model, settings.max_failed, PROMPT, is_readable) as session:
 
         def work(index: int) -> Shard:
             frame = read_shard(problems, "kept", index)
@@ -98,16 +97,12 @@ def _benchmark_texts(run: Run, pairs: pl.DataFrame) -> dict[tuple[str, int], str
 
 
 def _is_enabled(run: Run) -> bool:
-    return run.recipe.overlap_votes.policy is not None and DECONTAMINATION.enabled(run)
-
-
-def _check(run: Run) -> None:
-    check_policy(run.recipe.overlap_votes.policy, run.recipe_folder)
+    return run.recipe.overlap_votes.model is not None and DECONTAMINATION.enabled(run)
 
 
 def _describe(run: Run) -> Iterator[str]:
     settings = run.recipe.overlap_votes
-    name = policy_name(settings.policy)
+    name = model_title(run.recipe, settings.model)
     yield (
         f"{OVERLAP_VOTES.name}: {name}, {settings.votes} votes on a problem and each of its {settings.nearest} nearest "
         + (f"rows of benchmarks with a score of {settings.ask_from:g} or more")
@@ -126,7 +121,7 @@ OVERLAP_VOTES = Stage(
     folder="stages/07-overlap-votes",
     work=judge_overlaps,
     enabled=_is_enabled,
-    check=_check,
+    asks="overlap_votes.model",
     describe=_describe,
     explain=_explain,
     retries=refusal_retries(),

@@ -15,7 +15,7 @@ from curation.prompts.premises import PREMISES as PROMPT
 from curation.records import Domain, DropReason, PromptRequest
 from curation.storage.stages import Shard, read_shard
 from flows.run.lookup import rows_of
-from flows.run.policies import check_policy, policy_name
+from flows.run.policies import model_title
 from flows.run.run_folder import Run
 from flows.run.stage import MATH, Stage, StageResult, StageRun, refusal_retries
 from flows.stages.asking import PolicySession
@@ -25,12 +25,11 @@ from flows.stages.base import split_rows
 def judge_premises(job: StageRun) -> StageResult:
     """Collect votes, and drop what enough of them call faulty."""
     settings, problems, stage = job.recipe.premises, job.problems.folder, job.stage.name
-    assert settings.policy is not None
 
     def is_readable(text: str) -> bool:
         return premises.read_vote(text) is not premises.PremiseVote.UNREADABLE
 
-    with PolicySession.of_stage(job, stage, settings.policy, settings.max_failed, PROMPT, is_readable) as session:
+    with PolicySession.of_stage(job, stage, settings.model, settings.max_failed, PROMPT, is_readable) as session:
 
         def work(index: int) -> Shard:
             frame = read_shard(problems, "kept", index)
@@ -52,15 +51,11 @@ def judge_premises(job: StageRun) -> StageResult:
 
 
 def _is_enabled(run: Run) -> bool:
-    return run.recipe.premises.policy is not None
-
-
-def _check(run: Run) -> None:
-    check_policy(run.recipe.premises.policy, run.recipe_folder)
+    return run.recipe.premises.model is not None
 
 
 def _describe(run: Run) -> Iterator[str]:
-    yield f"{PREMISES.name}: {policy_name(run.recipe.premises.policy)}"
+    yield f"{PREMISES.name}: {model_title(run.recipe, run.recipe.premises.model)}"
 
 
 def _explain(_run: Run, folder: Path, problem: str) -> Iterator[str]:
@@ -76,7 +71,7 @@ PREMISES = Stage(
     work=judge_premises,
     domains=MATH,
     enabled=_is_enabled,
-    check=_check,
+    asks="premises.model",
     describe=_describe,
     explain=_explain,
     retries=refusal_retries(),

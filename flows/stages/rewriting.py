@@ -18,7 +18,7 @@ from curation.records import COUNTED_OUTCOMES, PROBLEM, Domain, DropReason, Outc
 from curation.storage.stages import Shard, read_shard, read_table
 from curation.verify.math_judge import Judge, JudgeTask, Response, Verdict
 from flows.run.lookup import rows_of
-from flows.run.policies import check_policy, policy_name
+from flows.run.policies import model_title
 from flows.run.run_folder import Run
 from flows.run.stage import MATH, Stage, StageResult, StageRun, refusal_retries
 from flows.stages.asking import PolicySession
@@ -50,13 +50,12 @@ def rewrite_choices(job: StageRun) -> StageResult:
     An opened one has no options any more; what it was stays in ``raw_statement`` and ``raw_answer``.
     """
     recipe, settings, problems = job.recipe, job.recipe.rewriting, job.problems.folder
-    assert settings.policy is not None
     ambiguous_ids = _ambiguous_ids(problems)
 
     def is_readable(text: str) -> bool:
         return read_rewriting(text) is not None
 
-    asking = PolicySession.of_stage(job, job.stage.name, settings.policy, settings.max_failed, REWRITE, is_readable)
+    asking = PolicySession.of_stage(job, job.stage.name, settings.model, settings.max_failed, REWRITE, is_readable)
     with asking as session, open_judge(job.run) as judge:
 
         def work(index: int) -> Shard:
@@ -179,15 +178,11 @@ def _opened(problems: pl.DataFrame, accepted: pl.DataFrame) -> pl.DataFrame:
 
 
 def _is_enabled(run: Run) -> bool:
-    return run.recipe.rewriting.policy is not None
-
-
-def _check(run: Run) -> None:
-    check_policy(run.recipe.rewriting.policy, run.recipe_folder)
+    return run.recipe.rewriting.model is not None
 
 
 def _describe(run: Run) -> Iterator[str]:
-    yield f"{REWRITING.name}: {policy_name(run.recipe.rewriting.policy)}"
+    yield f"{REWRITING.name}: {model_title(run.recipe, run.recipe.rewriting.model)}"
 
 
 def _explain(_run: Run, folder: Path, problem: str) -> Iterator[str]:
@@ -202,7 +197,7 @@ REWRITING = Stage(
     work=rewrite_choices,
     domains=MATH,
     enabled=_is_enabled,
-    check=_check,
+    asks="rewriting.model",
     describe=_describe,
     explain=_explain,
     retries=refusal_retries(),

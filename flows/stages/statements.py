@@ -18,7 +18,7 @@ from curation.filters.votes import UNREADABLE
 from curation.prompts.usability import USABILITY as PROMPT
 from curation.storage.stages import Shard, read_shard
 from flows.run.lookup import rows_of
-from flows.run.policies import check_policy, policy_name
+from flows.run.policies import model_title
 from flows.run.run_folder import Run
 from flows.run.stage import MATH, Kind, Stage, StageResult, StageRun, refusal_retries
 from flows.stages.asking import PolicySession
@@ -91,13 +91,12 @@ def drop_unusable(job: StageRun) -> StageResult:
 def ask_doubtful(job: StageRun) -> StageResult:
     """Collect a model's votes on the rows that the format filter is in doubt about; none is dropped here."""
     settings, problems = job.recipe.doubtful, job.problems.folder
-    assert settings.policy is not None
 
     def is_readable(text: str) -> bool:
         return BALLOT.read(text) != UNREADABLE
 
     with PolicySession.of_stage(
-        job, job.stage.name, settings.policy, settings.max_failed, PROMPT, is_readable
+        job, job.stage.name, settings.model, settings.max_failed, PROMPT, is_readable
     ) as session:
 
         def work(index: int) -> Shard:
@@ -116,16 +115,12 @@ def ask_doubtful(job: StageRun) -> StageResult:
 
 
 def _is_enabled(run: Run) -> bool:
-    return run.recipe.doubtful.policy is not None
-
-
-def _check(run: Run) -> None:
-    check_policy(run.recipe.doubtful.policy, run.recipe_folder)
+    return run.recipe.doubtful.model is not None
 
 
 def _describe(run: Run) -> Iterator[str]:
     settings = run.recipe.doubtful
-    name = policy_name(settings.policy)
+    name = model_title(run.recipe, settings.model)
     yield f"{DOUBTFUL.name}: {name}, {settings.votes} votes on a row from score {settings.ask_from:g} on"
 
 
@@ -173,7 +168,7 @@ DOUBTFUL = Stage(
     domains=MATH,
     kind=Kind.MEASURE,
     enabled=_is_enabled,
-    check=_check,
+    asks="doubtful.model",
     describe=_describe,
     explain=_explain,
     retries=refusal_retries(),

@@ -78,7 +78,6 @@ workers = 1
 name = "packages"
 kind = "kattis"
 path = "{out / "packages"}"
-domain = "code"
 [near_dedup]
 enabled = false
 [code.execution_matrix]
@@ -86,11 +85,14 @@ right_solutions = {right}
 wrong_solutions = {wrong}
 measure_s = 4.0
 give_up = 2
-[stage1.policy]
+[stage1]
+model = "student"
+
+[models.student]
 kind = "recorded"
 name = "submissions@package"
 path = "{out / "attempts.jsonl"}"
-columns = {{ problem = "problem", text = "text", domain = "code" }}
+columns = {{ problem = "problem", text = "text" }}
 [stage1.band]
 attempts = 4
 """)

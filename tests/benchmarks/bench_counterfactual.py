@@ -81,8 +81,9 @@ columns = {{ statement = "problem", answer = "answer", lang = "lang" }}
 [near_dedup]
 enabled = false
 [stage1]
+model = "student"
 band = {{ attempts = {tries}, wrong_label_share = {share} }}
-[stage1.policy]
+[models.student]
 {policy}
 """
 POLICY = """kind = "torch"

@@ -48,8 +48,9 @@ columns = {{ statement = "problem", answer = "answer", lang = "lang" }}
 [near_dedup]
 enabled = false
 [stage1]
+model = "student"
 band = {{ attempts = 8 }}
-[stage1.policy]
+[models.student]
 kind = "torch"
 model = {model}
 prompt = "plain"

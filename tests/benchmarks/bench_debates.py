@@ -190,8 +190,9 @@ columns = {{ statement = "question", answer = "final" }}
 [near_dedup]
 enabled = false # two sums are as alike as that
 [stage1]
+model = "student"
 band = {{ attempts = 4 }}
-[stage1.policy]
+[models.student]
 kind = "recorded"
 name = "weak@1"
 path = "attempts.jsonl"

@@ -34,7 +34,10 @@ name = "sets"
 kind = "jsonl"
 path = "rows.jsonl"
 columns = { statement = "statement", answer = "answer", choices = "choices", lang = "lang", meta = ["set"] }
-[stage1.policy]
+[stage1]
+model = "student"
+
+[models.student]
 kind = "recorded"
 name = "a@1"
 path = "none.jsonl"

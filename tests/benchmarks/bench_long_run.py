@@ -38,7 +38,10 @@ columns = {{ statement = "problem", answer = "answer" }}
 name = "exam"
 kind = "jsonl"
 path = "exam.jsonl"
-[stage1.policy]
+[stage1]
+model = "student"
+
+[models.student]
 kind = "recorded"
 name = "nobody@1"
 path = "{attempts}"

@@ -70,8 +70,9 @@ columns = {{ statement = "problem", answer = "answer", lang = "lang" }}
 [near_dedup]
 enabled = false
 [stage1]
+model = "student"
 band = {{ attempts = {tries}, min_correct = {least}, max_pass_rate = {most} }}
-[stage1.policy]
+[models.student]
 kind = "torch"
 model = {model}
 prompt = "plain"

@@ -29,7 +29,10 @@ name = "bench"
 kind = "jsonl"
 path = "rows.jsonl"
 columns = { statement = "problem", answer = "gold" }
-[stage1.policy]
+[stage1]
+model = "student"
+
+[models.student]
 kind = "recorded"
 name = "recorded@bench"
 path = "rows.jsonl"

@@ -1,120 +1,174 @@
-"""Are eight servers eight times one? Servers whose tokens take time but no CPU, asked as `replicas = 8` asks them.
+"""Are eight copies of a model eight times one, as vLLM's own data parallelism gives them requests?
 
-    .venv/bin/python -m tests.benchmarks.bench_routing [--counts 1 2 4 8] [--problems 32] [--in-flight 64] [--stopping]
+    .venv/bin/python -m tests.benchmarks.bench_routing [--counts 1 2 4 8] [--problems 48] [--in-flight 64] [--stopping]
 
-Each server is a process (`tests.benchmarks.stepping_server`) started, watched and asked by `ReplicatedEngine`, in the
-place of vLLM; the sampler asks for 16 attempts at `--problems` problems for each server, or with ``--stopping`` for as
-many as the default rule needs, with so many requests in flight for each server as a policy has (`in_flight`), has
-them judged and stores them. A step of a server takes longer the more it decodes, and a prompt that it has not had
-costs a prefill, so a server with too few requests loses tokens and one with too many loses time. Answers are the same
-whichever server gives them.
+No GPU is needed: each copy is a stand-in whose tokens take time and no CPU, and vLLM's own code chooses the copy of a
+request (`DPLBAsyncMPClient.get_core_engine_for_request`), by its own counts and by what its coordinator reports every
+100 ms. The sampler asks for 16 attempts at `--problems` problems for each copy, or with ``--stopping`` for as many as
+the default rule needs, has them judged and stores them. A step of a copy takes longer the more it decodes, and a prompt
+that it has not had costs a prefill: vLLM spreads the attempts at one problem over all copies.
 
 Printed per count: tokens a second and times one, of the whole run and until its last problem was begun, after which
-servers run dry, as in every run; the mean share of in_flight that a server decoded at; requests at the
-server with fewest and with most; requests that found their prompt's cache (15 of 16 where all attempts at a problem go
-to one server); CPU seconds of the asking process, for 1,000 requests and as a share of a core.
+copies run dry, as in every run; the mean share of in_flight that a copy decoded at; requests at the copy with fewest
+and with most; requests that found their prompt's cache; CPU seconds of this process, for 1,000 requests and as a share
+of a core. Needs vLLM.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import json
-import math
-import sys
+import heapq
+import itertools
+import random
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace, TracebackType
 from typing import Any, Self
-from unittest.mock import patch
-from urllib.request import urlopen
 
-from curation.config import Band, EngineSettings
+from vllm.v1.engine.core_client import DPLBAsyncMPClient
+
+from curation.config import Band
 from curation.difficulty.early_stopping import StoppingRule
 from curation.difficulty.open_problems import SamplingRequest
 from curation.difficulty.sampling import Sampler
-from curation.policies.servers import EVEN
-from curation.policies.vllm import replicas
-from curation.policies.vllm.replicas import ReplicatedEngine
-from curation.policies.vllm.startup import Launch
 from curation.records import AttemptKey, Completion, Domain, PromptRequest
 from curation.storage.attempts import AttemptStore
 from curation.verify.math_judge import MathJudge
-from tests.benchmarks.stepping_server import Counts
 from tests.curation.drawn import drawn_answer
-from tests.waiting import until
 
-ATTEMPTS, PROMPT = 16, 200
+ATTEMPTS, SHORTEST, COORDINATOR_S = 16, 16, 0.1
 
 
-class SteppingReplicas:
-    """`ReplicatedEngine` over such servers, as a policy: what they say is drawn here, by problem and index."""
+@dataclass(eq=False)
+class Copy:
+    """One copy: requests by the step at which they end, and what it has done."""
 
-    key = AttemptKey("stepping@1", "p", "s")
+    in_flight: int
+    step_s: float
+    seat_s: float
+    prefill_s: float
+    requests: int = 0
+    cached: int = 0
+    tokens: int = 0
+    steps: int = 0
+    seats: int = 0
+    waiting: deque[tuple[str, int, asyncio.Future[int]]] = field(default_factory=deque)
+    decoding: list[tuple[int, int, int, asyncio.Future[int]]] = field(default_factory=list)
+    _known: set[str] = field(default_factory=set)
+    _wake: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def generate(self, prompt: str, tokens: int) -> int:
+        """Return the number of tokens, once they are made."""
+        done: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self.requests += 1
+        self.waiting.append((prompt, tokens, done))
+        self._wake.set()
+        return await done
+
+    async def run(self) -> None:
+        """Decode for ever; a step that begins late ends when it would have ended."""
+        now = time.monotonic()
+        while True:
+            if not self.decoding and not self.waiting:
+                self._wake.clear()
+                await self._wake.wait()
+                now = time.monotonic()
+            now += self._join() + self.step_s + self.seat_s * len(self.decoding)
+            await asyncio.sleep(now - time.monotonic())
+            self.steps, self.seats = self.steps + 1, self.seats + len(self.decoding)
+            while self.decoding and self.decoding[0][0] <= self.steps:
+                _, _, tokens, done = heapq.heappop(self.decoding)
+                self.tokens += tokens
+                if not done.done():
+                    done.set_result(tokens)
+
+    def _join(self) -> float:
+        """Give free seats to what waits, and return the seconds that its prompts take."""
+        took = 0.0
+        while self.waiting and len(self.decoding) < self.in_flight:
+            prompt, tokens, done = self.waiting.popleft()
+            self.cached += prompt in self._known
+            took += self.prefill_s * (prompt not in self._known)
+            self._known.add(prompt)
+            heapq.heappush(self.decoding, (self.steps + tokens, id(done), tokens, done))
+        return took
+
+
+class Copies:
+    """The copies as a policy; what they say is drawn here, by problem and index."""
+
+    key = AttemptKey("copies@1", "p", "s")
     about: Mapping[str, Any] = {}
 
     def __init__(self, count: int, chosen: argparse.Namespace) -> None:
-        self.in_flight = count * chosen.in_flight
-        launch = Launch("stepping", "stepping", chosen.in_flight)
-        self.engine = ReplicatedEngine(launch, EngineSettings(), count, self.command)
-        self._chosen = chosen
-
-    def command(self, port: int) -> Sequence[str]:
-        """Return a server's command: seats as vLLM gets them from `ReplicatedEngine`."""
-        chosen = self._chosen
-        figures = (chosen.step_ms, chosen.seat_ms, chosen.prefill_ms, chosen.mean)
-        seats = math.ceil(EVEN * chosen.in_flight)
-        return [sys.executable, "-m", "tests.benchmarks.stepping_server", str(port), str(seats), *map(str, figures)]
+        self.in_flight, self._mean = count * chosen.in_flight, chosen.mean
+        times = (chosen.step_ms / 1000, chosen.seat_ms / 1000, chosen.prefill_ms / 1000)
+        self.copies = [Copy(chosen.in_flight, *times) for _ in range(count)]
+        self._numbers = itertools.count()
+        self._router: Any = SimpleNamespace(
+            client_count=1,
+            core_engines=list(range(count)),
+            eng_start_index=0,
+            engine_inflight=Counter(),
+            lb_engines=[[0, 0, 0.0] for _ in range(count)],
+            reqs_in_flight={},
+        )
 
     async def __aenter__(self) -> Self:
-        await self.engine.__aenter__()
-        assert self.engine.servers is not None
-        servers = self.engine.servers.replicas
-        await until(lambda: all(server.healthy for server in servers))
+        self._tasks = [
+            asyncio.ensure_future(work) for work in (self._coordinate(), *(copy.run() for copy in self.copies))
+        ]
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self.engine.__aexit__(kind, error, trace)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def answer(self, problem: PromptRequest, index: int) -> Completion | None:
         """Return one attempt."""
+        request = str(next(self._numbers))
+        asked = SimpleNamespace(request_id=request, data_parallel_rank=None, pooling_params=None)
+        chosen = DPLBAsyncMPClient.get_core_engine_for_request(self._router, asked)
+        drawn = random.Random(f"{problem.id} {index}").expovariate(1 / self._mean)
+        try:
+            tokens = await self.copies[chosen].generate(problem.id, max(SHORTEST, min(4 * self._mean, round(drawn))))
+        finally:
+            self._router.engine_inflight[self._router.reqs_in_flight.pop(request)] -= 1
         number = int(problem.id, 16)
-        prompt = [number * PROMPT + place for place in range(PROMPT)]
-        sampling = self.engine.sampling(temperature=1.0, top_p=1.0, max_tokens=4096, seed=index, logprobs=False)
-        done = await self.engine.generate(prompt, sampling, f"{problem.id}-{index}")
-        answer = drawn_answer(f"p{number % 40}", number * ATTEMPTS + index)
-        return Completion(f"\\boxed{{{answer}}}", done.finish, len(done.token_ids))
+        return Completion(f"\\boxed{{{drawn_answer(f'p{number % 40}', number * ATTEMPTS + index)}}}", "stop", tokens)
 
-    def counts(self) -> list[Counts]:
-        """Return what each server has done."""
-        told = []
-        for server in self.engine.client.servers.all:
-            with urlopen(f"{server.url}/counts") as answer:
-                told.append(Counts(**json.loads(answer.read())))
-        return told
+    async def _coordinate(self) -> None:
+        while True:
+            counts = [(len(copy.waiting), len(copy.decoding)) for copy in self.copies]
+            self._router.lb_engines = [
+                [waiting, running, running / copy.in_flight]
+                for (waiting, running), copy in zip(counts, self.copies, strict=True)
+            ]
+            await asyncio.sleep(COORDINATOR_S)
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """One run: seconds by the clock, CPU seconds of the asking process, what was done until the last problem was begun,
-    and what each server did.
-    """
+    """One run: seconds by the clock and of CPU, what was done until the last problem was begun, and the copies."""
 
     wall: float
     cpu: float
     busy_s: float
     busy_tokens: int
-    servers: list[Counts]
+    copies: list[Copy]
 
     @property
     def speed(self) -> float:
         """Return tokens a second."""
-        return sum(one.tokens for one in self.servers) / self.wall
+        return sum(one.tokens for one in self.copies) / self.wall
 
     @property
     def busy_speed(self) -> float:
@@ -123,11 +177,11 @@ class Seen:
 
 
 async def measure(count: int, chosen: argparse.Namespace) -> Seen:
-    """Return what sampling from so many servers was."""
+    """Return what sampling from so many copies was."""
     rule = StoppingRule(Band(attempts=ATTEMPTS), early_stopping=chosen.stopping)
     with tempfile.TemporaryDirectory() as folder, MathJudge(1) as judge:
-        store = AttemptStore(Path(folder), SteppingReplicas.key)
-        async with SteppingReplicas(count, chosen) as policy:
+        store = AttemptStore(Path(folder), Copies.key)
+        async with Copies(count, chosen) as policy:
             began, cpu = time.monotonic(), time.process_time()
             busy: list[tuple[float, int]] = []
 
@@ -135,11 +189,11 @@ async def measure(count: int, chosen: argparse.Namespace) -> Seen:
                 for number in range(count * chosen.problems):
                     yield SamplingRequest(PromptRequest(f"{number:020x}", "What?", Domain.MATH, "en"), "7")
                 if not busy:
-                    busy.append((time.monotonic() - began, sum(one.tokens for one in policy.counts())))
+                    busy.append((time.monotonic() - began, sum(one.tokens for one in policy.copies)))
 
             async for _ in Sampler(policy, store, judge, rule, ahead=chosen.stopping).run(asked()):
                 pass
-            seen = Seen(time.monotonic() - began, time.process_time() - cpu, *busy[0], policy.counts())
+            seen = Seen(time.monotonic() - began, time.process_time() - cpu, *busy[0], policy.copies)
         store.close()
     return seen
 
@@ -148,36 +202,34 @@ def main() -> None:
     """Print the table."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--counts", type=int, nargs="+", default=[1, 2, 4, 8])
-    options.add_argument("--problems", type=int, default=32, help="for each server")
-    options.add_argument("--in-flight", type=int, default=64, help="requests for each server")
+    options.add_argument("--problems", type=int, default=48, help="for each copy")
+    options.add_argument("--in-flight", type=int, default=64, help="requests for each copy")
     options.add_argument("--mean", type=int, default=200, help="tokens of an answer")
     options.add_argument("--step-ms", type=float, default=25.0, help="what a step takes")
     options.add_argument("--seat-ms", type=float, default=0.1, help="… and each request in it")
-    options.add_argument("--prefill-ms", type=float, default=10.0, help="… and each prompt that is new to the server")
+    options.add_argument("--prefill-ms", type=float, default=10.0, help="… and each prompt that is new to the copy")
     options.add_argument("--stopping", action="store_true", help="stop early")
     chosen = options.parse_args()
-    config = SimpleNamespace(max_model_len=4096 + PROMPT, try_get_generation_config=dict)
     first: Seen | None = None
     print(
-        "servers  tokens/s  times one   until the last is begun  in flight  fewest, most requests  cached  "
+        "copies  tokens/s  times one   until the last is begun  in flight  fewest, most requests  cached  "
         "CPU s / 1,000 requests  of a core"
     )
-    with patch.object(replicas, "load_model_config", lambda *_: (config, None)):
-        for count in chosen.counts:
-            seen = asyncio.run(measure(count, chosen))
-            first = first or seen
-            print(line(count, seen, first, chosen), flush=True)
+    for count in chosen.counts:
+        seen = asyncio.run(measure(count, chosen))
+        first = first or seen
+        print(line(count, seen, first, chosen), flush=True)
 
 
 def line(count: int, seen: Seen, first: Seen, chosen: argparse.Namespace) -> str:
-    """Return a line of the table; ``first`` is the run with the first number of servers."""
-    one, requests = chosen.counts[0], [server.requests for server in seen.servers]
+    """Return a line of the table; ``first`` is the run with the first number of copies."""
+    one, requests = chosen.counts[0], [copy.requests for copy in seen.copies]
     total = sum(requests)
-    full = sum(server.seats for server in seen.servers) / sum(server.steps for server in seen.servers)
-    cached = sum(server.cached for server in seen.servers) / total
+    full = sum(copy.seats for copy in seen.copies) / sum(copy.steps for copy in seen.copies)
+    cached = sum(copy.cached for copy in seen.copies) / total
     spread = f"{min(requests)}, {max(requests)}"
     return (
-        f"{count:7} {seen.speed:9.0f} {one * seen.speed / first.speed:10.2f} {seen.busy_speed:14.0f} "
+        f"{count:6} {seen.speed:9.0f} {one * seen.speed / first.speed:10.2f} {seen.busy_speed:14.0f} "
         f"{one * seen.busy_speed / first.busy_speed:10.2f} {full / chosen.in_flight:10.0%} {spread:>22}  {cached:6.1%} "
         f"{1000 * seen.cpu / total:23.2f} {seen.cpu / seen.wall:10.2f}"
     )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +12,8 @@ from pydantic import ValidationError
 
 from curation.config.policies import RecordedPolicy, TorchPolicySettings
 from curation.policies.seeds import about_of, key_of
-from curation.thinking import THINK, ResponseParts, ThinkingTags, split_response
+from curation.records import RequestRefused
+from curation.thinking import THINK, ResponseParts, ThinkingTags, response_text, split_response
 
 MISTRAL = ThinkingTags.of("[THINK]")
 
@@ -125,3 +129,75 @@ def test_defaults_leave_keys_and_digests_as_they_were() -> None:
 def test_templates_are_told_not_to_think() -> None:
     assert THINK.template_arguments == MISTRAL.template_arguments == {}
     assert ThinkingTags.of("none").template_arguments == {"enable_thinking": False, "thinking": False}
+
+
+WRITTEN = "<think>\n2 + 2\n</think>\n4"
+THOUGHT = {"type": "thinking", "thinking": [{"type": "text", "text": "2 +"}, {"type": "text", "text": " 2"}]}
+ANSWER = {"type": "text", "text": "4", "thinking": None}  # tables give every part every key
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        WRITTEN,
+        {"role": "assistant", "content": WRITTEN, "reasoning_content": None, "tool_calls": []},
+        {"content": "4", "reasoning_content": "2 + 2"},
+        {"content": "4", "reasoning": "2 + 2", "reasoning_content": "2 + 2"},
+        {"content": [ANSWER], "reasoning": "2 + 2"},
+        {"content": [THOUGHT, ANSWER]},
+        {"content": [{"type": "thinking", "thinking": "2 + 2", "closed": True}, ANSWER]},
+        {"content": [THOUGHT, ANSWER], "reasoning": "2 + 2", "tool_calls": None},
+        {"content": [{"type": "text", "text": "<think>\n2 + 2\n</think>\n"}, ANSWER]},
+        [THOUGHT, ANSWER],
+    ],
+)
+def test_all_forms_of_a_reply_are_one_text(message: Any) -> None:
+    assert response_text(message, THINK, "here") == WRITTEN
+
+
+@pytest.mark.parametrize(
+    ("message", "text"),
+    [
+        ({"role": "assistant"}, ""),
+        ({"content": None, "tool_calls": None}, ""),
+        ({"content": []}, ""),
+        ({"content": None, "refusal": "I cannot help."}, "I cannot help."),
+        ({"content": [{"type": "refusal", "refusal": "I cannot help."}]}, "I cannot help."),
+        ({"content": "4", "tool_calls": [{"function": {"name": "f"}}]}, "4"),
+        ({"content": None, "reasoning_content": "2 + 2 is"}, "<think>\n2 + 2 is"),  # cut off
+        ({"content": [THOUGHT]}, "<think>\n2 + 2"),
+        ({"content": "2 + 2</think>4"}, "<think>2 + 2</think>4"),
+        (ANSWER, "4"),
+    ],
+)
+def test_replies_without_thoughts_or_without_an_answer(message: Any, text: str) -> None:
+    assert response_text(message, THINK, "here") == text
+
+
+@pytest.mark.parametrize(
+    ("message", "why"),
+    [
+        (
+            {"content": [{"type": "image_url", "image_url": "x"}]},
+            "here: the reply has a part of unknown type 'image_url'",
+        ),
+        ({"content": [THOUGHT, {"type": "text"}]}, "a part of unknown type 'text': {'type': 'text'}"),
+        ({"content": [{"type": "thinking", "thinking": [{"type": "sum"}]}]}, "unknown type 'sum'"),
+        ({"content": 5}, "unknown type 'int'"),
+        (None, "unknown type 'NoneType'"),
+        ({"reasoning": {"summary": "x"}, "content": "4"}, "unknown type None"),
+        ({"said": "4"}, "unknown type None"),
+        ({"content": None, "tool_calls": [{"function": {"name": "f"}}]}, "here: the reply calls tools and has no text"),
+    ],
+)
+def test_a_reply_that_cannot_be_read_is_refused_and_not_judged(message: Any, why: str) -> None:
+    with pytest.raises(RequestRefused, match=re.escape(why)) as refused:
+        response_text(message, THINK, "here")
+    assert refused.value.kind == "unusable"
+
+
+def test_replies_of_models_with_other_tags() -> None:
+    assert response_text("[THINK]2 + 2[/THINK]4", MISTRAL, "here") == "<think>2 + 2</think>4"
+    assert response_text({"content": "2 + 2[/THINK]4"}, MISTRAL, "here") == "<think>2 + 2</think>4"
+    assert response_text({"content": [THOUGHT, ANSWER]}, MISTRAL, "here") == WRITTEN
+    assert response_text("2 + 2</think>4", ThinkingTags.of("none"), "here") == "2 + 2</think>4"

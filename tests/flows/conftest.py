@@ -158,18 +158,20 @@ license = "MIT"
 columns = { statement = "question", answer = "final" }
 
 [stage1]
+model = "student"
 band = { attempts = 4 }
 
-[stage1.policy]
+[models.student]
 kind = "recorded"
 name = "weak@1"
 path = "weak.jsonl"
 columns = { problem = "question", attempts = "tries", text = "text", label = "right" }
 
 [stage2]
+model = "strong"
 band = { attempts = 4 }
 
-[stage2.policy]
+[models.strong]
 kind = "recorded"
 name = "strong@1"
 path = "strong.jsonl"

@@ -22,7 +22,10 @@ kind = "jsonl"
 path = "problems.jsonl"
 license = "MIT"
 columns = { statement = "question", answer = "answer" }
-[stage1.policy]
+[stage1]
+model = "student"
+
+[models.student]
 kind = "recorded"
 name = "recorded@1"
 path = "attempts.jsonl"
@@ -102,7 +105,6 @@ def test_the_judge_alone_needs_neither_torch_nor_prefect(elsewhere: Path) -> Non
 def test_the_wheel_has_what_a_recipe_may_name(elsewhere: Path) -> None:
     (wheel,) = (elsewhere / "dist").glob("*.whl")
     names = set(zipfile.ZipFile(wheel).namelist())
-    assert "flows/recipes/recipe.schema.json" in names
     assert any(name.startswith("training/embedded_model/weights/") for name in names)
     assert "curation/translation/learnt/zh.tsv" in names  # a language without its file would say nothing
     assert not [name for name in names if name.startswith("tests/")]

@@ -44,9 +44,10 @@ columns = {{ answer = "answer" }}
 [near_dedup]
 enabled = false # two sums are as alike as that
 [stage1]
+model = "student"
 # A weak model errs in one voice, and these references are right by construction.
 band = {{ attempts = {attempts}, max_pass_rate = 0.875, wrong_label_share = 1 }}
-[stage1.policy]
+[models.student]
 kind = "vllm"
 model = {model}
 prompt = "plain"

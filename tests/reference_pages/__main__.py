@@ -1,4 +1,4 @@
-"""Write the generated pages of docs/reference and the schemas of recipes, which tests hold up to date:
+"""Write the generated pages of docs/reference, which tests hold up to date:
 `python -m tests.reference_pages`.
 
 Commands come from the command line's own parser, settings from the pydantic models, tables of records from their
@@ -8,7 +8,6 @@ schemas with the comments that stand beside the columns, drop reasons from their
 from __future__ import annotations
 
 import inspect
-import json
 import re
 import textwrap
 from collections.abc import Callable, Iterator
@@ -24,7 +23,7 @@ from curation.filters.dedup import near
 from curation.publish import export, merged_copies, review, withheld
 from curation.publish.cards.words import COLUMN_WORDS, REASON_WORDS
 from flows.cli import app
-from flows.cli.settings import Setting, settings_of, settings_schema
+from flows.cli.settings import Setting, settings_of
 from tests.places import ROOT
 from training.recipe import TrainRecipe
 
@@ -111,7 +110,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "commands.md": commands_page,
     "settings.md": lambda: settings_page(
         "Settings of a recipe",
-        "A key such as `stage1.policy(vllm).model` is written `stage1.policy.model`, where `stage1.policy.kind` is "
+        "A key such as `models.NAME(vllm).model` is written `models.student.model` in the model `student` of kind "
         "`vllm`; `sources.N` is one of several tables `[[sources]]`. `goldilocks settings` prints them.",
         settings_of(Recipe),
     ),
@@ -132,12 +131,9 @@ PAGES: dict[str, Callable[[], str]] = {
 
 
 def main() -> None:
-    """Write all pages, and both schemas."""
+    """Write all pages."""
     for name, page in PAGES.items():
         (FOLDER / name).write_text(page(), encoding="utf-8")
-    for name, train in (("recipe", False), ("train_recipe", True)):
-        schema = json.dumps(settings_schema(train=train), ensure_ascii=False, indent=1)
-        (ROOT / "flows" / "recipes" / f"{name}.schema.json").write_text(f"{schema}\n", encoding="utf-8")
 
 
 def _commands(group: click.Command | None = None, name: str = "goldilocks") -> Iterator[tuple[str, click.Command]]:

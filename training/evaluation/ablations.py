@@ -20,7 +20,7 @@ from typing import Any, Self
 from pydantic import Field, model_validator
 
 from curation.config.base import Settings
-from curation.config.policies import PolicySettings
+from curation.config.policies import ModelName, NamedModels
 from training.evaluation.estimators import Estimate, crossed_interval, json_value, mean_interval
 from training.evaluation.report import page, verdict, with_interval
 
@@ -37,7 +37,6 @@ class AxisValue(Settings):
         None,
         description="An earlier value of this axis: training starts from the model that it ended with, of the same "
         "seed; what that sampled counts as this one's cost too.",
-        exclude_if=lambda after: after is None,
     )
 
 
@@ -48,10 +47,10 @@ class Axis(Settings):
     values: tuple[AxisValue, ...] = Field(min_length=2, strict=False, description="Its values, the base first.")
 
 
-class Ablation(Settings):
+class Ablation(NamedModels):
     """An ablation: one training recipe, axes, seeds, and the benches that its models are evaluated on."""
 
-    name: str = Field(pattern=NAME, description="Name of the ablation.")
+    name: str = Field("ablation", pattern=NAME, description="Name of the ablation; its file's if missing.")
     description: str = Field("", description="What it asks, and what the paper saw.")
     recipe: str = Field(description="The training recipe, relative to this file.")
     set: tuple[str, ...] = Field((), description="Changes to it in every arm.")
@@ -60,10 +59,15 @@ class Ablation(Settings):
         min_length=1, description="Benches: ready ones by their names, or files relative to this one."
     )
     bench_set: tuple[str, ...] = Field((), description="Changes to every bench, as in `attempts=4`.")
-    policy: PolicySettings | None = Field(
-        None, description="How trained models are asked (prompt, engine); the bench's policy where absent."
+    model: ModelName | None = Field(
+        None, description="The model as which trained ones are asked (prompt, engine); the bench's if missing."
     )
     axes: tuple[Axis, ...] = Field(min_length=1, strict=False, description="What is varied; arms are all combinations.")
+
+    @property
+    def asked(self) -> dict[str, str]:
+        """Return the name of the model that each setting refers to, by the setting's key."""
+        return {"model": self.model} if self.model is not None else {}
 
     @model_validator(mode="after")
     def _distinct(self) -> Self:

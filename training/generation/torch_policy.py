@@ -10,6 +10,7 @@ Not here: quantised weights, several devices, prefix caches across batches. That
 from __future__ import annotations
 
 import asyncio
+import copy
 import sys
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -96,6 +97,13 @@ class TorchPolicy:
     def version(self) -> int:
         """Return the version of the weights that make the next token: 0 at first, then as given to `load_weights`."""
         return self._require_engine().version
+
+    def asking(self, prompt: Prompt | None) -> TorchPolicy:
+        """Return a policy with another prompt, or that of the settings, for the same running model."""
+        other = copy.copy(self)
+        other._prompt = prompt or prompt_of(self._settings)
+        other.key = other._key()
+        return other
 
     async def __aenter__(self) -> Self:
         self._thread = ThreadPoolExecutor(1, "torch-policy")

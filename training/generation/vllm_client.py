@@ -26,9 +26,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from curation.policies.client import ServerClient, message
+from curation.policies.client import ServerClient, ServerResponse, message
 from curation.policies.completions import FINISHED, TokenCompletion
-from curation.policies.connection import ServerResponse
 from curation.policies.servers import Server, TemporaryFailure
 from curation.records import PolicyError
 from training.generation.decoding_meter import RequestMeter

@@ -36,7 +36,6 @@ class AipoSettings(GroupCreditSettings):
     preset: Literal["cispo"] | None = Field(
         None,
         description="Another paper's settings (`training/objectives/presets.py`), for all keys not named here.",
-        exclude_if=lambda preset: preset is None,
     )
     ratio_cap: float = Field(
         5.0, gt=0, description="rho, the largest importance weight of a token. 2 to 10 in LlamaRL. Not in the paper."

@@ -71,13 +71,11 @@ class GroupCreditSettings(ObjectiveSettings):
         gt=0,
         description="Divides token sums where `loss_aggregation` is `constant`; Dr. GRPO (arXiv 2503.20783) has the "
         "most tokens of a rollout. Not in the paper.",
-        exclude_if=lambda tokens: tokens is None,
     )
     mask_truncated: bool = Field(
         False,
         description="Rollouts that ended at the most tokens weigh nothing in the loss; they count in their group's "
         "mean. DAPO's overlong filtering (arXiv 2503.14476). Not in the paper.",
-        exclude_if=lambda mask: not mask,
     )
     advantage_normalisation: Normalisation = Field(
         "minibatch",
@@ -95,13 +93,11 @@ class GroupCreditSettings(ObjectiveSettings):
         "reward",
         description="`reward`: a rollout's reward minus its group's mean, as in the paper; `pass_at_k`, `majority`: "
         "what it adds to the largest reward, or to the vote, of `k` rollouts (arXiv 2503.19595, 2505.15201).",
-        exclude_if=lambda credit: credit == "reward",
     )
     k: Annotated[int, Field(ge=1)] | ChangingK = Field(
         8,
         description="Rollouts of `pass_at_k` and `majority`; 1 is the reward without a baseline. `{ start = 8, end = "
         "1, steps = 200 }` changes it during the run. Not in the paper.",
-        exclude_if=lambda k: k == 8,
     )
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}

@@ -38,13 +38,11 @@ class GrpoSettings(GroupCreditSettings):
     preset: Literal["dr_grpo", "dapo", "gspo", "dual_clip", "maxrl"] | None = Field(
         None,
         description="Another paper's settings (`training/objectives/presets.py`), for all keys not named here.",
-        exclude_if=lambda preset: preset is None,
     )
     ratio_level: Literal["token", "sequence"] = Field(
         "token",
         description="`token`: each token's own ratio; `sequence`: for all tokens of a sequence the geometric mean of "
         "theirs, clipped together (GSPO, arXiv 2507.18071). Not in the paper.",
-        exclude_if=lambda level: level == "token",
     )
     eps_low: float = Field(0.2, gt=0, lt=1, description="Ratios below 1 - eps_low are clipped. Not in the paper.")
     eps_high: float = Field(
@@ -76,7 +74,6 @@ class GrpoSettings(GroupCreditSettings):
         description="The reference follows the policy: after each step its weights are so much of themselves, "
         "the rest the policy's. .99 is about a hundred steps. Frozen where absent. The paper tried a reference that is "
         "a moving average, and printed no figure.",
-        exclude_if=lambda ema: ema is None,
     )
     kl_form: KLForm = Field(
         "reward",

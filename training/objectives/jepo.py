@@ -76,7 +76,6 @@ class JepoSettings(ObjectiveSettings):
         False,
         description="Train on problems with a verifier: groups with a correct rollout as `grpo` does, the others by "
         "the text of their reference answer (arXiv 2503.19618, appendix B).",
-        exclude_if=lambda mixed: not mixed,
     )
     kl_coef: float = Field(
         1e-3,

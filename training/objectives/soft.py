@@ -73,32 +73,27 @@ class SoftSettings(ObjectiveSettings):
         "group",
         description="V: `group`, the mean of the group's own (arXiv 2503.19612); `prior`, from the reference's pass "
         "rate that the set holds (2503.05453); `learned`, a number per problem (2405.19107).",
-        exclude_if=lambda value: value == "group",
     )
     value_rate: float = Field(
         0.3,
         gt=0,
         le=1,
         description="What part of the way to its group's value a `learned` one takes in a step. Not in the paper.",
-        exclude_if=lambda rate: rate == 0.3,
     )
     measured_by: str | None = Field(
         None,
         description="With `prior`: the policy of the set's pass rates (its column `policy`), where that is the "
         "reference under another name.",
-        exclude_if=lambda name: name is None,
     )
     loss: Literal["square", "entropy"] = Field(
         "square",
         description="Of the consistency's error: its square, or a cross-entropy (arXiv 2503.05453).",
-        exclude_if=lambda loss: loss == "square",
     )
     ceiling: float = Field(
         1.1,
         gt=0,
         description="With `entropy`: a reward that no rollout exceeds; larger ones count as it. 1.1 is format, "
         "correctness and language of the paper.",
-        exclude_if=lambda ceiling: ceiling == 1.1,
     )
 
 

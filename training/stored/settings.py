@@ -47,7 +47,6 @@ class StoredSettings(Settings):
         ge=1,
         description="Later batches hold stored attempts for so many steps and none after that: by then the policy is "
         "another. Always where absent. Not in the paper.",
-        exclude_if=lambda age: age is None,
     )
     max_distance: float | None = Field(
         None,

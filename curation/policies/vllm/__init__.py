@@ -1,7 +1,10 @@
-"""A policy that answers with vLLM on this machine: its asynchronous engine, or several as servers, started for the run
-and ended with it.
+"""A policy that answers with vLLM on this machine: its asynchronous engine, started for the run and ended with it.
 
-Invariants, beside those of `curation.policies.vllm.engine` and `replicas`, which do the generating:
+Several copies of the model are vLLM's own data parallelism inside the engine, which gives each request to the copy with
+the fewest. Measured with copies whose tokens take time and no CPU, vLLM's own choice makes eight copies RATIO times one
+(`tests.benchmarks.bench_routing`).
+
+Invariants, beside those of `curation.policies.vllm.engine`, which does the generating:
   - every (problem, index) draws with its own seed, derived from the recipe's (`seeds.seed_of`);
   - an attempt always has room for `max_tokens`; a prompt that leaves less is refused, for a shorter attempt would stand
     in the store as something it is not.
@@ -12,6 +15,7 @@ imported below this package and nowhere else, when an engine starts.
 
 from __future__ import annotations
 
+import copy
 import itertools
 import sys
 from collections.abc import Mapping
@@ -24,9 +28,8 @@ from curation.policies.chat_templates import apply_chat_template, stop_tokens
 from curation.policies.checkpoints import folder_revision, require_same_shape
 from curation.policies.completions import ResponseReader
 from curation.policies.seeds import about_of, key_of, prompt_of, seed_of
-from curation.policies.vllm.engine import VllmEngine
-from curation.policies.vllm.placement import replica_count, visible_gpus
-from curation.policies.vllm.replicas import ReplicatedEngine
+from curation.policies.vllm.engine import VllmEngine, sampling_params
+from curation.policies.vllm.placement import visible_gpus
 from curation.policies.vllm.startup import Launch, vllm_version
 from curation.prompts import Prompt, plain_text
 from curation.records import AttemptKey, Completion, PolicyError, PromptRequest, RequestRefused
@@ -62,9 +65,8 @@ class Vllm:
             raise PolicyError(
                 f"model {settings.model}: there is no folder {local}; for a model of the hub, give its `revision`."
             )
-        gpus = len(visible_gpus()) if settings.replicas == "auto" else 0
-        count = replica_count(settings.replicas, settings.engine_gpus, gpus)
-        self.in_flight = settings.in_flight * count
+        copies = settings.copies(len(visible_gpus()) if settings.data_parallel == "auto" else 0)
+        self.in_flight = settings.in_flight * copies
         self.key: AttemptKey = key_of(settings, self._name(), prompt)
         self._prompt = prompt or prompt_of(settings)
         self._tags = ThinkingTags.of(settings.thinking)
@@ -76,13 +78,9 @@ class Vllm:
             settings.in_flight,
             seed=settings.decoding.seed,
             revision=None if self._local else settings.revision,
-            data_parallel=settings.data_parallel,
+            data_parallel=copies,
         )
-        self.engine: VllmEngine | ReplicatedEngine = (
-            ReplicatedEngine(launch, settings, count)
-            if count > 1 or launch.data_parallel > 1
-            else VllmEngine(launch, settings)
-        )
+        self.engine = VllmEngine(launch, settings)
 
     @property
     def about(self) -> Mapping[str, Any]:
@@ -94,7 +92,15 @@ class Vllm:
             "engine": f"vllm {vllm_version() or 'not installed'}",
         }
 
+    def asking(self, prompt: Prompt | None) -> Vllm:
+        """Return a policy with another prompt, or that of the settings, for the same running engine."""
+        other = copy.copy(self)
+        other.key = key_of(self.settings, self._name(), prompt)
+        other._prompt, other._prompts = prompt or prompt_of(self.settings), {}
+        return other
+
     async def __aenter__(self) -> Self:
+        self._require_gpus()
         await self.engine.__aenter__()
         decoding, context = self.settings.decoding, self.engine.context
         if decoding.max_tokens >= context:
@@ -153,6 +159,15 @@ class Vllm:
         self._local = folder
         self.key = AttemptKey(f"{folder.name}@{revision}", self.key.prompt, self.key.sampling)
 
+    def _require_gpus(self) -> None:
+        gpus, copies = len(visible_gpus()), self.engine.launch.data_parallel
+        needed = copies * self.settings.tensor_parallel
+        if 0 < gpus < needed:
+            raise PolicyError(
+                f"model {self.settings.model}: {copies} copies of {self.settings.tensor_parallel} GPUs each need "
+                f'{needed} GPUs, and this machine has {gpus}; lower data_parallel, or write data_parallel = "auto".'
+            )
+
     def _name(self) -> str:
         if self._local is None:
             return f"{self.settings.model}@{self.settings.revision}"
@@ -188,7 +203,7 @@ class Vllm:
 
     def _sampling(self, problem: str, index: int) -> Any:
         decoding = self.settings.decoding
-        return self.engine.sampling(
+        return sampling_params(
             temperature=decoding.temperature,
             top_p=decoding.top_p,
             max_tokens=decoding.max_tokens,

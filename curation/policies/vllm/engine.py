@@ -6,7 +6,7 @@ Invariants:
   - where weights are exchanged while it runs, each token carries the version that made it, as vLLM itself counted;
   - after weights that were not loaded to the end nobody gets a token more: requests in flight end with an error, and so
     does every later call;
-  - its processes end with this one, however it ends (`curation.policies.watchdog`).
+  - its processes end with this one, however it ends (`curation.policies.vllm.reloading.Worker`).
 
 Not here: problems, prompts' texts (`curation.policies.vllm`), how new weights come (`weight_updates`). vLLM is imported
 when an engine starts, and not before.
@@ -142,7 +142,7 @@ class VllmEngine:
         engine = self.vllm
         await engine.pause_generation(mode="wait", clear_cache=True)
         self.broken = f"the weights of {folder} were not loaded to the end"
-        loading = asyncio.create_task(self._reload(engine, folder))
+        loading = asyncio.create_task(engine.collective_rpc("load_folder", args=(str(folder),)))
         try:
             await asyncio.wait([loading])
         finally:
@@ -161,15 +161,6 @@ class VllmEngine:
         engine, self._engine = self._engine, None
         if engine is not None:
             await stop_engine(engine)
-
-    @staticmethod
-    def sampling(**parameters: Any) -> Any:
-        """Return what `generate` takes as ``sampling``; see `sampling_params`."""
-        return sampling_params(**parameters)
-
-    @staticmethod
-    async def _reload(engine: Any, folder: Path) -> None:
-        await engine.collective_rpc("load_folder", args=(str(folder),))
 
 
 def sampling_params(

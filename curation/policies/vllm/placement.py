@@ -5,7 +5,7 @@ Invariants:
   - shares are neighbours in the machine's own order, in which GPUs that are joined closely stand side by side;
   - what `CUDA_VISIBLE_DEVICES` hides from a run is nobody's.
 
-On a machine without GPUs an engine's share is empty, and as many engines start as the recipe says.
+On a machine without GPUs an engine's share is empty.
 """
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
-from typing import Literal
 
 from curation.config import TorchPolicySettings, VllmPolicy
-from curation.config.policies import PolicySettings
+from curation.config.policies import ModelSettings
 from curation.records import PolicyError
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
@@ -58,40 +57,27 @@ def visible_names(said: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def replica_count(replicas: int | Literal["auto"], engine_gpus: int, gpus: int) -> int:
-    """Return how many engines to start.
-
-    Args:
-        replicas: as the recipe says; ``auto``: as many as the GPUs are enough for, one where there are none.
-        engine_gpus: GPUs of one engine.
-        gpus: how many the machine has.
-    """
-    if replicas == "auto":
-        return max(1, gpus // engine_gpus)
-    return replicas
-
-
-def policy_gpus(policy: PolicySettings, gpus: int) -> int:
+def policy_gpus(policy: ModelSettings, gpus: int) -> int:
     """Return how many GPUs a policy keeps busy on a machine that has so many.
 
     Servers elsewhere are taken to have them all; attempts of a file, which need none, too.
     """
     if isinstance(policy, VllmPolicy):
-        return policy.engine_gpus * replica_count(policy.replicas, policy.engine_gpus, gpus)
+        return policy.tensor_parallel * policy.copies(gpus)
     return 1 if isinstance(policy, TorchPolicySettings) else max(1, gpus)
 
 
-def gpu_shares(gpus: Sequence[str], replicas: int, engine_gpus: int) -> list[tuple[str, ...]]:
+def gpu_shares(gpus: Sequence[str], engines: int, engine_gpus: int) -> list[tuple[str, ...]]:
     """Return the GPUs of each engine; empty shares where the machine has no GPU.
 
     Raises:
         PolicyError: there are GPUs, and not enough.
     """
     if not gpus:
-        return [()] * replicas
-    if replicas * engine_gpus > len(gpus):
+        return [()] * engines
+    if engines * engine_gpus > len(gpus):
         raise PolicyError(
-            f"replicas = {replicas} of {engine_gpus} GPUs each need {replicas * engine_gpus} GPUs, "
-            f'and this machine has {len(gpus)}; lower replicas, or write replicas = "auto".'
+            f"{engines} engines of {engine_gpus} GPUs each need {engines * engine_gpus} GPUs, and this machine has "
+            f"{len(gpus)}; start fewer."
         )
-    return [tuple(gpus[n * engine_gpus : (n + 1) * engine_gpus]) for n in range(replicas)]
+    return [tuple(gpus[n * engine_gpus : (n + 1) * engine_gpus]) for n in range(engines)]

@@ -1,35 +1,32 @@
-"""vLLM servers of this run on this machine: started each on its GPUs, started again where one dies, ended with the run.
+"""Servers of a training run on this machine: started on their GPUs, started again when they die, ended with the run.
 
 Invariants:
   - a server and all its processes end with the run, however that ends (`curation.policies.child_process`);
   - one that dies, or that says nothing of its health for `SILENT_S`, is started again under the same address, at most
-    `MOST_STARTS` times in a row without becoming healthy; where none is left, `lost` is told why, once;
-  - servers listen on this machine alone, and take no weights.
+    `MOST_STARTS` times in a row without becoming healthy; where none is left, `lost` is told why, once.
 
-Not here: asking them (`curation.policies.vllm.replicas`).
+Not here: asking them (`training.generation.vllm_client`).
 """
 
 from __future__ import annotations
 
 import asyncio
-import math
 import os
 import re
 import socket
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from curation.config import EngineSettings
 from curation.policies import child_process
-from curation.policies.connection import HttpSession
-from curation.policies.servers import EVEN, TemporaryFailure
+from curation.policies.client import HttpSession
+from curation.policies.servers import TemporaryFailure
 from curation.policies.vllm.placement import VISIBLE
-from curation.policies.vllm.startup import Launch, engine_arguments, engine_environment
+from curation.policies.vllm.startup import engine_environment
 from curation.records import PolicyError
 from curation.storage.scratch import ScratchFolder
 
@@ -76,26 +73,27 @@ class Replica:
 
 
 class ServerProcesses:
-    """All servers of one policy. Lives in one event loop.
+    """All servers of one model. Lives in one event loop.
 
     Args:
+        model: what errors call it.
         shares: the GPUs of each.
-        command: makes the command of a server from its port; vLLM's own where absent.
+        command: makes the command of a server from its port.
         lost: is told why, once no server is left that could be started again.
     """
 
     def __init__(
         self,
-        launch: Launch,
+        model: str,
         settings: EngineSettings,
         shares: Sequence[tuple[str, ...]],
         *,
         on_cpu: bool,
         lost: Callable[[str], None],
-        command: Callable[[int], Sequence[str]] | None = None,
+        command: Callable[[int], Sequence[str]],
     ) -> None:
-        self._launch, self._settings, self._on_cpu, self._lost = launch, settings, on_cpu, lost
-        self._command = command or self._vllm_command
+        self._model, self._settings, self._on_cpu, self._lost = model, settings, on_cpu, lost
+        self._command = command
         self._folder = ScratchFolder("vllm")
         folder = Path(self._folder.path)
         ports = _free_ports(len(shares))
@@ -140,7 +138,7 @@ class ServerProcesses:
                 replica.healthy = False
                 replica.deaths += 1
                 print(
-                    f"model {self._launch.name}: server {replica.number} has ended with status "
+                    f"model {self._model}: server {replica.number} has ended with status "
                     f"{replica.process.returncode} ({replica.last_words()}); it is started again.",
                     file=sys.stderr,
                 )
@@ -173,8 +171,7 @@ class ServerProcesses:
 
     async def _started(self, replica: Replica) -> asyncio.subprocess.Process:
         """Start a server, which ends when its standard input does."""
-        is_one = self._launch.data_parallel == 1
-        own = engine_environment(self._settings, self._folder.path, self._on_cpu, is_one=is_one)
+        own = engine_environment(self._settings, self._folder.path, self._on_cpu)
         environment = {**own, **os.environ, "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
         if replica.gpus:
             environment[VISIBLE] = ",".join(replica.gpus)
@@ -184,29 +181,12 @@ class ServerProcesses:
                 *command, stdin=asyncio.subprocess.PIPE, stdout=log, stderr=log, env=environment
             )
 
-    def _vllm_command(self, port: int) -> Sequence[str]:
-        seats = math.ceil(EVEN * self._launch.in_flight)
-        arguments = engine_arguments(replace(self._launch, in_flight=seats), self._settings, self._on_cpu)
-        return [sys.executable, "-m", "vllm.entrypoints.openai.api_server", *server_options(arguments, port)]
-
     def _epitaph(self) -> str:
         replica = max(self.replicas, key=lambda one: one.deaths)
         return (
-            f"model {self._launch.name}: vLLM's servers cannot be kept running; server {replica.number} died "
+            f"model {self._model}: vLLM's servers cannot be kept running; server {replica.number} died "
             f"{replica.deaths} times, last with: {replica.last_words()}."
         )
-
-
-def server_options(arguments: Mapping[str, Any], port: int) -> list[str]:
-    """Return the options of a vLLM server that has an engine of these arguments."""
-    options = ["--host", "127.0.0.1", "--port", str(port), "--disable-uvicorn-access-log"]
-    for name, value in arguments.items():
-        option = name.replace("_", "-")
-        if isinstance(value, bool):
-            options.append(f"--{option}" if value else f"--no-{option}")
-        elif value is not None:
-            options += [f"--{option}", str(value)]
-    return options
 
 
 async def _ended(process: asyncio.subprocess.Process | None) -> None:

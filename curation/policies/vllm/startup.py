@@ -5,7 +5,7 @@ Invariants:
   - the engine says errors only, and sends no statistics;
   - on a CPU no prompt is read in pieces: vLLM 0.32.0 dies of a piece of a request that has a seed; nor is a prompt's
     state kept for the next request where layers carry one, for which it would have to be read in pieces;
-  - its processes end with the one that started it, however that ends (`curation.policies.watchdog`);
+  - its processes end with the one that started it, however that ends (`curation.policies.vllm.reloading.Worker`);
   - the names of its sockets, which vLLM leaves where they are, lie in a folder that goes with it
     (`curation.storage.scratch`);
   - where a CPU computes the model as it stands (`enforce_eager`), nothing else is compiled: on two cores, the few
@@ -67,10 +67,10 @@ def vllm_version() -> str | None:
 class Launch:
     """Which engine to start.
 
-    ``model`` is a folder, or a name on the hub with its ``revision``. ``name`` is what errors call it. ``in_flight`` is
-    how many requests it works on at once. ``transfer`` is vLLM's name for the way in which weights come while it runs,
-    None where none do. ``head_dtype`` is what the output layer computes in. ``data_parallel`` is how many copies of the
-    model it has; above 1 it is a server (`curation.policies.vllm.replicas`).
+    ``model`` is a folder, or a name on the hub with its ``revision``. ``name`` is what errors call it.
+    ``data_parallel`` is how many copies of the model it has, vLLM's own, and ``in_flight`` how many requests each works
+    on at once. ``transfer`` is vLLM's name for the way in which weights come while it runs, None where none do.
+    ``head_dtype`` is what the output layer computes in.
     """
 
     model: str
@@ -92,30 +92,10 @@ def start_engine(launch: Launch, settings: EngineSettings) -> Any:
     version = require_vllm()
     on_cpu = "cpu" in version
     sockets = ScratchFolder("vllm")
-    environment = engine_environment(settings, sockets.path, on_cpu)
+    environment = engine_environment(settings, sockets.path, on_cpu, is_one=launch.data_parallel == 1)
     with ExitStack() as resources, quiet_environment(environment):
         resources.callback(sockets.remove)
         return _attach_resources(_start(launch, settings, on_cpu), resources)
-
-
-def load_model_config(launch: Launch, settings: EngineSettings) -> tuple[Any, Any]:
-    """Return vLLM's configuration of a model and its tokenizer, as an engine would have them; no engine is started.
-
-    Raises:
-        PolicyError: vLLM is not installed, or cannot read the model.
-    """
-    version = require_vllm()
-    with quiet_environment(engine_environment(settings, "", "cpu" in version)):
-        from vllm.engine.arg_utils import AsyncEngineArgs
-        from vllm.exceptions import VLLMError
-        from vllm.tokenizers.registry import cached_tokenizer_from_config
-
-        try:
-            arguments = engine_arguments(launch, settings, "cpu" in version)
-            config = AsyncEngineArgs(**arguments).create_model_config()
-            return config, cached_tokenizer_from_config(config)
-        except (VLLMError, *_FAILURES) as error:
-            raise PolicyError(f"model {launch.name}: vLLM cannot start with it: {first_line(error)}") from error
 
 
 def require_vllm() -> str:
@@ -145,7 +125,9 @@ def _attach_resources(engine: Any, resources: ExitStack) -> Any:
 
 async def follow_this_process(engine: Any) -> None:
     """Let the engine's processes end when this one does."""
-    await engine.collective_rpc("follow_process", args=(os.getpid(),))
+    coordinator = engine.engine_core.resources.coordinator  # of several copies
+    also = [coordinator.proc.pid] if coordinator is not None else []
+    await engine.collective_rpc("follow_process", args=(os.getpid(), also))
 
 
 async def stop_engine(engine: Any) -> None:
@@ -191,7 +173,6 @@ def engine_arguments(launch: Launch, settings: EngineSettings, on_cpu: bool) -> 
     }
     if launch.data_parallel > 1:
         arguments["data_parallel_size"] = launch.data_parallel
-        arguments["max_num_seqs"] = -(-launch.in_flight // launch.data_parallel)  # of one copy
     if launch.head_dtype != "model":
         arguments["hf_overrides"] = {"head_dtype": launch.head_dtype}
     if launch.transfer is not None:

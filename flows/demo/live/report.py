@@ -22,11 +22,11 @@ HERE = Path(__file__).parent
 RECIPE = HERE.parent.parent / "recipes" / "demo_loop.toml"
 
 WITH_VLLM = (
-    "stage1.policy.kind=vllm",
-    "stage1.policy.dtype=float32",
-    "stage1.policy.max_model_len=256",
-    "stage1.policy.kv_cache_mb=64",
-    "stage1.policy.in_flight=128",
+    "models.student.kind=vllm",
+    "models.student.dtype=float32",
+    "models.student.max_model_len=256",
+    "models.student.kv_cache_mb=64",
+    "models.student.in_flight=128",
 )
 """What changes in the recipe where vLLM answers."""
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 class Key:
     """A setting: the tables and lists on its way, with the kind of a table that may be of several, and its name.
 
-    Example: ``Key((("stage1", ""), ("policy", "vllm")), "model")``; a list's item is the step ``("0", "")``.
+    Example: ``Key((("models", ""), ("some", "vllm")), "model")``; a list's item is the step ``("0", "")``.
     """
 
     path: tuple[tuple[str, str], ...]

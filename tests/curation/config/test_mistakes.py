@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import Field, field_validator, model_validator
 
-from curation.config import PolicyFile, Recipe, Settings
+from curation.config import ModelFile, Recipe, Settings
 from curation.config.loading import parse_settings
 from curation.records import ConfigError
 from tests.curation.config.recipe_keys import Key, recipe_keys
@@ -35,7 +35,7 @@ def misspelt(name: str) -> Iterator[str]:
 EVERY_WAY = [pytest.param(False, id="in turn"), pytest.param(True, marks=pytest.mark.slow, id="each")]
 """Whether every key is misspelt in each way, or one key in one way and the next key in another."""
 
-KEYS = [pytest.param(model, id=model.__name__) for model in (Recipe, TrainRecipe, PolicyFile)]
+KEYS = [pytest.param(model, id=model.__name__) for model in (Recipe, TrainRecipe, ModelFile)]
 
 
 @pytest.mark.parametrize("model", KEYS)

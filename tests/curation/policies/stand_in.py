@@ -3,13 +3,12 @@
     python stand_in.py JOURNAL MODEL[:CONTEXT] PLAN KEY [SAYS]
 
 The plan is a list of words, one a request, then `ok` for ever: `ok`, `slow`, a status such as `429` or `500`, `hang`,
-`drop` (the connection breaks), `die`, `long` (the prompt is too long), `garbage`, `few` (one sample less than was
-asked for). Models named `raw` and `processed` give token ids, and log-probabilities from before and after top-p. Each
-event is a line of the journal.
+`drop` (the connection breaks), `die`, `long` (the prompt is too long), `garbage`. Models named `raw` and `processed`
+give token ids, and log-probabilities from before and after top-p. Each event is a line of the journal.
 What it answers is the prompt behind the seed, or what the file SAYS holds now: a JSON list of lists, words and a text;
-the first whose words all stand in the prompt is said. A number in the place of the text is a status, which refuses;
-HANG never answers; FILTERED ends by a content filter. Where ``n`` samples are asked for, sample i is said under the
-seed plus i, and where token ids are, each letter is one, as in a prompt of tokens.
+the first whose words all stand in the prompt is said. An object in the place of the text is the whole message. A number
+in the place of the text is a status, which refuses; HANG never answers; FILTERED ends by a content filter. Where token
+ids are asked for, each letter is one, as in a prompt of tokens.
 """
 
 from __future__ import annotations
@@ -88,33 +87,25 @@ class Handler(BaseHTTPRequestHandler):
             self.reply(text, {"error": {"message": "the prompt is poisoned"}}, Retry_After="0")
         else:
             note("answered", asked["seed"])
-            answer = completion(asked, text)
-            self.reply(200, {**answer, "choices": answer["choices"][word == "few" :]})
+            self.reply(200, completion(asked, text))
 
 
-def text_for(asked: dict[str, Any]) -> str | int:
+def text_for(asked: dict[str, Any]) -> Any:
     prompt = asked["prompt"] if "prompt" in asked else asked["messages"][-1]["content"]
     prompt = prompt if isinstance(prompt, str) else "".join(map(chr, prompt))
     says = json.loads(SAYS.read_text(encoding="utf-8")) if SAYS is not None else []
     return next((said for *words, said in says if all(word in prompt for word in words)), f"{asked['seed']} {prompt}")
 
 
-def completion(asked: dict[str, Any], text: str) -> dict[str, Any]:
-    if asked.get("return_token_ids") and MODEL not in ("raw", "processed"):
-        samples = [
-            {**asked, "seed": asked["seed"] + index, "return_token_ids": False} for index in range(asked.get("n", 1))
-        ]
-        answers = [completion(one, str(text_for(one))) for one in samples]
-        choices = [{**answer["choices"][0], "index": index} for index, answer in enumerate(answers)]
-        for choice, answer in zip(choices, answers, strict=True):
-            choice["token_ids"] = list(range(answer["usage"]["completion_tokens"]))
-        tokens = sum(answer["usage"]["completion_tokens"] for answer in answers)
-        return {"choices": choices[::-1], "usage": {"completion_tokens": tokens, "prompt_tokens": 3}}
+def completion(asked: dict[str, Any], text: Any) -> dict[str, Any]:
     choice: dict[str, Any] = {"finish_reason": "content_filter" if text == "FILTERED" else "stop", "index": 0}
     if "prompt" in asked:
         choice["text"] = text
     else:
-        choice["message"] = {"role": "assistant", "content": text, "reasoning_content": None}
+        message = text if isinstance(text, dict) else {"content": text, "reasoning_content": None}
+        choice["message"] = {"role": "assistant", **message}
+    if asked.get("return_token_ids"):
+        choice["token_ids"] = list(range(len(text)))
     if "logprobs" in asked and MODEL in ("raw", "processed"):
         sure = MODEL == "processed" and asked["top_p"] < 1e-3
         choice["token_ids"] = [7, 8]

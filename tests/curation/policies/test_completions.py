@@ -10,14 +10,13 @@ import pytest
 from curation.policies.completions import (
     ResponseReader,
     choice_logprobs,
-    choice_text,
     choice_token_ids,
     cut_at_stop,
 )
 from curation.thinking import THINK, ThinkingTags
 
 CHAT: dict[str, Any] = {
-    "message": {"content": "4", "reasoning_content": "2 + 2"},
+    "message": {"content": "4"},
     "token_ids": [7, 8],
     "logprobs": {"content": [{"token": "a", "logprob": -0.5}, {"token": "b", "logprob": 0}]},
 }
@@ -28,21 +27,6 @@ COMPLETIONS: dict[str, Any] = {"text": "4", "token_ids": [7, 8], "logprobs": {"t
 def test_tokens_and_log_probabilities_are_read_alike(choice: dict[str, Any]) -> None:
     assert choice_token_ids(choice) == (7, 8)
     assert choice_logprobs(choice) == (-0.5, 0.0)
-
-
-def test_texts_and_thoughts() -> None:
-    assert choice_text(COMPLETIONS) == "4"
-    assert choice_text(CHAT) == "<think>\n2 + 2\n</think>\n4"
-    assert choice_text({"message": {"content": None}}) == ""
-    assert choice_text({"message": {"content": "2 + 2</think>4"}}) == "<think>2 + 2</think>4"
-
-
-def test_texts_of_servers_in_other_tags() -> None:
-    tags = ThinkingTags.of("[THINK]")
-    assert choice_text({"text": "[THINK]2 + 2[/THINK]4"}, tags) == "<think>2 + 2</think>4"
-    assert choice_text({"message": {"content": "2 + 2[/THINK]4"}}, tags) == "<think>2 + 2</think>4"
-    assert choice_text(CHAT, tags) == choice_text(CHAT)
-    assert choice_text({"message": {"content": "2 + 2</think>4"}}, ThinkingTags.of("none")) == "2 + 2</think>4"
 
 
 class Words:

@@ -14,10 +14,22 @@ from typing import Any
 
 import pytest
 
-from curation.config import Decoding, EndpointPolicy
+from curation.config import Decoding, EndpointPolicy, RecordedPolicy
+from curation.config.policies import AttemptColumns
 from curation.policies.endpoint import Endpoint
+from curation.policies.recorded import Recorded
 from curation.policies.seeds import seed_of
-from curation.records import Completion, PolicyError, RequestRefused
+from curation.records import (
+    Completion,
+    Domain,
+    Outcome,
+    Policy,
+    PolicyError,
+    PromptRequest,
+    RequestRefused,
+    problem_id,
+)
+from curation.verify.math_judge import JudgeTask, MathJudge, Response
 from tests.curation.policies.conftest import asked
 from tests.waiting import until
 
@@ -283,53 +295,50 @@ def test_an_answer_that_a_content_filter_ends_is_refused(tmp_path: Path) -> None
         server.stop()
 
 
-def test_samples_of_one_request_are_those_of_requests_of_their_own(start: Start) -> None:
-    async def attempts(policy: Endpoint) -> list[Completion]:
-        return await asyncio.gather(*(policy.answer(asked(number), index) for number in range(3) for index in range(8)))
-
-    async def one_by_one(policy: Endpoint) -> list[Completion]:
-        return [await policy.answer(asked(number), index) for number in range(3) for index in range(8)]
-
-    server = start()
-    grouped = settings(server, samples_per_request=5)
-    together = inside(grouped, attempts)
-    assert len(server.seeds("asked")) == 6
-    assert inside(grouped, one_by_one) == together
-    assert len({completion.text for completion in together}) == 24
-    assert all(completion.tokens == len(completion.text or "") for completion in together)
-    assert Endpoint(grouped, Path()).key == Endpoint(settings(server, samples_per_request=2), Path()).key
-    assert Endpoint(grouped, Path()).key != Endpoint(settings(server), Path()).key
+THOUGHTS, SAID = "Perhaps \\boxed{99}.", "The answer is $\\frac{24}{2}$."
+MISREAD, TOOL = {"type": "image_url", "image_url": "x"}, {"type": "function", "function": {"name": "f"}}
+REPLIES: dict[str, Any] = {
+    "tags": f"<think>\n{THOUGHTS}\n</think>\n{SAID}",
+    "apart": {"content": SAID, "reasoning_content": THOUGHTS, "tool_calls": []},
+    "parts": {
+        "content": [
+            {"type": "thinking", "thinking": [{"type": "text", "text": THOUGHTS}]},
+            {"type": "text", "text": SAID},
+        ]
+    },
+    "unknown": {"content": [{"type": "text", "text": SAID}, MISREAD]},
+    "tools": {"content": None, "tool_calls": [TOOL]},
+}
 
 
-def test_a_server_that_gives_fewer_samples_than_asked_for_is_asked_again_and_then_refused(start: Start) -> None:
-    async def attempts(policy: Endpoint) -> list[object]:
-        answers = (policy.answer(asked(), index) for index in range(3))
-        return list(await asyncio.gather(*answers, return_exceptions=True))
+def test_one_reply_in_every_form_of_servers_and_files_has_one_verdict(tmp_path: Path) -> None:
+    """Forms that are known are judged alike; what cannot be read is refused, once, and not judged."""
+    (tmp_path / "says.json").write_text(json.dumps([[f"by {form}", said] for form, said in REPLIES.items()]))
+    rows = [json.dumps({"problem": f"by {form}", "reply": said}) for form, said in REPLIES.items()]
+    (tmp_path / "replies.jsonl").write_text("\n".join(rows))
+    columns = AttemptColumns(text="reply")
+    recorded = Recorded(RecordedPolicy(kind="recorded", name="m@1", path="replies.jsonl", columns=columns), tmp_path)
+    server = StandIn(tmp_path / "journal.jsonl", says=tmp_path / "says.json")
 
-    once, always = start("few"), start("few " * 100)
-    assert all(isinstance(answer, Completion) for answer in inside(settings(once, samples_per_request=3), attempts))
-    refused = inside(settings(always, samples_per_request=3), attempts)
-    assert all(isinstance(answer, RequestRefused) for answer in refused)
-    assert "200, but 2 completions where 3 were asked for in one request (samples_per_request)" in str(refused[0])
-
-
-def test_a_straggler_is_asked_of_another_server_with_the_same_seed(tmp_path: Path, start: Start) -> None:
-    (tmp_path / "says.json").write_text('[["stuck", "HANG"]]')
-    stuck, well = StandIn(tmp_path / "stuck.jsonl", says=tmp_path / "says.json"), start()
-
-    async def work(policy: Endpoint) -> list[Completion]:
-        for _ in range(25):
-            await answer_all(policy, 8)  # few at once: what takes long then is a straggler
-        answers = [await policy.answer(asked(900 + number, "stuck or not"), 0) for number in range(4)]
-        assert policy.hedged >= 1
-        assert [server.outstanding for server in policy.servers.all] == [0, 0]
-        return answers
+    async def answers(policy: Policy) -> list[Completion | BaseException | None]:
+        names = [f"by {form}" for form in REPLIES]
+        problems = [PromptRequest(problem_id(name), name, Domain.MATH, "en") for name in names]
+        return await asyncio.gather(*(policy.answer(one, 0) for one in problems), return_exceptions=True)
 
     try:
-        answers = inside(settings(stuck, well, request_s=600.0, hedge=20.0), work)
+        asked_of = inside(settings(server), answers)
     finally:
-        stuck.stop()
-    assert texts(answers) == [f"{seed_of(3, asked(900 + number).id, 0)} stuck or not" for number in range(4)]
+        server.stop()
+    assert len(server.seeds("asked")) == len(REPLIES)
+    with MathJudge(1) as judge:
+        for told in (asked_of, asyncio.run(answers(recorded))):
+            for refused in told[3:]:
+                assert isinstance(refused, RequestRefused)
+                assert refused.kind == "unusable"
+            responses = [Response(answer.text, None) for answer in told[:3] if isinstance(answer, Completion)]
+            (result,) = judge.judge([JudgeTask("p", "12", "en", tuple(responses))])
+            assert [verdict.outcome for verdict in result.verdicts] == [Outcome.CORRECT] * 3
+            assert {response.text for response in responses} == {REPLIES["tags"]}
 
 
 def test_token_ids_that_a_server_does_not_give_are_missed(start: Start) -> None:

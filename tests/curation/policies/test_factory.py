@@ -11,7 +11,7 @@ from typing import Any, Literal, Self, get_args
 import pytest
 from pydantic import TypeAdapter
 
-from curation.config import LivePolicy, PolicySettings, Settings, to_plain
+from curation.config import LivePolicy, ModelSettings, Settings, to_plain
 from curation.policies import open_policy
 from curation.policies.checkpoints import folder_revision, require_same_shape, tensor_shapes
 from curation.policies.endpoint import Endpoint
@@ -27,7 +27,7 @@ from training.embedded_model import WEIGHTS, resolve_model
 
 
 def opened(folder: Path, prompt: Prompt | None = None, **table: Any) -> Any:
-    settings: Any = TypeAdapter(PolicySettings).validate_python(to_plain(table))
+    settings: Any = TypeAdapter(ModelSettings).validate_python(to_plain(table))
     return open_policy(settings, folder, prompt)
 
 
@@ -75,7 +75,7 @@ def test_a_new_kind_is_one_file_and_one_line(tmp_path: Path) -> None:
 
 
 def test_every_kind_of_settings_has_its_class() -> None:
-    union, _ = get_args(PolicySettings)
+    union, _ = get_args(ModelSettings)
     kinds = {name for one in get_args(union) for name in get_args(one.model_fields["kind"].annotation)}
     assert kinds == set(FLOWS_POLICIES)
     for place in FLOWS_POLICIES.values():
@@ -88,7 +88,7 @@ def test_the_shipped_model_has_its_name(kind: str, tmp_path: Path) -> None:
     pytest.importorskip("torch")
 
     def opened_by_flows(model: str) -> Any:
-        settings: Any = TypeAdapter(PolicySettings).validate_python({"kind": kind, "model": model})
+        settings: Any = TypeAdapter(ModelSettings).validate_python({"kind": kind, "model": model})
         return open_by_flows(settings, tmp_path)
 
     by_name, by_folder = opened_by_flows("embedded"), opened_by_flows(str(WEIGHTS))

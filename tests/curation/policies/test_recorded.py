@@ -15,7 +15,16 @@ import pytest
 
 from curation.config import RecordedPolicy, to_plain
 from curation.policies.recorded import Recorded
-from curation.records import Completion, Domain, GoldilocksError, PolicyError, PromptRequest, SourceError, problem_id
+from curation.records import (
+    Completion,
+    Domain,
+    GoldilocksError,
+    PolicyError,
+    PromptRequest,
+    RequestRefused,
+    SourceError,
+    problem_id,
+)
 from curation.storage.attempts import AttemptStore
 
 SUM, PRODUCT = "What is 2 + 3?", "What is 2 * 3?"
@@ -235,13 +244,24 @@ def test_attempts_of_another_shape_are_refused(tmp_path: Path, runs: Any) -> Non
     [
         ({"p": 5, "out": "x"}, "row 1: `p` is not text: 5"),
         ({"p": None, "out": "x"}, "row 1: `p` is not text: None"),
-        ({"p": SUM, "out": ["x"]}, r"row 1: `out` should be text, but is \['x'\]"),
     ],
 )
 def test_a_value_of_a_wrong_type_is_named_by_its_row(tmp_path: Path, row: dict[str, Any], said: str) -> None:
     lines(tmp_path, [{"p": SUM, "out": "5"}, row])
     with pytest.raises(PolicyError, match=said):
         handed(policy(tmp_path, {"problem": "p", "text": "out"}), (SUM, [0]))
+
+
+@pytest.mark.parametrize("out", [["x"], [{"type": "image_url", "image_url": "x"}], {"said": "5"}])
+def test_a_text_that_cannot_be_read_is_refused_by_its_row_and_the_others_are_handed_out(
+    tmp_path: Path, out: Any
+) -> None:
+    lines(tmp_path, [{"p": SUM, "out": [{"type": "text", "text": "5"}]}, {"p": SUM, "out": out}])
+    one = policy(tmp_path, {"problem": "p", "text": "out"})
+    assert handed(one, (SUM, [0])) == [(SUM, 0, "5", None)]
+    with pytest.raises(RequestRefused, match=r"attempts.jsonl, row 1, `out`: .* unknown type") as refused:
+        handed(one, (SUM, [1]))
+    assert refused.value.kind == "unusable"
 
 
 @pytest.mark.parametrize("name", ["absent.jsonl", "absent.parquet", "absent.csv"])

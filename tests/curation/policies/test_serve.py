@@ -62,27 +62,3 @@ def test_a_server_killed_in_the_middle_costs_no_attempt(vllm_servers: VllmServer
     other = settings.model_copy(update={"model": "another", "urls": settings.urls[1:]})
     with pytest.raises(PolicyError, match="holds no model 'another', but tiny"):
         asyncio.run(Endpoint(other, Path()).__aenter__())
-
-
-def test_samples_of_one_request_are_those_of_requests_of_their_own(vllm_servers: VllmServers) -> None:
-    """The contract of `samples_per_request`: sample i of a request with seed s is that of a request with seed s + i."""
-    settings = EndpointPolicy(
-        kind="endpoint",
-        model="tiny",
-        revision="1",
-        urls=(vllm_servers.one().url,),
-        prompt="plain",
-        keep_tokens=True,
-        samples_per_request=8,
-        decoding=Decoding(temperature=1.0, max_tokens=40, seed=5),
-    )
-
-    async def drawn() -> tuple[list[Completion], list[Completion]]:
-        async with Endpoint(settings, Path()) as policy:
-            together = await asyncio.gather(*(policy.answer(asked(), index) for index in range(8)))
-            return list(together), [await policy.answer(asked(), index) for index in range(8)]
-
-    together, alone = asyncio.run(drawn())
-    assert [one.token_ids for one in together] == [one.token_ids for one in alone]
-    assert [one.tokens for one in together] == [one.tokens for one in alone]
-    assert len({one.token_ids for one in alone}) > 4  # so small a model may say one thing twice

@@ -8,8 +8,7 @@ from collections import Counter, deque
 
 import pytest
 
-from curation.policies.concurrency import AdaptiveLimit
-from curation.policies.servers import EVEN, Server, Servers
+from curation.policies.servers import EVEN, AdaptiveLimit, Server, Servers
 
 SEATS, PROBLEMS, ATTEMPTS = 32, 200, 16
 

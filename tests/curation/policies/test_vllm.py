@@ -222,7 +222,7 @@ from curation.policies.vllm import Vllm
 from tests.curation.policies.conftest import asked, tiny_settings
 
 async def main():
-    async with Vllm(tiny_settings("bare"), Path(sys.argv[1])) as policy:
+    async with Vllm(tiny_settings("bare", data_parallel=int(sys.argv[2])), Path(sys.argv[1])) as policy:
         made = await policy.answer(asked(), 0)
         prompt = policy._tokens(asked())
         print("answered", made.tokens, policy.engine.vllm.get_tokenizer().decode(prompt).encode(), flush=True)
@@ -234,13 +234,14 @@ if __name__ == "__main__":
 
 
 @pytest.mark.slow
-def test_the_engine_ends_with_a_run_that_is_killed(models: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("copies", [1, 2])
+def test_the_engine_ends_with_a_run_that_is_killed(models: Path, tmp_path: Path, copies: int) -> None:
     """Also: a model without a chat template is asked in plain text, and the start is quiet."""
     pytest.importorskip("vllm")
     (tmp_path / "run.py").write_text(RUN)
     environment = {**os.environ, "PYTHONPATH": os.getcwd()}
     with (tmp_path / "said").open("wb") as said:
-        command = [sys.executable, str(tmp_path / "run.py"), str(models)]
+        command = [sys.executable, str(tmp_path / "run.py"), str(models), str(copies)]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=said, env=environment, text=True)
     assert process.stdout is not None
     try:
@@ -257,3 +258,32 @@ def test_the_engine_ends_with_a_run_that_is_killed(models: Path, tmp_path: Path)
         process.kill()
         process.wait()
         process.stdout.close()
+
+
+@pytest.mark.slow
+def test_two_copies_in_one_engine_answer_as_one_does(models: Path, engine: Vllm, run: Running) -> None:
+    """vLLM's own data parallelism, on a CPU: two of its engine processes, and other weights for both."""
+
+    async def answers(policy: Vllm) -> list[tuple[str | None, tuple[int, ...] | None, str | None]]:
+        done = await asyncio.gather(*(policy.answer(asked(number), 0) for number in range(12)))
+        return [(one.text, one.token_ids, one.finish) for one in done]
+
+    async def of_copies() -> tuple[Any, Any]:
+        async with Vllm(tiny_settings("first", data_parallel=2), models) as policy:
+            assert policy.key == engine.key
+            assert policy.in_flight == 2 * engine.in_flight
+            below = psutil.Process().children(recursive=True)
+            names = {word for process in below for word in process.cmdline()}
+            assert {f"VLLM::EngineCore_DP{number}" for number in (0, 1)} <= names
+            first = await answers(policy)
+            await policy.load_weights(models / "second")
+            return first, await answers(policy)
+
+    async def of_one() -> tuple[Any, Any]:
+        first = await answers(engine)
+        await engine.load_weights(models / "second")
+        second = await answers(engine)
+        await engine.load_weights(models / "first")
+        return first, second
+
+    assert asyncio.run(of_copies()) == run(of_one())

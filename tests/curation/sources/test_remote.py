@@ -214,8 +214,9 @@ kind = "jsonl"
 path = "URL"
 columns = { statement = "problem", answer = "answer" }
 [stage1]
+model = "student"
 band = { attempts = 4 }
-[stage1.policy]
+[models.student]
 kind = "recorded"
 name = "nobody@1"
 path = "none.jsonl"

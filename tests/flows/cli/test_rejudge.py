@@ -167,7 +167,7 @@ def test_a_band_can_be_tried_without_a_verdict(tiny_copy: Tiny) -> None:
 
 @pytest.mark.parametrize(
     "override",
-    ["sources.0.limit=2", "shard_rows=50", "name=other", "stage2.policy.path=weak.jsonl", "stage1.band.attempts=16"],
+    ["sources.0.limit=2", "shard_rows=50", "name=other", "models.strong.path=weak.jsonl", "stage1.band.attempts=16"],
 )
 def test_what_was_settled_before_the_attempts_cannot_be_changed(override: str, tiny_copy: Tiny) -> None:
     before = stamps(tiny_copy.folder)
@@ -218,5 +218,5 @@ def test_the_band_of_a_graders_stage_can_be_changed(tmp_path: Path) -> None:
     assert changed.stage2 is not None
     assert run.recipe.stage2 is not None
     assert changed.stage2.band.max_pass_rate == 0.5 != run.recipe.stage2.band.max_pass_rate
-    assert changed.stage2.policy == run.recipe.stage2.policy
+    assert changed.models == run.recipe.models
     assert settled_digest(changed) == settled_digest(run.recipe)

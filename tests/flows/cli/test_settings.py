@@ -8,15 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
-from curation.config import AdjudicationSettings, OverlapVotesSettings, Recipe
-from curation.config.monitoring import MonitorSettings
-from curation.config.storage import StorageSettings
-from curation.response_formats import ANY
-from curation.thinking import OPEN
+from curation.config import Recipe
 from flows.cli.settings import display_key, settings_of
 from flows.run.recipe import parse_recipe
-from tests.flows.conftest import ROOT, goldilocks, refusal
+from tests.flows.conftest import goldilocks, refusal
 from training.recipe import TrainRecipe
 
 SCHEMA = Recipe.model_json_schema()
@@ -34,13 +31,21 @@ def choices(field: dict[str, Any]) -> dict[str, str]:
     return {kind: place.rpartition("/")[2] for kind, place in field.get("discriminator", {}).get("mapping", {}).items()}
 
 
+def items_of(field: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """What a field adds to its key, `.N` for a list of tables and `.NAME` for tables by name, and what is inside."""
+    listed, named = field.get("items", {}), field.get("additionalProperties", {})
+    if "$ref" in listed:
+        return ".N", listed
+    return (".NAME", named) if isinstance(named, dict) and "discriminator" in named else ("", field)
+
+
 def fields(table: dict[str, Any] = SCHEMA, prefix: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
     """Every (key, field) below a table of the JSON schema; of a list's items as `N`."""
     for name, field in table["properties"].items():
-        listed = field.get("type") == "array" and "$ref" in field["items"]
-        key = f"{prefix}{name}{'.N' if listed else ''}"
+        ending, inside = items_of(field)
+        key = f"{prefix}{name}{ending}"
         yield key, field
-        for branch in branches(field["items"] if listed else field):
+        for branch in branches(inside):
             for kind, definition in choices(branch).items():
                 yield from fields(SCHEMA["$defs"][definition], f"{key}({kind}).")
             reference = branch.get("$ref", "").rpartition("/")[2]
@@ -52,8 +57,8 @@ def test_every_field_is_listed_once_and_no_other() -> None:
     listed = [setting.key for setting in settings_of()]
     assert sorted(listed) == sorted({key for key, _ in fields()})
     assert len(listed) == len(set(listed))
-    assert {"stage1.policy(vllm).decoding.top_p", "stage2.policy(endpoint).urls"} <= set(listed)
-    assert {"sources.N.columns.statement", "stage1.policy(recorded).columns.text", "stage2.band.max_pass_rate"} <= set(
+    assert {"models.NAME(vllm).decoding.top_p", "models.NAME(endpoint).urls"} <= set(listed)
+    assert {"sources.N.columns.statement", "models.NAME(recorded).columns.text", "stage2.band.max_pass_rate"} <= set(
         listed
     )
 
@@ -73,57 +78,34 @@ LEAST_POLICIES = (
 )
 
 
-LEFT_OUT = {
-    "mixed_licenses": "false",
-    "max_failed": "0.01",
-    "retry_failed": "2",
-    "samplers": "1",
-    "samples_per_request": "1",
-    "hedge": "0.0",
-    "replicas": "1",
-    "data_parallel": "1",
-    "withhold": "",
-}
-"""Defaults that are not written either, so that digests of what was made before them stay."""
-
-
 @pytest.mark.parametrize("policy", LEAST_POLICIES, ids=lambda policy: policy["kind"])
 def test_every_default_is_the_one_that_a_run_uses(policy: dict[str, Any]) -> None:
-    source = {"name": "s", "kind": "jsonl", "path": "p.jsonl"}
     table = {
-        "name": "least",
-        "sources": [source],
-        "decontamination": {"against": [source]},
-        "stage1": {"policy": policy},
-        "stage2": {"policy": policy},
+        "sources": [{"path": "p"}],
+        "decontamination": {"against": [{"name": "b", "path": "p"}]},
+        "models": {"NAME": policy},
+        "stage1": {"model": "NAME"},
+        "stage2": {"model": "NAME"},
     }
     least = parse_recipe(table, "least").model_dump(mode="json")
-    least["adjudication"] = AdjudicationSettings().model_dump(mode="json")  # left out where it is the default
-    least["overlap_votes"] = OverlapVotesSettings().model_dump(mode="json")
-    least["monitor"], least["storage"] = (one().model_dump() for one in (MonitorSettings, StorageSettings))  # these too
-    least["left_out"] = []
-    least["sources"][0] |= dict.fromkeys(("where", "files", "quota", "join"))
-    least["decontamination"]["against"][0] |= dict.fromkeys(("files", "solution", "tests"))
-    least["decontamination"]["behaviour"] = True
-    least["export"].setdefault("withhold", [])
     for setting in settings_of():
         if "(" in setting.key and (f"({policy['kind']})" not in setting.key or "embedder" in setting.key):
             continue
         if setting.kind == "table" or setting.default == "required" or setting.key == "decontamination.against.N":
             continue
-        if setting.key.endswith((".thinking", ".response_format", "decontamination.benches", ".columns.license")):
-            assert setting.default in (OPEN, ANY, "")  # left out of what is written where it is the default
-            continue
-        if (left_out := LEFT_OUT.get(setting.key.rpartition(".")[2])) is not None:
-            assert setting.default == left_out
-            continue
         value: Any = least
         for step in display_key(setting.key).split("."):
-            value = None if not value and step != display_key(setting.key) else value[0] if step == "N" else value[step]
+            value = (
+                None
+                if not value and step != display_key(setting.key)
+                else value[0]
+                if step == "N" and isinstance(value, list)
+                else value[step]
+            )
         if value is None and setting.default:
             continue  # inside a table that the least recipe leaves out, or a list that it leaves empty
-        if setting.key.endswith("policy(recorded).columns.text"):
-            continue  # given above, as one of two must be
+        if setting.key.endswith(("(recorded).columns.text", "(recorded).name", "sources.N.name")):
+            continue  # by another setting
         shown = "" if value in (None, [], "") else str(value).lower() if isinstance(value, bool) else str(value)
         assert setting.default == shown, setting.key
 
@@ -131,7 +113,7 @@ def test_every_default_is_the_one_that_a_run_uses(policy: dict[str, Any]) -> Non
 def required(table: dict[str, Any] = SCHEMA, prefix: str = "") -> Iterator[str]:
     """The keys that the JSON schema requires, at any depth."""
     for key, _ in fields(table, prefix):
-        *path, last = key.removesuffix(".N").split(".")
+        *path, last = key.removesuffix(".N").removesuffix(".NAME").split(".")
         holders = [table] if not path else [held for name, held in HOLDERS if name == ".".join(path)]
         if any(last in holder.get("required", ()) for holder in holders):
             yield key
@@ -140,9 +122,9 @@ def required(table: dict[str, Any] = SCHEMA, prefix: str = "") -> Iterator[str]:
 def holders(table: dict[str, Any] = SCHEMA, prefix: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
     """Every table below a table, by its key."""
     for name, field in table["properties"].items():
-        listed = field.get("type") == "array" and "$ref" in field["items"]
-        key = f"{prefix}{name}{'.N' if listed else ''}"
-        for branch in branches(field["items"] if listed else field):
+        ending, inside = items_of(field)
+        key = f"{prefix}{name}{ending}"
+        for branch in branches(inside):
             named = {f"{key}({kind})": definition for kind, definition in choices(branch).items()}
             reference = branch.get("$ref", "").rpartition("/")[2]
             for place, definition in {**named, **({key: reference} if reference not in ("", "Pick") else {})}.items():
@@ -155,7 +137,7 @@ HOLDERS = list(holders())
 
 def test_what_is_required_is_told() -> None:
     told = {setting.key for setting in settings_of() if setting.default == "required"}
-    assert {"name", "sources.N", "sources.N.kind", "stage1.policy", "stage1.policy(vllm).model"} <= told
+    assert {"sources.N", "sources.N.path", "stage1.model", "models.NAME(vllm).model"} <= told
     assert told == set(required())
 
 
@@ -188,7 +170,7 @@ def test_in_a_narrow_terminal_meanings_are_wrapped_and_keys_stay_whole() -> None
     assert max(len(line) for line in lines if line.startswith("    ")) <= 80
 
 
-@pytest.mark.parametrize("prefix", ["stage1.band", "stage1.policy(vllm)", "export", "sources.N.columns.", "seed"])
+@pytest.mark.parametrize("prefix", ["stage1.band", "models.NAME(vllm)", "export", "sources.N.columns.", "seed"])
 def test_a_prefix_chooses(prefix: str) -> None:
     assert listed(prefix) == [s.key for s in settings_of() if s.key.startswith(prefix)]
 
@@ -204,7 +186,7 @@ def test_what_begins_no_key_is_searched_for() -> None:
 def test_a_key_of_nothing_names_the_tables(prefix: str) -> None:
     said = refusal("settings", prefix)
     assert f"no setting is named or says {prefix!r}" in said
-    assert "the top-level keys are: name, flow, description, seed, shard_rows, workers," in said
+    assert "the top-level keys are: models, name, flow, description, seed, shard_rows, workers," in said
 
 
 def test_a_key_that_is_misspelt_gets_the_nearest() -> None:
@@ -212,8 +194,8 @@ def test_a_key_that_is_misspelt_gets_the_nearest() -> None:
 
 
 def test_a_key_as_a_recipe_holds_it_chooses_too() -> None:
-    kinds = [f"stage1.policy({kind}).decoding.top_p" for kind in ("vllm", "endpoint", "torch")]
-    assert listed("stage1.policy.decoding.top_p") == kinds
+    kinds = [f"models.NAME({kind}).decoding.top_p" for kind in ("vllm", "endpoint", "torch")]
+    assert listed("models.NAME.decoding.top_p") == kinds
 
 
 def test_programs_get_json(tmp_path: Path) -> None:
@@ -221,10 +203,11 @@ def test_programs_get_json(tmp_path: Path) -> None:
     assert (row["key"], row["kind"], row["default"]) == ("seed", "whole number", "0")
 
 
-@pytest.mark.parametrize(("name", "arguments"), [("recipe", []), ("train_recipe", ["--train"])])
-def test_the_schemas_that_are_published_are_those_of_today(name: str, arguments: list[str]) -> None:
+@pytest.mark.parametrize(("model", "arguments"), [(Recipe, []), (TrainRecipe, ["--train"])])
+def test_the_schema_is_printed_for_editors(model: type[BaseModel], arguments: list[str]) -> None:
     schema = json.loads(goldilocks("settings", "--schema", *arguments).out)
-    assert schema == json.loads((ROOT / "flows" / "recipes" / f"{name}.schema.json").read_text())
+    assert schema.pop("$schema").startswith("https://json-schema.org/")
+    assert schema == model.model_json_schema()
 
 
 def test_the_trainers_settings_are_listed_too() -> None:

@@ -237,7 +237,7 @@ def test_wrong_labels_are_outvoted_though_seldom_by_a_single_string() -> None:
 def test_the_recipe_is_valid_and_its_files_are_there() -> None:
     recipe = Recipe.model_validate(to_plain(tomllib.loads(RECIPE.read_text("utf-8"))))
     assert recipe.stage2 is not None
-    paths = [source.path for source in recipe.sources] + [recipe.stage1.policy.path, recipe.stage2.policy.path]
+    paths = [source.path for source in recipe.sources] + [model.path for model in recipe.models.values()]
     for path in paths:
         assert (RECIPE.parent / path).is_file()
 

@@ -11,12 +11,11 @@ import psutil
 import pytest
 import yaml
 
-from curation.config import SecondStage
 from curation.policies.vllm import placement
 from curation.records import ConfigError
 from flows.cli import up
 from flows.launch.batch_files import MOUNT, Launch, kubernetes_manifest
-from flows.launch.layout import replica_overrides
+from flows.launch.layout import copies_overrides
 from flows.launch.training import is_training_recipe
 from flows.run.recipe import load_recipe
 from flows.run.training import load_train_recipe, train_apart
@@ -32,21 +31,20 @@ EIGHT = tuple(str(number) for number in range(8))
 
 
 def test_every_engine_of_a_recipe_gets_all_gpus_unless_the_recipe_says_otherwise() -> None:
-    recipe = load_recipe(MATH, ["stage1.policy.replicas=1"])
-    wide = recipe.stage1.policy.model_copy(update={"tensor_parallel": 4})
-    recipe = recipe.model_copy(update={"grader": None, "stage2": SecondStage(policy=wide)})
-    assert replica_overrides(recipe, 8) == ["stage1.policy.replicas=8", "stage2.policy.replicas=2"]
-    assert replica_overrides(recipe, 0) == []
-    assert replica_overrides(load_recipe(MATH), 8) == []  # `auto` says so itself
-    assert replica_overrides(load_recipe(MATH, ["stage1.policy.replicas=3"]), 8) == []
-    with pytest.raises(ConfigError, match=r"stage2.policy.tensor_parallel = 4 is more than the 2 GPUs"):
-        replica_overrides(recipe, 2)
-    copies = recipe.model_copy(
-        update={"stage2": SecondStage(policy=wide.model_copy(update={"tensor_parallel": 2, "data_parallel": 2}))}
-    )
-    assert replica_overrides(copies, 8)[1] == "stage2.policy.replicas=2"
+    recipe = load_recipe(MATH, ["models.student.data_parallel=1"])
+    wide = recipe.models["student"].model_copy(update={"tensor_parallel": 4})
+    recipe = recipe.model_copy(update={"models": {**recipe.models, "strong": wide}})
+    assert copies_overrides(recipe, 8) == ["models.student.data_parallel=8", "models.strong.data_parallel=2"]
+    assert copies_overrides(recipe, 0) == []
+    assert copies_overrides(load_recipe(MATH), 8) == []  # `auto` does so itself
+    assert copies_overrides(load_recipe(MATH, ["models.student.data_parallel=3"]), 8) == []
+    with pytest.raises(ConfigError, match=r"models.strong.tensor_parallel = 4 is more than the 2 GPUs"):
+        copies_overrides(recipe, 2)
+    wide = wide.model_copy(update={"tensor_parallel": 2, "data_parallel": 2})
+    copies = recipe.model_copy(update={"models": {**recipe.models, "strong": wide}})
+    assert copies_overrides(copies, 8) == ["models.student.data_parallel=8"]
     with pytest.raises(ConfigError, match=r"tensor_parallel = 2 times data_parallel = 2 is more than the 2 GPUs"):
-        replica_overrides(copies, 2)
+        copies_overrides(copies, 2)
 
 
 def test_a_training_run_asks_its_servers_and_its_recipe_stays_as_it_was() -> None:
@@ -81,7 +79,7 @@ def test_which_recipe_is_the_trainers() -> None:
 @pytest.mark.parametrize(("kind", "name"), [("slurm", "golden.sbatch"), ("kubernetes", "golden.yaml")])
 def test_what_a_cluster_is_given_is_as_it_was_looked_at(kind: str, name: str) -> None:
     recipe, out = Path("flows/recipes/magistral_math.toml"), Path("runs/math")
-    set_to = ["stage1.policy.model=models/solver 7B"]
+    set_to = ["models.student.model=models/solver 7B"]
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
         text = up.batch_file(recipe, set_to, out, 8, None, kind, "registry/goldilocks:1", "work")

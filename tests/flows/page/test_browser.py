@@ -53,9 +53,10 @@ license = "MIT"
 columns = { statement = "question", answer = "final" }
 
 [stage1]
+model = "student"
 band = { attempts = 8 }
 
-[stage1.policy]
+[models.student]
 per_server = 8
 """
 COMMAND = [sys.executable, "-m", "flows.cli"]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from curation.config.loading import load_settings
-from curation.config.policies import PolicyFile, PromptFile
+from curation.config.policies import ModelFile, PromptFile
 from curation.prompts import solving_prompt
 from curation.records import ConfigError, StoreError
 from flows.pipelines.ablate import READY, ablate
@@ -31,7 +31,7 @@ kind = "jsonl"
 path = "sums.jsonl"
 [sources.columns]
 answer = "answer"
-[policy]
+[models.newer]
 kind = "torch"
 model = "embedded"
 prompt = "plain"
@@ -98,19 +98,19 @@ def test_ready_ablations_can_be_meant(path: Path) -> None:
 def test_a_prompt_in_a_file_is_versioned_by_its_text(tmp_path: Path) -> None:
     (tmp_path / "prompt.txt").write_text("Think in <think> tags.\n", encoding="utf-8")
     policy = tmp_path / "policy.toml"
-    text = '[policy]\nkind = "torch"\nmodel = "embedded"\nprompt = { file = "prompt.txt" }\n'
+    text = '[models.newer]\nkind = "torch"\nmodel = "embedded"\nprompt = { file = "prompt.txt" }\n'
     policy.write_text(text, encoding="utf-8")
-    prompt = load_settings(PolicyFile, policy).policy.prompt  # type: ignore[union-attr]
+    prompt = load_settings(ModelFile, policy).models["newer"].prompt  # type: ignore[union-attr]
     assert isinstance(prompt, PromptFile)
     first = solving_prompt(prompt)
     assert first.system == "Think in <think> tags."
     (tmp_path / "prompt.txt").write_text("Think briefly.\n", encoding="utf-8")
-    second = solving_prompt(load_settings(PolicyFile, policy).policy.prompt)  # type: ignore[union-attr]
+    second = solving_prompt(load_settings(ModelFile, policy).models["newer"].prompt)  # type: ignore[union-attr]
     assert first.version != second.version
     assert first.version.startswith("file@")
     (tmp_path / "prompt.txt").unlink()
     with pytest.raises(ConfigError, match=r"prompt\.txt cannot be read"):
-        load_settings(PolicyFile, policy)
+        load_settings(ModelFile, policy)
 
 
 def test_a_training_run_keeps_the_text_of_its_prompt(tmp_path: Path) -> None:

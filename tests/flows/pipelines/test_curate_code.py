@@ -88,19 +88,19 @@ def recipe(tmp_path_factory: pytest.TempPathFactory) -> Path:
 name = "packages"
 kind = "kattis"
 path = "packages"
-domain = "code"
 
 [code.language_variants]
 languages = ["python"]
 
 [code.test_generation]
+model = "tester"
 batch = 6
 
-[code.test_generation.policy]
+[models.tester]
 kind = "recorded"
 name = "tester@recorded"
 path = "generators.jsonl"
-columns = { problem = "problem", text = "text", domain = "code" }
+columns = { problem = "problem", text = "text" }
 """
     (folder / "code.toml").write_text(text)
     return folder / "code.toml"

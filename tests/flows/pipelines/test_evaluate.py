@@ -202,7 +202,6 @@ window = { column = "contest_date", since = "2024-08-01", until = "2025-02-01" }
 name = "rows"
 kind = "jsonl"
 path = "rows.jsonl"
-domain = "code"
 columns = { statement = "question", meta = ["contest_date"] }
 [sources.code]
 tests = [{ path = "public" }, { path = "private", packed = "zlib" }]
@@ -276,7 +275,10 @@ decontamination = { benches = ["demo", "bench.toml"] }
 name = "rows"
 kind = "jsonl"
 path = "rows.jsonl"
-[stage1.policy]
+[stage1]
+model = "student"
+
+[models.student]
 kind = "recorded"
 name = "a@b"
 path = "attempts.jsonl"

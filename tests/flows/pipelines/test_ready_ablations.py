@@ -43,10 +43,11 @@ columns = { answer = "answer", solution = "solution" }
 [near_dedup]
 enabled = false
 [stage1]
+model = "student"
 band = { attempts = 4, min_correct = 0, max_pass_rate = 1, wrong_label_share = 1 }
 [stage1.sampling]
 early_stopping = false
-[stage1.policy]
+[models.student]
 kind = "torch"
 model = "embedded"
 prompt = "plain"
@@ -64,7 +65,7 @@ name = "sums"
 kind = "jsonl"
 path = "held-out.jsonl"
 columns = { answer = "answer" }
-[policy]
+[models.newer]
 kind = "torch"
 model = "embedded"
 prompt = "plain"

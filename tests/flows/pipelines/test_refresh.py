@@ -39,7 +39,7 @@ def newer_policy(folder: Path, name: str = "strong@2") -> Path:
     write_jsonl(folder / "newer.jsonl", answered)
     path = folder / "newer.toml"
     path.write_text(
-        f'[policy]\nkind = "recorded"\nname = "{name}"\npath = "newer.jsonl"\n'
+        f'[models.newer]\nkind = "recorded"\nname = "{name}"\npath = "newer.jsonl"\n'
         'columns = { problem = "question", attempts = "tries", text = "text" }\n'
     )
     return path
@@ -261,7 +261,7 @@ def test_refusals(tiny_copy: Tiny, tmp_path: Path) -> None:
     policy.write_text("kind = 'recorded'\n")
     with pytest.raises(GoldilocksError, match="write one table"):
         with_policy(run, policy)
-    policy.write_text("[policy]\nkind = 'recorded'\nname = 'm@1'\npth = 'x.jsonl'\ncolumns = { text = 'text' }\n")
+    policy.write_text("[models.newer]\nkind = 'recorded'\nname = 'm@1'\npth = 'x.jsonl'\ncolumns = { text = 'text' }\n")
     with pytest.raises(GoldilocksError) as caught:
         with_policy(run, policy)
     assert str(caught.value) == (

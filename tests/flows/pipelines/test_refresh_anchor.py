@@ -34,9 +34,10 @@ license = "MIT"
 columns = { statement = "question", answer = "final", meta = ["rate"] }
 
 [stage1]
+model = "student"
 band = { attempts = 16, wrong_label_share = 1.0 }
 
-[stage1.policy]
+[models.student]
 kind = "recorded"
 name = "tier@1"
 path = "tier1.jsonl"
@@ -59,7 +60,7 @@ def write_tier(folder: Path, number: int, rates: np.ndarray) -> None:
     write_jsonl(folder / f"tier{number}.jsonl", rows)
     policy = 'kind = "recorded"\ncolumns = { problem = "question", attempts = "tries", text = "text" }\n'
     (folder / f"tier{number}.toml").write_text(
-        f'[policy]\nname = "tier@{number}"\npath = "tier{number}.jsonl"\n{policy}'
+        f'[models.newer]\nname = "tier@{number}"\npath = "tier{number}.jsonl"\n{policy}'
     )
 
 

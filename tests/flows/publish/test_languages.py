@@ -118,14 +118,17 @@ def test_what_cannot_be_meant_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"\.toml"):
         open_translator("gpt")
     table = tmp_path / "policy.toml"
-    table.write_text('kind = "oracle"\nmodel = "m"\n')
+    table.write_text('[models.m]\nkind = "oracle"\nmodel = "m"\n')
     with pytest.raises(ConfigError) as caught:
         open_translator(str(table))
     assert str(caught.value) == (
-        f"--policy {table}: `policy.kind` = 'oracle': input should be one of 'vllm', 'endpoint'."
+        f"--policy {table}: `models.m.kind` = 'oracle': input should be one of 'recorded', 'vllm', 'endpoint', 'torch'."
     )
+    table.write_text('[models.m]\nkind = "torch"\nmodel = "m"\n')
+    with pytest.raises(ConfigError, match="kind `torch` cannot translate"):
+        open_translator(str(table))
     table.write_text('policy = "m"\n')
-    with pytest.raises(ConfigError, match="`policy` = 'm': input should be a table"):
+    with pytest.raises(ConfigError, match=r"the file has no table \[models.NAME\]"):
         open_translator(str(table))
     with pytest.raises(ConfigError, match="there is no such file"):
         open_translator(str(tmp_path / "none.toml"))
@@ -149,7 +152,9 @@ def test_a_solver_without_attempts_is_refused(curated: Path, tmp_path: Path) -> 
 
 def test_a_policy_table_opens_a_live_translator(tmp_path: Path) -> None:
     table = tmp_path / "policy.toml"
-    table.write_text('[policy]\nkind = "endpoint"\nmodel = "m"\nrevision = "1"\nurls = ["http://localhost:1/v1"]\n')
+    table.write_text(
+        '[models.newer]\nkind = "endpoint"\nmodel = "m"\nrevision = "1"\nurls = ["http://localhost:1/v1"]\n'
+    )
     policy = open_translator(str(table))
     assert policy.key.prompt == "translate@1"
     assert policy.key.policy == "m@1"

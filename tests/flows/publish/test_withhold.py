@@ -34,9 +34,10 @@ license = "MIT"
 columns = { statement = "question", answer = "final", solution = "why", meta = ["level"], license = "terms" }
 
 [stage1]
+model = "student"
 band = { attempts = 2 }
 
-[stage1.policy]
+[models.student]
 kind = "recorded"
 name = "weak@1"
 path = "attempts.jsonl"
@@ -168,7 +169,7 @@ def test_a_code_set_is_sent_without_statements_and_given_tests_and_restored_whol
     with pytest.raises(SourceError, match="has no statement; withheld texts are put back by `goldilocks restore`"):
         load_tasks(CuratedData(kind="curated", folders=(str(public),)), Split.TRAIN, tmp_path)
     assert "has no statement; withheld texts" in refusal("export", public, "--format", "verl", "--out", tmp_path / "v")
-    recorded = load_recipe(ROOT / "flows" / "recipes" / "demo_code.toml").stage1.policy
+    recorded = load_recipe(ROOT / "flows" / "recipes" / "demo_code.toml").models["student"]
     with pytest.raises(SourceError, match="has no statement; withheld texts"):
         trained_sets(recorded, tmp_path, [public])
     said = goldilocks("restore", public, "--from", ROOT / "flows" / "recipes")

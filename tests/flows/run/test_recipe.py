@@ -13,7 +13,9 @@ from curation.config import Pick, Recipe
 from curation.records import ConfigError
 from flows.launch.training import is_training_recipe
 from flows.run.recipe import as_printed, load_recipe, override_recipe, parse_recipe
+from flows.run.run_folder import open_run
 from flows.run.training import load_train_recipe
+from tests.flows.conftest import goldilocks, published, write_jsonl
 
 RECIPE = """
 name = "tiny"
@@ -31,7 +33,10 @@ kind = "csv"
 path = "two.csv"
 weight = 2
 
-[stage1.policy]
+[stage1]
+model = "student"
+
+[models.student]
 kind = "recorded"
 name = "weak@1"
 path = "attempts.jsonl"
@@ -40,7 +45,10 @@ columns = { text = "response" }
 [stage1.band]
 attempts = 4
 
-[stage2.policy]
+[stage2]
+model = "strong"
+
+[models.strong]
 kind = "recorded"
 name = "strong@1"
 path = "attempts.jsonl"
@@ -73,8 +81,8 @@ def test_a_recipe_is_read(path: Path) -> None:
     assert recipe.sources[1].weight == 2.0
     assert (recipe.stage1.band.attempts, recipe.stage1.band.max_pass_rate) == (4, 0.75)
     assert recipe.stage2 is not None
-    assert (recipe.stage2.band.attempts, recipe.stage2.band.max_pass_rate) == (32, 0.875)
-    assert recipe.stage2.policy.model_dump()["models"] == ("big",)
+    assert (recipe.stage2.band.attempts, recipe.stage2.band.max_pass_rate) == (4, 0.875)
+    assert recipe.models["strong"].model_dump()["models"] == ("big",)
 
 
 @pytest.mark.parametrize(
@@ -97,14 +105,16 @@ def test_a_recipe_is_read(path: Path) -> None:
         ("sources.1.path=deep/er/x.csv", "sources.1.path", "deep/er/x.csv"),
         ("sources.1.columns.answer=meta.answer", "sources.1.columns.answer", "meta.answer"),
         ('sources.1.columns.answer={value="7"}', "sources.1.columns.answer", Pick(value="7")),
-        ("stage2.policy.models=['a', 'b']", "stage2.policy.models", ("a", "b")),
+        ("models.strong.models=['a', 'b']", "models.strong.models", ("a", "b")),
     ],
 )
 def test_set_changes_one_value(path: Path, override: str, where: str, value: Any) -> None:
     for recipe in (load_recipe(path, [override]), override_recipe(load_recipe(path), [override])):
         found: Any = recipe
         for step in where.split("."):
-            found = found[int(step)] if step.isdigit() else getattr(found, step)
+            found = (
+                found[int(step)] if step.isdigit() else found[step] if isinstance(found, dict) else getattr(found, step)
+            )
         assert found == value
         assert type(found) is type(value)
 
@@ -168,35 +178,44 @@ def test_a_set_that_cannot_be_meant_is_refused(path: Path, override: str, said: 
             "`sources.0.kind` = 'xml': input should be 'jsonl', 'parquet', 'csv', 'dataset' or 'kattis'.",
         ),
         (changed(sources=[{"name": "s", "kind": "csv"}]), "`sources.0.path` is missing."),
-        (changed(stage1={}), "`stage1.policy` is missing."),
+        (changed(stage1={}), "`stage1.model` is missing."),
         (
-            changed(stage1={"policy": {"kind": "oracle"}}),
-            "`stage1.policy.kind` = 'oracle': input should be one of 'recorded', 'vllm', 'endpoint', 'torch'.",
+            changed(models={"student": {"kind": "oracle"}}),
+            "`models.student.kind` = 'oracle': input should be one of 'recorded', 'vllm', 'endpoint', 'torch'.",
         ),
         (
-            changed(stage1={"policy": {"model": "m"}}),
-            "`stage1.policy.kind` is missing; it should be one of 'recorded', 'vllm', 'endpoint', 'torch'.",
+            changed(models={"student": {"model": "m"}}),
+            "`models.student.kind` is missing; it should be one of 'recorded', 'vllm', 'endpoint', 'torch'.",
         ),
         (
-            changed(stage1={"policy": "m"}),
-            "`stage1.policy` = 'm': input should be a table.",
-        ),
-        (changed(stage1={"policy": {"kind": "vllm"}}), "`stage1.policy.model` is missing."),
-        (
-            changed(stage1={"policy": {"kind": "vllm", "model": "m", "decoding": {"heat": 1}}}),
-            "unknown key `stage1.policy.decoding.heat`; allowed here: max_tokens, seed, stop, temperature, top_p.",
+            changed(models={"student": "m"}),
+            "`models.student` = 'm': input should be a table.",
         ),
         (
-            changed(stage1={"policy": {"kind": "vllm", "model": "m", "decoding": {"top_p": 0}}}),
-            "`stage1.policy.decoding.top_p` = 0: input should be greater than 0.",
+            changed(stage1={"model": "studnet"}),
+            "stage1.model = 'studnet': there is no table [models.studnet]; did you mean `student`? defined: student, "
+            "strong.",
         ),
         (
-            changed(stage1={"policy": {"kind": "endpoint", "model": "m", "revision": "1", "urls": ["localhost"]}}),
-            "stage1.policy.urls: 'localhost' is no address; write http://host:port/v1.",
+            changed(models={}),
+            "stage1.model = 'student': there is no table [models.student]; no model is defined.",
+        ),
+        (changed(models={"student": {"kind": "vllm"}}), "`models.student.model` is missing."),
+        (
+            changed(models={"student": {"kind": "vllm", "model": "m", "decoding": {"heat": 1}}}),
+            "unknown key `models.student.decoding.heat`; allowed here: max_tokens, seed, stop, temperature, top_p.",
         ),
         (
-            changed(stage1={"policy": {"kind": "recorded", "name": "m@1", "path": "x", "urls": []}}),
-            "unknown key `stage1.policy.urls`; allowed here: columns, kind, models, name, path, thinking.",
+            changed(models={"student": {"kind": "vllm", "model": "m", "decoding": {"top_p": 0}}}),
+            "`models.student.decoding.top_p` = 0: input should be greater than 0.",
+        ),
+        (
+            changed(models={"student": {"kind": "endpoint", "model": "m", "revision": "1", "urls": ["localhost"]}}),
+            "models.student.urls: 'localhost' is no address; write http://host:port/v1.",
+        ),
+        (
+            changed(models={"student": {"kind": "recorded", "name": "m@1", "path": "x", "urls": []}}),
+            "unknown key `models.student.urls`; allowed here: columns, kind, models, name, path, thinking.",
         ),
         (changed(shard_rows="many"), "`shard_rows` = 'many': input should be a valid integer."),
         (changed(shard_rows=0), "`shard_rows` = 0: input should be greater than or equal to 1."),
@@ -270,3 +289,72 @@ def test_the_recipes_that_are_shipped_can_be_read() -> None:
     for one in shipped:
         read = load_train_recipe if is_training_recipe(one) else load_recipe
         assert read(one).name == one.stem.replace("_", "-")
+
+
+def test_a_recipe_of_three_tables_curates(tmp_path: Path) -> None:
+    """Name, source, licence, kinds and columns have defaults: the run goes to its end."""
+    path = tmp_path / "My sums.toml"
+    path.write_text("""
+[[sources]]
+path = "problems.jsonl"
+columns = { answer = "answer" }
+
+[models.student]
+kind = "recorded"
+path = "attempts.jsonl"
+
+[stage1]
+model = "student"
+band = { attempts = 4 }
+""")
+    sums = {"What is 12 plus 30?": ("42", "42 42 41 42"), "What is 3 times 17?": ("51", "51 51 51 51")}
+    write_jsonl(tmp_path / "problems.jsonl", [{"problem": text, "answer": one} for text, (one, _) in sums.items()])
+    tried = [{"problem": text, "text": rf"\boxed{{{one}}}"} for text, (_, made) in sums.items() for one in made.split()]
+    write_jsonl(tmp_path / "attempts.jsonl", tried)
+    said = goldilocks("run", path, "--out", tmp_path / "run")
+    assert said.status == 0, said.err
+    kept = published(tmp_path / "run", "data")
+    assert kept.select("statement", "source", "license", "policy", "correct").rows() == [
+        ("What is 12 plus 30?", "problems", "unknown", "attempts@recorded", 3)
+    ]
+    assert published(tmp_path / "run", "dropped")["reason"].to_list() == ["too_easy"]
+    assert open_run(tmp_path / "run").recipe.name == "my-sums"
+
+
+def test_stage_2_and_the_grader_inherit_what_stage_1_sets() -> None:
+    first = {"model": "student", "band": {"attempts": 8, "min_correct": 2}, "sampling": {"error_rate": 0.0}}
+    recipe = parse_recipe(changed(stage1=first, stage2={"model": "strong", "band": {"min_correct": 3}}), "here")
+    assert recipe.stage2 is not None
+    assert recipe.stage2.sampling.error_rate == 0.0
+    band = recipe.stage2.band
+    assert (band.attempts, band.min_correct, band.max_pass_rate) == (8, 3, 0.875)
+    tight = {**first, "band": {"attempts": 8, "max_pass_rate": 0.5}}
+    assert parse_recipe(changed(stage1=tight), "here").stage2.band.max_pass_rate == 0.5  # type: ignore[union-attr]
+    table = changed(stage1=first, grader={"recipe": "t.toml"}, models={"student": {"kind": "torch", "model": "m"}})
+    del table["stage2"]
+    assert parse_recipe(table, "here").grader.band.attempts == 8  # type: ignore[union-attr]
+
+
+def test_the_flow_implies_the_domain() -> None:
+    code = {"tests": [{"path": "t"}]}
+    recipe = parse_recipe(changed(flow="curate-code", sources=[{"path": "x.jsonl", "code": code}]), "here")
+    assert (recipe.sources[0].domain, recipe.models["student"].columns.domain) == ("code", "code")  # type: ignore[union-attr]
+    with pytest.raises(ConfigError, match='source x has no `code` table, which `flow = "curate-code"` needs'):
+        parse_recipe(changed(flow="curate-code", sources=[{"path": "x.jsonl"}]), "here")
+    with pytest.raises(ConfigError, match='source x has programs; set `flow = "curate-code"`'):
+        parse_recipe(changed(sources=[{"path": "x.jsonl", "code": code}]), "here")
+
+
+def test_a_printed_recipe_has_no_address_of_a_server() -> None:
+    model = {"kind": "endpoint", "model": "m", "revision": "1", "urls": ["http://db7.corp:81/v1"], "api_key_env": "KEY"}
+    text = as_printed(
+        parse_recipe(changed(models={**changed()["models"], "student": model}), "here"), Path(), Path("run")
+    )
+    assert "corp" not in text
+    assert "KEY" not in text
+    assert tomllib.loads(text)["models"]["student"]["urls"] == ["http://your-server/v1"]
+
+
+def test_a_model_that_no_setting_names_is_listed() -> None:
+    spare = {**changed()["models"], "spare": {"kind": "torch", "model": "m"}}
+    assert parse_recipe(changed(models=spare), "here").unused_models == ["spare"]

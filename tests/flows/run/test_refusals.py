@@ -27,9 +27,10 @@ license = "MIT"
 columns = { statement = "question", answer = "final" }
 
 [stage1]
+model = "student"
 band = { attempts = 4, max_pass_rate = 1.0 }
 
-[stage1.policy]
+[models.student]
 kind = "endpoint"
 model = "m"
 revision = "1"
@@ -153,9 +154,9 @@ def test_a_run_in_which_nothing_is_refused_has_no_trace_of_it(poisoned: Tiny) ->
 
 
 def test_votes_of_a_model_are_refused_and_asked_again_too(poisoned: Tiny, tmp_path: Path) -> None:
-    policy = RECIPE.partition("[stage1.policy]")[2].replace("URL", poisoned.recipe.read_text().split('"')[-2])
+    policy = RECIPE.partition("[models.student]")[2].replace("URL", poisoned.recipe.read_text().split('"')[-2])
     with poisoned.recipe.open("a") as recipe:
-        recipe.write(f"\n[premises.policy]{policy}")
+        recipe.write(f'\n[premises]\nmodel = "voter"\n\n[models.voter]{policy}')
     says(tmp_path, {POISONED: 400})
     first = poisoned.run()
     assert first.status == 0, first.err

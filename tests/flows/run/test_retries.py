@@ -35,9 +35,10 @@ license = "MIT"
 columns = { statement = "question", answer = "final" }
 
 [stage1]
+model = "student"
 band = { attempts = 4 }
 
-[stage1.policy]
+[models.student]
 kind = "recorded"
 name = "weak@1"
 path = "weak.jsonl"
@@ -180,7 +181,7 @@ def test_a_refresh_judges_again_itself_and_takes_back_what_the_next_run_would(sl
     write_jsonl(tmp_path / "newer.jsonl", [tries(SLOW, "2", f"{SUM} 9 9 7")])
     policy = tmp_path / "newer.toml"
     policy.write_text(
-        '[policy]\nkind = "recorded"\nname = "weak@2"\npath = "newer.jsonl"\n'
+        '[models.newer]\nkind = "recorded"\nname = "weak@2"\npath = "newer.jsonl"\n'
         'columns = { problem = "question", attempts = "tries", text = "text" }\n'
     )
     said = goldilocks("refresh", slow.folder, "--policy", policy)

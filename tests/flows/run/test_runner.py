@@ -40,7 +40,10 @@ name = "sums"
 kind = "jsonl"
 path = "sums.jsonl"
 columns = { statement = "q", answer = "a" }
-[stage1.policy]
+[stage1]
+model = "student"
+
+[models.student]
 kind = "recorded"
 name = "a@1"
 path = "none.jsonl"
@@ -71,7 +74,6 @@ workers = 1
 name = "lists"
 kind = "jsonl"
 path = "lists.jsonl"
-domain = "code"
 columns = { statement = "text" }
 [sources.code]
 time_limit = "seconds"
@@ -79,7 +81,10 @@ tests = [{ path = "tests" }]
 solutions = [
   { path = "programs", code = "code", language = "language", verdict = "verdict", languages = { py = "python" } },
 ]
-[stage1.policy]
+[stage1]
+model = "student"
+
+[models.student]
 kind = "recorded"
 name = "a@1"
 path = "none.jsonl"

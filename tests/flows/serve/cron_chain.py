@@ -66,7 +66,7 @@ def _chain(folder: Path, here: dict[str, str], leave: threading.Event) -> list[s
     write_jsonl(stage / "newer.jsonl", answered)
     policy = stage / "newer.toml"
     policy.write_text(
-        '[policy]\nkind = "recorded"\nname = "strong@2"\npath = "newer.jsonl"\n'
+        '[models.newer]\nkind = "recorded"\nname = "strong@2"\npath = "newer.jsonl"\n'
         'columns = { problem = "question", attempts = "tries", text = "text" }\n'
     )
     server = subprocess.Popen(

@@ -19,7 +19,7 @@ def test_a_stage_that_no_problem_reached_starts_no_engine(tmp_path: Path, reach_
     (tmp_path / "in" / "broken").mkdir()
     for name in ("config.json", "model.safetensors"):
         (tmp_path / "in" / "broken" / name).write_text("{}")
-    said = goldilocks("run", recipe, "--out", tmp_path / "run", "--set", 'stage1.policy={kind="torch",model="broken"}')
+    said = goldilocks("run", recipe, "--out", tmp_path / "run", "--set", 'models.student={kind="torch",model="broken"}')
     assert (said.status == 0) is not reach_it, said.err
     if not reach_it:
         assert published(tmp_path / "run", "data").height == 0

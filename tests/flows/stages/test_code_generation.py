@@ -89,9 +89,9 @@ def problem_of(
     more_settings: Sequence[str] = (),
 ) -> tuple[Unit, Run]:
     """Return the problem with its samples, so many right solutions and a wrong one, and a run with these settings."""
-    policy = {"kind": "recorded", "name": "nobody@none", "path": "none.jsonl", "columns": {"text": "text"}}
-    source = {"name": "sums", "kind": "kattis", "path": ".", "domain": "code"}
-    table = {"name": "made", "flow": "curate-code", "seed": 1, "sources": [source], "stage1": {"policy": policy}}
+    models = {"none": {"kind": "recorded", "path": "none.jsonl"}}
+    source = {"name": "sums", "kind": "kattis", "path": "."}
+    table = {"flow": "curate-code", "seed": 1, "sources": [source], "models": models, "stage1": {"model": "none"}}
     recipe = override_recipe(
         parse_recipe(table, "test"), [*(f"code.test_generation.{one}" for one in settings), *more_settings]
     )

@@ -29,7 +29,10 @@ WORDS = {
     MUTE: ("PERHAPS", "PERHAPS", "USABLE"),
 }
 POLICY = """
-[doubtful.policy]
+[doubtful]
+model = "doubter"
+
+[models.doubter]
 kind = "recorded"
 name = "judge@1"
 path = "votes.jsonl"

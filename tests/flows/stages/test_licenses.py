@@ -24,9 +24,10 @@ license = "MIT"
 columns = { statement = "question", answer = "final", license = "terms" }
 
 [stage1]
+model = "student"
 band = { attempts = 2 }
 
-[stage1.policy]
+[models.student]
 kind = "recorded"
 name = "weak@1"
 path = "attempts.jsonl"

@@ -35,9 +35,10 @@ RECIPE = (
     TINY_RECIPE.partition("[stage2]")[0]
     + """
 [llm_judge]
+model = "judge"
 votes = 3
 
-[llm_judge.policy]
+[models.judge]
 kind = "recorded"
 name = "judge@1"
 path = "votes.jsonl"

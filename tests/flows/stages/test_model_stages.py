@@ -33,17 +33,21 @@ RECIPE = (
     .partition("[stage2]")[0]
     .replace('columns = { problem = "question",', 'columns = { choices = "options", problem = "question",')
     + """
-[rewriting.policy]
+[rewriting]
+model = "rewriter"
+
+[models.rewriter]
 kind = "recorded"
 name = "writer@1"
 path = "rewritings.jsonl"
 columns = { problem = "question", choices = "options", text = "text" }
 
 [premises]
+model = "doubter"
 votes = 3
 min_votes = 2
 
-[premises.policy]
+[models.doubter]
 kind = "recorded"
 name = "judge@1"
 path = "votes.jsonl"
@@ -210,7 +214,7 @@ def test_what_was_said_before_a_kill_is_not_asked_again(
 
 
 def test_without_a_policy_neither_stage_is_there(recipe: Path, tmp_path: Path) -> None:
-    text = recipe.read_text().partition("[rewriting.policy]")[0]
+    text = recipe.read_text().partition("[rewriting]")[0]
     recipe.write_text(text)
     out = run(recipe, tmp_path / "run").out
     assert "Rewriting" not in out

@@ -22,7 +22,6 @@ workers = 1
 name = "rows"
 kind = "jsonl"
 path = "rows.jsonl"
-domain = "code"
 columns = { statement = "text" }
 [sources.code]
 tests = [{ path = "tests" }]
@@ -34,7 +33,10 @@ path = "exam.jsonl"
 field = "task"
 solution = "program"
 tests = "cases"
-[stage1.policy]
+[stage1]
+model = "student"
+
+[models.student]
 kind = "recorded"
 name = "nobody@1"
 path = "none.jsonl"

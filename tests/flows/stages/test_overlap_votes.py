@@ -21,8 +21,9 @@ from tests.flows.stages import test_overlap_programs as programs
 
 VOTERS = """
 [overlap_votes]
+model = "overlapper"
 ask_from = 0.35
-[overlap_votes.policy]
+[models.overlapper]
 kind = "recorded"
 name = "comparer@1"
 path = "votes.jsonl"

@@ -42,9 +42,10 @@ columns = {{ statement = "question", answer = "final", meta = ["rate"] }}
 STATED = 'solve_rates = [{ path = "rate", policy = "somebody", attempts = 16 }]'
 STAGE = """
 [{part}]
+model = "{part}"
 band = {{ attempts = 16 }}
 sampling = {{ error_rate = 0.1, anchor_least = 60, prior = "{prior}" }}
-[{part}.policy]
+[models.{part}]
 {policy}
 """
 
@@ -242,7 +243,7 @@ def test_a_refresh_starts_its_policy_once_and_spends_less_than_a_full_judgement(
         recipe.write_text(recipe.read_text().replace("error_rate = 0.1, ", "error_rate = 0.0, "))
         said = goldilocks("run", recipe, "--out", tmp_path / "run")
         assert said.status == 0, said.err
-        (tmp_path / "strong.toml").write_text(f"[policy]\n{strong.table('strong')}")
+        (tmp_path / "strong.toml").write_text(f"[models.newer]\n{strong.table('strong')}")
         result = refresh_run(tmp_path / "run", tmp_path / "strong.toml", None)
         assert strong.starts == 1
         assert result.anchor is not None

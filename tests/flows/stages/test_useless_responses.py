@@ -35,7 +35,7 @@ def test_a_stage_that_reads_no_answers_is_told(tmp_path: Path, monkeypatch: pyte
     ((stage, warning),) = warnings(tmp_path / "run")
     assert stage == "stage1.attempts"
     assert " responses (100 %) are of no use (no answer " in warning
-    assert "look at `stage1.policy.columns`" in warning
+    assert "look at `models.student.columns`" in warning
     assert warning.endswith('"I do not know how [bold]to[/bold] do this [31m, sorry"')
     assert said.err.count("warning: stage1.attempts: ") == 1
     assert warning in said.err.replace("\r", "")

@@ -47,7 +47,7 @@ def generator_servers(
         return
     version, model = require_vllm(), resolve_model(recipe.model, recipe_folder)
     servers = ServerProcesses(
-        Launch(str(model), recipe.model, settings.capacity or recipe.collector.n_async),
+        recipe.model,
         settings,
         shares,
         on_cpu="cpu" in version,

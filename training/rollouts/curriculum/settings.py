@@ -151,32 +151,27 @@ class CurriculumSettings(Settings):
         (),
         strict=False,
         description="Stages in order, each a table; then `length_schedule` is not looked at.",
-        exclude_if=lambda stages: not stages,
     )
     carry: str | None = Field(
         None,
         description="Folder of an earlier training run, relative to the recipe's: pools, pass rates, lengths and "
         "eps_high go on from where it ended. They start anew where absent.",
-        exclude_if=lambda carry: carry is None,
     )
     from_set: bool = Field(
         False,
         description="Pools start from the pass rates that the curated set tells, as attempts of step 0. Not in the "
         "paper.",
-        exclude_if=lambda start: not start,
     )
     draw: UniformDraw | GaussianDraw | ThompsonDraw = Field(
         default_factory=UniformDraw,
         discriminator="kind",
         description="Which active problem comes next.",
-        exclude_if=lambda draw: draw.kind == "uniform",
     )
     kv_cache_mb: int | None = Field(
         None,
         gt=0,
         description="Room of a generator's KV cache, in MiB: where sequences of the mean length no longer fit, n_async "
         "and n_batch get smaller. Not looked at where absent. The paper lowers them as lengths grow.",
-        exclude_if=lambda room: room is None,
     )
     pools: PoolSettings = Field(default_factory=PoolSettings, description="Pools by pass rate.")
     disputes: DisputeSettings = Field(

@@ -1,13 +1,10 @@
-"""What sampling has done by a Ray cluster: asking servers, and verdicts that take long.
+"""Verdicts that take long, made by a Ray cluster.
 
-`Asker` lives on a node, as an asking process does on this machine; `ActorChannel` is the way to it. A node that dies
-takes its askers with it: the channel says so, and `curation.policies.processes` starts another and asks again.
-Verdicts are tasks, which Ray does again elsewhere where a node dies.
+Verdicts are tasks, which Ray makes again on another node when a node dies.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
@@ -15,68 +12,8 @@ from functools import lru_cache
 from types import TracebackType
 from typing import Any, Self
 
-from curation.policies.asking_process import AnsweringLoop
-from curation.policies.channels import Opening
-from curation.policies.endpoint import Endpoint
-from curation.records import Outcome, PolicyError
+from curation.records import Outcome
 from curation.verify.math_judge import Judge, JudgeResult, JudgeTask, MathJudge, ReferenceCheck, Response, Verdict
-
-
-class Asker:
-    """Asks the servers of one policy for another process; an asynchronous actor."""
-
-    def __init__(self) -> None:
-        self._answering: AnsweringLoop | None = None
-        self._told: asyncio.Queue[Any] = asyncio.Queue()
-
-    async def open(self, opening: Opening) -> str:
-        """Greet the servers; return why they cannot be asked, nothing where they can."""
-        policy = Endpoint(*opening)
-        try:
-            await policy.__aenter__()
-        except PolicyError as error:
-            return str(error)
-        self._answering = AnsweringLoop(policy, self._told.put_nowait)
-        return ""
-
-    async def take(self, messages: list[tuple[Any, ...]]) -> None:
-        """Begin what is asked, and end what is not wanted any more."""
-        assert self._answering is not None
-        self._answering.take(messages)
-
-    async def receive(self) -> Any:
-        """Return what is told next, once there is something."""
-        answers, hedged = await self._told.get()
-        while not self._told.empty():
-            more, also = self._told.get_nowait()
-            answers, hedged = answers + more, hedged + also
-        return answers, hedged
-
-
-class ActorChannel:
-    """The way to an `Asker`."""
-
-    def __init__(self, ray: Any, asker: Any) -> None:
-        self._ray, self._asker = ray, asker
-
-    def send(self, messages: list[tuple[Any, ...]]) -> None:
-        """Send messages, in the order of the calls."""
-        self._asker.take.remote(messages)
-
-    async def receive(self) -> Any | None:
-        """Return what the asker tells next; None where it or its node died, be it behind an answer that it had told.
-
-        Raises:
-            RayTaskError: an error of the asker itself.
-        """
-        try:
-            return await self._asker.receive.remote()
-        except (self._ray.exceptions.RayActorError, self._ray.exceptions.ObjectLostError):
-            return None
-
-    def close(self) -> None:
-        """End the actor."""
-        self._ray.kill(self._asker, no_restart=True)
 
 
 class SpreadJudge:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 
-from curation.policies.concurrency import FIRST_LIMIT, AdaptiveLimit
+from curation.policies.servers import FIRST_LIMIT, AdaptiveLimit
 
 
 def simulated(limit: AdaptiveLimit, places: int, rounds: int, most: int | None = None) -> list[int]:

@@ -1,0 +1,142 @@
+"""How much of a flaky server's capacity the client uses: the whole client, by a clock that jumps to the next event."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import selectors
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from curation.config.engines import ServerSettings
+from curation.policies import client as clients
+from curation.policies import servers
+from curation.policies.client import ServerClient, ServerResponse
+
+PLACES, ANSWER_S, LASTS_S = 24, 0.25, 60.0
+URL = "http://flaky"
+ANSWER = b"x" * 1000
+POSSIBLE = PLACES / ANSWER_S * LASTS_S
+
+
+class JumpingSelector(selectors.DefaultSelector):  # type: ignore[misc, valid-type]
+    """Waits for no time: what it was to wait is added to the clock."""
+
+    now = 0.0
+
+    def select(self, timeout: float | None = None) -> Any:
+        self.now += max(timeout or 0.0, 0.0)
+        return super().select(0)
+
+
+@pytest.fixture
+def loop(monkeypatch: pytest.MonkeyPatch) -> Iterator[asyncio.AbstractEventLoop]:
+    selector = JumpingSelector()
+    loop = asyncio.SelectorEventLoop(selector)
+    monkeypatch.setattr(loop, "time", lambda: selector.now)
+    for module in (clients, servers):
+        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: selector.now))
+    yield loop
+    loop.close()
+
+
+class FlakyServer:
+    """Takes `PLACES` requests at once and refuses, or with ``queues`` keeps waiting, whatever comes beyond them.
+
+    A share of 429 and of 5xx comes by chance, at once, whatever the load.
+    """
+
+    def __init__(self, busy: float, broken: float, retry_after: str | None, *, queues: bool) -> None:
+        self.shares, self.retry_after, self.queues = (busy, broken), retry_after, queues
+        self.places = asyncio.Semaphore(PLACES)
+        self.chance = random.Random(1)
+        self.answered = self.refused = 0
+
+    async def post(self, url: str, _body: Any, _limit_s: float | None) -> ServerResponse:
+        drawn, (busy, broken) = self.chance.random(), self.shares
+        if drawn < busy or (self.places.locked() and not self.queues):
+            self.refused += 1
+            return ServerResponse(429, b"busy", url, self.retry_after)
+        if drawn < busy + broken:
+            return ServerResponse(self.chance.choice([500, 502, 503]), b"broken", url, self.retry_after)
+        async with self.places:
+            await asyncio.sleep(ANSWER_S)
+        self.answered += 1
+        return ServerResponse(200, ANSWER, url)
+
+    async def get(self, url: str, _limit_s: float) -> ServerResponse:
+        return ServerResponse(200, b'{"data": [{"id": "m"}]}', url)
+
+    async def close(self) -> None:
+        return
+
+
+async def _welcome(_url: str, _context: int | None) -> None:
+    return
+
+
+def asked(
+    loop: asyncio.AbstractEventLoop,
+    monkeypatch: pytest.MonkeyPatch,
+    per_server: int | str,
+    shares: tuple[float, float],
+    retry_after: str | None = None,
+    *,
+    queues: bool = False,
+) -> FlakyServer:
+    """Return the server, after a minute of as many requests at once as the client lets through."""
+    settings = ServerSettings.model_validate({"urls": [URL], "per_server": per_server})
+    server = FlakyServer(*shares, retry_after, queues=queues)
+    monkeypatch.setattr(clients, "HttpSession", lambda *_: server)
+
+    async def ask() -> None:
+        async with ServerClient(settings, "m", welcome=_welcome) as client:
+
+            async def work() -> None:
+                while loop.time() < LASTS_S:
+                    await client.ask("/chat", dict, lambda _server, response: response.status, "x")
+
+            workers = [asyncio.ensure_future(work()) for _ in range(settings.most_per_server)]
+            await asyncio.sleep(LASTS_S)
+            for worker in workers:
+                worker.cancel()
+            ends = await asyncio.gather(*workers, return_exceptions=True)
+            assert all(end is None or isinstance(end, asyncio.CancelledError) for end in ends), ends
+
+    random.seed(7)
+    loop.run_until_complete(ask())
+    return server
+
+
+@pytest.mark.parametrize("queues", [False, True], ids=["refuses", "queues"])
+@pytest.mark.parametrize("per_server", [16, 24, 64, "auto"])
+def test_refusals_by_chance_do_not_take_the_throughput_away(
+    loop: asyncio.AbstractEventLoop, monkeypatch: pytest.MonkeyPatch, per_server: int | str, *, queues: bool
+) -> None:
+    """FIELD.md M2: 5 % of 429 and 3.5 % of 5xx at random left a tenth of what was possible."""
+    server = asked(loop, monkeypatch, per_server, (0.05, 0.035), queues=queues)
+    assert server.answered >= 0.5 * POSSIBLE
+
+
+def test_a_pause_that_one_request_is_asked_for_does_not_stop_the_others(
+    loop: asyncio.AbstractEventLoop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert asked(loop, monkeypatch, 24, (0.05, 0.035), "1").answered >= 0.5 * POSSIBLE
+
+
+def test_an_overloaded_server_is_asked_for_about_what_it_bears(
+    loop: asyncio.AbstractEventLoop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = asked(loop, monkeypatch, 256, (0.0, 0.0))
+    assert server.answered >= 0.7 * POSSIBLE
+    assert server.refused < 0.5 * server.answered
+
+
+def test_an_overloaded_server_that_asks_for_a_pause_gets_it(
+    loop: asyncio.AbstractEventLoop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = asked(loop, monkeypatch, 256, (1.0, 0.0), "30")
+    assert server.refused < 256

@@ -1,0 +1,142 @@
+"""A model is started once per run however many stages ask it, and two local models never run at once."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from curation.prompts import Prompt
+from curation.prompts.premises import PREMISES
+from curation.records import AttemptKey, Completion, Domain, PromptRequest
+from flows.run import policies
+from flows.run.pipeline import run_pipeline
+from flows.run.policy_session import keep_open, model_session
+from flows.run.recipe import parse_recipe
+from flows.run.run_folder import Run
+from flows.run.stage import Stage, StageResult, StageRun
+from tests.flows.conftest import Tiny
+
+LOG: list[str] = []
+"""What the fake models did, in order."""
+
+
+class Counted:
+    """A policy that writes down when its model starts and ends, and answers with its model and prompt."""
+
+    in_flight = 4
+
+    def __init__(self, settings: Any, _folder: Path, prompt: Prompt | None = None) -> None:
+        self.settings, self.prompt = settings, prompt.version if prompt is not None else settings.prompt
+        self.key = AttemptKey(f"{settings.model}@1", self.prompt, "s")
+        self.about: dict[str, Any] = {}
+
+    def asking(self, prompt: Prompt | None) -> Counted:
+        other = copy.copy(self)
+        Counted.__init__(other, self.settings, Path(), prompt)
+        return other
+
+    async def __aenter__(self) -> Counted:
+        LOG.append(f"start {self.settings.model}")
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        LOG.append(f"end {self.settings.model}")
+
+    async def answer(self, problem: PromptRequest, _index: int) -> Completion:
+        return Completion(f"{self.settings.model} {self.prompt} {problem.id}", "stop", 1)
+
+
+@pytest.fixture(autouse=True)
+def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setitem(policies.POLICIES, "torch", f"{__name__}:Counted")
+    monkeypatch.setitem(policies.POLICIES, "endpoint", f"{__name__}:Counted")
+    LOG.clear()
+    yield
+    LOG.clear()
+
+
+TABLE = {
+    "sources": [{"path": "x.jsonl"}],
+    "models": {
+        "a": {"kind": "torch", "model": "small"},
+        "same": {"kind": "torch", "model": "small"},
+        "b": {"kind": "torch", "model": "large"},
+        "far": {"kind": "endpoint", "model": "far", "revision": "1", "urls": ["http://far:1/v1"]},
+    },
+    "stage1": {"model": "a"},
+}
+
+
+def asking(name: str, setting: str, *, opens: bool = True) -> Stage:
+    """A stage that asks the model of a setting one question."""
+
+    def work(job: StageRun) -> StageResult:
+        run = job.run
+        settings = run.recipe.models[run.recipe.asked[setting]]
+        with model_session(settings, run.recipe_folder, PREMISES if setting == "premises.model" else None) as session:
+            if opens:
+                session.open()
+                request = PromptRequest("p", "1 + 1?", Domain.MATH, "en")
+                answer = session.run(session.policy.answer(request, 0))
+                assert answer is not None
+                LOG.append(f"asked {answer.text}")
+        return None  # type: ignore[return-value]
+
+    return Stage(name=name, title=name, folder=f"stages/{name}", work=work, asks=setting)
+
+
+def run_of(tmp_path: Path, **tables: Any) -> Run:
+    return Run(tmp_path / "run", parse_recipe({**TABLE, **tables}, "here"), tmp_path)
+
+
+def test_stages_that_name_one_model_start_it_once_and_it_ends_after_the_last(tmp_path: Path) -> None:
+    run = run_of(tmp_path, premises={"model": "same"}, llm_judge={"model": "far"})
+    (tmp_path / "run").mkdir()
+    stages = [asking("one", "premises.model"), asking("two", "stage1.model"), asking("three", "llm_judge.model")]
+    run_pipeline(run, stages)
+    assert [
+        "start small", f"asked small {PREMISES.version} p", "asked small solve p", "end small",
+        "start far", "asked far solve p", "end far",
+    ] == LOG  # fmt: skip
+
+
+def test_two_local_models_are_not_held_at_once_but_servers_elsewhere_are(tmp_path: Path) -> None:
+    run = run_of(tmp_path, premises={"model": "b"}, llm_judge={"model": "far"})
+    (tmp_path / "run").mkdir()
+    settings = ["llm_judge.model", "stage1.model", "premises.model", "stage1.model", "llm_judge.model"]
+    run_pipeline(run, [asking(str(number), setting) for number, setting in enumerate(settings)])
+    assert [line for line in LOG if not line.startswith("asked")] == [
+        "start far", "start small", "end small", "start large", "end large", "start small", "end small", "end far",
+    ]  # fmt: skip
+
+
+def test_a_stage_that_needs_no_answer_starts_nothing(tmp_path: Path) -> None:
+    run = run_of(tmp_path)
+    (tmp_path / "run").mkdir()
+    run_pipeline(run, [asking("one", "stage1.model", opens=False)])
+    assert LOG == []
+
+
+def test_what_a_caller_keeps_open_stays_open_to_the_end_of_its_block(tmp_path: Path) -> None:
+    run = run_of(tmp_path)
+    (tmp_path / "run").mkdir()
+    with keep_open():
+        for name in ("one", "two"):
+            run_pipeline(run, [asking(name, "stage1.model")])
+        assert LOG == ["start small", "asked small solve p", "asked small solve p"]
+    assert LOG[-1] == "end small"
+
+
+def test_a_model_under_two_names_shares_its_attempts(tiny_copy: Tiny) -> None:
+    """The name is in no digest: a run whose model is renamed finds all its attempts."""
+    assert tiny_copy.run().status == 0
+    stored = sorted(path.name for path in (tiny_copy.folder / "attempts").iterdir())
+    text = tiny_copy.recipe.read_text()
+    tiny_copy.recipe.write_text(text.replace("models.student", "models.other").replace('"student"', '"other"'))
+    again = tiny_copy.run()
+    assert again.status == 0, again.err
+    assert sorted(path.name for path in (tiny_copy.folder / "attempts").iterdir()) == stored
