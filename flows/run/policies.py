@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from curation.config import EndpointPolicy, Recipe, RecordedPolicy
+from curation.config.recipe import GRADER
 from curation.policies.factory import POLICIES as CURATION_POLICIES
 from curation.policies.factory import open_policy as open_by
 from curation.policies.recorded import Recorded
@@ -53,7 +54,8 @@ def check_models(run: Run) -> None:
         GoldilocksError: the first model that cannot be asked, by its name in the recipe.
     """
     has_attempts = any((run.folder / "attempts").glob("*"))
-    for name in dict.fromkeys(run.recipe.asked.values()):
+    names = dict.fromkeys(run.recipe.asked.values())
+    for name in [name for name in names if not (run.recipe.grader and name == GRADER)]:  # trained in the run
         settings = run.recipe.models[name]
         try:
             policy = open_policy(settings, run.recipe_folder)

@@ -278,7 +278,8 @@ def local_recipe(name: str, folder: Path) -> Path:
         if f'path = "{path}"' in text:
             for mini in files:
                 mini.write(folder / path)
-    text = re.sub(r"(?m)^revision = \"[0-9a-f]{40}\".*\n(?=(?!.*stage1))", "", text)
+    sources, models, rest = text.partition("[models.")
+    text = re.sub(r"(?m)^revision = .*\n", "", sources) + models + rest
     text = re.sub(r"(?m)^benches = .*$", 'benches = ["./aime24.toml"]', text)
     bench = (ROOT / "flows" / "benches" / "aime24.toml").read_text()
     bench = re.sub(r"(?m)^revision = .*\n", "", bench).replace('path = "Hugging', 'path = "./Hugging')

@@ -12,7 +12,7 @@ The formula, for P parameters over R ranks (`fully_shard`), bytes:
                                                 d numbers a layer (c = b) and all of a single layer; without, all of L
                                                 With adapters (`lora`) W is frozen: states = (4 P + 16 P_lora) / R,
                                                 no gradient of a layer is gathered, and no head's is added up
-    logits      = 4 · 4 B                       the B logits that exist at once (packing.logit_elements), in fp32, with
+    logits      = 4 · 4 B                       the B logits that exist at once (`LOGIT_ELEMENTS`), in fp32, with
                                                 their softmax and gradients
 
 A layer keeps for its backward pass, per token: the inputs of its two norms, of the attention and of its output (4 d and
@@ -21,8 +21,6 @@ gate, the up projection, the activation and their product (4 f).
 
 Invariant: an estimate, not a measurement; fragmentation and the collectives' buffers are the reader's margin (10 %
 here). Attention keeps no tokens x tokens matrix, since it is flash attention.
-
-Not here: the generator's memory, which is its own GPU's (`training.rollouts.curriculum.triggers.KVCacheModel`).
 """
 
 from __future__ import annotations
@@ -32,6 +30,9 @@ from dataclasses import dataclass
 from typing import Any
 
 GIB = 2**30
+
+LOGIT_ELEMENTS = 2**26
+"""Logits that exist at once in training: 256 MiB in fp32. Not in the paper."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,19 +102,6 @@ class ModelShape:
         return self.num_layers * self.layer_parameters + self.embedding_parameters
 
 
-def kv_bytes_per_token(config: Any, element_bytes: int) -> int:
-    """Return the bytes that a token takes in a generator's KV cache: keys and values of all layers and heads.
-
-    Args:
-        config: a model's, of transformers; layers without a cache of tokens are counted as if they had one.
-        element_bytes: of a key's element; 2 for bf16.
-    """
-    text = config.get_text_config()
-    heads = getattr(text, "num_key_value_heads", None) or text.num_attention_heads
-    head_dim = getattr(text, "head_dim", None) or text.hidden_size // text.num_attention_heads
-    return int(2 * text.num_hidden_layers * heads * head_dim * element_bytes)
-
-
 MODEL_SHAPES = {
     "1.5B": ModelShape(151_936, 1536, 28, 12, 2, 128, 8960, tie_embeddings=True),
     "7B": ModelShape(152_064, 3584, 28, 28, 4, 128, 18_944),
@@ -146,7 +134,7 @@ def estimate_memory(
     *,
     checkpointing: bool = True,
     dtype_bytes: int = 2,
-    logit_elements: int = 2**26,
+    logit_elements: int = LOGIT_ELEMENTS,
     reference: bool = False,
     lora_rank: int = 0,
     lora_layers: Sequence[str] = (),
@@ -158,7 +146,7 @@ def estimate_memory(
         tokens: room of a micro-batch (`packing.micro_batch_tokens`), at least the longest sequence.
         checkpointing: `compute.activation_checkpointing`.
         dtype_bytes: bytes of a computing number, 2 for bf16.
-        logit_elements: `packing.logit_elements`.
+        logit_elements: logits that exist at once.
         reference: whether `objective.kl_coef` is on.
         lora_rank: `lora.rank`; 0 where all weights are trained.
         lora_layers: `lora.target_modules`, all linear layers where empty.

@@ -29,7 +29,9 @@ from training.recipe import LatentData, TrainRecipe
 from training.rewards import Reward
 from training.rollouts.tasks import load_tasks
 
-EXACT = JepoSettings(normalise_weights=False, supervised=1.0, form_penalty=0.0, kl_coef=0.0)
+EXACT = JepoSettings(supervised=1.0, kl_coef=0.0)
+"""With these, weights are neither normalised nor penalised."""
+
 KEPT, BROKEN = Reward(format=0.1), Reward(format_error="no </think>")
 
 
@@ -42,7 +44,12 @@ def policy() -> tuple[Tensor, Tensor]:
 
 def weigh(kept: Tensor, answers: Tensor, groups: Tensor, settings: JepoSettings) -> Tensor:
     """[sequences, 2]: the weights of chains, and of their texts."""
-    made = jepo_weights(ScoredGroups(kept, answers, groups), settings)
+    scored = ScoredGroups(kept, answers, groups)
+    made = (
+        jepo_weights(scored, settings, form_penalty=0, normalise=False)
+        if settings is EXACT
+        else jepo_weights(scored, settings)
+    )
     assert made.answer_weights is not None
     return torch.stack([made.advantages, made.answer_weights], dim=1)
 
@@ -211,7 +218,7 @@ def test_latent_problems_are_those_dropped_with_a_text(dropped: Path) -> None:
 
 def test_the_drawn_thoughts_are_trained_on_and_the_text_behind_them_is_scored(dropped: Path, tmp_path: Path) -> None:
     table = recipe(collector={"max_staleness": 0, "group_size": 4, "n_async": 8, "n_batch": 8}).model_dump()
-    table |= {"steps": 4, "max_tokens": 60, "checks": False, "logged_rollouts": 0}
+    table |= {"steps": 4, "max_tokens": 60, "checks": False}
     table |= {"objective": {"kind": "jepo", "supervised": 1.0}, "data": {"kind": "latent", "folders": (str(dropped),)}}
     made = TrainRecipe.model_validate(table)
     train(made, Path(), tmp_path / "run")
@@ -238,7 +245,7 @@ def test_texts_that_are_held_out_are_not_trained_on_and_say_how_likely_thoughts_
     assert len(parts[0]) + len(parts[1]) == 30
     assert not parts[0].keys() & parts[1].keys()
     recipe_table = recipe(collector={"max_staleness": 0, "group_size": 4, "n_async": 8, "n_batch": 8}).model_dump()
-    recipe_table |= {"steps": 4, "max_tokens": 60, "checks": False, "logged_rollouts": 0, "data": data}
+    recipe_table |= {"steps": 4, "max_tokens": 60, "checks": False, "data": data}
     recipe_table |= {"objective": {"kind": "jepo", "supervised": 1.0}}
     recipe_table |= {"evaluation": {"data": data, "attempts": 4, "every": 2}}
     train(TrainRecipe.model_validate(recipe_table), Path(), tmp_path / "run")

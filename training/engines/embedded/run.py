@@ -49,7 +49,7 @@ from training.engines.claim import claim_folder
 from training.engines.embedded.components import LoopComponents
 from training.engines.embedded.evaluating import first_row
 from training.engines.embedded.generators import build_generators
-from training.engines.embedded.heartbeat import CHECKING, Heartbeat
+from training.engines.embedded.heartbeat import CHECKING, PROGRESS_S, Heartbeat
 from training.engines.embedded.loop import TrainingLoop
 from training.engines.embedded.preflight import Preflight
 from training.engines.embedded.servers import asking
@@ -61,11 +61,9 @@ from training.evaluation.monitors import open_monitors
 from training.evaluation.plots import draw_plots
 from training.generation.generators import Generator, GeneratorPool
 from training.generation.vllm_settings import EndpointGeneratorSettings, VllmGeneratorSettings
-from training.generation.weight_sync import WeightPublisher, WeightSync
 from training.objectives.registry import needs_of
 from training.optimisation.checkpoint import Checkpoint, JsonlLog, last_checkpoint
 from training.optimisation.distributed import DistributedContext
-from training.optimisation.memory import kv_bytes_per_token
 from training.optimisation.model import load_tokenizer, require_model, save_model
 from training.optimisation.reference import ReferencePolicy
 from training.optimisation.trainer import Trainer
@@ -74,7 +72,6 @@ from training.rewards import LanguageChecker
 from training.rollouts.attempt_log import EVALUATION_ATTEMPTS, TRAINING_ATTEMPTS, AttemptLog, AttemptPurpose
 from training.rollouts.curriculum.controller import CurriculumController
 from training.rollouts.curriculum.opening import open_curriculum
-from training.rollouts.curriculum.triggers import KVCacheModel
 from training.rollouts.rollouts import RolloutRunner
 from training.rollouts.starvation import collector_warnings
 from training.rollouts.tasks import TrainingTask, load_tasks
@@ -210,7 +207,7 @@ def _run_rank_zero(
     preflight = Preflight(recipe, folder, trainer, tokenizer, tasks) if recipe.checks else None
     if preflight is not None:
         require_passed(preflight.before_generation(), recipe.model)
-    curriculum = _curriculum(recipe, recipe_folder, tasks, trainer)
+    curriculum = _curriculum(recipe, recipe_folder, tasks)
     values = problem_values(recipe, list(tasks.values()), trainer.reference, checkpoint)
     if checkpoint is not None:
         curriculum.restore(checkpoint.state["curriculum"])
@@ -241,7 +238,6 @@ def _run_rank_zero(
         metrics_logger.total = stored.steps
         attempt_log = stack.enter_context(_attempt_log(recipe, out, folder, verifiers, checkpoint))
         pool = GeneratorPool(build_generators(recipe, folder) if recipe.generates else [])
-        weight_sync = stack.enter_context(WeightSync(pool))
         components = LoopComponents(
             recipe,
             out,
@@ -250,16 +246,14 @@ def _run_rank_zero(
             trainer,
             tokenizer,
             pool,
-            weight_sync,
             rollouts,
             curriculum,
             logs,
             metrics_logger,
             attempt_log,
-            Heartbeat(metrics_logger, rollouts, recipe.stall.progress_s, recipe.collector.n_batch),
+            Heartbeat(metrics_logger, rollouts, PROGRESS_S, recipe.collector.n_batch),
             stored,
             mirror,
-            _publishers(recipe, out, trainer, tokenizer),
             values,
         )
         summary = asyncio.run(_run(components, checkpoint, preflight))
@@ -287,18 +281,13 @@ def _remarks(
         yield trainer.packing_note
 
 
-def _curriculum(
-    recipe: TrainRecipe, recipe_folder: Path, tasks: Mapping[str, TrainingTask], trainer: Trainer
-) -> CurriculumController:
+def _curriculum(recipe: TrainRecipe, recipe_folder: Path, tasks: Mapping[str, TrainingTask]) -> CurriculumController:
     """Return the run's curriculum as it begins: with what its sets measured, and what an earlier run left.
 
     Raises:
         StoreError: the earlier run has no checkpoint.
     """
-    settings, memory = recipe.curriculum, None
-    if settings is not None and settings.kv_cache_mb is not None:
-        memory = KVCacheModel(settings.kv_cache_mb * 2**20, kv_bytes_per_token(trainer.model.config, 2))
-    curriculum = open_curriculum(recipe, tasks, settings, memory)
+    settings, curriculum = recipe.curriculum, open_curriculum(recipe, tasks)
     if settings is not None and settings.carry is not None:
         earlier = recipe_folder / Path(settings.carry).expanduser()
         last = last_checkpoint(earlier)
@@ -329,23 +318,10 @@ async def _run(
     }
 
 
-def _publishers(
-    recipe: TrainRecipe, out: Path, trainer: Trainer, tokenizer: PreTrainedTokenizerBase
-) -> tuple[WeightPublisher, ...]:
-    """Return what is written of the weights besides checkpoints: versions for other machines, and their way."""
-    settings, publishers = recipe.checkpoints, []
-    if settings.publish is not None:
-        publishers.append(WeightPublisher(out / "published", trainer.model, tokenizer, every=settings.publish))
-    if settings.trajectory is not None:
-        place = out / "trajectory"  # unrounded: a step at a rate of 1e-5 moves few weights of a bf16 model at all
-        publishers.append(WeightPublisher(place, trainer.model, tokenizer, None, every=settings.trajectory))
-    return tuple(publishers)
-
-
 @contextmanager
 def _open_logs(out: Path, recipe: TrainRecipe, checkpoint: Checkpoint | None) -> Iterator[Mapping[str, JsonlLog]]:
     """Yield the run's logs, cut back to the checkpoint, and close them."""
-    mends = recipe.curriculum is not None and recipe.curriculum.disputes.enabled
+    mends = recipe.curriculum is not None and recipe.curriculum.disputes
     logs = {name: JsonlLog(out / f"{name}.jsonl") for name in (*LOGS, *([DISPUTED] if mends else []))}
     try:
         for name, log in logs.items():

@@ -55,8 +55,6 @@ def replacements(recipe: TrainRecipe) -> list[str]:
             f"Each stage is a process of verl of its own, over one folder: a plateau ends it at the next checkpoint "
             f"(every {recipe.checkpoints.every} steps), and what is in flight then is begun anew by the next stage."
         )
-    elif recipe.curriculum is not None:
-        told.append("The curriculum draws, retires, defers and disputes; lengths stay as they are (`length_schedule`).")
     told += [
         "Tokens with an impossible log-probability are left out of the loss, but still count in its denominators.",
         "Gradients are clipped and averaged by verl, and its micro-batches are its own: sums differ in rounding only.",
@@ -78,13 +76,9 @@ def _refusals(recipe: TrainRecipe) -> list[str]:
     if objective.at_step(0) != objective:
         reasons.append("objective.k changes during the run, and verl computes every step alike; give one number")
     correction = getattr(objective, "correction", None)
-    if (
-        correction is not None
-        and correction.kind != "none"
-        and recipe.collector.minibatch_size != recipe.collector.n_batch
-    ):
+    if correction not in (None, "none") and recipe.collector.minibatch_size != recipe.collector.n_batch:
         reasons.append(
-            f'objective.correction.kind = "{correction.kind}" needs the weights at the start of the batch for later '
+            f'objective.correction = "{correction}" needs the weights at the start of the batch for later '
             "minibatches; set collector.n_minibatch = n_batch"
         )
     unset = TrainRecipe.model_fields["generator"].get_default(call_default_factory=True)
@@ -95,8 +89,8 @@ def _refusals(recipe: TrainRecipe) -> list[str]:
     reasons += [f"{name} is the embedded engine's; leave it out" for name in _embedded_only(recipe)]
     if recipe.compute.head_dtype != "model":
         reasons.append('compute.head_dtype = "float32" is not verl\'s; set "model"')
-    if recipe.checkpoints.publish is not None or recipe.checkpoints.trajectory is not None:
-        reasons.append("checkpoints.publish and checkpoints.trajectory are the embedded engine's; leave them out")
+    if recipe.checkpoints.trajectory is not None:
+        reasons.append("checkpoints.trajectory is the embedded engine's; leave it out")
     return reasons
 
 
@@ -106,5 +100,4 @@ def _embedded_only(recipe: TrainRecipe) -> list[str]:
     asked["evaluation.keep_best"] = recipe.evaluation.keep_best
     if curriculum is not None:
         asked["curriculum.carry"] = curriculum.carry is not None
-        asked["curriculum.kv_cache_mb"] = curriculum.kv_cache_mb is not None
     return [name for name, is_set in asked.items() if is_set]
