@@ -257,10 +257,8 @@ class TrainRecipe(Settings):
             )
         if self.curriculum is not None:
             sizes = [(stage.n_batch, stage.n_async) for stage in self.curriculum.stages]
-            if self.stored is not None and (
-                any(batch for batch, _ in sizes) or self.curriculum.kv_cache_mb is not None
-            ):
-                raise ValueError("batches with stored groups keep their size; leave n_batch and kv_cache_mb out")
+            if self.stored is not None and any(batch for batch, _ in sizes):
+                raise ValueError("batches with stored groups keep their size; leave n_batch out")
             for n_batch, n_async in sizes:
                 changes = {"n_batch": n_batch, "n_async": n_async}
                 present = self.collector.model_dump() | {name: size for name, size in changes.items() if size}

@@ -66,7 +66,7 @@ def run_arm(options: argparse.Namespace, folder: Path, seed: int, share: float, 
         "checks=false",
         "logged_rollouts=0",
         f"checkpoints.every={options.steps}",
-        f"curriculum={{ disputes = {{ enabled = {str(mends).lower()} }} }}",
+        f"curriculum={{ disputes = {str(mends).lower()} }}",
     ]
     if not (out / "summary.json").exists():
         if (out / "run.json").exists():

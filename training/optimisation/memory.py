@@ -21,8 +21,6 @@ gate, the up projection, the activation and their product (4 f).
 
 Invariant: an estimate, not a measurement; fragmentation and the collectives' buffers are the reader's margin (10 %
 here). Attention keeps no tokens x tokens matrix, since it is flash attention.
-
-Not here: the generator's memory, which is its own GPU's (`training.rollouts.curriculum.triggers.KVCacheModel`).
 """
 
 from __future__ import annotations
@@ -99,19 +97,6 @@ class ModelShape:
     def num_parameters(self) -> int:
         """Return the number of all parameters."""
         return self.num_layers * self.layer_parameters + self.embedding_parameters
-
-
-def kv_bytes_per_token(config: Any, element_bytes: int) -> int:
-    """Return the bytes that a token takes in a generator's KV cache: keys and values of all layers and heads.
-
-    Args:
-        config: a model's, of transformers; layers without a cache of tokens are counted as if they had one.
-        element_bytes: of a key's element; 2 for bf16.
-    """
-    text = config.get_text_config()
-    heads = getattr(text, "num_key_value_heads", None) or text.num_attention_heads
-    head_dim = getattr(text, "head_dim", None) or text.hidden_size // text.num_attention_heads
-    return int(2 * text.num_hidden_layers * heads * head_dim * element_bytes)
 
 
 MODEL_SHAPES = {

@@ -24,11 +24,11 @@ def test_the_shipped_recipe_is_one() -> None:
 
 
 def test_settings_can_be_changed() -> None:
-    changed = load_train_recipe(RECIPE, ["steps=7", "optim.learning_rate=1e-6", "curriculum.length_schedule=[64, 80]"])
+    changed = load_train_recipe(RECIPE, ["steps=7", "optim.learning_rate=1e-6", "curriculum.max_pass_rate=0.5"])
     assert changed.steps == 7
     assert changed.optim.learning_rate == 1e-6
     assert changed.curriculum is not None
-    assert changed.curriculum.length_schedule == (64, 80)
+    assert changed.curriculum.max_pass_rate == 0.5
 
 
 @pytest.mark.parametrize(
@@ -69,14 +69,13 @@ def test_settings_can_be_changed() -> None:
         ("objective.kl_coef=-0.1", "`objective.kl_coef` = -0.1: input should be greater than or equal to 0."),
         ("optim.betas=[0.9]", "`optim.betas.1` is missing."),
         (
-            "curriculum.length_schedule=[]",
-            "`curriculum.length_schedule` = []: list should have at least 1 item, not 0.",
+            "curriculum.stages=[{ steps = 'long' }]",
+            "`curriculum.stages.0.steps` = 'long': input should be a valid integer.",
         ),
         (
-            'curriculum.length_schedule=["long"]',
-            "`curriculum.length_schedule.0` = 'long': input should be a valid integer.",
+            "curriculum.min_pass_rate=0.9",
+            "curriculum: impossible band: min_pass_rate = 0.9 is not below max_pass_rate = 0.875.",
         ),
-        ("curriculum.length_schedule=[5, 4]", "curriculum: length_schedule = [5, 4] must rise."),
         (
             "collector.group_size=7",
             "collector: n_batch = 128 holds no whole number of groups of 7; change one of them.",

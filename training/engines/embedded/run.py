@@ -65,7 +65,6 @@ from training.generation.weight_sync import WeightPublisher, WeightSync
 from training.objectives.registry import needs_of
 from training.optimisation.checkpoint import Checkpoint, JsonlLog, last_checkpoint
 from training.optimisation.distributed import DistributedContext
-from training.optimisation.memory import kv_bytes_per_token
 from training.optimisation.model import load_tokenizer, require_model, save_model
 from training.optimisation.reference import ReferencePolicy
 from training.optimisation.trainer import Trainer
@@ -74,7 +73,6 @@ from training.rewards import LanguageChecker
 from training.rollouts.attempt_log import EVALUATION_ATTEMPTS, TRAINING_ATTEMPTS, AttemptLog, AttemptPurpose
 from training.rollouts.curriculum.controller import CurriculumController
 from training.rollouts.curriculum.opening import open_curriculum
-from training.rollouts.curriculum.triggers import KVCacheModel
 from training.rollouts.rollouts import RolloutRunner
 from training.rollouts.starvation import collector_warnings
 from training.rollouts.tasks import TrainingTask, load_tasks
@@ -210,7 +208,7 @@ def _run_rank_zero(
     preflight = Preflight(recipe, folder, trainer, tokenizer, tasks) if recipe.checks else None
     if preflight is not None:
         require_passed(preflight.before_generation(), recipe.model)
-    curriculum = _curriculum(recipe, recipe_folder, tasks, trainer)
+    curriculum = _curriculum(recipe, recipe_folder, tasks)
     values = problem_values(recipe, list(tasks.values()), trainer.reference, checkpoint)
     if checkpoint is not None:
         curriculum.restore(checkpoint.state["curriculum"])
@@ -287,18 +285,13 @@ def _remarks(
         yield trainer.packing_note
 
 
-def _curriculum(
-    recipe: TrainRecipe, recipe_folder: Path, tasks: Mapping[str, TrainingTask], trainer: Trainer
-) -> CurriculumController:
+def _curriculum(recipe: TrainRecipe, recipe_folder: Path, tasks: Mapping[str, TrainingTask]) -> CurriculumController:
     """Return the run's curriculum as it begins: with what its sets measured, and what an earlier run left.
 
     Raises:
         StoreError: the earlier run has no checkpoint.
     """
-    settings, memory = recipe.curriculum, None
-    if settings is not None and settings.kv_cache_mb is not None:
-        memory = KVCacheModel(settings.kv_cache_mb * 2**20, kv_bytes_per_token(trainer.model.config, 2))
-    curriculum = open_curriculum(recipe, tasks, settings, memory)
+    settings, curriculum = recipe.curriculum, open_curriculum(recipe, tasks)
     if settings is not None and settings.carry is not None:
         earlier = recipe_folder / Path(settings.carry).expanduser()
         last = last_checkpoint(earlier)
@@ -345,7 +338,7 @@ def _publishers(
 @contextmanager
 def _open_logs(out: Path, recipe: TrainRecipe, checkpoint: Checkpoint | None) -> Iterator[Mapping[str, JsonlLog]]:
     """Yield the run's logs, cut back to the checkpoint, and close them."""
-    mends = recipe.curriculum is not None and recipe.curriculum.disputes.enabled
+    mends = recipe.curriculum is not None and recipe.curriculum.disputes
     logs = {name: JsonlLog(out / f"{name}.jsonl") for name in (*LOGS, *([DISPUTED] if mends else []))}
     try:
         for name, log in logs.items():

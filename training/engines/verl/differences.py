@@ -55,8 +55,6 @@ def replacements(recipe: TrainRecipe) -> list[str]:
             f"Each stage is a process of verl of its own, over one folder: a plateau ends it at the next checkpoint "
             f"(every {recipe.checkpoints.every} steps), and what is in flight then is begun anew by the next stage."
         )
-    elif recipe.curriculum is not None:
-        told.append("The curriculum draws, retires, defers and disputes; lengths stay as they are (`length_schedule`).")
     told += [
         "Tokens with an impossible log-probability are left out of the loss, but still count in its denominators.",
         "Gradients are clipped and averaged by verl, and its micro-batches are its own: sums differ in rounding only.",
@@ -106,5 +104,4 @@ def _embedded_only(recipe: TrainRecipe) -> list[str]:
     asked["evaluation.keep_best"] = recipe.evaluation.keep_best
     if curriculum is not None:
         asked["curriculum.carry"] = curriculum.carry is not None
-        asked["curriculum.kv_cache_mb"] = curriculum.kv_cache_mb is not None
     return [name for name, is_set in asked.items() if is_set]

@@ -82,13 +82,10 @@ class GroupLedger:
     """
 
     def __init__(self, recipe: TrainRecipe, tasks: Mapping[str, TrainingTask], out: Path) -> None:
-        settings = recipe.curriculum
-        if settings is not None:  # lengths stay: the reward workers have theirs
-            settings = settings.model_copy(update={"length_schedule": (1,)})
         self._recipe, self._tasks = recipe, tasks
-        self.curriculum = open_curriculum(recipe, tasks, settings)
+        self.curriculum = open_curriculum(recipe, tasks)
         self._places = {problem: place for place, problem in enumerate(tasks)}
-        mends = settings is not None and settings.disputes.enabled
+        mends = recipe.curriculum is not None and recipe.curriculum.disputes
         names = ("attempts", "changes", *(["disputed"] if mends else []))
         self._logs = {name: JsonlLog(out / f"{name}.jsonl") for name in names}
         self._decided: dict[str, GroupDecision] = {}

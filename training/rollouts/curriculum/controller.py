@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 from training.config import CollectorSettings, ObjectiveSettings, RewardSettings
+from training.rollouts.curriculum import triggers
 from training.rollouts.curriculum.disputed_labels import AnswerCounts, LabelDispute, count_answers, find_dispute
 from training.rollouts.curriculum.drawing import DrawCounts, draw_from_pools
 from training.rollouts.curriculum.pools import (
@@ -24,16 +25,9 @@ from training.rollouts.curriculum.pools import (
     pool_change,
     weigh_counts,
 )
-from training.rollouts.curriculum.settings import CurriculumSettings, PoolSettings, StageSettings
+from training.rollouts.curriculum.settings import CurriculumSettings, StageSettings
 from training.rollouts.curriculum.stages import stage_end
-from training.rollouts.curriculum.triggers import (
-    KVCacheModel,
-    SettingChange,
-    activate_deferred,
-    adjust_eps_high,
-    extend_length,
-    shrink_batches,
-)
+from training.rollouts.curriculum.triggers import SettingChange
 from training.rollouts.curriculum.weighted_drawing import weighted_order
 
 _CURVE_STEPS = 512
@@ -70,11 +64,10 @@ class CurriculumController:
         problems: ids of all problems; all are active at first.
         settings: None for no curriculum.
         seed: of the draws.
-        collector: the run's sizes, which stages and the KV cache change.
+        collector: the run's sizes, which stages change.
         steps: of the whole run.
         starts: what is known of problems before the run, where `CurriculumSettings.from_set` is on.
         deferred: problems that are too hard at first.
-        memory: a generator's KV cache; None where it is not looked at.
         domains: of the problems, for a draw by domain; one for all where absent.
 
     ``collector``, ``rewards`` and ``objective`` are the present ones.
@@ -91,13 +84,11 @@ class CurriculumController:
         steps: int = 1,
         starts: Mapping[str, PassCounts] | None = None,
         deferred: Iterable[str] = (),
-        memory: KVCacheModel | None = None,
         domains: Mapping[str, str] | None = None,
     ) -> None:
         self.pools = dict.fromkeys(problems, Pool.ACTIVE)
         self.rewards, self.objective = rewards, objective
         self._settings, self._seed, self._domains = settings, seed, domains
-        self._pool_settings = settings.pools if settings is not None else PoolSettings()
         self._draw_counts = DrawCounts()
         self._pass_counts: dict[str, list[PassCounts]] = {}
         self._judged_problems: set[str] = set()
@@ -108,7 +99,7 @@ class CurriculumController:
         self._entropy_target: float | None = None
         self._members: Mapping[Pool, list[str]] | None = None
         self.collector = collector if collector is not None else CollectorSettings()
-        self._step, self._steps, self._memory = 0, steps, memory
+        self._step, self._steps = 0, steps
         self._stage = self._stage_began = 0
         self._active_order: deque[str] = deque()
         self.pools.update(dict.fromkeys(deferred, Pool.DEFERRED))
@@ -131,21 +122,21 @@ class CurriculumController:
             for problem, pool in sorted(self.pools.items()):
                 members[pool].append(problem)
             self._members = members
-        weighted = self._settings is not None and self._settings.draw.kind != "uniform"
+        weighted = self._settings is not None and self._settings.draw != "uniform"
         pick = self._next_active if weighted else None
-        return draw_from_pools(self._members, self._draw_counts, self._seed, self._pool_settings, pick)
+        return draw_from_pools(self._members, self._draw_counts, self._seed, pick)
 
     def _next_active(self) -> str:
         """Return the next active problem of an order by pass rates, drawn anew after every step."""
         assert self._settings is not None
         assert self._members is not None
         draw = self._settings.draw
-        if not self._active_order and draw.kind != "uniform":
+        if not self._active_order and draw != "uniform":
             counts = {
-                problem: weigh_counts(self._pass_counts.get(problem, ()), self._step, self._pool_settings)
+                problem: weigh_counts(self._pass_counts.get(problem, ()), self._step)
                 for problem in self._members[Pool.ACTIVE]
             }
-            seed = f"{self._seed}:{draw.kind}:{self._draw_counts.total}"
+            seed = f"{self._seed}:{draw}:{self._draw_counts.total}"
             self._active_order = deque(weighted_order(counts, draw, self._step / self._steps, seed, self._domains))
         return self._active_order.popleft()
 
@@ -157,7 +148,7 @@ class CurriculumController:
         """
         if self._settings is None or not judged:
             return
-        if self._settings.disputes.enabled:
+        if self._settings.disputes:
             counts = AnswerCounts(step, judged, correct, count_answers(wrong_answers))
             self._answers.setdefault(problem, []).append(counts)
         self._pass_counts.setdefault(problem, []).append(PassCounts(step, correct, judged))
@@ -188,9 +179,7 @@ class CurriculumController:
         changes = [
             *(self._next_stage(step, settings) if may_end_stage else ()),
             self._activate_deferred(step, settings),
-            None if settings.stages else self._extend_length(step, settings),
-            self._adjust_eps_high(settings),
-            *self._shrink(length),
+            self._adjust_eps_high() if settings.adapt_eps_high else None,
         ]
         if moves or any(change is not None and change.setting == "active" for change in changes):
             self._members = None
@@ -199,7 +188,7 @@ class CurriculumController:
     def pool_sizes(self) -> dict[str, int]:
         """Return how many problems each pool holds."""
         pools = list(self.pools.values())
-        mends = self._settings is not None and self._settings.disputes.enabled
+        mends = self._settings is not None and self._settings.disputes
         return {pool.value: pools.count(pool) for pool in Pool if mends or pool is not Pool.DISPUTED}
 
     def state(self) -> dict[str, Any]:
@@ -273,9 +262,7 @@ class CurriculumController:
             return []
         taken = step - self._stage_began
         own = slice(-taken, None)
-        reason = stage_end(
-            settings.stages[self._stage], taken, self._curves.reward[own], self._curves.length[own], settings
-        )
+        reason = stage_end(settings.stages[self._stage], taken, self._curves.reward[own], self._curves.length[own])
         if reason is None:
             return []
         self._stage_began = step
@@ -306,16 +293,6 @@ class CurriculumController:
             self.pools.update(dict.fromkeys(promoted, Pool.ACTIVE))
         return changes
 
-    def _shrink(self, mean_length: float) -> list[SettingChange]:
-        """Lower the sizes where sequences of this length no longer fit the KV cache."""
-        if self._memory is None:
-            return []
-        now = self.collector
-        changes = shrink_batches(now.n_async, now.n_batch, now.group_size, mean_length, self._memory)
-        sizes = {"n_async": now.n_async, "n_batch": now.n_batch} | {one.setting: int(one.new) for one in changes}
-        self._resize(sizes["n_batch"], sizes["n_async"])
-        return changes
-
     def _resize(self, n_batch: int, n_async: int) -> None:
         """Change the sizes; a batch that changes has one minibatch."""
         changes: dict[str, Any] = {"n_batch": n_batch, "n_async": n_async}
@@ -324,11 +301,12 @@ class CurriculumController:
         self.collector = self.collector.model_copy(update=changes)
 
     def _update_pool(self, problem: str, step: int) -> PoolChange | None:
-        settings, pool = self._pool_settings, self.pools[problem]
+        assert self._settings is not None
+        pool = self.pools[problem]
         if pool is Pool.DISPUTED:
             return None
         change = self._dispute(problem, pool) or pool_change(
-            problem, pool, estimate_pass_rate(self._pass_counts[problem], step, settings), settings
+            problem, pool, estimate_pass_rate(self._pass_counts[problem], step, self._settings.band)
         )
         if change is not None:
             self.pools[problem] = change.new
@@ -336,9 +314,9 @@ class CurriculumController:
 
     def _dispute(self, problem: str, pool: Pool) -> PoolChange | None:
         """Set a problem aside where its rollouts speak against its label."""
-        if self._settings is None or not self._settings.disputes.enabled:
+        if self._settings is None or not self._settings.disputes:
             return None
-        dispute = find_dispute(self._answers[problem], self._settings.disputes)
+        dispute = find_dispute(self._answers[problem])
         if dispute is None:
             return None
         self.disputes[problem] = dispute
@@ -347,13 +325,13 @@ class CurriculumController:
     def _activate_deferred(self, step: int, settings: CurriculumSettings) -> SettingChange | None:
         sizes = self.pool_sizes()
         active, deferred = sizes[Pool.ACTIVE], sizes[Pool.DEFERRED]
-        change = activate_deferred(
-            self._curves.reward, step, self._last_changes.get("active"), active, deferred, settings
+        change = triggers.activate_deferred(
+            self._curves.reward, step, self._last_changes.get("active"), active, deferred
         )
         if change is None:
             return None
         rates = {
-            problem: estimate_pass_rate(self._pass_counts.get(problem, ()), step, settings.pools).pass_rate
+            problem: estimate_pass_rate(self._pass_counts.get(problem, ()), step, settings.band).pass_rate
             for problem, pool in self.pools.items()
             if pool is Pool.DEFERRED
         }
@@ -362,23 +340,13 @@ class CurriculumController:
         self._last_changes["active"] = step
         return change
 
-    def _extend_length(self, step: int, settings: CurriculumSettings) -> SettingChange | None:
-        cache = self.rewards.effective_length_cache
-        allowed = self.rewards.max_length - cache
-        change = extend_length(self._curves.length, step, self._last_changes.get("length"), allowed, settings)
-        if change is not None:
-            lengths = {"max_length": int(change.new) + cache, "length_cache": cache}
-            self.rewards = self.rewards.model_copy(update=lengths)
-            self._last_changes["length"] = step
-        return change
-
-    def _adjust_eps_high(self, settings: CurriculumSettings) -> SettingChange | None:
-        window = settings.reward_plateau.window
+    def _adjust_eps_high(self) -> SettingChange | None:
+        window = triggers.PLATEAU_WINDOW
         if not isinstance(self.objective, Clipping) or len(self._curves.entropy) < window:
             return None
         if self._entropy_target is None:  # what is to be kept is the entropy of the first steps
             self._entropy_target = sum(self._curves.entropy[-window:]) / window
-        change = adjust_eps_high(self._curves.entropy, self._entropy_target, self.objective.eps_high, settings)
+        change = triggers.adjust_eps_high(self._curves.entropy, self._entropy_target, self.objective.eps_high)
         if change is not None:
             self.objective = self.objective.model_copy(update={"eps_high": change.new})
         return change

@@ -2,10 +2,10 @@
 
 Training rewards the reference. Where it is right, its share grows as the policy does; where it is wrong, a growing
 policy gives the right answer more and more often although no reward asks for it. A problem's rollouts are cut in two by
-age, each half with at least ``min_rollouts``. Its label is disputed where, in the newer half, one other answer has at
-least ``min_share`` of the rollouts and more than the reference, surely; where the reference's share does not surely
+age, each half with at least `MIN_ROLLOUTS`. Its label is disputed where, in the newer half, one other answer has at
+least `MIN_SHARE` of the rollouts and more than the reference, surely; where the reference's share does not surely
 rise; and where that answer's share surely rises, or led the older half as surely and does not surely fall. *Surely*:
-with a posterior probability of ``confidence`` (Beta(1/2, 1/2) prior; of two shares by the normal approximation).
+with a posterior probability of `CONFIDENCE` (Beta(1/2, 1/2) prior; of two shares by the normal approximation).
 
 Answers are compared as they are written, without spaces, signs of currency and thousands. Pure.
 """
@@ -19,8 +19,16 @@ from math import erfc, sqrt
 from typing import Any
 
 from training.rollouts.curriculum.pools import Pool, PoolChange, beta_cdf
-from training.rollouts.curriculum.settings import DisputeSettings
 from training.rollouts.tasks import TrainingTask
+
+CONFIDENCE = 0.95
+"""Probability with which a label must be contradicted. Not in the paper."""
+
+MIN_ROLLOUTS = 16
+"""Judged rollouts of each of the two halves. Not in the paper."""
+
+MIN_SHARE = 0.5
+"""Smallest share of the newer rollouts that the other answer has. Not in the paper."""
 
 _MOST_ANSWERS, _MOST_CHARACTERS = 4, 200
 """Of a group so many wrong answers are counted, the commonest, by so many characters."""
@@ -59,7 +67,7 @@ def _key(answer: str) -> str:
     return (plain if plain.removeprefix("-").replace(".", "", 1).isdigit() else text)[:_MOST_CHARACTERS]
 
 
-def find_dispute(groups: Sequence[AnswerCounts], settings: DisputeSettings) -> LabelDispute | None:
+def find_dispute(groups: Sequence[AnswerCounts]) -> LabelDispute | None:
     """Return what a problem's groups say against its label, None where they say nothing.
 
     Args:
@@ -68,18 +76,18 @@ def find_dispute(groups: Sequence[AnswerCounts], settings: DisputeSettings) -> L
     newer = _newest(groups, sum(group.judged for group in groups) / 2)
     older = groups[: len(groups) - len(newer)]
     now, before = _Half(newer), _Half(older)
-    if min(now.judged, before.judged) < settings.min_rollouts:
+    if min(now.judged, before.judged) < MIN_ROLLOUTS:
         return None
     rival = min(now.answers, key=lambda answer: (-now.answers[answer], answer), default=None)
-    if rival is None or not now.is_led_by(rival, settings):
+    if rival is None or not now.is_led_by(rival):
         return None
-    if rises(before.correct, before.judged, now.correct, now.judged) >= settings.confidence:
+    if rises(before.correct, before.judged, now.correct, now.judged) >= CONFIDENCE:
         return None
     growth = rises(before.answers[rival], before.judged, now.answers[rival], now.judged)
-    led_before = before.is_led_by(rival, settings) and growth > 1 - settings.confidence
-    if growth < settings.confidence and not led_before:
+    led_before = before.is_led_by(rival) and growth > 1 - CONFIDENCE
+    if growth < CONFIDENCE and not led_before:
         return None
-    word = "rose" if growth >= settings.confidence else "stayed"
+    word = "rose" if growth >= CONFIDENCE else "stayed"
     steps = f"steps {groups[0].step} to {older[-1].step} and {newer[0].step} to {newer[-1].step}"
     return LabelDispute(
         rival,
@@ -97,12 +105,12 @@ class _Half:
         for group in groups:
             self.answers.update(group.answers)
 
-    def is_led_by(self, answer: str, settings: DisputeSettings) -> bool:
+    def is_led_by(self, answer: str) -> bool:
         """Return whether an answer has a large share and surely more than the reference."""
         votes = self.answers[answer]
-        if votes < settings.min_share * self.judged:
+        if votes < MIN_SHARE * self.judged:
             return False
-        return 1 - beta_cdf(0.5, votes + 0.5, self.correct + 0.5) >= settings.confidence
+        return 1 - beta_cdf(0.5, votes + 0.5, self.correct + 0.5) >= CONFIDENCE
 
 
 def _newest(groups: Sequence[AnswerCounts], rollouts: float) -> Sequence[AnswerCounts]:

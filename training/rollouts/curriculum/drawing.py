@@ -17,7 +17,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from training.rollouts.curriculum.pools import Pool
-from training.rollouts.curriculum.settings import PoolSettings
+
+PROBE_SHARE = 0.02
+"""Share of the groups that are drawn from the retired. Not in the paper."""
+
+RETRY_SHARE = 0.05
+"""Share of the groups that are drawn from the deferred. Not in the paper."""
 
 
 @dataclass(slots=True)
@@ -33,30 +38,22 @@ class DrawCounts:
     )
 
 
-def draw_problem(pools: Mapping[str, Pool], counts: DrawCounts, seed: int, settings: PoolSettings) -> str:
-    """Draw the next problem and advance ``counts``.
-
-    Raises:
-        ValueError: there is no problem at all.
-    """
-    members: dict[Pool, list[str]] = {pool: [] for pool in Pool}
-    for problem, pool in pools.items():
-        members[pool].append(problem)
-    return draw_from_pools({pool: sorted(names) for pool, names in members.items()}, counts, seed, settings)
-
-
 def draw_from_pools(
     members: Mapping[Pool, Sequence[str]],
     counts: DrawCounts,
     seed: int,
-    settings: PoolSettings,
     next_active: Callable[[], str] | None = None,
 ) -> str:
-    """Draw as `draw_problem` does, from lists of the pools' members, each in one fixed order.
+    """Draw the next problem and advance ``counts``.
 
-    ``next_active`` draws from the active pool in another order than its walk.
+    Args:
+        members: ids of each pool's problems, in one fixed order.
+        next_active: draws from the active pool in another order than its walk.
+
+    Raises:
+        ValueError: there is no problem at all.
     """
-    shares = ((Pool.RETIRED, settings.probe_share), (Pool.DEFERRED, settings.retry_share))
+    shares = ((Pool.RETIRED, PROBE_SHARE), (Pool.DEFERRED, RETRY_SHARE))
     due_pools = [pool for pool, share in shares if int((counts.total + 1) * share) > counts.by_pool[pool]]
     for pool in (*due_pools, Pool.ACTIVE, Pool.DEFERRED, Pool.RETIRED):
         if members[pool]:

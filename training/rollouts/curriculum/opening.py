@@ -7,26 +7,14 @@ from collections.abc import Mapping
 from training.recipe import TrainRecipe
 from training.rollouts.curriculum.controller import CurriculumController
 from training.rollouts.curriculum.pools import PassCounts
-from training.rollouts.curriculum.settings import CurriculumSettings
-from training.rollouts.curriculum.triggers import KVCacheModel
 from training.rollouts.tasks import TrainingTask
 
 
-def open_curriculum(
-    recipe: TrainRecipe,
-    tasks: Mapping[str, TrainingTask],
-    settings: CurriculumSettings | None,
-    memory: KVCacheModel | None = None,
-) -> CurriculumController:
-    """Return the controller of a recipe's run on these problems.
-
-    Args:
-        settings: the recipe's, or what an engine takes of them.
-        memory: a generator's KV cache; None where it is not looked at.
-    """
+def open_curriculum(recipe: TrainRecipe, tasks: Mapping[str, TrainingTask]) -> CurriculumController:
+    """Return the controller of a recipe's run on these problems."""
     return CurriculumController(
         tasks,
-        settings,
+        recipe.curriculum,
         recipe.rewards,
         recipe.objective,
         recipe.seed,
@@ -34,6 +22,5 @@ def open_curriculum(
         recipe.steps,
         {task.id: PassCounts(0, task.correct, task.judged) for task in tasks.values() if task.judged},
         [task.id for task in tasks.values() if task.deferred],
-        memory,
         {task.id: task.request.domain.value for task in tasks.values()},
     )

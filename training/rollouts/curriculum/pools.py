@@ -1,10 +1,9 @@
 """Where each problem stands by its present pass rate: active, deferred (too hard for now) or retired (too easy by now).
 
 The pass rate comes for free from the rollouts that training makes anyway, weighted by age: a rollout made ``a`` steps
-ago weighs ``0.5 ** (a / half_life)``. With correct weight c and wrong weight w the pass rate has the posterior
-Beta(1 + c, 1 + w) (uniform prior), and a problem changes its pool only where that posterior puts at least
-``confidence`` of its mass on the other side of the band. That is the hysteresis: what is uncertain stays where it is,
-and `uncertain_problems` names it, so that only those problems are worth sampling again.
+ago weighs ``0.5 ** (a / HALF_LIFE)``. With correct weight c and wrong weight w the pass rate has the posterior
+Beta(1 + c, 1 + w) (uniform prior), and a problem changes its pool only if that posterior puts at least `CONFIDENCE` of
+its mass on the other side of the band. That is the hysteresis: an uncertain problem stays where it is.
 
 No pool is a dead end: `training.rollouts.curriculum.drawing` probes the retired and retries the deferred at a low rate,
 and their new rollouts move them back by the same rule. A disputed label (`disputed_labels`) waits for people.
@@ -12,11 +11,19 @@ and their new rollouts move them back by the same rule. A disputed label (`dispu
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from training.rollouts.curriculum.settings import PoolSettings
+CONFIDENCE = 0.8
+"""Probability that a pass rate is outside the band before its problem leaves the active pool, and inside before it
+comes back. Not in the paper."""
+
+HALF_LIFE = 50.0
+"""Training steps after which a rollout counts half. Not in the paper."""
+
+MIN_EFFECTIVE_ROLLOUTS = 4.0
+"""Weighted rollouts below which a problem stays in its pool. Not in the paper."""
 
 
 class Pool(StrEnum):
@@ -69,49 +76,37 @@ class PoolChange:
     reason: str
 
 
-def weigh_counts(pass_counts: Iterable[PassCounts], now: int, settings: PoolSettings) -> tuple[float, float]:
+def weigh_counts(pass_counts: Iterable[PassCounts], now: int) -> tuple[float, float]:
     """Return the weights of correct and of wrong rollouts at step ``now``."""
     correct = wrong = 0.0
     for counts in pass_counts:
-        weight = 0.5 ** (max(0, now - counts.step) / settings.half_life)
+        weight = 0.5 ** (max(0, now - counts.step) / HALF_LIFE)
         correct += weight * counts.correct
         wrong += weight * (counts.judged - counts.correct)
     return correct, wrong
 
 
-def estimate_pass_rate(pass_counts: Iterable[PassCounts], now: int, settings: PoolSettings) -> PassRateEstimate:
+def estimate_pass_rate(pass_counts: Iterable[PassCounts], now: int, band: tuple[float, float]) -> PassRateEstimate:
     """Estimate the pass rate at step ``now``; ``pass_rate`` is the posterior's mean."""
-    correct, wrong = weigh_counts(pass_counts, now, settings)
+    correct, wrong = weigh_counts(pass_counts, now)
     a, b = 1 + correct, 1 + wrong
-    below = beta_cdf(settings.min_pass_rate, a, b)
-    above = 1 - beta_cdf(settings.max_pass_rate, a, b)
+    below = beta_cdf(band[0], a, b)
+    above = 1 - beta_cdf(band[1], a, b)
     return PassRateEstimate(correct, wrong, a / (a + b), below, above)
 
 
-def pool_change(problem: str, pool: Pool, now: PassRateEstimate, settings: PoolSettings) -> PoolChange | None:
+def pool_change(problem: str, pool: Pool, now: PassRateEstimate) -> PoolChange | None:
     """Return the pool that the problem moves to, with the reason, or None where it stays."""
-    if now.effective_rollouts < settings.min_effective_rollouts:
+    if now.effective_rollouts < MIN_EFFECTIVE_ROLLOUTS:
         return None
     inside = 1 - now.below_band - now.above_band
     sides = ((now.above_band, Pool.RETIRED), (now.below_band, Pool.DEFERRED), (inside, Pool.ACTIVE))
     for mass, new in sides:
-        if new is not pool and mass >= settings.confidence:
+        if new is not pool and mass >= CONFIDENCE:
             counted = f"pass rate {now.pass_rate:.2f} on {now.effective_rollouts:.1f} attempts"
             numbers = f"{counted}, {mass:.0%} sure that it is {new}"
             return PoolChange(problem, pool, new, numbers)
     return None
-
-
-def uncertain_problems(estimates: Mapping[str, PassRateEstimate], settings: PoolSettings) -> list[str]:
-    """Return problems of which no pool has ``confidence``, the least sure first: they are worth a few more rollouts."""
-
-    def certainty(estimate: PassRateEstimate) -> float:
-        return max(estimate.below_band, estimate.above_band, 1 - estimate.below_band - estimate.above_band)
-
-    return sorted(
-        (problem for problem, estimate in estimates.items() if certainty(estimate) < settings.confidence),
-        key=lambda problem: certainty(estimates[problem]),
-    )
 
 
 def beta_cdf(x: float, a: float, b: float) -> float:

@@ -13,13 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from training.rollouts.curriculum.settings import CurriculumSettings, StageSettings
-from training.rollouts.curriculum.triggers import is_plateau, trend
+from training.rollouts.curriculum.settings import StageSettings
+from training.rollouts.curriculum.triggers import length_plateau, reward_plateau
 
 
-def stage_end(
-    stage: StageSettings, taken: int, rewards: Sequence[float], lengths: Sequence[float], settings: CurriculumSettings
-) -> str | None:
+def stage_end(stage: StageSettings, taken: int, rewards: Sequence[float], lengths: Sequence[float]) -> str | None:
     """Return why the stage ends now, or None while it goes on.
 
     Args:
@@ -28,12 +26,8 @@ def stage_end(
     """
     if stage.steps is not None and taken >= stage.steps:
         return f"{taken} steps"
-    if stage.until == "reward":
-        fit = trend(rewards, settings.reward_plateau.window)
-        if fit is not None and is_plateau(fit, settings.reward_plateau.min_gain):
-            return f"reward flat at {fit.mean:.3f} over {settings.reward_plateau.window} steps"
-    if stage.until == "length":
-        fit = trend(lengths, settings.length_plateau.window)
-        if fit is not None and is_plateau(fit, settings.length_plateau.min_gain * fit.mean):
-            return f"length flat at {fit.mean:.0f} over {settings.length_plateau.window} steps"
+    if stage.until == "reward" and (fit := reward_plateau(rewards)) is not None:
+        return f"reward flat at {fit.mean:.3f} over {fit.window} steps"
+    if stage.until == "length" and (fit := length_plateau(lengths)) is not None:
+        return f"length flat at {fit.mean:.0f} over {fit.window} steps"
     return None

@@ -1,10 +1,10 @@
-"""What to change when learning slows: harder problems, longer answers, smaller batches, eps_high.
+"""What to change when learning slows: harder problems, the next stage, eps_high.
 
 Pure functions of recorded curves, one value a step. Each returns what to do with its reason, or None.
 
-A curve is flat where a straight line through its last ``window`` values rises or falls by less than ``least_gain``
-over the window, and its slope is not clearly different from zero (its t value is under 2): a slow but sure climb is
-no plateau, and neither is a fall, to which more difficulty would be the wrong answer.
+A curve is flat where a straight line through its last `PLATEAU_WINDOW` values rises or falls by less than a smallest
+gain over the window, and its slope is not clearly different from zero (its t value is under 2): a slow but sure climb
+is no plateau, and neither is a fall, to which more difficulty would be the wrong answer.
 """
 
 from __future__ import annotations
@@ -13,14 +13,36 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from training.rollouts.curriculum.settings import CurriculumSettings, PlateauSettings
+PLATEAU_WINDOW = 20
+"""Steps over which a curve is called flat. Not in the paper."""
+
+REWARD_MIN_GAIN = 0.02
+"""Gain of the mean reward over the window below which it is flat. Not in the paper."""
+
+LENGTH_MIN_GAIN = 0.05
+"""Gain of the mean length over the window, as a share of it, below which it is flat. Not in the paper."""
+
+PATIENCE = 20
+"""Steps after the window in which no further deferred problems come in. Not in the paper."""
+
+HARDER_SHARE = 0.25
+"""Deferred problems that come in on a reward plateau, as a share of the active ones. Not in the paper."""
+
+EPS_HIGH_RANGE = (0.26, 0.28)
+"""Range in which eps_high is adjusted. Paper: 0.26 to 0.28, by hand."""
+
+EPS_HIGH_STEP = 0.005
+"""One adjustment of eps_high. Not in the paper."""
+
+ENTROPY_TOLERANCE = 0.1
+"""Relative departure of the entropy that is tolerated. Not in the paper."""
 
 
 @dataclass(frozen=True, slots=True)
 class SettingChange:
     """One change of the run: what, from which value to which, and why.
 
-    Example: ``SettingChange("length", 16384, 24576, "length flat: +1.2 % over 20 steps (t = 0.4)")``
+    Example: ``SettingChange("active", 400, 500, "reward flat: +0.012 over 20 steps (t = 0.4)")``
     """
 
     setting: str
@@ -31,27 +53,12 @@ class SettingChange:
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """A straight line through a window: its gain from end to end, and the t value of its slope."""
+    """A straight line through the last ``window`` values: its gain from end to end, and the t value of its slope."""
 
+    window: int
     mean: float
     gain: float
     t_value: float
-
-
-@dataclass(frozen=True, slots=True)
-class KVCacheModel:
-    """Room on a generator's accelerator: bytes for the KV cache, and bytes that one token takes.
-
-    A token of a transformer takes ``2 * layers * kv_heads * head_size * bytes`` (keys and values).
-    Example: ``KVCacheModel(kv_bytes=40e9, bytes_per_token=131072)`` for 40 GB and an 8B model with 8 KV heads in bf16.
-    """
-
-    kv_bytes: float
-    bytes_per_token: float
-
-    def concurrent(self, mean_length: float) -> int:
-        """Return how many sequences of that mean length (prompt and answer, tokens) fit at once."""
-        return int(self.kv_bytes // (self.bytes_per_token * max(mean_length, 1.0)))
 
 
 def trend(values: Sequence[float], window: int) -> Trend | None:
@@ -65,105 +72,53 @@ def trend(values: Sequence[float], window: int) -> Trend | None:
     residual = sum((y - mean_y - slope * (x - mean_x)) ** 2 for x, y in enumerate(ys))
     error = math.sqrt(residual / (window - 2) / spread)
     t = slope / error if error > 0 else math.copysign(math.inf, slope) if slope else 0.0
-    return Trend(mean_y, slope * (window - 1), t)
+    return Trend(window, mean_y, slope * (window - 1), t)
 
 
-def is_plateau(fit: Trend | None, least_gain: float) -> bool:
-    """Return whether a trend is a plateau: a small gain, and a slope not clearly different from zero."""
-    return fit is not None and abs(fit.gain) < least_gain and abs(fit.t_value) < 2
+def reward_plateau(rewards: Sequence[float]) -> Trend | None:
+    """Return the trend of the last rewards if they are flat."""
+    return _flat(trend(rewards, PLATEAU_WINDOW), REWARD_MIN_GAIN)
 
 
-def has_cooled_down(step: int, last_change: int | None, settings: PlateauSettings) -> bool:
-    """Return whether the curve has had time to answer to the last change."""
-    return last_change is None or step - last_change >= settings.window + settings.patience
+def length_plateau(lengths: Sequence[float]) -> Trend | None:
+    """Return the trend of the last lengths if they are flat."""
+    fit = trend(lengths, PLATEAU_WINDOW)
+    return _flat(fit, LENGTH_MIN_GAIN * fit.mean) if fit is not None else None
+
+
+def _flat(fit: Trend | None, min_gain: float) -> Trend | None:
+    """Return a trend with a small gain and a slope not clearly different from zero."""
+    return fit if fit is not None and abs(fit.gain) < min_gain and abs(fit.t_value) < 2 else None
 
 
 def activate_deferred(
-    rewards: Sequence[float],
-    step: int,
-    last_change: int | None,
-    active: int,
-    deferred: int,
-    settings: CurriculumSettings,
+    rewards: Sequence[float], step: int, last_change: int | None, active: int, deferred: int
 ) -> SettingChange | None:
     """Return, on a reward plateau, how many deferred problems come in.
 
     Args:
         rewards: mean reward of each step.
+        last_change: the step at which some came in last.
         active, deferred: how many problems the pools hold.
     """
-    fit = trend(rewards, settings.reward_plateau.window)
-    if deferred == 0 or not is_plateau(fit, settings.reward_plateau.min_gain):
+    fit = reward_plateau(rewards)
+    has_cooled_down = last_change is None or step - last_change >= PLATEAU_WINDOW + PATIENCE
+    if deferred == 0 or fit is None or not has_cooled_down:
         return None
-    if not has_cooled_down(step, last_change, settings.reward_plateau):
+    promoted = min(deferred, max(1, round(active * HARDER_SHARE)))
+    reason = f"reward flat: {fit.gain:+.3f} over {fit.window} steps (t = {fit.t_value:.1f})"
+    return SettingChange("active", active, active + promoted, reason)
+
+
+def adjust_eps_high(entropy: Sequence[float], target: float, eps_high: float) -> SettingChange | None:
+    """Raise eps_high if the entropy is below its target, lower it if the entropy is above, within its range."""
+    if not entropy:
         return None
-    assert fit is not None
-    promoted = min(deferred, max(1, round(active * settings.harder_share)))
-    return SettingChange(
-        "active", active, active + promoted, f"reward flat: {_describe_trend(fit, settings.reward_plateau, 1.0)}"
-    )
-
-
-def extend_length(
-    lengths: Sequence[float], step: int, last_change: int | None, allowed: int, settings: CurriculumSettings
-) -> SettingChange | None:
-    """Return, on a length plateau, the next un-penalised length of the schedule.
-
-    Args:
-        lengths: mean response length of each step, tokens.
-        allowed: the present un-penalised length, l_max - l_cache.
-    """
-    further = [length for length in settings.length_schedule if length > allowed]
-    fit = trend(lengths, settings.length_plateau.window)
-    if not further or fit is None or not has_cooled_down(step, last_change, settings.length_plateau):
-        return None
-    if not is_plateau(fit, settings.length_plateau.min_gain * fit.mean):
-        return None
-    return SettingChange(
-        "length", allowed, further[0], f"length flat: {_describe_trend(fit, settings.length_plateau, fit.mean)}"
-    )
-
-
-def shrink_batches(
-    n_async: int, n_batch: int, group: int, mean_length: float, memory: KVCacheModel
-) -> list[SettingChange]:
-    """Lower n_async and n_batch where sequences of this length no longer fit; n_async/n_batch stays at most 2.
-
-    Args:
-        n_async, n_batch: sequences generated at once, and per update; both stay multiples of ``group``.
-        mean_length: tokens of prompt and answer.
-    """
-    fits = memory.concurrent(mean_length)
-    if n_async <= fits:
-        return []
-    fewer = max(group, fits // group * group)
-    reason = f"{fits} sequences of {mean_length:.0f} tokens fit the KV cache"
-    changes = [SettingChange("n_async", n_async, fewer, reason)]
-    batch = max(group, min(n_batch, fewer) // group * group)
-    if batch < n_batch:
-        changes.append(
-            SettingChange("n_batch", n_batch, batch, f"{reason}; a batch larger than n_async would wait for itself")
-        )
-    return changes
-
-
-def adjust_eps_high(
-    entropy: Sequence[float], target: float, eps_high: float, settings: CurriculumSettings
-) -> SettingChange | None:
-    """Raise eps_high where the entropy falls below its target, lower it where it rises above, within its range."""
-    if not settings.adapt_eps_high or not entropy:
-        return None
-    low, high = settings.eps_high_range
+    low, high = EPS_HIGH_RANGE
     departure = entropy[-1] / target - 1 if target else 0.0
-    if abs(departure) <= settings.entropy_tolerance:
+    if abs(departure) <= ENTROPY_TOLERANCE:
         return None
-    step = settings.eps_high_step if departure < 0 else -settings.eps_high_step
-    new = min(high, max(low, eps_high + step))
+    new = min(high, max(low, eps_high + (EPS_HIGH_STEP if departure < 0 else -EPS_HIGH_STEP)))
     if new == eps_high:
         return None
     return SettingChange("eps_high", eps_high, new, f"entropy {entropy[-1]:.3f} is {departure:+.0%} off {target:.3f}")
-
-
-def _describe_trend(fit: Trend, settings: PlateauSettings, unit: float) -> str:
-    gain = f"{fit.gain / unit:+.1%}" if unit != 1.0 else f"{fit.gain:+.3f}"
-    return f"{gain} over {settings.window} steps (t = {fit.t_value:.1f})"

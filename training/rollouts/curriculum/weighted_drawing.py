@@ -12,21 +12,26 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from training.rollouts.curriculum.settings import GaussianDraw, ThompsonDraw
-
 Numbers = NDArray[np.float64]
 
+GAUSSIAN_MEANS = (0.8, 0.3)
+"""Mean pass rate of the Gaussian at the run's begin and at its end. Not in the paper."""
+
+GAUSSIAN_SPREAD = 0.15
+"""Standard deviation of the Gaussian, in pass rate. Not in the paper."""
+
 LEAST_WEIGHT = 1e-6
-"""Weight of what lies far from the mean: nothing starves."""
+"""Weight of a pass rate far from the mean: nothing starves."""
 
 
 def weighted_order(
     counts: Mapping[str, tuple[float, float]],
-    draw: GaussianDraw | ThompsonDraw,
+    draw: Literal["gaussian", "thompson"],
     progress: float,
     seed: str,
     domains: Mapping[str, str] | None = None,
@@ -36,19 +41,19 @@ def weighted_order(
     Args:
         counts: weights of correct and of wrong rollouts, by problem (`weigh_counts`).
         progress: share of the run that is behind, from 0 to 1.
-        domains: of the problems; one for all where absent. A draw that is not by domain does not look at them.
+        domains: of the problems; one for all if missing. Only the Gaussian looks at them.
 
     Source of the order by weights: Efraimidis and Spirakis 2006, keys u^(1/w).
     """
     names = sorted(counts)
     generator = np.random.default_rng(random.Random(seed).getrandbits(64))
     a, b = 1 + np.array([counts[name] for name in names]).reshape(-1, 2).T
-    if isinstance(draw, ThompsonDraw):
+    if draw == "thompson":
         keys = np.abs(generator.beta(a, b) - 0.5)
     else:
-        keys = generator.exponential(size=len(names)) / draw_weights(a / (a + b), draw, progress)
+        keys = generator.exponential(size=len(names)) / draw_weights(a / (a + b), progress)
     order = [names[place] for place in np.argsort(keys, kind="stable")]
-    return _mixed(order, domains) if isinstance(draw, GaussianDraw) and draw.per_domain and domains else order
+    return _mixed(order, domains) if draw == "gaussian" and domains else order
 
 
 def _mixed(order: Sequence[str], domains: Mapping[str, str]) -> list[str]:
@@ -67,9 +72,9 @@ def _mixed(order: Sequence[str], domains: Mapping[str, str]) -> list[str]:
     return sorted(order, key=places.__getitem__)
 
 
-def draw_weights(rates: Numbers, draw: GaussianDraw, progress: float) -> Numbers:
+def draw_weights(rates: Numbers, progress: float) -> Numbers:
     """Return the weight of each pass rate, at most 1 and at least `LEAST_WEIGHT`."""
-    first, last = draw.mean
+    first, last = GAUSSIAN_MEANS
     mean = first + (last - first) * min(max(progress, 0.0), 1.0)
-    weights: Numbers = np.maximum(np.exp(-0.5 * ((rates - mean) / draw.spread) ** 2), LEAST_WEIGHT)
+    weights: Numbers = np.maximum(np.exp(-0.5 * ((rates - mean) / GAUSSIAN_SPREAD) ** 2), LEAST_WEIGHT)
     return weights

@@ -22,6 +22,7 @@ from training.generation.generators import read_weights
 from training.generation.weight_sync import latest_version
 from training.optimisation.model import load_model, published_revision
 from training.recipe import CuratedData, TrainRecipe
+from training.rollouts.curriculum import pools
 
 STEPS = 4
 OF_SAMPLED = {name for name in STEP_METRICS if name.startswith(("sampled/", "length/sampled", "length/cut"))}
@@ -49,8 +50,10 @@ def lines(path: Path) -> list[dict[str, Any]]:
 def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An asynchronous run with a curriculum."""
     out = tmp_path_factory.mktemp("runs") / "small"
-    pools = {"min_effective_rollouts": 2.0, "confidence": 0.6, "max_pass_rate": 0.5}
-    model = train(small(curriculum={"pools": pools, "length_schedule": (80,)}), Path(), out)
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setattr(pools, "MIN_EFFECTIVE_ROLLOUTS", 2.0)
+        changed.setattr(pools, "CONFIDENCE", 0.6)
+        model = train(small(curriculum={"max_pass_rate": 0.5}), Path(), out)
     assert model == out / "model"
     return out
 

@@ -48,7 +48,9 @@ def train(folder: Path, values: dict[str, Any]) -> None:
     from training.engines.verl.plugin.callbacks import CurriculumCheckpoint
     from training.engines.verl.plugin.ledger import open_ledger
     from training.engines.verl.run_facts import run_facts
+    from training.rollouts.curriculum import triggers
 
+    triggers.PLATEAU_WINDOW = 4
     settings, recipe = values["trainer"], run_facts().recipe
     checkpoints = Path(settings["default_local_dir"])
     latest = checkpoints / "latest_checkpointed_iteration.txt"

@@ -122,7 +122,6 @@ def test_the_recipe_reaches_verls_processes_as_it_is(monkeypatch: pytest.MonkeyP
         ({"compute": {"head_dtype": "float32"}}, "compute.head_dtype"),
         ({"checkpoints": {"publish": 2}}, "checkpoints.publish"),
         ({"curriculum": {"carry": "../earlier"}}, "curriculum.carry"),
-        ({"curriculum": {"kv_cache_mb": 100}}, "curriculum.kv_cache_mb"),
     ],
 )
 def test_what_would_be_another_recipe_is_refused(changes: dict[str, Any], said: str) -> None:
@@ -143,4 +142,3 @@ def test_a_plain_recipe_is_taken_and_told_what_is_otherwise() -> None:
     stages = {"stages": [{"steps": 3}, {"hard": True}], "from_set": True}
     refuse_what_differs(recipe(curriculum=stages, data={"kind": "curated", "folders": ("s",), "hard": True}))
     assert any("Each stage is a process" in line for line in replacements(recipe(curriculum=stages)))
-    assert any("lengths stay" in line for line in set(replacements(recipe(curriculum={}))) - set(told))

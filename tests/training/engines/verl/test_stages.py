@@ -14,6 +14,7 @@ from training.engines.processes import EngineError
 from training.engines.verl.run import train
 from training.engines.verl.stages import LATEST, STATE, all_stages, last_step, present_stage, remove_old
 from training.recipe import TrainRecipe
+from training.rollouts.curriculum import triggers
 from training.rollouts.curriculum.controller import CurriculumController
 
 STAGES = (
@@ -28,7 +29,6 @@ def recipe(folder: Path, **changes: Any) -> TrainRecipe:
     double = f'exec "{sys.executable}" -m tests.training.engines.verl.double "$@"'
     python.write_text(f'#!/bin/sh\ncase "$*" in *--check) exit 0;; esac\n{double}\n')
     python.chmod(0o755)
-    plateau = {"window": 4, "min_gain": 0.02}
     table = {
         "name": "stages",
         "steps": 12,
@@ -39,7 +39,7 @@ def recipe(folder: Path, **changes: Any) -> TrainRecipe:
         "verl": {"gpus_per_node": 8, "python": str(python)},
         "collector": {"group_size": 4, "n_async": 16, "n_batch": 16},
         "rewards": {"max_length": 100, "length_cache": 20, "language": 0.0},
-        "curriculum": {"stages": STAGES, "reward_plateau": plateau},
+        "curriculum": {"stages": STAGES},
         "checkpoints": {"every": 2},
         **changes,
     }
@@ -114,7 +114,10 @@ def checkpoint(out: Path, step: int, curriculum: CurriculumController | None) ->
     return folder
 
 
-def test_a_folder_tells_its_stage_and_an_unfinished_checkpoint_is_none(tmp_path: Path) -> None:
+def test_a_folder_tells_its_stage_and_an_unfinished_checkpoint_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(triggers, "PLATEAU_WINDOW", 4)
     made, out = recipe(tmp_path, checkpoints={"every": 2, "keep": 3}), tmp_path / "run"
     curriculum = CurriculumController(
         (), made.curriculum, made.rewards, made.objective, made.seed, made.collector, made.steps

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from training.config import RewardSettings
 from training.objectives.grpo import GrpoSettings
+from training.rollouts.curriculum import triggers
 from training.rollouts.curriculum.controller import CurriculumController
 from training.rollouts.curriculum.pools import Pool
-from training.rollouts.curriculum.settings import CurriculumSettings, PlateauSettings
+from training.rollouts.curriculum.settings import CurriculumSettings
 
 PROBLEMS = [f"p{number}" for number in range(12)]
-SETTINGS = CurriculumSettings(
-    reward_plateau=PlateauSettings(window=4, patience=0),
-    length_plateau=PlateauSettings(window=4, patience=0, min_gain=0.05),
-    length_schedule=(100, 200),
-    adapt_eps_high=True,
-)
+SETTINGS = CurriculumSettings(adapt_eps_high=True)
+
+
+@pytest.fixture(autouse=True)
+def short_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(triggers, "PLATEAU_WINDOW", 4)
+    monkeypatch.setattr(triggers, "PATIENCE", 0)
 
 
 def course(settings: CurriculumSettings | None = SETTINGS) -> CurriculumController:
@@ -43,7 +47,7 @@ def test_what_is_always_solved_retires_and_what_never_is_waits() -> None:
     assert not {"p0", "p1"} & set(drawn)
 
 
-def test_a_flat_reward_brings_the_deferred_and_a_flat_length_more_room() -> None:
+def test_a_flat_reward_brings_the_deferred() -> None:
     made = course()
     for problem in PROBLEMS[:4]:
         made.record_group(problem, 1, 0, 64)
@@ -53,9 +57,7 @@ def test_a_flat_reward_brings_the_deferred_and_a_flat_length_more_room() -> None
     changes = {change.setting: change for change in seen}
     assert changes["active"].new == 10
     assert made.pool_sizes() == {"active": 10, "deferred": 2, "retired": 0}
-    assert changes["length"].new == 200
-    assert (made.rewards.max_length, made.rewards.effective_length_cache) == (225, 25)
-    assert "flat" in changes["length"].reason
+    assert "flat" in changes["active"].reason
 
 
 def test_falling_entropy_raises_eps_high() -> None:

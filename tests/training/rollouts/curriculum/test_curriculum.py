@@ -6,8 +6,7 @@ from collections import Counter
 
 import pytest
 
-from curation.config import to_plain
-from training.rollouts.curriculum.drawing import DrawCounts, draw_problem
+from training.rollouts.curriculum.drawing import DrawCounts, draw_from_pools
 from training.rollouts.curriculum.pools import (
     PassCounts,
     PassRateEstimate,
@@ -15,20 +14,11 @@ from training.rollouts.curriculum.pools import (
     beta_cdf,
     estimate_pass_rate,
     pool_change,
-    uncertain_problems,
 )
-from training.rollouts.curriculum.settings import CurriculumSettings, PlateauSettings, PoolSettings
-from training.rollouts.curriculum.triggers import (
-    KVCacheModel,
-    activate_deferred,
-    adjust_eps_high,
-    extend_length,
-    shrink_batches,
-    trend,
-)
+from training.rollouts.curriculum.settings import CurriculumSettings
+from training.rollouts.curriculum.triggers import activate_deferred, adjust_eps_high, length_plateau, trend
 
-POOLS = PoolSettings()
-SETTINGS = CurriculumSettings()
+BAND = CurriculumSettings().band
 
 
 @pytest.mark.parametrize(("x", "a", "b", "mass"), [(0.3, 1, 1, 0.3), (0.5, 2, 1, 0.25), (0.1, 1, 3, 1 - 0.9**3)])
@@ -37,7 +27,7 @@ def test_beta_distribution(x, a, b, mass):
 
 
 def test_an_attempt_of_one_half_life_ago_counts_half():
-    now = estimate_pass_rate([PassCounts(0, 4, 8), PassCounts(50, 8, 8)], 50, POOLS)
+    now = estimate_pass_rate([PassCounts(0, 4, 8), PassCounts(50, 8, 8)], 50, BAND)
     assert (now.correct, now.wrong) == (10.0, 2.0)
     assert now.pass_rate == pytest.approx(11 / 14)
 
@@ -56,20 +46,10 @@ def test_an_attempt_of_one_half_life_ago_counts_half():
     ],
 )
 def test_who_moves(pool, correct, judged, new):
-    found = pool_change("p", pool, estimate_pass_rate([PassCounts(0, correct, judged)], 0, POOLS), POOLS)
+    found = pool_change("p", pool, estimate_pass_rate([PassCounts(0, correct, judged)], 0, BAND))
     assert (found.new if found else None) is new
     if found:
         assert found.reason.startswith("pass rate ")
-
-
-def test_the_least_sure_come_first():
-    table = {
-        "sure": estimate_pass_rate([PassCounts(0, 8, 16)], 0, POOLS),
-        "edge": estimate_pass_rate([PassCounts(0, 14, 16)], 0, POOLS),
-        "new": estimate_pass_rate([PassCounts(0, 1, 2)], 0, POOLS),
-    }
-    assert uncertain_problems(table, POOLS)[0] == "edge"
-    assert "sure" not in uncertain_problems(table, POOLS)
 
 
 def noisy(values, noise=0.01, seed=3):
@@ -93,7 +73,7 @@ def test_a_straight_line_is_found_exactly():
 
 @pytest.mark.parametrize(("curve", "fires"), [(CLIMB, False), (PLATEAU, True), (SLOW_CLIMB, False), (FALL, False)])
 def test_harder_problems_come_in_on_a_plateau_only(curve, fires):
-    change = activate_deferred(curve, 40, None, active=100, deferred=400, settings=SETTINGS)
+    change = activate_deferred(curve, 40, None, active=100, deferred=400)
     assert (change is not None) is fires
     if change:
         assert (change.setting, change.old, change.new) == ("active", 100, 125)
@@ -101,55 +81,40 @@ def test_harder_problems_come_in_on_a_plateau_only(curve, fires):
 
 
 def test_harder_waits_after_a_change_and_stops_when_nothing_is_deferred():
-    assert activate_deferred(PLATEAU, 40, 20, 100, 400, SETTINGS) is None
-    assert activate_deferred(PLATEAU, 60, 20, 100, 400, SETTINGS) is not None
-    assert activate_deferred(PLATEAU, 40, None, 100, 0, SETTINGS) is None
-    assert activate_deferred(PLATEAU, 40, None, 100, 3, SETTINGS).new == 103
+    assert activate_deferred(PLATEAU, 40, 20, 100, 400) is None
+    assert activate_deferred(PLATEAU, 60, 20, 100, 400) is not None
+    assert activate_deferred(PLATEAU, 40, None, 100, 0) is None
+    assert activate_deferred(PLATEAU, 40, None, 100, 3).new == 103
 
 
-def test_length_goes_up_the_list_and_stops_at_its_end():
-    flat = noisy([9000.0] * 30, noise=50)
-    assert extend_length(flat, 30, None, 16_384, SETTINGS).new == 24_576
-    assert extend_length(flat, 30, None, 24_576, SETTINGS).new == 32_768
-    assert extend_length(flat, 30, None, 32_768, SETTINGS) is None
-    growing = noisy([5000.0 + 200 * step for step in range(30)], noise=50)
-    assert extend_length(growing, 30, None, 16_384, SETTINGS) is None
-
-
-def test_concurrency_follows_the_memory_model():
-    memory = KVCacheModel(kv_bytes=40e9, bytes_per_token=131_072)
-    assert memory.concurrent(16_384) == 18
-    assert shrink_batches(16, 8, 8, 16_384, memory) == []
-    changes = shrink_batches(64, 32, 8, 16_384, memory)
-    assert [(change.setting, change.new) for change in changes] == [("n_async", 16), ("n_batch", 16)]
+def test_a_length_is_flat_by_its_share_of_the_mean():
+    assert length_plateau(noisy([9000.0] * 30, noise=50)) is not None
+    assert length_plateau(noisy([5000.0 + 200 * step for step in range(30)], noise=50)) is None
+    assert length_plateau([9000.0] * 3) is None
 
 
 def test_eps_high_moves_against_the_entropy_within_its_range():
-    on = CurriculumSettings(**to_plain({"adapt_eps_high": True}))
-    assert adjust_eps_high([0.3], 0.5, 0.27, on).new == pytest.approx(0.275)
-    assert adjust_eps_high([0.7], 0.5, 0.27, on).new == pytest.approx(0.265)
-    assert adjust_eps_high([0.52], 0.5, 0.27, on) is None
-    assert adjust_eps_high([0.3], 0.5, 0.28, on) is None
-    assert adjust_eps_high([0.3], 0.5, 0.27, SETTINGS) is None
+    assert adjust_eps_high([0.3], 0.5, 0.27).new == pytest.approx(0.275)
+    assert adjust_eps_high([0.7], 0.5, 0.27).new == pytest.approx(0.265)
+    assert adjust_eps_high([0.52], 0.5, 0.27) is None
+    assert adjust_eps_high([0.3], 0.5, 0.28) is None
 
 
-def test_impossible_settings_are_refused():
-    for table in (
-        {"length_schedule": [2, 1]},
-        {"eps_high_range": [0.3, 0.2]},
-        {"pools": {"min_pass_rate": 0.9}},
-        {"pools": {"probe_share": 0.4, "retry_share": 0.4}},
-    ):
-        with pytest.raises(ValueError, match=r"must|impossible|would leave"):
-            CurriculumSettings(**to_plain(table))
-    assert PlateauSettings().window == 20
+def test_an_impossible_band_is_refused():
+    with pytest.raises(ValueError, match=r"impossible band: min_pass_rate = 0.9 is not below"):
+        CurriculumSettings(min_pass_rate=0.9)
+
+
+def members(pools):
+    """The problems of each pool."""
+    return {pool: sorted(name for name, one in pools.items() if one is pool) for pool in Pool}
 
 
 def test_no_pool_is_a_dead_end():
     pools = {f"a{i}": Pool.ACTIVE for i in range(10)} | {f"r{i}": Pool.RETIRED for i in range(3)}
     pools |= {f"d{i}": Pool.DEFERRED for i in range(4)}
     drawn = DrawCounts()
-    names = [draw_problem(pools, drawn, seed=1, settings=POOLS) for _ in range(1000)]
+    names = [draw_from_pools(members(pools), drawn, seed=1) for _ in range(1000)]
     kinds = Counter(name[0] for name in names)
     assert kinds == {"a": 931, "d": 49, "r": 20}  # at the thousandth both are due: one waits for the next draw
     assert set(names) == set(pools)
@@ -160,18 +125,18 @@ def test_no_pool_is_a_dead_end():
 def test_drawing_goes_on_from_a_checkpoint_as_if_nothing_had_happened():
     pools = {f"p{i}": Pool.ACTIVE for i in range(7)} | {"r": Pool.RETIRED}
     whole, drawn = DrawCounts(), DrawCounts()
-    straight = [draw_problem(pools, whole, 5, POOLS) for _ in range(60)]
-    half = [draw_problem(pools, drawn, 5, POOLS) for _ in range(25)]
+    straight = [draw_from_pools(members(pools), whole, 5) for _ in range(60)]
+    half = [draw_from_pools(members(pools), drawn, 5) for _ in range(25)]
     resumed = DrawCounts(drawn.total, dict(drawn.by_pool))
-    assert half + [draw_problem(pools, resumed, 5, POOLS) for _ in range(35)] == straight
+    assert half + [draw_from_pools(members(pools), resumed, 5) for _ in range(35)] == straight
 
 
 def test_nothing_to_draw_is_said():
     with pytest.raises(ValueError, match="no problem in any pool"):
-        draw_problem({}, DrawCounts(), 0, POOLS)
-    assert draw_problem({"d": Pool.DEFERRED}, DrawCounts(), 0, POOLS) == "d"
+        draw_from_pools(members({}), DrawCounts(), 0)
+    assert draw_from_pools(members({"d": Pool.DEFERRED}), DrawCounts(), 0) == "d"
 
 
 def test_estimate_is_a_plain_record():
     assert PassRateEstimate(1.0, 3.0, 0.33, 0.0, 0.0).effective_rollouts == 4.0
-    assert math.isclose(estimate_pass_rate([], 0, POOLS).pass_rate, 0.5)
+    assert math.isclose(estimate_pass_rate([], 0, BAND).pass_rate, 0.5)

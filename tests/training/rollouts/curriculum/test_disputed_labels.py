@@ -12,9 +12,7 @@ from training.objectives.grpo import GrpoSettings
 from training.rollouts.curriculum.controller import CurriculumController
 from training.rollouts.curriculum.disputed_labels import AnswerCounts, count_answers, find_dispute, rises
 from training.rollouts.curriculum.pools import Pool
-from training.rollouts.curriculum.settings import CurriculumSettings, DisputeSettings
-
-ON = DisputeSettings(enabled=True)
+from training.rollouts.curriculum.settings import CurriculumSettings
 
 
 def groups(rivals: Sequence[int], correct: Sequence[int], judged: int = 8) -> list[AnswerCounts]:
@@ -37,7 +35,7 @@ def groups(rivals: Sequence[int], correct: Sequence[int], judged: int = 8) -> li
     ],
 )
 def test_when_a_label_is_disputed(rivals: Sequence[int], correct: Sequence[int], is_disputed: bool) -> None:
-    dispute = find_dispute(groups(rivals, correct), ON)
+    dispute = find_dispute(groups(rivals, correct))
     assert (dispute is not None) == is_disputed
     if dispute is not None:
         assert dispute.rival == "7"
@@ -56,7 +54,7 @@ def test_a_share_that_rises() -> None:
     assert rises(5, 20, 5, 20) == pytest.approx(0.5)
 
 
-def controller(disputes: DisputeSettings = ON) -> CurriculumController:
+def controller(disputes: bool = True) -> CurriculumController:
     settings = CurriculumSettings(disputes=disputes)
     return CurriculumController(["p0", "p1", "p2"], settings, RewardSettings(), GrpoSettings(), seed=3)
 
@@ -93,7 +91,7 @@ def test_a_restored_state_disputes_what_an_undisturbed_run_does() -> None:
 
 
 def test_without_the_setting_nothing_is_disputed_and_no_answer_is_kept() -> None:
-    made = controller(DisputeSettings())
+    made = controller(False)
     assert train(made, range(1, 9)) == []
     assert made.state()["answers"] == {}
     assert "disputed" not in made.pool_sizes()
