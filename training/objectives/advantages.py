@@ -21,6 +21,9 @@ from training.rollouts.rollout_scheduler import GroupDecision
 Normalisation = Literal["minibatch", "group", "mean", "none"]
 Diversity = Literal["reward", "correctness", "none"]
 
+STD_FLOOR = 1e-6
+"""Smallest deviation by which advantages are divided, in reward. Not in the paper."""
+
 REWARD_TOLERANCE = 1e-9
 """Rewards that differ by no more are equal: their components are added in floating point."""
 
@@ -83,7 +86,6 @@ def advantages(
     groups: Tensor,
     *,
     normalisation: Normalisation = "minibatch",
-    std_floor: float = 1e-6,
     total: Tensor | None = None,
 ) -> Tensor:
     """Return normalised advantages of a minibatch (paper, section 2.1, "advantage normalization").
@@ -96,7 +98,6 @@ def advantages(
         rewards: [sequences] total rewards, no excluded rollout among them.
         groups: [sequences] a number per group.
         normalisation: by what the centred rewards are divided.
-        std_floor: least deviation.
         total: [3] `advantage_moments` of the centred rewards added up over all ranks; those of ``rewards`` where None.
 
     Returns:
@@ -109,29 +110,29 @@ def advantages(
         index, count = _index(groups)
         squares = torch.zeros(len(count), dtype=torch.float64, device=centred.device)
         deviation = (squares.index_add_(0, index, centred.square()) / count).sqrt()
-        return centred / deviation.clamp(min=std_floor)[index]
+        return centred / deviation.clamp(min=STD_FLOOR)[index]
     if normalisation == "mean":
-        return centred / (rewards.to(torch.float64) - centred).clamp(min=std_floor)
+        return centred / (rewards.to(torch.float64) - centred).clamp(min=STD_FLOOR)
     count, first, second = (advantage_moments(centred) if total is None else total).unbind()
     mean = first / count
     deviation = (second / count - mean.square()).clamp(min=0).sqrt()
-    return (centred - mean) / deviation.clamp(min=std_floor)
+    return (centred - mean) / deviation.clamp(min=STD_FLOOR)
 
 
-def scale_gains(gains: Tensor, groups: Tensor, normalisation: Normalisation, std_floor: float) -> Tensor:
+def scale_gains(gains: Tensor, groups: Tensor, normalisation: Normalisation) -> Tensor:
     """Return [sequences] float64 gains divided by their deviation over the minibatch or their group, or as they are.
 
     Nothing is subtracted: they have their baseline already, and centring them again is biased.
     """
     if normalisation == "minibatch":
         deviation = gains.std(correction=0)
-        return gains / deviation.clamp(min=std_floor)
+        return gains / deviation.clamp(min=STD_FLOOR)
     if normalisation == "group":
         index, count = _index(groups)
         sums = torch.zeros(2, len(count), dtype=torch.float64, device=gains.device)
         mean, square = (sums.index_add_(1, index, torch.stack([gains, gains.square()])) / count).unbind()
         deviation = (square - mean.square()).clamp(min=0).sqrt()
-        return gains / deviation.clamp(min=std_floor)[index]
+        return gains / deviation.clamp(min=STD_FLOOR)[index]
     return gains
 
 

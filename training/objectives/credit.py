@@ -82,7 +82,6 @@ class GroupCreditSettings(ObjectiveSettings):
         description="What the group-centred advantages are divided by: their deviation over the minibatch, as in the "
         "paper, over their group, or nothing; or their group's mean reward (`mean`, arXiv 2602.02710).",
     )
-    std_floor: float = Field(1e-6, gt=0, description="A deviation is taken as at least this. Not in the paper.")
     group_filter: Diversity = Field(
         "reward",
         description="A group is dropped where all its total rewards are equal, or (`correctness`) where all its "
@@ -170,12 +169,12 @@ def decide_group(rewards: Sequence[Reward], settings: GroupCreditSettings) -> Gr
 
 def group_credit(sequences: CreditInputs, settings: GroupCreditSettings) -> GroupCredit:
     """Return the minibatch's normalised advantages and token weights."""
-    normalisation, floor = settings.advantage_normalisation, settings.std_floor
+    normalisation = settings.advantage_normalisation
     if settings.credit == "reward":
         totals = torch.tensor([reward.total for reward in sequences.rewards], dtype=torch.float64)
-        gains = advantages(totals, sequences.groups, normalisation=normalisation, std_floor=floor)
+        gains = advantages(totals, sequences.groups, normalisation=normalisation)
     else:
-        gains = scale_gains(_gains_of_sets(sequences, settings), sequences.groups, normalisation, floor)
+        gains = scale_gains(_gains_of_sets(sequences, settings), sequences.groups, normalisation)
     lengths = sequences.lengths
     if settings.mask_truncated:
         lengths = torch.where(torch.tensor(sequences.truncated), 0, lengths)

@@ -24,10 +24,13 @@ from torch import Tensor
 
 from training.objectives.base import Objective, ObjectiveInputs, ObjectiveNeeds, Statistic
 from training.objectives.credit import GroupCreditSettings, decide_group, group_credit
-from training.objectives.importance import Correction, NoCorrection, importance_ratios, needs_old_logprobs
+from training.objectives.importance import Correction, importance_ratios, needs_old_logprobs
 from training.objectives.presets import GRPO_PRESETS
 from training.objectives.reference_kl import KLForm, per_sequence, reference_kl
 from training.objectives.step_statistics import counted, mean_of
+
+MAX_KL_RATIO = 10.0
+"""Largest importance ratio by which the KL term weighs a sequence. Not in the paper."""
 
 
 class GrpoSettings(GroupCreditSettings):
@@ -56,8 +59,10 @@ class GrpoSettings(GroupCreditSettings):
         "log 3 = 1.0986 is the dual clip (arXiv 1912.09729) at 3. Not in the paper: its objective has no bound there.",
     )
     correction: Correction = Field(
-        default_factory=NoCorrection,
-        description="What is done where generator and trainer disagree on a token's probability. Nothing in the paper.",
+        "none",
+        description="What is done if generator and trainer disagree on a token's probability. `truncate`: tokens weigh "
+        "min(pi_old / mu, 2); `mask`: they weigh pi_old / mu, and nothing outside 0.5 to 5 (IcePop); `sequence_mask`: "
+        "a sequence is left out if the geometric mean of its pi_old / mu is outside 0.5 to 2. Nothing in the paper.",
     )
     kl_coef: float = Field(
         0.0, ge=0, description="Weight of KL(policy | reference). 0 in the paper: no reference is kept."
@@ -79,11 +84,6 @@ class GrpoSettings(GroupCreditSettings):
         "reward",
         description="`reward`: log-ratio to go as a penalty on each token; `square`: half the square of the sequence's "
         "log-ratio. Both have the gradient of the sequence KL (arXiv 2506.09477).",
-    )
-    kl_ratio_cap: float = Field(
-        10.0,
-        gt=0,
-        description="The KL term weighs a sequence by its importance ratio, at most so much. Not in the paper.",
     )
     entropy_coef: float = Field(
         0.0, ge=0, description="Weight of the entropy bonus. 0 in the paper; 7e-4 in its ablation."
@@ -113,7 +113,7 @@ def grpo_loss(inputs: ObjectiveInputs, settings: GrpoSettings) -> tuple[Tensor, 
             raise ValueError("entropy_coef > 0 needs the tokens' entropy")
         loss = loss - settings.entropy_coef * (weight * inputs.entropy).sum()
     if settings.kl_coef:
-        loss = loss + settings.kl_coef * reference_kl(inputs, counts, settings.kl_form, settings.kl_ratio_cap)
+        loss = loss + settings.kl_coef * reference_kl(inputs, counts, settings.kl_form, MAX_KL_RATIO)
     clipped = {
         **importance.statistics,
         "ratio_clamped": mean_of(log_ratio > settings.max_log_ratio, counts),

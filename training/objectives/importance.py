@@ -30,65 +30,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Annotated, Literal, Self
+from typing import Literal
 
 import torch
-from pydantic import Field, model_validator
 from torch import Tensor
 
-from curation.config.base import Settings
 from training.objectives.base import ObjectiveInputs, Statistic
 from training.objectives.step_statistics import mean_of
 
+Correction = Literal["none", "truncate", "mask", "sequence_mask"]
 
-class NoCorrection(Settings):
-    """The paper's ratio alone."""
+TRUNCATE_CAP = 2.0
+"""C, the largest weight of `truncate`: 2 with Yao et al. 2025."""
 
-    kind: Literal["none"] = Field("none", description="`none`: the ratio to the generator's probability, as printed.")
+MASK_BOUNDS = (0.5, 5.0)
+"""Ratios between which `mask` keeps a token: 0.5 and 5 with IcePop."""
 
-
-class Truncate(Settings):
-    """Truncated importance sampling."""
-
-    kind: Literal["truncate"] = Field(description="`truncate`: tokens weigh min(pi_old / mu, cap). Not in the paper.")
-    cap: float = Field(2.0, gt=0, description="C, the largest weight. Not in the paper; 2 with Yao et al. 2025.")
-
-
-class Bounds(Settings):
-    """Ratios between which nothing is masked."""
-
-    low: float = Field(ge=0, description="Least ratio. Not in the paper.")
-    high: float = Field(gt=0, description="Largest ratio. Not in the paper.")
-
-    @model_validator(mode="after")
-    def _ordered(self) -> Self:
-        if not self.low < self.high:
-            raise ValueError(f"low = {self.low} is not below high = {self.high}: all would be masked; change one")
-        return self
-
-
-class Mask(Bounds):
-    """IcePop's mask of tokens."""
-
-    kind: Literal["mask"] = Field(
-        description="`mask`: tokens weigh pi_old / mu, and nothing where that is outside the bounds. Not in the paper."
-    )
-    low: float = Field(0.5, ge=0, description="Least ratio. Not in the paper; 0.5 with IcePop.")
-    high: float = Field(5.0, gt=0, description="Largest ratio. Not in the paper; 5 with IcePop.")
-
-
-class SequenceMask(Bounds):
-    """A mask of whole sequences."""
-
-    kind: Literal["sequence_mask"] = Field(
-        description="`sequence_mask`: a sequence is left out where the geometric mean of its pi_old / mu is outside "
-        "the bounds. Not in the paper."
-    )
-    low: float = Field(0.5, ge=0, description="Least mean. Not in the paper; prime-rl had 0.1.")
-    high: float = Field(2.0, gt=0, description="Largest mean. Not in the paper; prime-rl had 10.")
-
-
-Correction = Annotated[NoCorrection | Truncate | Mask | SequenceMask, Field(discriminator="kind")]
+SEQUENCE_MASK_BOUNDS = (0.5, 2.0)
+"""Geometric means between which `sequence_mask` keeps a sequence; prime-rl had 0.1 and 10."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +64,7 @@ class ImportanceRatios:
 
 def needs_old_logprobs(correction: Correction) -> bool:
     """Return whether pi_old is needed."""
-    return not isinstance(correction, NoCorrection)
+    return correction != "none"
 
 
 def importance_ratios(inputs: ObjectiveInputs, counts: Tensor, correction: Correction) -> ImportanceRatios:
@@ -117,36 +76,34 @@ def importance_ratios(inputs: ObjectiveInputs, counts: Tensor, correction: Corre
     """
     # log-probabilities of tokens that do not count may be anything, infinities too
     to_generator = torch.where(counts, inputs.logprobs - inputs.generator_logprobs, 0.0)
-    if isinstance(correction, NoCorrection):
+    if correction == "none":
         return ImportanceRatios(to_generator)
     old = inputs.logprobs.detach() if inputs.old_logprobs is None else inputs.old_logprobs
     engines = torch.where(counts, old - inputs.generator_logprobs, 0.0)  # log pi_old / mu
-    if isinstance(correction, SequenceMask):
-        weights, statistics = _sequence_weights(engines, inputs, counts, correction)
+    if correction == "sequence_mask":
+        weights, statistics = _sequence_weights(engines, inputs, counts)
         return ImportanceRatios(to_generator, weights, statistics)
-    if isinstance(correction, Truncate):
-        limit = math.log(correction.cap)
+    if correction == "truncate":
+        limit = math.log(TRUNCATE_CAP)
         weights = engines.clamp(max=limit).exp()
         statistics = {"correction_truncated": mean_of(engines > limit, counts)}
     else:
-        outside = _outside(engines, correction)
+        outside = _outside(engines, MASK_BOUNDS)
         weights = torch.where(outside, 0.0, engines).exp().masked_fill(outside, 0.0)
         statistics = {"correction_masked": mean_of(outside, counts)}
     return ImportanceRatios(torch.where(counts, inputs.logprobs - old, 0.0), weights, statistics)
 
 
-def _sequence_weights(
-    engines: Tensor, inputs: ObjectiveInputs, counts: Tensor, bounds: SequenceMask
-) -> tuple[Tensor, dict[str, Statistic]]:
+def _sequence_weights(engines: Tensor, inputs: ObjectiveInputs, counts: Tensor) -> tuple[Tensor, dict[str, Statistic]]:
     """Return [tokens] 1 for those of the sequences that are kept, 0 for others, and the share that is not."""
     sums = torch.zeros(len(inputs.advantages), dtype=engines.dtype, device=engines.device)
     lengths = sums.index_add(0, inputs.sequence_index, counts.to(engines.dtype))
     means = sums.index_add(0, inputs.sequence_index, engines) / lengths.clamp(min=1)
-    outside = _outside(means, bounds)
+    outside = _outside(means, SEQUENCE_MASK_BOUNDS)
     statistics = {"correction_masked_sequences": mean_of(outside, lengths > 0)}
     return (~outside).to(engines.dtype)[inputs.sequence_index], statistics
 
 
-def _outside(log_ratios: Tensor, bounds: Bounds) -> Tensor:
-    low = math.log(bounds.low) if bounds.low else -math.inf
-    return (log_ratios < low) | (log_ratios > math.log(bounds.high))
+def _outside(log_ratios: Tensor, bounds: tuple[float, float]) -> Tensor:
+    low, high = bounds
+    return (log_ratios < math.log(low)) | (log_ratios > math.log(high))

@@ -53,6 +53,9 @@ MOST_LOG_RATIO = 10.0
 MOST_KL_RATIO = 10.0
 """The KL term weighs a chain by its importance ratio, at most so much, as GRPO's does by default."""
 
+FORM_PENALTY = 10.0
+"""What a chain without its closing tag loses, compared within its group (arXiv 2503.19618)."""
+
 
 class JepoSettings(ObjectiveSettings):
     """The multi-sample bound, with the paper's practice."""
@@ -65,12 +68,6 @@ class JepoSettings(ObjectiveSettings):
         ge=0,
         description="Weight of the reference text's own likelihood. 1e-2 for short answers and 1 for long ones in "
         "arXiv 2503.19618.",
-    )
-    normalise_weights: bool = Field(
-        True, description="Weights of chains over their deviation in the minibatch, clipped to [-1, 1]."
-    )
-    form_penalty: float = Field(
-        10.0, ge=0, description="What a chain without its closing tag loses, compared within its group. 0 is off."
     )
     mixed: bool = Field(
         False,
@@ -131,11 +128,14 @@ def _verified(sequences: CreditInputs, settings: JepoSettings) -> Tensor:
     return verified
 
 
-def jepo_weights(scored: ScoredGroups, settings: JepoSettings) -> GroupWeights:
+def jepo_weights(
+    scored: ScoredGroups, settings: JepoSettings, *, form_penalty: float = FORM_PENALTY, normalise: bool = True
+) -> GroupWeights:
     """Return the weight of each chain's tokens, and that of its reference text's; groups without any text stay as they
     are.
 
-    ``scored.advantages`` of groups by text are 1 where there is one, 0 elsewhere.
+    ``scored.advantages`` of groups by text are 1 where there is one, 0 elsewhere. ``normalise``: weights of chains are
+    divided by their deviation in the minibatch and clipped to [-1, 1], as in the paper's practice.
     """
     kept, answers, groups = scored.advantages, scored.scores, scored.groups
     chains, texts = torch.zeros_like(answers), torch.zeros_like(answers)
@@ -151,10 +151,10 @@ def jepo_weights(scored: ScoredGroups, settings: JepoSettings) -> GroupWeights:
         if len(members) >= 2:
             chains[members] = _leave_one_out(answers[members])
             texts[members] = settings.supervised * answers[members].softmax(0)
-        if settings.form_penalty and len(members) < len(own):
-            loss = -settings.form_penalty * (1 - kept[own])
+        if form_penalty and len(members) < len(own):
+            loss = -form_penalty * (1 - kept[own])
             form[own] = _bounded(loss - loss.mean(), loss.std(correction=0)) if len(members) else 0.0
-    if settings.normalise_weights:
+    if normalise:
         formed = chains[by_text & (kept > 0)]
         chains = _bounded(chains, formed.std(correction=0)) if len(formed) else chains
     return GroupWeights(torch.where(by_text, chains + form, kept), texts)

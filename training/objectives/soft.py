@@ -52,6 +52,13 @@ from training.rollouts.rollout_scheduler import GroupDecision
 MARGIN = 0.05
 """Q is taken as at most minus this by `entropy`, whose slope has no bound at 0."""
 
+CEILING = 1.1
+"""c of `entropy`, a reward that no rollout exceeds; larger ones count as it. Format, correctness and language of the
+paper."""
+
+VALUE_RATE = 0.3
+"""Part of the way to its group's value that a `learned` one takes in a step. Not in the paper."""
+
 
 class SoftSettings(ObjectiveSettings):
     """The error of the soft value's consistency."""
@@ -74,12 +81,6 @@ class SoftSettings(ObjectiveSettings):
         description="V: `group`, the mean of the group's own (arXiv 2503.19612); `prior`, from the reference's pass "
         "rate that the set holds (2503.05453); `learned`, a number per problem (2405.19107).",
     )
-    value_rate: float = Field(
-        0.3,
-        gt=0,
-        le=1,
-        description="What part of the way to its group's value a `learned` one takes in a step. Not in the paper.",
-    )
     measured_by: str | None = Field(
         None,
         description="With `prior`: the policy of the set's pass rates (its column `policy`), where that is the "
@@ -88,12 +89,6 @@ class SoftSettings(ObjectiveSettings):
     loss: Literal["square", "entropy"] = Field(
         "square",
         description="Of the consistency's error: its square, or a cross-entropy (arXiv 2503.05453).",
-    )
-    ceiling: float = Field(
-        1.1,
-        gt=0,
-        description="With `entropy`: a reward that no rollout exceeds; larger ones count as it. 1.1 is format, "
-        "correctness and language of the paper.",
     )
 
 
@@ -155,7 +150,7 @@ def soft_loss(inputs: ObjectiveInputs, settings: SoftSettings) -> tuple[Tensor, 
 
 def _cross_entropy(rewards: Tensor, errors: Tensor, settings: SoftSettings) -> Tensor:
     """Return [sequences] the cross-entropy between e^((r - c) / tau) and e^Q."""
-    shifted = (rewards - settings.ceiling).clamp(max=0) / settings.tau
+    shifted = (rewards - CEILING).clamp(max=0) / settings.tau
     q = shifted - errors / settings.tau
     bounded = q.clamp(max=-MARGIN)
     falling = q - (q - bounded).detach()  # at the bound it still falls
@@ -185,7 +180,7 @@ def soft_values(
         return None
     if settings.value == "prior":
         require_measured(tasks, reference, settings.measured_by)
-    return ProblemValues(tasks, settings.tau, settings.value_rate if settings.value == "learned" else None, rewards)
+    return ProblemValues(tasks, settings.tau, VALUE_RATE if settings.value == "learned" else None, rewards)
 
 
 SOFT = Objective(

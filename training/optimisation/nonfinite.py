@@ -39,7 +39,7 @@ def nonfinite_gradient(step: int, norm: float, loss: float, statistics: Mapping[
         return (
             f"{begin}, and a token is {largest:.1e} times as likely for the trainer as for the generator: they do not "
             "compute the same model; look at policy/mismatch_max in metrics.jsonl, and resume from the last "
-            'checkpoint with objective.correction = { kind = "mask" } or a lower objective.max_log_ratio'
+            'checkpoint with objective.correction = "mask" or a lower objective.max_log_ratio'
         )
     if not math.isfinite(loss):
         return (

@@ -13,12 +13,16 @@ from typing import Any
 from tests.training.objectives.ranks import run_step
 from tests.training.optimisation.test_trainer import gradient, recipe, samples
 from training.embedded_model import WEIGHTS
+from training.objectives import importance
 from training.objectives.grpo import GrpoSettings
 from training.optimisation.distributed import DistributedContext, end_process
 from training.optimisation.trainer import Trainer
 
-TABLE: dict[str, Any] = {"kind": "grpo", "correction": {"kind": "mask", "low": 0.02, "high": 50.0}}
-"""As a recipe's `[objective]`; the samples are no model's, so the bounds are wide."""
+TABLE: dict[str, Any] = {"kind": "grpo", "correction": "mask"}
+"""As a recipe's `[objective]`."""
+
+WIDE_BOUNDS = (0.02, 50.0)
+"""Of the mask: the samples are no model's."""
 
 
 def step(ranks: DistributedContext, room: int) -> dict[str, Any] | None:
@@ -53,5 +57,6 @@ def step(ranks: DistributedContext, room: int) -> dict[str, Any] | None:
 
 
 if __name__ == "__main__":
+    importance.MASK_BOUNDS = WIDE_BOUNDS
     run_step(step, Path(sys.argv[1]))
     end_process(0)

@@ -29,7 +29,9 @@ from training.recipe import LatentData, TrainRecipe
 from training.rewards import Reward
 from training.rollouts.tasks import load_tasks
 
-EXACT = JepoSettings(normalise_weights=False, supervised=1.0, form_penalty=0.0, kl_coef=0.0)
+EXACT = JepoSettings(supervised=1.0, kl_coef=0.0)
+"""With these, weights are neither normalised nor penalised."""
+
 KEPT, BROKEN = Reward(format=0.1), Reward(format_error="no </think>")
 
 
@@ -42,7 +44,12 @@ def policy() -> tuple[Tensor, Tensor]:
 
 def weigh(kept: Tensor, answers: Tensor, groups: Tensor, settings: JepoSettings) -> Tensor:
     """[sequences, 2]: the weights of chains, and of their texts."""
-    made = jepo_weights(ScoredGroups(kept, answers, groups), settings)
+    scored = ScoredGroups(kept, answers, groups)
+    made = (
+        jepo_weights(scored, settings, form_penalty=0, normalise=False)
+        if settings is EXACT
+        else jepo_weights(scored, settings)
+    )
     assert made.answer_weights is not None
     return torch.stack([made.advantages, made.answer_weights], dim=1)
 

@@ -24,6 +24,7 @@ from training.embedded_model.problems import Split, generate_exercises
 from training.engines.embedded.run import train
 from training.evaluation.metrics import read_metrics
 from training.generation.generators import read_weights
+from training.objectives import soft
 from training.objectives.base import CreditInputs, ObjectiveInputs, ScoredGroups
 from training.objectives.soft import SoftSettings, soft_advantages, soft_credit, soft_decision, soft_loss, soft_values
 from training.objectives.soft_values import ProblemValues, prior_value
@@ -106,8 +107,11 @@ def entropy_loss(value: float, settings: SoftSettings, chances: Tensor) -> Calla
 
 
 @pytest.mark.parametrize("behaviour", [REFERENCE, BEHAVIOUR])
-def test_cross_entropy_is_stationary_at_the_best_policy_whoever_draws(behaviour: Tensor) -> None:
-    settings = SoftSettings(loss="entropy", tau=TAU, ceiling=1.4)
+def test_cross_entropy_is_stationary_at_the_best_policy_whoever_draws(
+    behaviour: Tensor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(soft, "CEILING", 1.4)
+    settings = SoftSettings(loss="entropy", tau=TAU)
     best = BEST.log()
     right = gradient(entropy_loss(VALUE, settings, behaviour.exp()), best)
     assert right.abs().max() < 1e-12
@@ -118,9 +122,10 @@ def test_cross_entropy_is_stationary_at_the_best_policy_whoever_draws(behaviour:
     assert 0.5 * (at.softmax(-1) - BEST).abs().sum() < 1e-8
 
 
-def test_cross_entropy_by_hand_and_beyond_its_bound() -> None:
+def test_cross_entropy_by_hand_and_beyond_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """r = 1 and 0 below a ceiling of 1, V = 0.8, tau = 0.5: Q = -0.4 + l."""
-    settings = SoftSettings(loss="entropy", tau=0.5, ceiling=1.0)
+    monkeypatch.setattr(soft, "CEILING", 1.0)
+    settings = SoftSettings(loss="entropy", tau=0.5)
     reference = torch.tensor([-2.0, -2.0], dtype=torch.float64)
 
     def loss(logprobs: Tensor) -> Tensor:

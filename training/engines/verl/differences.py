@@ -76,13 +76,9 @@ def _refusals(recipe: TrainRecipe) -> list[str]:
     if objective.at_step(0) != objective:
         reasons.append("objective.k changes during the run, and verl computes every step alike; give one number")
     correction = getattr(objective, "correction", None)
-    if (
-        correction is not None
-        and correction.kind != "none"
-        and recipe.collector.minibatch_size != recipe.collector.n_batch
-    ):
+    if correction not in (None, "none") and recipe.collector.minibatch_size != recipe.collector.n_batch:
         reasons.append(
-            f'objective.correction.kind = "{correction.kind}" needs the weights at the start of the batch for later '
+            f'objective.correction = "{correction}" needs the weights at the start of the batch for later '
             "minibatches; set collector.n_minibatch = n_batch"
         )
     unset = TrainRecipe.model_fields["generator"].get_default(call_default_factory=True)

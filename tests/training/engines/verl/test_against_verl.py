@@ -136,7 +136,7 @@ OBJECTIVES: dict[str, dict[str, Any]] = {
         "mask_truncated": True,
     },
     "gspo": {"kind": "grpo", "preset": "gspo"},
-    "pass-at-k": {"kind": "grpo", "credit": "pass_at_k", "k": 2, "correction": {"kind": "truncate", "cap": 1.1}},
+    "pass-at-k": {"kind": "grpo", "credit": "pass_at_k", "k": 2, "correction": "truncate"},
     "aipo": {"kind": "aipo"},
 }
 

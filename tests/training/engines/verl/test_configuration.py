@@ -114,7 +114,7 @@ def test_the_recipe_reaches_verls_processes_as_it_is(monkeypatch: pytest.MonkeyP
             "objective.k changes",
         ),
         (
-            {"objective": {"kind": "grpo", "correction": {"kind": "truncate"}}, "collector": {"n_minibatch": 512}},
+            {"objective": {"kind": "grpo", "correction": "truncate"}, "collector": {"n_minibatch": 512}},
             "set collector.n_minibatch = n_batch",
         ),
         ({"generator": {"kind": "torch", "engines": 2}}, 'generator.kind = "torch"'),
