@@ -14,7 +14,6 @@ from pydantic import Field, model_validator
 from curation.config import ResponseFormat
 from curation.config.base import Settings
 from curation.config.engines import HeadDtype
-from curation.config.languages import ConsistencySettings
 from curation.config.sampling import DEFAULT_MAX_FAILED, MaxFailed
 from curation.response_formats import BOXED, MEANING
 
@@ -33,10 +32,6 @@ class RewardSettings(Settings):
     )
     language: float = Field(
         0.1, ge=0, description="Where problem, thoughts and answer share one language. 0.1 in the paper; 0 is off."
-    )
-    consistency: ConsistencySettings = Field(
-        default_factory=ConsistencySettings,
-        description="When they share one: what an answer that is a formula only counts for, and passages in another.",
     )
     length_penalty: float = Field(0.1, ge=0, description="Largest penalty for length. 0.1 in the paper; 0 is off.")
     max_length: int = Field(
@@ -91,9 +86,6 @@ class PackingSettings(Settings):
     micro_batch_tokens: int = Field(
         32_768, gt=0, description="Room of a micro-batch, in tokens of prompt and response. Not in the paper."
     )
-    oversized: Literal["error", "alone"] = Field(
-        "error", description="A longer sequence is refused, or gets a micro-batch of its own. Not in the paper."
-    )
     shared: bool = Field(
         True,
         description="Sequences of one micro-batch that have the same prompt share its one copy; `false`: each has its "
@@ -104,19 +96,19 @@ class PackingSettings(Settings):
         description="One sequence per micro-batch, nothing is packed: for layers that carry a state from token to "
         "token. Slower. Set by itself for models known to have such layers. Not in the paper.",
     )
-    logit_elements: int = Field(
-        2**26,
-        gt=0,
-        description="At most so many logits exist at once; 2**26 are 256 MiB in fp32. Not in the paper.",
-    )
+
+
+ADAM_BETAS = (0.9, 0.95)
+"""Decay of AdamW's two moments. Not in the paper."""
+
+ADAM_EPS = 1e-8
+"""AdamW's epsilon. Not in the paper."""
 
 
 class OptimSettings(Settings):
     """The optimiser: AdamW with a constant rate after a warm-up. Only "constant LR" is in the paper (section 6.3)."""
 
     learning_rate: float = Field(1e-6, gt=0, description="Not in the paper.")
-    betas: tuple[float, float] = Field((0.9, 0.95), description="Decay of AdamW's two moments. Not in the paper.")
-    eps: float = Field(1e-8, gt=0, description="AdamW's epsilon. Not in the paper.")
     weight_decay: float = Field(0.0, ge=0, description="Decoupled weight decay. Not in the paper.")
     warmup_steps: int = Field(10, ge=0, description="Steps over which the rate rises linearly. Not in the paper.")
     max_grad_norm: float = Field(1.0, gt=0, description="Gradients are scaled down to this norm. Not in the paper.")
@@ -145,24 +137,12 @@ class ComputeSettings(Settings):
     activation_checkpointing: bool = Field(
         False, description="Keep each layer's input only and compute the rest again in the backward pass."
     )
-    replicas: int = Field(
-        1,
-        ge=1,
-        description="The ranks are so many groups; weights and optimiser are sharded within each, and gradients "
-        "averaged over them (HSDP). 1: sharded over all ranks. Not in the paper.",
-    )
     cpu_offload: bool = Field(
         False,
         description="Weights, gradients and optimiser lie in the host's memory, and AdamW steps there; a GPU holds "
         "what it computes with. Slower. With several ranks, or bfloat16. Not in the paper.",
     )
     threads: int = Field(1, ge=1, description="Threads of torch on a CPU; set for the whole process.")
-    hang_s: float = Field(
-        900.0,
-        ge=0,
-        description="With several ranks: seconds without a micro-batch done within a step, after which a rank says "
-        "where it is and ends the run, which `--resume` goes on with. 0: never. Not in the paper.",
-    )
 
 
 class LoraSettings(Settings):
@@ -201,23 +181,6 @@ class CollectorSettings(Settings):
         "stops, or a batch waits, but nothing is dropped for its age. A response of k times the mean length takes "
         "k `n_async` / `n_batch` updates; 16 lets those of 8 times the mean end while others go on. Not in the paper.",
     )
-    reserve_batches: int = Field(
-        0,
-        ge=0,
-        description="A batch is taken once so many more batches' groups are finished, those opened first before the "
-        "others. What is under way is longer than what was trained on, which leaves a debt: in its first 40 batches a "
-        "run trains on lengths 1.5 to 3 % too short. A reserve of `n_async` / `n_batch` halves that, and makes groups "
-        "as many updates older. Not in the paper.",
-    )
-    max_impossible_share: float = Field(
-        0.05,
-        ge=0,
-        lt=1,
-        description="Share of a batch's tokens that may have an impossible log-probability (vLLM's floor -9999.0, an "
-        "infinity, NaN, above 0). Such tokens are left out and counted; beyond this share the run ends. Not in the "
-        "paper.",
-    )
-
     max_failed: MaxFailed = DEFAULT_MAX_FAILED
 
     @property
@@ -263,42 +226,6 @@ class CollectorSettings(Settings):
                 "saw more than two minibatches per batch do worse."
             )
         return tuple(messages)
-
-
-class StallSettings(Settings):
-    """When a run that learns nothing says so, and when it ends. Attempts count once their group is finished."""
-
-    warn_after: int | None = Field(
-        None,
-        ge=1,
-        description="Attempts in a row without a group to train on, after which the run says what became of them. "
-        "`collector.n_async` where absent, 16 groups at least. Not in the paper.",
-    )
-    stop_after: int | None = Field(
-        None,
-        ge=0,
-        description="… after which it ends with that sentence; `--resume` goes on. Four times `warn_after` where "
-        "absent; 0: never. Not in the paper.",
-    )
-    progress_s: float = Field(
-        60.0, gt=0, description="Seconds without a line on the terminal after which one says how far the step is."
-    )
-
-    def thresholds(self, collector: CollectorSettings) -> tuple[int, int]:
-        """Return after how many attempts the run speaks, and after how many it ends; 0: never."""
-        warn = self.warn_after
-        if warn is None:
-            warn = max(collector.n_async, 16 * collector.group_size)
-        return warn, self.stop_after if self.stop_after is not None else 4 * warn
-
-
-class AttemptStoreSettings(Settings):
-    """Which texts a run keeps in RUN/attempts (`training.rollouts.attempt_log` describes the folder)."""
-
-    enabled: bool = Field(True, description="Keep the attempts of training and evaluation, with their texts.")
-    tokens: bool = Field(
-        False, description="Keep also the token ids and the log-probabilities of the generator: about 8 bytes a token."
-    )
 
 
 class StatedTrainingCosts(Settings):

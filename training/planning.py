@@ -183,12 +183,10 @@ def _further_bytes(recipe: TrainRecipe, shape: ModelShape, stages: Sequence[Trai
     held = float(width * kept * shape.num_parameters)
     if recipe.checkpoints.trajectory is not None:
         held += width * shape.num_parameters * (steps // recipe.checkpoints.trajectory)
-    if recipe.checkpoints.publish is not None:
-        held += 2.0 * width * shape.num_parameters  # the last two stay
     return held
 
 
 def _text_bytes(recipe: TrainRecipe, tokens: float) -> float:
-    if recipe.engine == "verl" or not recipe.attempt_store.enabled:  # verl's texts are not kept
+    if recipe.engine == "verl" or recipe.attempt_store == "none":  # verl's texts are not kept
         return 0.0
-    return tokens * (LETTERS_PER_TOKEN + (8 if recipe.attempt_store.tokens else 0))
+    return tokens * (LETTERS_PER_TOKEN + (8 if recipe.attempt_store == "tokens" else 0))

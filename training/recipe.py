@@ -18,7 +18,6 @@ from curation.prompts import Prompt, solving_prompt
 from curation.response_formats import ANY, BOXED
 from curation.thinking import OPEN, ThinkingTags
 from training.config import (
-    AttemptStoreSettings,
     CollectorSettings,
     ComputeSettings,
     LoraSettings,
@@ -26,13 +25,14 @@ from training.config import (
     OptimSettings,
     PackingSettings,
     RewardSettings,
-    StallSettings,
     StatedTrainingCosts,
 )
 from training.engines.verl.settings import VerlSettings
 from training.generation.vllm_settings import EndpointGeneratorSettings, VllmGeneratorSettings
 from training.rollouts.curriculum.settings import CurriculumSettings
 from training.stored.settings import StoredSettings
+
+AttemptStoring = Literal["none", "texts", "tokens"]
 
 DEFAULT_OBJECTIVE = "grpo"
 """The `kind` of an `[objective]` that names none."""
@@ -44,7 +44,6 @@ class EmbeddedData(Settings):
     kind: Literal["embedded"] = Field(description="`embedded`: short sums, drawn by a seed.")
     problems: int = Field(2000, ge=1, description="How many. Not in the paper.")
     seed: int = Field(1, ge=0, description="Which ones.")
-    kinds: tuple[str, ...] = Field((), description="Only exercises of these kinds; all where empty.")
 
 
 class CuratedData(Settings):
@@ -68,12 +67,6 @@ class LatentData(Settings):
     folders: tuple[str, ...] = Field(
         min_length=1, description="Folders of curated sets (RUN/curated), whose dropped/ is read."
     )
-    reasons: tuple[str, ...] = Field(
-        ("proof", "textual_answer", "unverifiable_answer"),
-        min_length=1,
-        description="Those that were dropped for these reasons. They left before duplicates and contamination were "
-        "looked for.",
-    )
     held_out: float = Field(
         0.0,
         ge=0,
@@ -90,10 +83,6 @@ class TorchGeneratorSettings(Settings):
     """Generation with torch alone, in the trainer's process; for small models."""
 
     kind: Literal["torch"] = Field("torch", description="`torch`: without vLLM.")
-    engines: int = Field(1, ge=1, description="How many engines share the work.")
-    capacity: int | None = Field(
-        None, ge=1, description="Requests an engine decodes together; its share of `n_async` where absent."
-    )
     dtype: Literal["float32", "bfloat16", "float16"] = Field("float32", description="Type of weights and activations.")
     device: str = Field("cpu", min_length=1, description="A torch device.")
 
@@ -125,11 +114,6 @@ class EvaluationSettings(Settings):
     every: int = Field(20, ge=1, description="Steps between two evaluations; there is one before and one at the end.")
     attempts: int = Field(4, ge=1, description="Rollouts a problem. 64 for AIME and 16 for LiveCodeBench in the paper.")
     problems: int | None = Field(None, ge=1, description="At most so many problems, the first of them; all if absent.")
-    beside: bool = Field(
-        True,
-        description="Evaluate while training goes on; the generators get the next weights once it is done. A "
-        "synchronous run is the same to the bit either way. `false`: training waits for it. Not in the paper.",
-    )
     keep_best: bool = Field(
         False,
         description="RUN/best is the model of the step with the best pass@1, as the paper chooses its cold start's.",
@@ -142,12 +126,6 @@ class CheckpointSettings(Settings):
     every: int = Field(20, ge=1, description="Steps between two checkpoints; the last step has one. Not in the paper.")
     keep: int = Field(2, ge=1, description="The last so many are kept. Not in the paper.")
     export: bool = Field(True, description="Each checkpoint also holds the model in Hugging Face format.")
-    publish: int | None = Field(
-        None,
-        ge=1,
-        description="Updates between two versions that are published in RUN/published, for engines on other machines; "
-        "none where absent.",
-    )
     trajectory: int | None = Field(
         None,
         ge=1,
@@ -213,7 +191,6 @@ class TrainRecipe(Settings):
     )
     evaluation: EvaluationSettings = Field(default_factory=EvaluationSettings, description="Held-out problems.")
     checkpoints: CheckpointSettings = Field(default_factory=CheckpointSettings, description="What is kept on disk.")
-    stall: StallSettings = Field(default_factory=StallSettings, description="What happens where nothing is learned.")
     storage: StorageSettings = Field(
         default_factory=StorageSettings,
         description="Where copies of checkpoints and logs go.",
@@ -222,8 +199,10 @@ class TrainRecipe(Settings):
         default_factory=MonitorSettings,
         description="Where numbers are shown besides.",
     )
-    attempt_store: AttemptStoreSettings = Field(
-        default_factory=AttemptStoreSettings, description="The texts that are kept."
+    attempt_store: AttemptStoring = Field(
+        "texts",
+        description="What RUN/attempts keeps of training and evaluation: `texts`; `tokens`: also the token ids and the "
+        "generator's log-probabilities, about 8 bytes a token; `none`.",
     )
     checks: bool = Field(
         True,
@@ -235,7 +214,6 @@ class TrainRecipe(Settings):
         description="What the run is taken to cost, for `goldilocks plan --stated`.",
     )
     verifier_workers: int = Field(1, ge=1, description="Processes that judge answers.")
-    logged_rollouts: int = Field(4, ge=0, description="Rollouts shown as text at each step.")
 
     @property
     def tags(self) -> ThinkingTags:

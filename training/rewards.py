@@ -28,6 +28,9 @@ from curation.verify.extraction import extract_answer
 from curation.verify.programs.extraction import code_blocks
 from training.config import RewardSettings
 
+CONSISTENCY = ConsistencySettings()
+"""When problem, thoughts and answer share a language: a part without a language is ignored, as are passages inside."""
+
 
 class LanguageConsistency(Protocol):
     """The result of comparing texts by language."""
@@ -139,7 +142,7 @@ def compute_reward(
         format=settings.format,
         correctness=settings.correctness * share,
         length=length_penalty(inputs.tokens, settings),
-        language=settings.language if settings.language and _is_one_language(inputs, settings, check_language) else 0.0,
+        language=settings.language if settings.language and _is_one_language(inputs, check_language) else 0.0,
         correct=correct,
     )
 
@@ -187,12 +190,9 @@ def format_error(
     return f"no {answer} after {tags.close}" if tags.are_used else f"no {answer}"
 
 
-def _is_one_language(judged: RewardInputs, settings: RewardSettings, check_language: LanguageChecker | None) -> bool:
-    """Return whether problem, thoughts and answer are in one language, as ``settings.consistency`` says."""
+def _is_one_language(judged: RewardInputs, check_language: LanguageChecker | None) -> bool:
+    """Return whether problem, thoughts and answer are in one language, as `CONSISTENCY` says."""
     if check_language is None:
         raise ValueError("the language reward needs `check_language`; pass it or set language = 0")
     parts = split_response(judged.tags.house_form(judged.text))
-    answer = parts.answer or ""
-    # where parts without a language fail, thoughts that the model was not asked for must not
-    asked = judged.tags.are_used or settings.consistency.undetermined != "fail"
-    return check_language(judged.problem, parts.thoughts if asked else answer, answer, settings.consistency).consistent
+    return check_language(judged.problem, parts.thoughts, parts.answer or "", CONSISTENCY).consistent

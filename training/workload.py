@@ -187,20 +187,17 @@ def number_bytes(recipe: TrainRecipe) -> int:
 
 def memory_of(recipe: TrainRecipe, shape: ModelShape, trainers: int) -> MemoryEstimate:
     """Return what a GPU that trains needs; with offload weights and optimiser lie in the host's memory."""
-    verl = recipe.engine == "verl"
-    ranks = trainers if verl else max(trainers // recipe.compute.replicas, 1)
     kept = estimate_memory(
         shape,
-        ranks,
+        trainers,
         recipe.packing.micro_batch_tokens,  # of each GPU, also where verl cuts sequences over several
         checkpointing=recipe.compute.activation_checkpointing,
         dtype_bytes=number_bytes(recipe),
-        logit_elements=recipe.packing.logit_elements,
         reference=bool(getattr(recipe.objective, "kl_coef", 0)) or recipe.objective.kind == "soft",
         lora_rank=recipe.lora.rank if recipe.lora is not None else 0,
         lora_layers=recipe.lora.target_modules if recipe.lora is not None else (),
     )
-    if not (recipe.verl.offload if verl else recipe.compute.cpu_offload):
+    if recipe.engine == "verl" or not recipe.compute.cpu_offload:
         return kept
     return MemoryEstimate(0.0, 0.0, kept.gathered, kept.activations, kept.logits, kept.head)
 

@@ -2,7 +2,7 @@
 
     python tests/benchmarks/bench_async.py [--places 1024] [--batch 1024] [--group 16] [--batches 60] [--trainer 0.5]
     python tests/benchmarks/bench_async.py --starving   (idle by staleness, with narrow and wide lengths)
-    python tests/benchmarks/bench_async.py --bias       (lengths of the first 40 batches, by `reserve_batches`)
+    python tests/benchmarks/bench_async.py --bias       (lengths of the first 40 batches)
 
 A discrete-event simulation (`training.rollouts.simulation`): lengths are uniform between 1 and 5 times the shortest, a
 step takes ``--trainer`` times as long as generating the batch would with all places busy. Prints idle shares, ages, and
@@ -46,28 +46,25 @@ def print_starving() -> None:
 def print_bias(batches: int = 40, seeds: int = 10, group: int = 16) -> None:
     """Print how much shorter the first batches are than as many rollouts in the order of admission."""
     for places, n_batch, bound in ((256, 256, 8), (512, 256, 16)):
-        for reserve in (0, 1, 2):
-            sizes = CollectorSettings(
-                group_size=group,
-                n_async=places,
-                n_batch=n_batch,
-                max_staleness=bound,
-                queue_size=(bound + 1) * n_batch - places,
-                reserve_batches=reserve,
-            )
-            runs = [
-                simulate_asynchronous(sizes, wide_lengths(seed, group), batches=batches, warmup=batches // 8)
-                for seed in range(seeds)
-            ]
-            count = batches * n_batch
-            lacking = [sum(run.trained_lengths[:count]) / sum(run.sampled_lengths[:count]) - 1 for run in runs]
-            ages = [statistics.mean(run.staleness) for run in runs]
-            print(
-                f"n_async / n_batch = {places // n_batch}, reserve of {reserve}: first {batches} batches "
-                f"{statistics.mean(lacking):+.2%} (standard error {statistics.stdev(lacking) / seeds**0.5:.2%}), "
-                f"generators idle {statistics.mean(run.generator_idle for run in runs):.1%}, "
-                f"age {statistics.mean(ages):.2f}"
-            )
+        sizes = CollectorSettings(
+            group_size=group,
+            n_async=places,
+            n_batch=n_batch,
+            max_staleness=bound,
+            queue_size=(bound + 1) * n_batch - places,
+        )
+        runs = [
+            simulate_asynchronous(sizes, wide_lengths(seed, group), batches=batches, warmup=batches // 8)
+            for seed in range(seeds)
+        ]
+        count = batches * n_batch
+        lacking = [sum(run.trained_lengths[:count]) / sum(run.sampled_lengths[:count]) - 1 for run in runs]
+        ages = [statistics.mean(run.staleness) for run in runs]
+        print(
+            f"n_async / n_batch = {places // n_batch}: first {batches} batches {statistics.mean(lacking):+.2%} "
+            f"(standard error {statistics.stdev(lacking) / seeds**0.5:.2%}), generators idle "
+            f"{statistics.mean(run.generator_idle for run in runs):.1%}, age {statistics.mean(ages):.2f}"
+        )
 
 
 def main() -> None:

@@ -177,10 +177,9 @@ def trained(
         f"collector.n_batch={options.batch}",
         f"collector.n_async={options.batch}",
         "checks=false",
-        "logged_rollouts=0",
         "checkpoints.every=1",
         f"checkpoints.keep={steps}",  # any of them may be the one of equal tokens
-        "attempt_store.enabled=false",
+        "attempt_store='none'",
         *own,
     ]
     train(RECIPES / "train_embedded.toml", out, changes)

@@ -64,7 +64,6 @@ def run_arm(options: argparse.Namespace, folder: Path, seed: int, share: float, 
         f"collector.n_batch={options.batch}",
         f"collector.n_async={options.batch}",
         "checks=false",
-        "logged_rollouts=0",
         f"checkpoints.every={options.steps}",
         f"curriculum={{ disputes = {str(mends).lower()} }}",
     ]

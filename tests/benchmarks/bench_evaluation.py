@@ -21,8 +21,10 @@ import tempfile
 import time
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from tests.training.engines.embedded.test_run import small
+from training.engines.embedded.evaluating import Evaluations
 from training.engines.embedded.run import train
 from training.evaluation.metrics import read_metrics
 from training.optimisation.trainer import Trainer
@@ -36,7 +38,6 @@ def timed(given: argparse.Namespace, staleness: int, *, beside: bool) -> dict[st
         "data": {"kind": "embedded", "problems": given.problems, "seed": 9},
         "attempts": given.attempts,
         "every": EVERY,
-        "beside": beside,
     }
     table = small(
         steps=given.steps,
@@ -45,7 +46,8 @@ def timed(given: argparse.Namespace, staleness: int, *, beside: bool) -> dict[st
         collector={"max_staleness": staleness},
         checkpoints={"every": given.steps, "export": False},
     )
-    with tempfile.TemporaryDirectory() as folder:
+    usual = Evaluations.is_beside
+    with patch.object(Evaluations, "is_beside", usual if beside else False), tempfile.TemporaryDirectory() as folder:
         busy = time.process_time()
         train(table, Path(), Path(folder) / "run")
         busy = time.process_time() - busy

@@ -70,7 +70,6 @@ def recipe(seed: int, steps: int, bonus: float, normalise: str) -> dict[str, Any
         "optim": {"learning_rate": 3e-4, "warmup_steps": 5},
         "packing": {"micro_batch_tokens": 4096},
         "checkpoints": {"every": steps, "export": False},
-        "logged_rollouts": 0,
     }
 
 

@@ -145,7 +145,6 @@ def stretch(plan: Plan, seed: int, number: int, model: str, data: Path, out: Pat
         f'data={{ kind = "curated", folders = [{json.dumps(str(data.absolute()))}] }}',
         "evaluation={}",
         "collector.max_staleness=0",
-        "logged_rollouts=0",
         "checkpoints.every=1",
         f"checkpoints.keep={plan.steps}",  # any of them may be the one of equal tokens
     ]

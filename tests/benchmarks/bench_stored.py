@@ -42,7 +42,6 @@ PLAIN = (
     "evaluation={}",
     "collector.max_staleness=0",
     "checks=false",
-    "logged_rollouts=0",
     "checkpoints.every=1000",
     "checkpoints.export=false",
 )
@@ -83,7 +82,7 @@ def cold_start(options: argparse.Namespace, seed: int, folder: Path) -> dict[str
     )
     rate = f"optim.learning_rate={options.sft_rate}"
     sft = trained(folder / "sft", seed, 1000, options.batch, [*data, *SFT, stored, rate])
-    own = ["attempt_store.enabled=false"]
+    own = ["attempt_store='none'"]
     rl = trained(folder / "rl", seed, options.steps, options.batch, [*data, *own])
     both = trained(folder / "sft-rl", seed, options.steps, options.batch, [*data, *own], sft / "model")
     return {"teacher": teacher, "sft": sft, "rl": rl, "sft+rl": both}
@@ -93,7 +92,7 @@ def attempts(options: argparse.Namespace, seed: int, folder: Path) -> dict[str, 
     """Return the runs of the arms of one seed."""
     run = curated_run(options, seed, folder / "set", 0.5, None)
     data = [f"data={{ kind = 'curated', folders = [{json.dumps(str((run / 'curated').resolve()))}] }}"]
-    data.append("attempt_store.enabled=false")
+    data.append("attempt_store='none'")
     only = f"stored={{ epochs = {options.epochs}, only = true }}"
     rate = f"optim.learning_rate={options.sft_rate}"
     half = options.steps // 2
@@ -121,7 +120,7 @@ def tokens(options: argparse.Namespace, seed: int, folder: Path) -> dict[str, Pa
     """Return the runs of the arms of one seed, each with a checkpoint a step."""
     run = curated_run(options, seed, folder / "set", 0.5, None)
     data = [f"data={{ kind = 'curated', folders = [{json.dumps(str((run / 'curated').resolve()))}] }}"]
-    data += ["attempt_store.enabled=false", "checkpoints.every=1", "checkpoints.keep=200", "checkpoints.export=true"]
+    data += ["attempt_store='none'", "checkpoints.every=1", "checkpoints.keep=200", "checkpoints.export=true"]
     half = options.steps // 2
     only, rate = f"stored={{ epochs = {options.epochs}, only = true }}", f"optim.learning_rate={options.sft_rate}"
     sft = trained(folder / "sft", seed, 1000, options.batch, [*data, *SFT, only, rate])

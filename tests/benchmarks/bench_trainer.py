@@ -66,7 +66,6 @@ def recipe(kind: str, steps: int, seed: int, diversity: str) -> dict[str, Any]:
         "optim": {"learning_rate": RATE, "warmup_steps": 1},
         "packing": {"micro_batch_tokens": 4096},
         "checkpoints": {"every": steps, "export": False},
-        "logged_rollouts": 0,
     }
 
 

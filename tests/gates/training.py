@@ -148,8 +148,8 @@ def packed_is_unpacked() -> Measured:
         loss, gradients = llamas.unpacked(samples)
         largest = max(float(one.abs().max()) for one in gradients.values())
         for room in (32, 80, 1000):
-            packing = PackingSettings(micro_batch_tokens=room, logit_elements=5 * llamas.VOCABULARY)
-            packed_loss, packed = llamas.packed(samples, packing)
+            packing = PackingSettings(micro_batch_tokens=room)
+            packed_loss, packed = llamas.packed(samples, packing, 5 * llamas.VOCABULARY)
             apart = max(float((one - packed[name]).abs().max()) for name, one in gradients.items())
             worst = max(worst, abs(loss - packed_loss), apart / largest)
     return Measured(worst)

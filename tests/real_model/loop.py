@@ -78,7 +78,6 @@ thinking = "none"
 examples = [{shown}]
 temperature = {temperature}
 max_tokens = {tokens}
-logged_rollouts = 2
 [data]
 kind = "curated"
 folders = ["run/curated"]

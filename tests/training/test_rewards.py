@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.config.languages import ConsistencySettings
 from curation.languages.mixing import consistent
 from curation.records import Domain, Outcome
 from curation.thinking import THINK, ThinkingTags
@@ -94,18 +93,16 @@ def test_the_end_of_a_finished_rollout_closes_an_open_block() -> None:
     assert ends == [None, "no finished code block", "no finished code block"]
 
 
-@pytest.mark.parametrize("undetermined", ["ignore", "fail"])
-def test_the_language_of_a_model_that_does_not_think(undetermined: Literal["ignore", "fail"]) -> None:
-    settings = SETTINGS.model_copy(update={"consistency": ConsistencySettings(undetermined=undetermined)})
+def test_the_language_of_a_model_that_does_not_think() -> None:
     for text, bonus in (
         ("La somme est donc \\boxed{4}.", 0.1),
         ("So the sum is \\boxed{4}.", 0.0),
         ("\\boxed{4}", 0.0),
     ):
         one = RewardInputs(Domain.MATH, FRENCH, text, 10, Outcome.CORRECT, tags=DIRECT)
-        assert compute_reward(one, settings, consistent).language == bonus
+        assert compute_reward(one, SETTINGS, consistent).language == bonus
     own = RewardInputs(Domain.MATH, FRENCH, FRENCH_GOOD.replace("think>", "THINK>"), 10, Outcome.CORRECT, tags=SHOUTED)
-    assert compute_reward(own, settings, consistent).language == 0.1
+    assert compute_reward(own, SETTINGS, consistent).language == 0.1
 
 
 def test_the_amounts_of_the_paper() -> None:
@@ -167,36 +164,24 @@ def test_the_cache_is_a_fifth_of_the_length_where_it_is_not_given() -> None:
 
 
 @pytest.mark.parametrize(
-    ("problem", "text", "ignored", "failed"),
+    ("problem", "text", "bonus"),
     [
-        (FRENCH, "<think>On ajoute les deux nombres.</think>La somme est donc \\boxed{4}.", 0.1, 0.1),
-        (FRENCH, "<think>We add both of the numbers.</think>La somme est donc \\boxed{4}.", 0.0, 0.0),
-        (FRENCH, "<think>We add both of the numbers.</think>So the sum is \\boxed{4}.", 0.0, 0.0),
-        (FRENCH, "<think>On ajoute les deux nombres.</think>\\boxed{4}", 0.1, 0.0),  # a formula has no language
-        (FRENCH, "<think>2 + 2 = 4</think>La somme est donc \\boxed{4}.", 0.1, 0.0),
-        (FRENCH, "<think>2 + 2 = 4</think>\\boxed{4}", 0.0, 0.0),  # one part alone shares nothing
-        ("$2 + 2 = ?$", "<think>2 + 2 = 4</think>La somme est donc \\boxed{4}.", 0.0, 0.0),
-        ("$2 + 2 = ?$", "<think>We add both.</think>La somme est donc \\boxed{4}.", 0.0, 0.0),
+        (FRENCH, "<think>On ajoute les deux nombres.</think>La somme est donc \\boxed{4}.", 0.1),
+        (FRENCH, "<think>We add both of the numbers.</think>La somme est donc \\boxed{4}.", 0.0),
+        (FRENCH, "<think>We add both of the numbers.</think>So the sum is \\boxed{4}.", 0.0),
+        (FRENCH, "<think>On ajoute les deux nombres.</think>\\boxed{4}", 0.1),  # a formula has no language
+        (FRENCH, "<think>2 + 2 = 4</think>La somme est donc \\boxed{4}.", 0.1),
+        (FRENCH, "<think>2 + 2 = 4</think>\\boxed{4}", 0.0),  # one part alone shares nothing
+        ("$2 + 2 = ?$", "<think>2 + 2 = 4</think>La somme est donc \\boxed{4}.", 0.0),
+        ("$2 + 2 = ?$", "<think>We add both.</think>La somme est donc \\boxed{4}.", 0.0),
     ],
 )
-def test_one_language(problem: str, text: str, ignored: float, failed: float) -> None:
+def test_one_language(problem: str, text: str, bonus: float) -> None:
     one = judged(text, problem=problem)
-    strict = SETTINGS.model_copy(update={"consistency": ConsistencySettings(undetermined="fail")})
-    assert compute_reward(one, SETTINGS, consistent).language == ignored
-    assert compute_reward(one, strict, consistent).language == failed
+    assert compute_reward(one, SETTINGS, consistent).language == bonus
     assert compute_reward(one, RewardSettings(language=0.0)).language == 0.0
     with pytest.raises(ValueError, match="check_language"):
         compute_reward(one, SETTINGS)
-
-
-def test_passages_in_another_language_are_seen_when_asked_for() -> None:
-    text = (
-        "<think>On prend d'abord le premier nombre, puis on lui ajoute le second, ce qui donne quatre en tout. "
-        "Wait, let me check whether that is the right way to add them.</think>La somme est donc \\boxed{4}."
-    )
-    pure = SETTINGS.model_copy(update={"consistency": ConsistencySettings(max_other_share=0.1)})
-    assert compute_reward(judged(text, problem=FRENCH), SETTINGS, consistent).language == 0.1
-    assert compute_reward(judged(text, problem=FRENCH), pure, consistent).language == 0.0
 
 
 def test_programs_by_all_tests_or_by_their_share() -> None:

@@ -57,11 +57,11 @@ class Running:
 
 
 @contextmanager
-def running(folder: Path, **settings: Any) -> Iterator[Running]:
+def running(folder: Path, capacity: int = 32, **settings: Any) -> Iterator[Running]:
     """An engine over a model of the embedded kind, in fp32."""
     loop = asyncio.new_event_loop()
-    values = {"dtype": "float32", "kv_cache_mb": 64, "capacity": 32, **settings}
-    generator = VllmGenerator(folder, VllmGeneratorSettings(kind="vllm", **values))
+    values = {"dtype": "float32", "kv_cache_mb": 64, **settings}
+    generator = VllmGenerator(folder, VllmGeneratorSettings(kind="vllm", **values), capacity=capacity)
     try:
         loop.run_until_complete(generator.__aenter__())
         try:

@@ -26,7 +26,7 @@ from training.checks.results import EXACT, CheckResult, mean_difference
 from training.generation.generators import GeneratorPool
 from training.optimisation.packing import TrainingSample
 from training.optimisation.scoring import PolicyScorer
-from training.rollouts.impossible import impossible_positions, possible_mask
+from training.rollouts.impossible import MAX_IMPOSSIBLE_SHARE, impossible_positions, possible_mask
 
 TOKENS = 16
 """Tokens generated for each prompt."""
@@ -51,7 +51,6 @@ class GeneratorChecks:
         prompts: rendered, a few.
         kind: of the generator, as the recipe has it.
         tolerance: in nats, see `training.checks.results`.
-        max_impossible_share: of tokens, `collector.max_impossible_share`.
     """
 
     pool: GeneratorPool
@@ -60,7 +59,6 @@ class GeneratorChecks:
     prompts: Sequence[Sequence[int]]
     kind: str
     tolerance: float
-    max_impossible_share: float
 
     async def run(self) -> list[CheckResult]:
         """Return the results; the second only where the first passed."""
@@ -72,7 +70,7 @@ class GeneratorChecks:
     async def _as_loaded(self, completions: Sequence[TokenCompletion], scored: Sequence[Tensor]) -> CheckResult:
         logprobs = [value for one in completions for value in one.logprobs]
         impossible = [logprobs[place] for place in impossible_positions(logprobs)]
-        if len(impossible) > self.max_impossible_share * len(logprobs):
+        if len(impossible) > MAX_IMPOSSIBLE_SHARE * len(logprobs):
             detail = (
                 f"{len(impossible)} of {len(logprobs)} sampled tokens have an impossible log-probability (the first: "
                 f"{impossible[0]:g})"

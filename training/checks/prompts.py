@@ -80,9 +80,9 @@ def check_room(
     if longest >= context:
         detail = f"a prompt takes {longest} tokens, the context is {context}"
         return CheckResult(ROOM, longest, context, detail, "leave long problems out, or take a longer context")
-    if sequence > packing.micro_batch_tokens and packing.oversized == "error":
+    if sequence > packing.micro_batch_tokens:
         detail = f"prompt and response may take {sequence} tokens, a micro-batch holds {packing.micro_batch_tokens}"
-        advice = f'set packing.micro_batch_tokens = {sequence}, packing.oversized = "alone", or a lower max_tokens'
+        advice = f"set packing.micro_batch_tokens = {sequence}, or a lower max_tokens"
         return CheckResult(ROOM, sequence, packing.micro_batch_tokens, detail, advice)
     short = f"after the longest prompt a response is cut at {context - longest} tokens, not {max_tokens}"
     return CheckResult(ROOM, longest, context, short if longest + max_tokens > context else "")

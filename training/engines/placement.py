@@ -122,7 +122,7 @@ def _trainers(
         work = workload(recipe, costs, f"recipe {recipe.name}")
     except ConfigError as error:
         return half, f"{half} of {gpus} GPUs train: half, for [costs] does not say all ({error})"
-    counts = range(recipe.compute.replicas, gpus - unit + 1, recipe.compute.replicas)
+    counts = range(1, gpus - unit + 1)
     fits = [count for count in counts if _fits(recipe, costs, shape, count)]
     if not fits:
         return half, f"{half} of {gpus} GPUs train: half, for by the estimate no number of them has memory enough"
@@ -254,21 +254,14 @@ def place_verl_by_settings(
 
 def training_unit(settings: VerlSettings, gpus_per_node: int, *, experts: bool) -> int:
     """Return over how many GPUs one copy of the model is cut for training, but for what FSDP shards."""
-    if not uses_megatron(settings, experts=experts):
+    if not experts:  # FSDP; a mixture of experts is Megatron's
         return settings.sequence_parallel
     parallel = expert_parallel(settings, gpus_per_node)
     return settings.sequence_parallel * parallel // _common(settings.sequence_parallel, parallel)
 
 
-def uses_megatron(settings: VerlSettings, *, experts: bool) -> bool:
-    """Return whether the trainer is Megatron's."""
-    return settings.backend == "megatron" or (settings.backend == "auto" and experts)
-
-
 def expert_parallel(settings: VerlSettings, gpus_per_node: int) -> int:
     """Return over how many GPUs the experts are dealt out with Megatron."""
-    if settings.expert_parallel != "auto":
-        return settings.expert_parallel
     if settings.nodes > 1:
         return gpus_per_node
     return 1 << max((gpus_per_node // 2).bit_length() - 1, 0)  # half of a single node trains

@@ -11,6 +11,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from training.config import ADAM_BETAS
 from training.engines.placement import VerlPlacement
 from training.recipe import TrainRecipe
 
@@ -52,8 +53,8 @@ def prime_rl_configuration(recipe: TrainRecipe, placement: VerlPlacement, model:
             "optim": {
                 "type": "adamw",
                 "lr": optim.learning_rate,
-                "betas1": optim.betas[0],
-                "betas2": optim.betas[1],
+                "betas1": ADAM_BETAS[0],
+                "betas2": ADAM_BETAS[1],
                 "weight_decay": optim.weight_decay,
                 "max_norm": optim.max_grad_norm,
             },

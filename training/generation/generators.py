@@ -11,7 +11,7 @@ Invariants:
   - requests made in one turn of the event loop reach `TorchGenerator` together: where nothing else is under way, the
     same requests make the same batches, hence the same rounding.
 
-Not here: prompts, verdicts, and how weights are gathered from the trainer (`training.generation.weight_sync`).
+Not here: prompts, verdicts, and how weights are gathered from the trainer (`training.optimisation.trainer`).
 """
 
 from __future__ import annotations

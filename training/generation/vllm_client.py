@@ -40,6 +40,9 @@ from training.generation.weight_versions import WeightVersion
 _MIXED = "mixed"
 """Label of tokens that are made while weights are exchanged: there are none, unless the exchange fails."""
 
+UPDATE_S = 600.0
+"""Seconds for one call of a weight update."""
+
 _START_HINT = "start it with `python -m curation.policies.vllm.serving`"
 
 
@@ -226,7 +229,7 @@ class TrainingVllmClient(ServerClient):
             TemporaryFailure: it failed.
             PolicyError: the server takes no weights as it was started.
         """
-        response = await self.post(f"{url}/{path}", body, self.settings.update_s)
+        response = await self.post(f"{url}/{path}", body, UPDATE_S)
         _require_weight_updates(response, url)
         if response.status != 200:
             raise TemporaryFailure(f"/{path.partition('?')[0]}: {response.status} {message(response)}")

@@ -34,7 +34,7 @@ class VllmGenerator:
         folder: the model, with its tokenizer.
         settings: the engine's.
         temperature: of sampling; nothing is cut from the distribution (top_p = 1), as training needs.
-        capacity: requests decoded together, where the settings leave it open.
+        capacity: requests decoded together.
         head_dtype: in which the output layer computes.
 
     Raises:
@@ -53,7 +53,7 @@ class VllmGenerator:
         self._folder, self._temperature = folder.expanduser().resolve(), temperature
         if not self._folder.is_dir():
             raise PolicyError(f"model {folder}: there is no folder {self._folder}; training needs a local one.")
-        self._capacity = settings.capacity or capacity
+        self._capacity = capacity
         launch = Launch(
             str(self._folder),
             self._folder.name,

@@ -21,9 +21,6 @@ class VllmGeneratorSettings(EngineSettings):
     """Generation with vLLM, in processes of its own that take new weights while they generate."""
 
     kind: Literal["vllm"] = Field(description="`vllm`: an engine on this machine.")
-    capacity: int | None = Field(
-        None, ge=1, description="Requests that the engine decodes together; `n_async` where absent."
-    )
     transfer: Literal["auto", "folder", "nccl"] = Field(
         "auto",
         description="How weights reach the engine: `folder`, safetensors in a file system in memory, which always "
@@ -72,7 +69,6 @@ class EndpointGeneratorSettings(ServerSettings):
         "raise its throughput, up to 1,024. Not in the paper.",
     )
     request_s: float = Field(7200.0, gt=0, description="Seconds for one answer.")
-    update_s: float = Field(600.0, gt=0, description="Seconds for one call of a weight update.")
 
     @property
     def all_here(self) -> bool:

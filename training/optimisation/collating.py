@@ -159,7 +159,7 @@ def pack_samples(samples: Sequence[TrainingSample], settings: PackingSettings) -
     """Return micro-batches that hold every sample once.
 
     Raises:
-        PackingError: a sample is longer than a micro-batch, and ``settings.oversized`` is ``error``.
+        PackingError: a sample is longer than a micro-batch.
     """
     return [
         collate([samples[index] for index in indices], tuple(indices), shared=settings.shared)

@@ -23,9 +23,9 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from curation.records import ConfigError, GoldilocksError
+from curation.records import GoldilocksError
 from training.config import ComputeSettings
-from training.optimisation.hang_watch import HangWatch
+from training.optimisation.hang_watch import HANG_S, HangWatch
 
 RankTask = Callable[[Any, Any], Any]
 """What all processes do at once: takes an iterator over this rank's shares, and the value that all get."""
@@ -56,12 +56,10 @@ class DistributedContext:
 
     Args:
         compute: the device; with several GPUs each process takes that of its local rank.
-
-    Raises:
-        ConfigError: `compute.replicas` does not divide the ranks.
+        hang_s: seconds without progress within a task after which a rank ends the run; see `HangWatch`.
     """
 
-    def __init__(self, compute: ComputeSettings) -> None:
+    def __init__(self, compute: ComputeSettings, hang_s: float = HANG_S) -> None:
         self.world_size = int(os.environ.get("WORLD_SIZE", "1"))
         self.rank = int(os.environ.get("RANK", "0"))
         cuda = compute.device.startswith("cuda")
@@ -71,14 +69,9 @@ class DistributedContext:
             torch.cuda.set_device(self.device)
         else:
             torch.set_num_threads(compute.threads)
-        self.replicas, self.cpu_offload = compute.replicas, compute.cpu_offload
-        if self.world_size % self.replicas:
-            raise ConfigError(
-                f"compute.replicas = {self.replicas} does not divide the {self.world_size} ranks that were started; "
-                "change one of them"
-            )
+        self.cpu_offload = compute.cpu_offload
         self.sharded = self.world_size > 1 or compute.dtype != "float32"
-        self.watch = HangWatch(self.rank, compute.hang_s if self.world_size > 1 else 0.0)
+        self.watch = HangWatch(self.rank, hang_s if self.world_size > 1 else 0.0)
         self._owner = self.sharded and not dist.is_initialized()
         if self._owner:
             backend = "cpu:gloo,cuda:nccl" if cuda else "gloo"

@@ -22,6 +22,9 @@ from contextlib import contextmanager
 HUNG = 70
 """Exit status of a rank that hung."""
 
+HANG_S = 900.0
+"""Seconds without a micro-batch done within a task after which a rank hangs. Not in the paper."""
+
 
 class HangWatch:
     """Watches one rank's tasks; ``limit_s`` = 0 watches nothing.
@@ -84,7 +87,7 @@ class HangWatch:
                 self._change.wait(left)
             sentence = (
                 f"rank {self._rank} has not moved on for {self._limit_s:g} s in task `{self._task}`, of which it has "
-                f"done {self._count} parts; if no other rank did less, this one hangs. compute.hang_s is the limit."
+                f"done {self._count} parts; if no other rank did less, this one hangs. `HANG_S` is the limit."
             )
         self._end(sentence)
 

@@ -23,8 +23,8 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from curation.config.engines import HeadDtype
-from training.config import PackingSettings
 from training.optimisation.attention import attention_kwargs, register_packed_attention, require_known_attention
+from training.optimisation.memory import LOGIT_ELEMENTS
 from training.optimisation.output_layer import accumulating_head, fp32_head
 from training.optimisation.packing import MicroBatch
 from training.optimisation.recurrent_layers import as_transformers_has_them, keep_sequences_apart
@@ -56,14 +56,14 @@ class PackedPolicy(nn.Module):
     def __init__(
         self,
         model: nn.Module,
-        settings: PackingSettings,
         temperature: float = 1.0,
         head_dtype: HeadDtype = "model",
+        logit_elements: int = LOGIT_ELEMENTS,
     ) -> None:
         super().__init__()
         self.model = model
         self.temperature = temperature
-        self._elements, self._head_dtype = settings.logit_elements, head_dtype
+        self._elements, self._head_dtype = logit_elements, head_dtype
         causal: Any = model
         logits_of(causal)  # is refused here where it is not known
         require_known_attention(causal.config)

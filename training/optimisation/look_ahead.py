@@ -49,7 +49,7 @@ class Collation:
     sample that does not count.
 
     Raises:
-        PackingError: a sample is longer than a micro-batch, and ``settings.oversized`` is ``error``.
+        PackingError: a sample is longer than a micro-batch.
     """
 
     def __init__(self, samples: Sequence[TrainingSample], settings: PackingSettings, ranks: int) -> None:

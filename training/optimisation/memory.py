@@ -12,7 +12,7 @@ The formula, for P parameters over R ranks (`fully_shard`), bytes:
                                                 d numbers a layer (c = b) and all of a single layer; without, all of L
                                                 With adapters (`lora`) W is frozen: states = (4 P + 16 P_lora) / R,
                                                 no gradient of a layer is gathered, and no head's is added up
-    logits      = 4 · 4 B                       the B logits that exist at once (packing.logit_elements), in fp32, with
+    logits      = 4 · 4 B                       the B logits that exist at once (`LOGIT_ELEMENTS`), in fp32, with
                                                 their softmax and gradients
 
 A layer keeps for its backward pass, per token: the inputs of its two norms, of the attention and of its output (4 d and
@@ -30,6 +30,9 @@ from dataclasses import dataclass
 from typing import Any
 
 GIB = 2**30
+
+LOGIT_ELEMENTS = 2**26
+"""Logits that exist at once in training: 256 MiB in fp32. Not in the paper."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +134,7 @@ def estimate_memory(
     *,
     checkpointing: bool = True,
     dtype_bytes: int = 2,
-    logit_elements: int = 2**26,
+    logit_elements: int = LOGIT_ELEMENTS,
     reference: bool = False,
     lora_rank: int = 0,
     lora_layers: Sequence[str] = (),
@@ -143,7 +146,7 @@ def estimate_memory(
         tokens: room of a micro-batch (`packing.micro_batch_tokens`), at least the longest sequence.
         checkpointing: `compute.activation_checkpointing`.
         dtype_bytes: bytes of a computing number, 2 for bf16.
-        logit_elements: `packing.logit_elements`.
+        logit_elements: logits that exist at once.
         reference: whether `objective.kl_coef` is on.
         lora_rank: `lora.rank`; 0 where all weights are trained.
         lora_layers: `lora.target_modules`, all linear layers where empty.

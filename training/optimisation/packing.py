@@ -168,15 +168,14 @@ def plan_micro_batches(samples: Sequence[TrainingSample], settings: PackingSetti
         groups.setdefault(tuple(sample.prompt_ids), []).append(index)
     if len(groups) == len(samples):
         return separate
-    allowed = settings.model_copy(update={"oversized": "alone"})
     pieces = [
         [group[place] for place in members]
         for group in groups.values()
-        for members in first_fit_decreasing([lengths[index] for index in group], allowed)
+        for members in first_fit_decreasing([lengths[index] for index in group], settings)
     ]
     sizes = [sum(lengths[index] for index in piece) for piece in pieces]
     together = [
-        [index for number in members for index in pieces[number]] for members in first_fit_decreasing(sizes, allowed)
+        [index for number in members for index in pieces[number]] for members in first_fit_decreasing(sizes, settings)
     ]
     return min(separate, together, key=lambda bins: len(bins) * sum(model_tokens(samples, members) for members in bins))
 
@@ -195,26 +194,26 @@ def first_fit_decreasing(lengths: Sequence[int], settings: PackingSettings) -> l
     """Return the indices of the sequences in each micro-batch; O(n log n).
 
     Equal lengths keep their order, so equal inputs are packed equally. A sequence longer than
-    ``settings.micro_batch_tokens`` is refused or lies alone.
+    ``settings.micro_batch_tokens`` is refused.
 
     Raises:
-        PackingError: a sequence is longer than that, and ``settings.oversized`` is ``error``.
+        PackingError: a sequence is longer than that.
 
     Example: with room for 5, lengths ``[2, 3, 1, 4]`` become ``[[3, 2], [1, 0]]``.
     """
     room = settings.micro_batch_tokens
     longest = max(lengths, default=0)
-    if longest > room and settings.oversized == "error":
+    if longest > room:
         raise PackingError(
             f"sequence {lengths.index(longest)} has {longest} tokens, a micro-batch has room for {room}; "
-            "raise packing.micro_batch_tokens, shorten the responses, or set packing.oversized = alone"
+            "raise packing.micro_batch_tokens, or shorten the responses"
         )
     order = sorted(range(len(lengths)), key=lambda index: -lengths[index])
     leaves = 1 << max(len(lengths) - 1, 0).bit_length()
     free = [room] * (2 * leaves)  # free[node]: most room of any bin below it; leaves are bins, all empty
     bins: list[list[int]] = []
     for index in order:
-        needed = min(lengths[index], room)
+        needed = lengths[index]
         node = 1
         while node < leaves:
             node *= 2
@@ -231,9 +230,9 @@ def first_fit_decreasing(lengths: Sequence[int], settings: PackingSettings) -> l
 
 
 def padding_share(micro_batches: Sequence[Sequence[int]], lengths: Sequence[int], room: int) -> float:
-    """Return the share of the micro-batches' room that stays empty; oversized ones count as full."""
+    """Return the share of the micro-batches' room that stays empty."""
     used = sum(lengths)
-    whole = sum(max(room, sum(lengths[index] for index in micro_batch)) for micro_batch in micro_batches)
+    whole = room * len(micro_batches)
     return 1 - used / whole if whole else 0.0
 
 

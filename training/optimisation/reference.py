@@ -66,7 +66,7 @@ class ReferencePolicy:
             )
         self.revision = folder_revision(folder) if ranks.is_rank_zero else ""
         self.ema = ema
-        self.policy = PackedPolicy(model, recipe.packing, recipe.temperature, recipe.compute.head_dtype)
+        self.policy = PackedPolicy(model, recipe.temperature, recipe.compute.head_dtype)
         if ranks.sharded:
             shard(self.policy, ranks, getattr(torch, recipe.compute.dtype), keep_ends=False, received=True)
 

@@ -58,9 +58,10 @@ class PolicyScorer:
             packing, temperature: where not the trainer's.
             plain: each sequence alone by the model's own forward pass (see `PackedPolicy.forward`).
         """
-        settings = (packing or self.packing).model_copy(
-            update={"oversized": "alone", **({"single": True} if plain else {})}
-        )
+        settings = packing or self.packing
+        room = max([settings.micro_batch_tokens, *(sample.length for sample in samples)])
+        changes = {"micro_batch_tokens": room, "single": settings.single or plain}
+        settings = settings.model_copy(update=changes)
         collation = Collation(samples, settings, self._ranks.world_size)
         value = (self.temperature if temperature is None else temperature, plain)
         logprobs: dict[int, Tensor] = self._ranks.run_on_all_ranks("logprobs", self.tasks, collation, value)

@@ -25,18 +25,14 @@ def shard(
 ) -> None:
     """Shard each layer, and the policy as root, with FSDP2; fp32 weights, computing in ``dtype``.
 
-    Over all ranks, or with `compute.replicas` over those of a group. ``keep_ends``: embedding and output layer stay
+    ``keep_ends``: embedding and output layer stay
     gathered after the forward pass, for the backward pass. ``received``: rank 0 alone has the weights, and the others
     get them layer by layer, so that none of them ever holds more than a layer, or embedding and output layer, in whole.
     """
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import CPUOffloadPolicy, MixedPrecisionPolicy, OffloadPolicy, fully_shard
 
-    if ranks.replicas > 1:
-        shape = (ranks.replicas, ranks.world_size // ranks.replicas)
-        mesh = init_device_mesh(ranks.device.type, shape, mesh_dim_names=("replicas", "shards"))
-    else:
-        mesh = init_device_mesh(ranks.device.type, (ranks.world_size,))
+    mesh = init_device_mesh(ranks.device.type, (ranks.world_size,))
     precision = MixedPrecisionPolicy(param_dtype=dtype, reduce_dtype=torch.float32)
     pinned = ranks.device.type == "cuda"
     offload = CPUOffloadPolicy(pin_memory=pinned) if ranks.cpu_offload else OffloadPolicy()

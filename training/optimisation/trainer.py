@@ -6,7 +6,7 @@ the forward and backward passes run in bf16 (`MixedPrecisionPolicy`), and gradie
 
 Invariants: the loss and its gradient do not depend on the number of ranks, up to rounding; every sample counts once.
 
-Not here: which samples (`training.rollouts.batches`), where the weights go (`training.generation.weight_sync`),
+Not here: which samples (`training.rollouts.batches`), where the weights go (`training.generation.generators`),
 checkpoints' files.
 """
 
@@ -25,7 +25,7 @@ from torch.distributed.fsdp import FSDPModule
 
 from curation.policies.checkpoints import folder_revision
 from curation.records import GoldilocksError
-from training.config import ObjectiveSettings
+from training.config import ADAM_BETAS, ADAM_EPS, ObjectiveSettings
 from training.objectives.base import ObjectiveInputs, Statistic
 from training.objectives.registry import objective_of
 from training.objectives.step_statistics import (
@@ -123,7 +123,7 @@ class Trainer:
             checkpoint_layers(self.model)
         self.parameters = active_parameters(model)
         self.packing, self.packing_note = packing_for(model, recipe.packing)
-        self.policy = PackedPolicy(model, recipe.packing, recipe.temperature, recipe.compute.head_dtype)
+        self.policy = PackedPolicy(model, recipe.temperature, recipe.compute.head_dtype)
         if ranks.sharded:
             shard(self.policy, ranks, torch.bfloat16 if bf16 else torch.float32, received=loaded)
         self.scorer = PolicyScorer(self.policy, ranks, self.packing, recipe.temperature)
@@ -131,8 +131,8 @@ class Trainer:
         self.optimiser = torch.optim.AdamW(
             [value for value in self.policy.parameters() if value.requires_grad],
             lr=optim.learning_rate,
-            betas=optim.betas,
-            eps=optim.eps,
+            betas=ADAM_BETAS,
+            eps=ADAM_EPS,
             weight_decay=optim.weight_decay,
         )
         self._work: dict[str, RankTask] = {

@@ -36,7 +36,7 @@ import polars as pl
 from curation.records import ATTEMPT, AttemptKey, Completion, Outcome, RolloutOrigin, StoreError
 from curation.storage.attempts import PART_BYTES, AttemptStore, KeyedStore, VerdictStore, without_surrogates
 from curation.thinking import THINK, ThinkingTags
-from training.config import AttemptStoreSettings
+from training.recipe import AttemptStoring
 from training.rollouts.rollouts import Rollout
 from training.rollouts.tasks import TrainingTask
 from training.rollouts.verifiers import Verifiers
@@ -91,7 +91,7 @@ class AttemptLog:
     def __init__(
         self,
         run: Path,
-        settings: AttemptStoreSettings,
+        storing: AttemptStoring,
         purposes: Sequence[AttemptPurpose],
         policy: Callable[[], str],
         prompt: str,
@@ -99,7 +99,7 @@ class AttemptLog:
         kept_parts: Sequence[str],
         tags: ThinkingTags = THINK,
     ) -> None:
-        self._run, self._settings, self._verifiers = run, settings, verifiers
+        self._run, self._storing, self._verifiers = run, storing, verifiers
         self._purposes = {purpose.name: purpose for purpose in purposes}
         self._policy_of, self._prompt = policy, prompt
         self._policy: str | None = None
@@ -127,7 +127,7 @@ class AttemptLog:
         Raises:
             StoreError: an earlier one could not be written.
         """
-        if not self._settings.enabled:
+        if self._storing == "none":
             return
         self._raise_failure()
         self._pending.append(self._thread.submit(self._write, task, rollout, index, origin))
@@ -139,7 +139,7 @@ class AttemptLog:
 
     def _write(self, task: TrainingTask, rollout: Rollout, index: int, origin: RolloutOrigin) -> None:
         completion = rollout.completion
-        with_tokens = self._settings.tokens
+        with_tokens = self._storing == "tokens"
         purpose = self._purposes[origin.purpose]
         begin = origin.rollout_group if origin.purpose == TRAINING_ATTEMPTS else origin.step
         name = task.id, begin * purpose.per_problem + index
@@ -162,7 +162,7 @@ class AttemptLog:
         except OSError as error:
             raise StoreError(
                 f"{self._run / ATTEMPTS}: attempts cannot be written ({error}); make room, or set "
-                "attempt_store.enabled = false, and resume the run"
+                'attempt_store = "none", and resume the run'
             ) from error
 
     def _store(self, purpose: AttemptPurpose) -> AttemptStore:
@@ -213,7 +213,7 @@ def attempt_tables(run: Path, columns: Sequence[str] = tuple(ATTEMPT)) -> Iterat
     """
     folders = list(_folders(run, ATTEMPTS))
     if not folders:
-        raise StoreError(f"{run} keeps no attempts; train with attempt_store.enabled = true.")
+        raise StoreError(f'{run} keeps no attempts; train with attempt_store = "texts".')
     for folder in folders:
         yield from AttemptStore(folder.parent, _read_key(folder), create=False).tables(columns)
 

@@ -19,7 +19,7 @@ from training.objectives.registry import objective_of
 from training.objectives.step_statistics import over_steps
 from training.optimisation.packing import TrainingSample
 from training.optimisation.trainer import StepResult, Trainer
-from training.rollouts.impossible import ImpossibleTokens, impossible_positions, possible_mask
+from training.rollouts.impossible import MAX_IMPOSSIBLE_SHARE, ImpossibleTokens, impossible_positions, possible_mask
 from training.rollouts.rollout_scheduler import RolloutBatch, RolloutGroup, RolloutLedger
 from training.rollouts.rollouts import Rollout
 
@@ -121,14 +121,16 @@ def estimates_by_problem(batch: RolloutBatch[Rollout], results: Sequence[StepRes
     return estimates
 
 
-def check_logprobs(groups: Sequence[RolloutGroup[Rollout]], settings: CollectorSettings) -> ImpossibleTokens:
+def check_logprobs(
+    groups: Sequence[RolloutGroup[Rollout]], max_share: float = MAX_IMPOSSIBLE_SHARE
+) -> ImpossibleTokens:
     """Return how many tokens of a batch have an impossible log-probability.
 
     Raises:
-        PolicyError: they are more than `CollectorSettings.max_impossible_share` allows.
+        PolicyError: they are a larger share than ``max_share`` of the tokens.
     """
     impossible = _count_impossible(groups)
-    impossible.require_at_most(settings.max_impossible_share)
+    impossible.require_at_most(max_share)
     return impossible
 
 

@@ -31,6 +31,10 @@ LOWEST_LOGPROB = -149 * math.log(2)
 HIGHEST_LOGPROB = 1e-3
 """Rounding of a probability of 1."""
 
+MAX_IMPOSSIBLE_SHARE = 0.05
+"""Share of a batch's tokens that may be impossible: they are left out and counted; with more the run ends. Not in the
+paper."""
+
 
 def float_array(values: Sequence[float]) -> NDArray[np.float64]:
     """Return floats as an array, in two fifths of the time that `numpy.asarray` takes."""
@@ -72,10 +76,10 @@ class ImpossibleTokens:
         )
 
     def require_at_most(self, share: float) -> None:
-        """Raise PolicyError where more than this share of the batch's tokens is impossible."""
+        """Raise PolicyError if more than this share of the batch's tokens is impossible."""
         if self.count > share * self.tokens:
             raise PolicyError(
-                f"{self}, more than collector.max_impossible_share = {share:g} allows: the generator's numbers are "
+                f"{self}, more than {100 * share:g} %: the generator's numbers are "
                 "broken, and the learning rate is not the cause. Look at its log; try another generator.dtype or an "
                 "unquantised model; a server must be started with `python -m curation.policies.vllm.serving`, so that "
                 "it reports log-probabilities of what it draws from"

@@ -357,12 +357,10 @@ class RolloutScheduler(Generic[T]):
 
     def _select_groups(self, room: int) -> list[RolloutGroup[T]] | None:
         """Select ready groups for the next batch: those that must not wait any longer, then in the order they finished.
-        With a reserve, in the order they were opened; where nothing more is under way the reserve is used up.
 
         Of the groups due in batch ``taken + d`` or earlier, at most d batches' worth may be left over.
         """
-        reserve = self.settings.reserve_batches
-        if len(self._ready) < room or (self._groups and len(self._ready) < (1 + reserve) * room):
+        if len(self._ready) < room:
             return None
         oldest = self.batches_taken - self.settings.max_staleness
         due = Counter(group.version - oldest for group in self._groups.values())
@@ -376,7 +374,7 @@ class RolloutScheduler(Generic[T]):
             if len(fresh) < lacking:
                 return None
             selected |= {group.number: group for group in fresh[: max(lacking, 0)]}
-        for group in sorted(self._ready, key=lambda group: group.number) if reserve else self._ready:
+        for group in self._ready:
             if len(selected) >= room:
                 break
             selected.setdefault(group.number, group)

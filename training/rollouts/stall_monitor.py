@@ -2,8 +2,7 @@
 
 Every finished attempt has one fate: its generation failed, its verdict excluded it, it was cut off, it broke the
 format (in one of several ways), it was wrong, or it was correct. `StallMonitor` counts fates until a group can be
-trained on, and then begins anew. It speaks once at `StallSettings.warn_after` attempts, and `is_stalled` holds from
-`stop_after` on.
+trained on, and then begins anew. It speaks once, and `is_stalled` holds later (`stall_thresholds`).
 
 Attempts count when their group is finished: a group that waits for one long answer may still be trained on. Failed
 generations count at once.
@@ -17,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from curation.policies.excerpt import excerpt
-from training.config import CollectorSettings, StallSettings
+from training.config import CollectorSettings
 from training.rollouts.rollout_scheduler import GroupDecision
 from training.rollouts.rollouts import Rollout
 
@@ -40,6 +39,15 @@ _ADVICE = (
 )
 
 
+def stall_thresholds(collector: CollectorSettings) -> tuple[int, int]:
+    """Return after how many attempts without a group to train on a run warns, and after how many it ends.
+
+    All that are generated at once, 16 groups at least, and four times as many; not in the paper.
+    """
+    warn = max(collector.n_async, 16 * collector.group_size)
+    return warn, 4 * warn
+
+
 def fate_of(rollout: Rollout) -> str:
     """Return what became of a finished rollout, in a few words; those of one kind begin alike."""
     reward = rollout.reward
@@ -56,11 +64,12 @@ class StallMonitor:
     """Counts fates since the last group to train on.
 
     Args:
-        say: prints a line for whoever watches; called once between two trainable groups.
+        thresholds: attempts after which it warns, and after which the run should end.
+        say: prints a line for the user; called once between two trainable groups.
     """
 
-    def __init__(self, settings: StallSettings, collector: CollectorSettings, say: Callable[[str], None]) -> None:
-        self._warn_after, self._stop_after = settings.thresholds(collector)
+    def __init__(self, thresholds: tuple[int, int], say: Callable[[str], None]) -> None:
+        self._warn_after, self._stop_after = thresholds
         self._say = say
         self._fates: Counter[str] = Counter()
         self._groups: Counter[str] = Counter()
@@ -70,7 +79,7 @@ class StallMonitor:
     @property
     def is_stalled(self) -> bool:
         """Return whether the run should end."""
-        return 0 < self._stop_after <= self.attempts
+        return self.attempts >= self._stop_after
 
     @property
     def attempts(self) -> int:

@@ -30,6 +30,9 @@ _DROPPED = ("id", "group", "domain", "statement", "answer", "lang", "meta")
 _MEASURED = ("judged", "correct", "policy")
 """Columns that a set may lack."""
 
+LATENT_REASONS = ("proof", "textual_answer", "unverifiable_answer")
+"""Drop reasons of problems with a reference text that no rule can judge."""
+
 
 @dataclass(frozen=True, slots=True)
 class TrainingTask:
@@ -84,7 +87,7 @@ def load_tasks(data: DataSettings, split: Split, folder: Path) -> dict[str, Trai
 
 
 def _embedded_tasks(data: EmbeddedData, split: Split) -> Iterator[TrainingTask]:
-    for item in itertools.islice(generate_exercises(data.seed, split, kinds=data.kinds), data.problems):
+    for item in itertools.islice(generate_exercises(data.seed, split), data.problems):
         yield TrainingTask(PromptRequest(item.id, item.statement, Domain.MATH, item.lang), str(item.answer))
 
 
@@ -148,7 +151,7 @@ def _latent_tasks(data: LatentData, split: Split, folder: Path) -> Iterator[Trai
                 f"{curated}: no dropped/*.parquet; give the folder of a curated set, such as RUN/curated."
             )
         for file in files:
-            frame = _read(file, (*_DROPPED, "solution", "reason")).filter(pl.col("reason").is_in(data.reasons))
+            frame = _read(file, (*_DROPPED, "solution", "reason")).filter(pl.col("reason").is_in(LATENT_REASONS))
             for row in _with_statements(frame, file).iter_rows(named=True):
                 text = row["solution"] or row["answer"]
                 if text and row["id"] not in seen and _in_split(row["id"], data.held_out, split):

@@ -49,8 +49,6 @@ class StoredPlan:
         later = step - self.offline_steps
         if later <= 0:
             return self.batch_groups
-        if self.settings.max_age is not None and later > self.settings.max_age:
-            return 0
         half_life = self.settings.half_life
         share = self.settings.share * (0.5 ** ((later - 1) / half_life) if half_life is not None else 1.0)
         return min(round(share * self.batch_groups), self.batch_groups - 1)

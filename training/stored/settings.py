@@ -42,12 +42,6 @@ class StoredSettings(Settings):
     half_life: float | None = Field(
         None, gt=0, description="Steps after which that share is half as large; never where absent. Not in the paper."
     )
-    max_age: int | None = Field(
-        None,
-        ge=1,
-        description="Later batches hold stored attempts for so many steps and none after that: by then the policy is "
-        "another. Always where absent. Not in the paper.",
-    )
     max_distance: float | None = Field(
         None,
         gt=0,

@@ -55,16 +55,15 @@ def all_checks(device: torch.device) -> list[Callable[[torch.device], Check]]:
 
 def packed_fp32(device: torch.device) -> Check:
     """Log-probabilities of packed sequences in fp32 against transformers' own forward pass of each alone."""
-    settings = recipe_of(1024, device, "float32", checkpointing=False).packing
-    policy = PackedPolicy(random_model(_shape(device), device), settings)
+    policy = PackedPolicy(random_model(_shape(device), device))
     return Check("packed = alone, fp32", _packed_difference(policy, device), 1e-3, "log-probabilities, nats")
 
 
 def packed_bf16(device: torch.device) -> Check:
     """The same in bf16 with flash attention: as close to fp32 as each sequence alone in bf16 is, twice at most."""
     shape, settings = _shape(device), recipe_of(1024, device, "float32", checkpointing=False).packing
-    exact = PackedPolicy(random_model(shape, device), settings)
-    rounded = PackedPolicy(random_model(shape, device).to(torch.bfloat16), settings)
+    exact = PackedPolicy(random_model(shape, device))
+    rounded = PackedPolicy(random_model(shape, device).to(torch.bfloat16))
     samples = batch(shape, 1024, 1)
     (packed,) = pack_samples(samples, settings)
     with torch.no_grad():

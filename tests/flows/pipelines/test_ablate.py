@@ -50,7 +50,7 @@ def ablation_file(folder: Path) -> Path:
 name = "clip"
 recipe = {json.dumps(str(recipe))}
 set = ["steps=1", "collector.n_batch=16", "collector.n_async=16", "collector.max_staleness=0", "data.problems=40",
-       "evaluation={{}}", "checks=false", "attempt_store.enabled=false", "logged_rollouts=0"]
+       "evaluation={{}}", "checks=false", "attempt_store='none'"]
 seeds = [1]
 benches = ["bench.toml"]
 [[axes]]

@@ -29,7 +29,6 @@ TOY = [
     "collector.max_staleness=0",
     "evaluation={}",
     "checks=false",
-    "logged_rollouts=0",
 ]
 RECIPE = """
 name = "toy"

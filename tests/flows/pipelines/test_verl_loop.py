@@ -43,7 +43,6 @@ checkpoints = {every = 1, keep = 1}
 
 [verl]
 gpus_per_node = 2
-reward_workers = 1
 python = "PYTHON"
 overrides = OVERRIDES
 """

@@ -70,7 +70,7 @@ def checked(
 ) -> list[CheckResult]:
     async def run() -> list[CheckResult]:
         async with GeneratorPool(members) as pool:
-            checks = GeneratorChecks(pool, trainer.scorer, trainer.full_state_dict, PROMPTS, kind, tolerance, 0.05)
+            checks = GeneratorChecks(pool, trainer.scorer, trainer.full_state_dict, PROMPTS, kind, tolerance)
             return await checks.run()
 
     return asyncio.run(run())

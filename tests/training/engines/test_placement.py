@@ -75,8 +75,6 @@ def test_the_split_makes_the_run_shortest_by_its_own_figures() -> None:
     assert place_embedded(apart({}), EIGHT, trainers=5).processes == 5
     assert place_embedded(apart({"trainer_gpus": 3}), EIGHT).processes == 3
     assert place_embedded(apart({"trainer_gpus": 3}), EIGHT[:4]).processes == 1  # it was said of eight
-    two_groups = apart({}, compute={"device": "cuda", "replicas": 4})
-    assert place_embedded(two_groups, EIGHT).processes == 4
 
 
 def test_the_split_leaves_the_trainer_memory_enough() -> None:

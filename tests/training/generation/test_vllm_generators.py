@@ -102,7 +102,7 @@ def test_trainer_and_generator_agree(engine: Running, random_model: Path) -> Non
 
     made = engine.run(ask())
     settings = PackingSettings(micro_batch_tokens=512)
-    policy = PackedPolicy(load_model(random_model), settings)
+    policy = PackedPolicy(load_model(random_model))
     worst = 0.0
     for batch in pack_samples(
         [TrainingSample(one.prompt_ids, one.token_ids, one.logprobs, 0.0, 0.0) for one in made], settings

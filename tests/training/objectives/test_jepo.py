@@ -218,7 +218,7 @@ def test_latent_problems_are_those_dropped_with_a_text(dropped: Path) -> None:
 
 def test_the_drawn_thoughts_are_trained_on_and_the_text_behind_them_is_scored(dropped: Path, tmp_path: Path) -> None:
     table = recipe(collector={"max_staleness": 0, "group_size": 4, "n_async": 8, "n_batch": 8}).model_dump()
-    table |= {"steps": 4, "max_tokens": 60, "checks": False, "logged_rollouts": 0}
+    table |= {"steps": 4, "max_tokens": 60, "checks": False}
     table |= {"objective": {"kind": "jepo", "supervised": 1.0}, "data": {"kind": "latent", "folders": (str(dropped),)}}
     made = TrainRecipe.model_validate(table)
     train(made, Path(), tmp_path / "run")
@@ -245,7 +245,7 @@ def test_texts_that_are_held_out_are_not_trained_on_and_say_how_likely_thoughts_
     assert len(parts[0]) + len(parts[1]) == 30
     assert not parts[0].keys() & parts[1].keys()
     recipe_table = recipe(collector={"max_staleness": 0, "group_size": 4, "n_async": 8, "n_batch": 8}).model_dump()
-    recipe_table |= {"steps": 4, "max_tokens": 60, "checks": False, "logged_rollouts": 0, "data": data}
+    recipe_table |= {"steps": 4, "max_tokens": 60, "checks": False, "data": data}
     recipe_table |= {"objective": {"kind": "jepo", "supervised": 1.0}}
     recipe_table |= {"evaluation": {"data": data, "attempts": 4, "every": 2}}
     train(TrainRecipe.model_validate(recipe_table), Path(), tmp_path / "run")

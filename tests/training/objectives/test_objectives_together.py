@@ -75,7 +75,7 @@ def scored(policy: PackedPolicy, batch: MicroBatch) -> tuple[Tensor, dict[str, S
 
 def test_a_tiny_model_learns() -> None:
     trained, generator = llama(), llama()
-    policy = PackedPolicy(trained, PACKING)
+    policy = PackedPolicy(trained)
     optimiser = torch.optim.AdamW(trained.parameters(), lr=OptimSettings(learning_rate=3e-3).learning_rate)
     scheduler: RolloutScheduler[Made] = RolloutScheduler(
         SIZES, lambda made: GRPO.decide([reward for reward, _, _ in made], OBJECTIVE), lambda: "even"

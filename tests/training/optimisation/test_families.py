@@ -84,7 +84,7 @@ def test_packed_is_unpacked(folder: Path) -> None:
     made, plain = samples(), load_model(folder)
     wanted = [plain_logprobs(plain, one.prompt_ids, one.response_ids) for one in made]
     torch.cat(wanted).square().sum().backward()
-    policy = PackedPolicy(load_model(folder), PACKING)
+    policy = PackedPolicy(load_model(folder))
     (batch,) = pack_samples(made, PACKING)
     found = policy(batch).logprobs
     torch.testing.assert_close(found, torch.cat([wanted[index] for index in batch.sample_indices]), atol=1e-4, rtol=0)
@@ -170,7 +170,7 @@ def test_the_page_of_families_has_a_row_for_every_family_and_no_other() -> None:
 
 def test_attention_within_chunks_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="chunks of 8 tokens"):
-        PackedPolicy(load_model(make_family("llama4", tmp_path / "llama4")), PACKING)
+        PackedPolicy(load_model(make_family("llama4", tmp_path / "llama4")))
 
 
 def test_layers_that_are_not_known_are_not_packed(tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_layers_that_are_not_known_are_not_packed(tmp_path: Path) -> None:
 
 
 def test_a_layer_with_a_state_does_not_run_without_boundaries(tmp_path: Path) -> None:
-    policy = PackedPolicy(load_model(make_family("lfm2", tmp_path / "lfm2")), PACKING)
+    policy = PackedPolicy(load_model(make_family("lfm2", tmp_path / "lfm2")))
     with pytest.raises(ValueError, match="PackedPolicy"):
         policy.model(input_ids=torch.tensor([[5, 6, 7]]))
 

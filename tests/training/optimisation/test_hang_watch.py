@@ -61,7 +61,7 @@ import sys, threading
 from training.config import ComputeSettings
 from training.optimisation.distributed import DistributedContext
 
-context = DistributedContext(ComputeSettings(hang_s=2.0))
+context = DistributedContext(ComputeSettings(), 2.0)
 
 def work(share, value):
     context.watch.moved_on()

@@ -20,6 +20,7 @@ from training.objectives.grpo import GrpoSettings, grpo_loss
 from training.optimisation.attention import PACKED_ATTENTION, packed_attention, register_packed_attention
 from training.optimisation.collating import collate, pack_samples
 from training.optimisation.logprobs import PackedPolicy, token_scores
+from training.optimisation.memory import LOGIT_ELEMENTS
 from training.optimisation.packing import TrainingSample
 
 VOCABULARY = 61
@@ -89,9 +90,11 @@ def unpacked(samples: list[TrainingSample]) -> tuple[float, dict[str, Tensor]]:
     return loss.item(), gradients(model)
 
 
-def packed(samples: list[TrainingSample], settings: PackingSettings) -> tuple[float, dict[str, Tensor]]:
+def packed(
+    samples: list[TrainingSample], settings: PackingSettings, logit_elements: int = LOGIT_ELEMENTS
+) -> tuple[float, dict[str, Tensor]]:
     """Gradients accumulated over micro-batches."""
-    policy, whole = PackedPolicy(llama(), settings, TEMPERATURE), 0.0
+    policy, whole = PackedPolicy(llama(), TEMPERATURE, logit_elements=logit_elements), 0.0
     for batch in pack_samples(samples, settings):
         scores = policy(batch)
         inputs = ObjectiveInputs(
@@ -123,7 +126,7 @@ def assert_same(one: tuple[float, dict[str, Tensor]], other: tuple[float, dict[s
 @pytest.mark.parametrize("elements", [1, 5 * VOCABULARY, 10**6])
 def test_packed_and_unpacked_agree(make: Callable[[], list[TrainingSample]], room: int, elements: int) -> None:
     samples = make()
-    assert_same(packed(samples, PackingSettings(micro_batch_tokens=room, logit_elements=elements)), unpacked(samples))
+    assert_same(packed(samples, PackingSettings(micro_batch_tokens=room), elements), unpacked(samples))
 
 
 @pytest.mark.parametrize("make", [some_samples, some_groups])
@@ -134,7 +137,7 @@ def test_the_order_of_sequences_does_not_matter(make: Callable[[], list[Training
 
 
 def test_no_sequence_sees_another() -> None:
-    policy = PackedPolicy(llama(), PackingSettings())
+    policy = PackedPolicy(llama())
     first, second, other = some_samples(3)
     one, two = policy(collate([first, second], (0, 1))), policy(collate([other, second], (0, 1)))
     tail = len(second.response_ids)
@@ -142,7 +145,7 @@ def test_no_sequence_sees_another() -> None:
 
 
 def test_no_response_sees_another_of_its_prompt() -> None:
-    policy = PackedPolicy(llama(), PackingSettings())
+    policy = PackedPolicy(llama())
     first, second, other = some_groups(3)
     one, two = policy(collate([first, second], (0, 1))), policy(collate([other, second], (0, 1)))
     assert collate([first, second], (0, 1)).unrolled is not None
@@ -154,7 +157,7 @@ def test_no_response_sees_another_of_its_prompt() -> None:
 def test_the_packed_masks_of_transformers_agree(family: str) -> None:
     """The same row through sdpa with the mask that transformers makes from the positions."""
     batch = collate(some_samples(5), tuple(range(5)))
-    scores = PackedPolicy(llama(family=family), PackingSettings(), TEMPERATURE)(batch)
+    scores = PackedPolicy(llama(family=family), TEMPERATURE)(batch)
     theirs = llama(family=family)
     theirs.set_attn_implementation("sdpa")
     out = theirs(input_ids=batch.input_ids[None], position_ids=batch.position_ids[None], use_cache=False)
@@ -212,7 +215,7 @@ class Largest(TorchDispatchMode):
 
 
 def test_no_tensor_of_tokens_times_vocabulary_exists() -> None:
-    policy = PackedPolicy(llama(), PackingSettings(logit_elements=6 * VOCABULARY))
+    policy = PackedPolicy(llama(), logit_elements=6 * VOCABULARY)
     batch = collate(some_samples(), tuple(range(9)))
     assert len(batch.targets) > 60
     with Largest() as largest:
@@ -245,14 +248,14 @@ def test_a_model_that_changes_its_logits_in_an_unknown_way_is_refused() -> None:
     model = llama()
     model.config.logit_scale = 0.5
     with pytest.raises(ConfigError, match="logit_scale"):
-        PackedPolicy(model, PackingSettings())
+        PackedPolicy(model)
 
 
 def test_attention_within_chunks_is_refused() -> None:
     model = llama()
     model.config.layer_types, model.config.attention_chunk_size = ["chunked_attention", "full_attention"], 8
     with pytest.raises(ConfigError, match="chunks of 8 tokens"):
-        PackedPolicy(model, PackingSettings())
+        PackedPolicy(model)
 
 
 @pytest.mark.gpu

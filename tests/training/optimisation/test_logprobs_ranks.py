@@ -29,10 +29,10 @@ from training.optimisation.packing import first_fit_decreasing
 
 torch.set_num_threads(1)
 dist.init_process_group("gloo", init_method=Path(sys.argv[1]).as_uri(), rank=int(sys.argv[2]), world_size=2)
-settings = PackingSettings(micro_batch_tokens=64, logit_elements=400)
+settings = PackingSettings(micro_batch_tokens=64)
 samples = some_samples()
 model = llama()
-policy = PackedPolicy(model, settings, TEMPERATURE)
+policy = PackedPolicy(model, TEMPERATURE, logit_elements=400)
 mesh = dist.device_mesh.init_device_mesh("cpu", (2,))
 for layer in model.model.layers:
     fully_shard(layer, mesh=mesh)

@@ -11,7 +11,6 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedModel
 
 from tests.places import ROOT
 from tests.training.families import make_family
-from training.config import PackingSettings
 from training.optimisation.collating import collate
 from training.optimisation.logprobs import PackedPolicy
 from training.optimisation.memory import GIB, MODEL_SHAPES, ModelShape, estimate_memory, memory_table
@@ -72,7 +71,7 @@ def kept_by(model: PreTrainedModel, batch: MicroBatch, *, checkpointing: bool) -
     """Return the bytes that autograd keeps of a forward pass, weights left out."""
     if checkpointing:
         checkpoint_layers(model)
-    policy = PackedPolicy(model, PackingSettings(logit_elements=1600))
+    policy = PackedPolicy(model, logit_elements=1600)
     weights = {one.untyped_storage().data_ptr() for one in model.parameters()}
     saved: list[torch.Tensor] = []
 

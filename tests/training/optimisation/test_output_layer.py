@@ -14,7 +14,6 @@ from curation.policies.completions import TokenCompletion
 from curation.policies.vllm.startup import Launch, engine_arguments
 from tests.training.optimisation.test_logprobs import TEMPERATURE, VOCABULARY, llama, some_samples
 from tests.training.optimisation.test_trainer import recipe, samples
-from training.config import PackingSettings
 from training.embedded_model import WEIGHTS
 from training.generation.generators import TorchGenerator
 from training.generation.vllm_generators import VllmGenerator
@@ -52,7 +51,7 @@ def hidden_states(model: Any) -> torch.Tensor:
 def exact_head_gradient() -> torch.Tensor:
     """Of the summed log-probabilities: of each logit as bf16 has it, then multiplied and added up in fp64."""
     model = llama().bfloat16()
-    PackedPolicy(model, PackingSettings(), TEMPERATURE)  # its attention
+    PackedPolicy(model, TEMPERATURE)  # its attention
     with torch.no_grad():
         hidden = hidden_states(model)
         probabilities = (model.lm_head(hidden).float() / TEMPERATURE).softmax(-1)
@@ -65,14 +64,13 @@ def exact_head_gradient() -> torch.Tensor:
 @pytest.mark.parametrize("elements", [5 * VOCABULARY, 10**6])
 def test_log_probabilities_are_those_of_fp32_logits(elements: int) -> None:
     model = loud()
-    settings = PackingSettings(logit_elements=elements)
-    scored = PackedPolicy(model, settings, TEMPERATURE, "float32")(BATCH, "value")
+    scored = PackedPolicy(model, TEMPERATURE, "float32", elements)(BATCH, "value")
     hidden = hidden_states(model)
     assert hidden.dtype == torch.bfloat16
     logits = functional.linear(hidden.double(), model.lm_head.weight.double()) / TEMPERATURE
     wanted = logits.log_softmax(-1).gather(-1, BATCH.targets[:, None])[:, 0]
     torch.testing.assert_close(scored.logprobs.double(), wanted, atol=1e-4, rtol=1e-5)
-    rounded = PackedPolicy(model, settings, TEMPERATURE)(BATCH).logprobs
+    rounded = PackedPolicy(model, TEMPERATURE, logit_elements=elements)(BATCH).logprobs
     assert (rounded.double() - wanted).abs().max() > 0.05
 
 
@@ -81,7 +79,7 @@ def test_in_bf16_the_layers_gradient_is_added_up_in_fp32_and_rounded_once() -> N
 
     def gradient(elements: int) -> torch.Tensor:
         model = llama().bfloat16()
-        policy = PackedPolicy(model, PackingSettings(logit_elements=elements), TEMPERATURE)
+        policy = PackedPolicy(model, TEMPERATURE, logit_elements=elements)
         policy(BATCH).logprobs.sum().backward()
         for one in model.parameters():
             assert one.grad is not None
@@ -99,7 +97,7 @@ def test_in_bf16_the_layers_gradient_is_added_up_in_fp32_and_rounded_once() -> N
 def test_gradients_reach_the_layer_and_all_below_it() -> None:
     exact, model = llama(), llama().bfloat16()
     for one in (exact, model):
-        policy = PackedPolicy(one, PackingSettings(logit_elements=5 * VOCABULARY), TEMPERATURE, "float32")
+        policy = PackedPolicy(one, TEMPERATURE, "float32", logit_elements=5 * VOCABULARY)
         policy(BATCH).logprobs.mean().backward()
     for (name, one), other in zip(exact.named_parameters(), model.parameters(), strict=True):
         assert one.grad is not None
@@ -108,9 +106,7 @@ def test_gradients_reach_the_layer_and_all_below_it() -> None:
 
 
 def test_a_model_in_fp32_gives_the_same_bytes() -> None:
-    plain, other = (
-        PackedPolicy(llama(), PackingSettings(), 1.0, head)(BATCH).logprobs for head in ("model", "float32")
-    )
+    plain, other = (PackedPolicy(llama(), 1.0, head)(BATCH).logprobs for head in ("model", "float32"))
     assert torch.equal(plain, other)
 
 

@@ -46,12 +46,9 @@ def test_the_example_of_the_docstring() -> None:
     assert first_fit_decreasing([2, 3, 1, 4], PackingSettings(micro_batch_tokens=5)) == [[3, 2], [1, 0]]
 
 
-def test_a_sequence_that_does_not_fit_is_refused_or_lies_alone() -> None:
+def test_a_sequence_that_does_not_fit_is_refused() -> None:
     with pytest.raises(PackingError, match=r"sequence 1 has 9 tokens.*room for 5"):
         first_fit_decreasing([2, 9, 3], PackingSettings(micro_batch_tokens=5))
-    bins = first_fit_decreasing([2, 9, 3, 7], PackingSettings(micro_batch_tokens=5, oversized="alone"))
-    assert bins == [[1], [3], [2, 0]]
-    assert padding_share(bins, [2, 9, 3, 7], 5) == 0
 
 
 def test_little_room_is_left_on_log_normal_lengths() -> None:
@@ -134,14 +131,10 @@ def test_groups_with_long_prompts_are_not_scattered() -> None:
     assert plan_micro_batches(alone, settings) == first_fit_decreasing([250] * 9, settings)
 
 
-def test_an_oversized_sequence_of_a_group_lies_alone() -> None:
+def test_an_oversized_sequence_of_a_group_is_refused() -> None:
     samples = [sample([1] * 6, [2] * length) for length in (1, 9, 2)]
     with pytest.raises(PackingError, match="sequence 1 has 15 tokens"):
         plan_micro_batches(samples, PackingSettings(micro_batch_tokens=12))
-    for room in (5, 12):
-        bins = plan_micro_batches(samples, PackingSettings(micro_batch_tokens=room, oversized="alone"))
-        assert [1] in bins
-        assert sorted(index for chosen in bins for index in chosen) == [0, 1, 2]
 
 
 def test_every_sample_is_packed_once() -> None:

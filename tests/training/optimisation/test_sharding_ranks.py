@@ -1,4 +1,4 @@
-"""Two ranks, sharded over both, replicated (HSDP) or with weights in the host's memory, take the steps of one.
+"""Two ranks, sharded over both or with weights in the host's memory, take the steps of one.
 
 Their checkpoints are written while they go on. A round that rank 0 cannot collate ends the step of both.
 """
@@ -17,7 +17,6 @@ from typing import Any
 import pytest
 from torch.distributed.tensor import DTensor
 
-from curation.records import ConfigError
 from tests.places import ROOT
 from tests.training.optimisation.test_look_ahead import half_old
 from tests.training.optimisation.test_trainer import recipe, samples, solo
@@ -31,7 +30,7 @@ from training.optimisation.packing import PackingError
 from training.optimisation.trainer import Trainer
 
 PATIENCE_S = 900
-WAYS: dict[str, dict[str, Any]] = {"sharded": {}, "replicated": {"replicas": 2}, "offloaded": {"cpu_offload": True}}
+WAYS: dict[str, dict[str, Any]] = {"sharded": {}, "offloaded": {"cpu_offload": True}}
 REPEATS = [name for name in WAYS if name != "sharded"]
 """The ways that only `make test-all` tries, in processes of their own."""
 
@@ -156,22 +155,6 @@ def test_two_ranks_take_the_steps_of_one_in_other_ways_too(repeated: Path, tmp_p
 def test_a_round_that_is_not_collated_ends_the_step_on_both(done: Path) -> None:
     alone = solo(packing={"micro_batch_tokens": 40}).step(samples(), GrpoSettings())
     assert json.loads((done / "failed.json").read_text()) == pytest.approx([alone.loss, alone.gradient_norm], rel=1e-4)
-
-
-@pytest.mark.slow
-def test_one_process_goes_on_from_replicas(repeated: Path) -> None:
-    found = last_checkpoint(repeated / "replicated")
-    assert found is not None
-    trainer = solo()
-    restore_trainer(found, trainer)
-    taken = trainer.step(samples(seed=2), GrpoSettings())
-    wanted = json.loads((repeated / "replicated.json").read_text())[1]
-    assert [taken.loss, taken.gradient_norm] == pytest.approx(wanted, rel=1e-4)
-
-
-def test_replicas_that_do_not_divide_the_ranks_are_refused() -> None:
-    with pytest.raises(ConfigError, match=r"compute\.replicas = 3 does not divide the 1 ranks"):
-        DistributedContext(recipe(compute={"replicas": 3}).compute)
 
 
 if __name__ == "__main__":

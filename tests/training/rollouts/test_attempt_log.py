@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
 
 from curation.policies.completions import TokenCompletion
 from curation.records import ATTEMPT, VERDICT, Domain, Outcome, PromptRequest, StoreError
-from training.config import AttemptStoreSettings, RewardSettings
+from training.config import RewardSettings
+from training.recipe import AttemptStoring
 from training.rewards import Reward
 from training.rollouts.attempt_log import (
     AttemptLog,
@@ -37,11 +37,10 @@ def rollout(text: str = "<think></think>\\boxed{42}", outcome: Outcome | None = 
     return Rollout("p1", completion, Reward(), outcome, "number" if outcome else "no boxed answer", answer)
 
 
-def log(run: Path, kept_parts: Sequence[str] = (), **settings: Any) -> AttemptLog:
+def log(run: Path, kept_parts: Sequence[str] = (), storing: AttemptStoring = "texts") -> AttemptLog:
     verifiers = Verifiers([TASK], 1, RewardSettings())
     verifiers.__enter__()  # it starts no process before it judges
-    made = AttemptStoreSettings.model_validate(settings)
-    return AttemptLog(run, made, PURPOSES, lambda: "small@1+training:test", "plain@1", verifiers, kept_parts)
+    return AttemptLog(run, storing, PURPOSES, lambda: "small@1+training:test", "plain@1", verifiers, kept_parts)
 
 
 def record(written: AttemptLog, group: int, count: int = 4, text: str | None = None) -> None:
@@ -102,7 +101,7 @@ def test_a_resumed_run_keeps_what_its_checkpoint_names_and_no_more(tmp_path: Pat
         read_attempts(tmp_path, ["rollout_group", "text"]).filter(pl.col("rollout_group") == 2)["text"].to_list()
         == ["again"] * 4
     )
-    with log(tmp_path, early, enabled=False) as resumed:  # from an older checkpoint; it keeps no more
+    with log(tmp_path, early, storing="none") as resumed:  # from an older checkpoint; it keeps no more
         record(resumed, 1)
         assert resumed.checkpoint().result() == early
     assert read_attempts(tmp_path, ["index"])["index"].to_list() == [0, 1, 2, 3]
@@ -140,7 +139,7 @@ def test_reading_goes_on_while_attempts_are_written(tmp_path: Path) -> None:
 
 
 def test_tokens_are_kept_where_they_are_asked_for(tmp_path: Path) -> None:
-    with log(tmp_path, tokens=True) as written:
+    with log(tmp_path, storing="tokens") as written:
         record(written, 0, 1)
     row = read_attempts(tmp_path).row(0, named=True)
     assert row["token_ids"] == [5, 6, 7]
@@ -154,5 +153,5 @@ def test_a_disk_that_takes_nothing_ends_the_run_in_a_sentence(tmp_path: Path) ->
         with log(tmp_path) as written:
             record(written, 0)
 
-    with pytest.raises(StoreError, match=r"attempts cannot be written .*attempt_store\.enabled = false"):
+    with pytest.raises(StoreError, match=r"attempts cannot be written .*attempt_store = \"none\""):
         write()

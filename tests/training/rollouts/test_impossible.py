@@ -15,7 +15,6 @@ from curation.records import PolicyError
 from tests.training.engines.embedded.test_run import small
 from tests.training.evaluation.test_metrics import GROUPS, group, rollout
 from training.checks.results import ModelCheckError
-from training.config import CollectorSettings
 from training.engines.embedded.run import train
 from training.evaluation.metrics import read_metrics
 from training.generation.generators import TorchGenerator
@@ -76,15 +75,15 @@ def test_a_sample_must_not_count_such_a_token() -> None:
 
 def test_few_are_counted_and_many_end_the_run_with_the_right_advice() -> None:
     one = group(0, rollout(True, 9), with_logprobs(rollout(False, 11), [-0.5] * 10 + [FLOOR]))
-    impossible = check_logprobs((one,), CollectorSettings())
+    impossible = check_logprobs((one,))
     assert str(impossible) == (
         "1 of 20 tokens of the batch have an impossible log-probability (the first: -9999, problem p)"
     )
     with pytest.raises(PolicyError) as refused:
-        check_logprobs((one,), CollectorSettings(max_impossible_share=0.04))
-    assert "more than collector.max_impossible_share = 0.04 allows" in str(refused.value)
+        check_logprobs((one,), 0.04)
+    assert "more than 4 %: " in str(refused.value)
     assert "learning rate is not the cause" in str(refused.value)
-    assert check_logprobs(GROUPS, CollectorSettings()).count == 0
+    assert check_logprobs(GROUPS).count == 0
 
 
 def test_a_checkpoint_keeps_them_and_the_versions_as_they_are() -> None:
@@ -103,8 +102,8 @@ def test_tokens_are_on_policy_where_the_whole_rollout_was_made_by_the_trainers_v
     assert [sample.on_policy for sample in later] == [False] * 3
 
 
-def damage(monkeypatch: pytest.MonkeyPatch, every: int) -> list[float]:
-    """Let the generator report vLLM's floor for the first token of every so many rollouts; return what is damaged."""
+def damage(monkeypatch: pytest.MonkeyPatch, every: int, tokens: int = 1) -> list[float]:
+    """Let the generator report vLLM's floor for the first tokens of every so many rollouts; return what is damaged."""
     generate, damaged, seen = TorchGenerator.generate, list[float](), list[int]()
 
     async def reporting(
@@ -115,7 +114,8 @@ def damage(monkeypatch: pytest.MonkeyPatch, every: int) -> list[float]:
         if len(seen) % every:
             return made
         damaged.append(made.logprobs[0])
-        return replace(made, logprobs=(FLOOR, *made.logprobs[1:]))
+        floors = [FLOOR] * len(made.logprobs[:tokens])
+        return replace(made, logprobs=(*floors, *made.logprobs[tokens:]))
 
     monkeypatch.setattr(TorchGenerator, "generate", reporting)
     return damaged
@@ -141,8 +141,8 @@ def test_a_run_leaves_them_out_counts_them_and_says_so(
 def test_a_run_whose_generator_is_broken_ends_with_the_right_advice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    damage(monkeypatch, 1)
-    sizes = {"max_staleness": 0, "group_size": 4, "n_async": 16, "n_batch": 16, "max_impossible_share": 0.01}
+    damage(monkeypatch, 1, tokens=5)
+    sizes = {"max_staleness": 0, "group_size": 4, "n_async": 16, "n_batch": 16}
     with pytest.raises(PolicyError, match="the generator's numbers are broken"):
         train(small(steps=2, collector=sizes, evaluation={"data": None}, checks=False), Path(), tmp_path / "run")
 

@@ -8,11 +8,11 @@ import pytest
 
 from curation.policies.completions import TokenCompletion
 from curation.records import Outcome
-from training.config import CollectorSettings, StallSettings
+from training.config import CollectorSettings
 from training.objectives.advantages import filter_group
 from training.rewards import Reward
 from training.rollouts.rollouts import Rollout
-from training.rollouts.stall_monitor import StallMonitor, fate_of
+from training.rollouts.stall_monitor import StallMonitor, fate_of, stall_thresholds
 
 COLLECTOR = CollectorSettings(group_size=4, n_async=8, n_batch=8)
 
@@ -29,8 +29,8 @@ CUT = rollout(Reward(format_error="does not start with <think>"), "length")
 EXCLUDED = rollout(Reward(excluded_by="timeout"))
 
 
-def monitor(said: list[str], **settings: int) -> StallMonitor:
-    return StallMonitor(StallSettings.model_validate(settings), COLLECTOR, said.append)
+def monitor(said: list[str], warn_after: int, stop_after: int | None = None) -> StallMonitor:
+    return StallMonitor((warn_after, stop_after or 4 * warn_after), said.append)
 
 
 def finish(watched: StallMonitor, *group: Rollout) -> None:
@@ -46,15 +46,13 @@ def test_fates() -> None:
 
 
 def test_thresholds_follow_the_collector_and_hold_sixteen_groups_at_least() -> None:
-    assert StallSettings().thresholds(COLLECTOR) == (64, 256)
-    assert StallSettings().thresholds(CollectorSettings()) == (4096, 16384)
-    assert StallSettings(warn_after=5).thresholds(COLLECTOR) == (5, 20)
-    assert StallSettings(stop_after=0).thresholds(COLLECTOR) == (64, 0)
+    assert stall_thresholds(COLLECTOR) == (64, 256)
+    assert stall_thresholds(CollectorSettings()) == (4096, 16384)
 
 
 def test_it_speaks_once_and_then_asks_for_the_end() -> None:
     said: list[str] = []
-    watched = monitor(said, warn_after=8)
+    watched = monitor(said, 8)
     finish(watched, BROKEN, BROKEN, BROKEN, CUT)
     assert not said
     for _ in range(6):
@@ -74,7 +72,7 @@ def test_it_speaks_once_and_then_asks_for_the_end() -> None:
 
 def test_a_group_to_train_on_begins_anew() -> None:
     said: list[str] = []
-    watched = monitor(said, warn_after=8)
+    watched = monitor(said, 8)
     for _ in range(20):  # one trainable group in three: it neither speaks nor ends
         finish(watched, BROKEN, BROKEN, BROKEN, BROKEN)
         watched.record_failure("p1", "engine gone")
@@ -94,14 +92,14 @@ def test_a_group_to_train_on_begins_anew() -> None:
 )
 def test_each_commonest_fate_has_its_advice(group: tuple[Rollout, ...], commonest: str) -> None:
     said: list[str] = []
-    watched = monitor(said, warn_after=4)
+    watched = monitor(said, 4)
     finish(watched, *group)
     assert commonest in said[0]
 
 
 def test_failed_generations_count_at_once_and_several_ways_to_break_the_format_are_one_kind() -> None:
     said: list[str] = []
-    watched = monitor(said, warn_after=3, stop_after=7)
+    watched = monitor(said, 3, 7)
     for _ in range(3):
         watched.record_failure("p2", "no server answers\x1b[2J")
     assert "generation failed 3; groups: none finished" in said[0]

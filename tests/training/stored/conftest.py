@@ -9,7 +9,7 @@ import pytest
 from tests.training.engines.embedded.test_run import small
 from training.engines.embedded.run import train
 
-NO_CHECKS = {"checks": False, "logged_rollouts": 0}
+NO_CHECKS = {"checks": False}
 
 
 @pytest.fixture(scope="session")

@@ -143,7 +143,7 @@ def test_stored_attempts_weigh_nothing_once_the_policy_is_further_from_the_refer
     teacher: Path, tmp_path: Path
 ) -> None:
     stored = {"epochs": 0.05, "share": 0.5, "max_distance": 1e-6}
-    made = recipe(teacher, objective={"kind": "soft"}, steps=2, stored=stored, attempt_store={"enabled": False})
+    made = recipe(teacher, objective={"kind": "soft"}, steps=2, stored=stored, attempt_store="none")
     train(made, Path(), tmp_path / "near")
     far = [row["policy/stored_far"] for row in read_metrics(tmp_path / "near")]
     assert far[0] == 0  # the policy is the reference

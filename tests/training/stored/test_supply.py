@@ -161,8 +161,6 @@ def test_runs_are_those_that_the_sets_were_made_by(run: Path) -> None:
     [
         ({"epochs": 1.0}, [16, 16, 16, 4, 4, 4]),
         ({"epochs": 1.0, "half_life": 1.0}, [16, 16, 16, 4, 2, 1]),
-        ({"epochs": 1.0, "max_age": 2}, [16, 16, 16, 4, 4, 0]),
-        ({"epochs": 0.0, "share": 0.5, "max_age": 1}, [8, 0, 0, 0, 0, 0]),
         ({"epochs": 0.0, "share": 0.99}, [15, 15, 15, 15, 15, 15]),
         ({"epochs": 10.0}, [16] * 6),
         ({"epochs": 0.5, "share": 0.0}, [16, 16, 0, 0, 0, 0]),

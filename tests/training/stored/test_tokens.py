@@ -30,7 +30,7 @@ def with_tokens(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of one step that keeps texts, tokens and log-probabilities."""
     out = tmp_path_factory.mktemp("tokens") / "run"
     sizes = {"max_staleness": 0, "group_size": 4}
-    made = small(steps=1, collector=sizes, evaluation={"data": None}, attempt_store={"tokens": True}, **NO_CHECKS)
+    made = small(steps=1, collector=sizes, evaluation={"data": None}, attempt_store="tokens", **NO_CHECKS)
     train(made, Path(), out)
     return out
 

@@ -11,7 +11,6 @@ from training.engines.embedded.heartbeat import Heartbeat
 from training.engines.mirroring import RunMirror
 from training.evaluation.metrics import MetricsLogger
 from training.generation.generators import GeneratorPool
-from training.generation.weight_sync import WeightPublisher, WeightSync
 from training.objectives.soft_values import ProblemValues
 from training.optimisation.checkpoint import JsonlLog
 from training.optimisation.trainer import Trainer
@@ -37,7 +36,6 @@ class LoopComponents:
     trainer: Trainer
     tokenizer: PreTrainedTokenizerBase
     generators: GeneratorPool
-    weight_sync: WeightSync
     rollouts: RolloutRunner
     curriculum: CurriculumController
     logs: Mapping[str, JsonlLog]
@@ -46,5 +44,4 @@ class LoopComponents:
     heartbeat: Heartbeat
     stored: StoredBatches
     mirror: RunMirror
-    publishers: tuple[WeightPublisher, ...] = ()
     values: ProblemValues | None = None

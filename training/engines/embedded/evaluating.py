@@ -77,10 +77,14 @@ class Evaluations:
         self._are_texts = isinstance(settings.data, LatentData)
         self._needs_weights = settings.keep_best or self._are_texts
         self._is_synchronous = components.recipe.synchronous
-        self._is_beside = settings.beside and not (self._is_synchronous and self._needs_weights)
         self._row: EvaluatedRow | None = None
         self._task: asyncio.Task[Result] | None = None
         self.results: dict[int, Result] = {}
+
+    @property
+    def is_beside(self) -> bool:
+        """Return whether training goes on during an evaluation."""
+        return not (self._is_synchronous and self._needs_weights)
 
     def is_due(self, step: int, *, last: bool) -> bool:
         """Return whether the step is evaluated."""
@@ -89,7 +93,7 @@ class Evaluations:
     async def add(self, row: EvaluatedRow, *, last: bool = False) -> None:
         """Take a step's row; evaluate at once where that is not done beside training, or nothing comes behind it."""
         self._row = row
-        if last or not self._is_beside:
+        if last or not self.is_beside:
             await self.settle()
         elif not self._is_synchronous:
             self._start()

@@ -12,12 +12,10 @@ from training.recipe import TrainRecipe
 
 def build_generators(recipe: TrainRecipe, folder: Path) -> list[Generator]:
     """Build the recipe's generators, not yet running."""
-    settings = recipe.generator
+    settings, n_async, head = recipe.generator, recipe.collector.n_async, recipe.compute.head_dtype
     if settings.kind == "vllm":
         from training.generation.vllm_generators import VllmGenerator
 
-        n_async = recipe.collector.n_async
-        head = recipe.compute.head_dtype
         return [VllmGenerator(folder, settings, temperature=recipe.temperature, capacity=n_async, head_dtype=head)]
     if settings.kind == "endpoint":
         from training.generation.endpoint_generators import EndpointGenerator
@@ -25,15 +23,13 @@ def build_generators(recipe: TrainRecipe, folder: Path) -> list[Generator]:
         copies = recipe.compute.dtype != "float32" or (dist.is_initialized() and dist.get_world_size() > 1)
         device = recipe.compute.device
         return [EndpointGenerator(folder, settings, temperature=recipe.temperature, device=device, lasting=copies)]
-    capacity = settings.capacity or -(-recipe.collector.n_async // settings.engines)
     return [
         TorchGenerator(
             folder,
-            capacity=capacity,
+            capacity=n_async,
             temperature=recipe.temperature,
             dtype=settings.dtype,
             device=settings.device,
-            head_dtype=recipe.compute.head_dtype,
+            head_dtype=head,
         )
-        for _ in range(settings.engines)
     ]

@@ -22,6 +22,9 @@ STARTING, CHECKING = "starting the generators", "checking the generators"
 COLLECTING, EVALUATING = "collecting a batch", "evaluating"
 TRAINING, UPDATING, SAVING = "training", "updating the generators", "saving a checkpoint"
 
+PROGRESS_S = 60.0
+"""Seconds without a line on the terminal after which the heartbeat prints one."""
+
 _NEEDS_ATTEMPTS = frozenset({COLLECTING, EVALUATING})
 
 

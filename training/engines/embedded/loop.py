@@ -34,7 +34,7 @@ from training.config import ObjectiveSettings
 from training.engines.embedded.components import LoopComponents
 from training.engines.embedded.evaluating import EvaluatedRow, Evaluations
 from training.engines.embedded.heartbeat import COLLECTING, SAVING, TRAINING, UPDATING
-from training.engines.embedded.saving import CheckpointSaver
+from training.engines.embedded.saving import CheckpointSaver, save_to_trajectory
 from training.evaluation.metrics import SampledGroupStats, Timer
 from training.objectives.registry import objective_of
 from training.optimisation.checkpoint import Checkpoint, restore_trainer
@@ -64,11 +64,14 @@ from training.rollouts.rollout_scheduler import (
     RolloutScheduler,
 )
 from training.rollouts.rollouts import Rollout, decode_rollout, encode_rollout
-from training.rollouts.stall_monitor import STALLED, StallMonitor
+from training.rollouts.stall_monitor import STALLED, StallMonitor, stall_thresholds
 from training.rollouts.tasks import TrainingTask
 
 GENERATION_FAILED = "generation_failed"
 END_OF_RUN = "end_of_run"
+
+LOGGED_ROLLOUTS = 4
+"""Rollouts shown as text at each step."""
 
 
 class TrainingLoop:
@@ -88,8 +91,7 @@ class TrainingLoop:
         self._groups = SampledGroupStats()
         self._timer = Timer(lambda: components.generators.decoding)
         self._stored, self._values = components.stored, components.values
-        stall = components.recipe.stall
-        self._stall_monitor = StallMonitor(stall, collector, logger.log_message)
+        self._stall_monitor = StallMonitor(stall_thresholds(collector), logger.log_message)
         self._heartbeat = components.heartbeat
         self._heartbeat.follow(self.scheduler.ledger)
         self._in_flight: set[asyncio.Task[None]] = set()
@@ -134,7 +136,7 @@ class TrainingLoop:
         batch = await self._on_thread(self._stored.joined, sampled, self.step + 1)
         await self.evaluations.before_training()
         self._heartbeat.begin(self.step + 1, TRAINING)
-        if (impossible := check_logprobs(batch.groups, recipe.collector)).count:
+        if (impossible := check_logprobs(batch.groups)).count:
             metrics_logger.log_message(f"step {self.step + 1}: {impossible}; they are left out")
         trainer, objective = self._components.trainer, self._curriculum.objective.at_step(self.step)
         started_at, distance = monotonic(), recipe.stored.max_distance if recipe.stored is not None else None
@@ -162,7 +164,7 @@ class TrainingLoop:
         speeds |= trainer.throughput(results)
         metrics |= {**speeds, **policy_metrics(results), **self._groups.numbers()}
         metrics |= queue_metrics(self.scheduler.ledger())
-        texts = tuple(format_rollouts(batch.groups, recipe.logged_rollouts))
+        texts = tuple(format_rollouts(batch.groups, LOGGED_ROLLOUTS))
         if self.evaluations.is_due(self.step, last=last):
             row = EvaluatedRow(self.step, self.scheduler.version, self._max_tokens, metrics, texts)
             await self.evaluations.add(row, last=last)
@@ -241,8 +243,7 @@ class TrainingLoop:
         out = self._components.out
         message = (
             f"step {self.step + 1} found nothing to learn from: {self._stall_monitor.report()} Mend the cause, and "
-            f"`goldilocks train --resume {out}` goes on from step {self._saver.saved_step}; with `--set "
-            "stall.stop_after=0` it goes on whatever comes."
+            f"`goldilocks train --resume {out}` goes on from step {self._saver.saved_step}."
         )
         atomic_write(out / STALLED, json.dumps({"step": self.step, "message": message}, ensure_ascii=False) + "\n")
         raise TrainingError(message)
@@ -341,14 +342,14 @@ class TrainingLoop:
         self._changed.set()
 
     async def _update_generators(self) -> float:
-        """Give the newest weights to the generators and return the seconds; publish them where they are due."""
+        """Give the newest weights to the generators and return the seconds; write them to a trajectory that is due."""
         self._heartbeat.begin(self.step, UPDATING)
         version = self.scheduler.batches_taken
         state = await self._on_thread(self._components.trainer.full_state_dict)
-        generates = bool(self._components.generators.members)
-        seconds = await self._components.weight_sync.update(state, version) if generates else 0.0
-        for publisher in self._components.publishers:
-            await self._on_thread(publisher.after_update, version, state)
+        generators, every = self._components.generators, self._recipe.checkpoints.trajectory
+        seconds = await generators.update_weights(state, version) if generators.members else 0.0
+        if every is not None and version % every == 0:
+            await self._on_thread(save_to_trajectory, self._components, version, state)
         return seconds
 
     def _state(self) -> dict[str, Any]:

@@ -82,7 +82,6 @@ class Preflight:
             self._prompts(),
             self._recipe.generator.kind,
             self._generator_tolerance(),
-            self._recipe.collector.max_impossible_share,
         )
         return self._keep(await checks.run(), begun)
 

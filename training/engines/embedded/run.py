@@ -49,7 +49,7 @@ from training.engines.claim import claim_folder
 from training.engines.embedded.components import LoopComponents
 from training.engines.embedded.evaluating import first_row
 from training.engines.embedded.generators import build_generators
-from training.engines.embedded.heartbeat import CHECKING, Heartbeat
+from training.engines.embedded.heartbeat import CHECKING, PROGRESS_S, Heartbeat
 from training.engines.embedded.loop import TrainingLoop
 from training.engines.embedded.preflight import Preflight
 from training.engines.embedded.servers import asking
@@ -61,7 +61,6 @@ from training.evaluation.monitors import open_monitors
 from training.evaluation.plots import draw_plots
 from training.generation.generators import Generator, GeneratorPool
 from training.generation.vllm_settings import EndpointGeneratorSettings, VllmGeneratorSettings
-from training.generation.weight_sync import WeightPublisher, WeightSync
 from training.objectives.registry import needs_of
 from training.optimisation.checkpoint import Checkpoint, JsonlLog, last_checkpoint
 from training.optimisation.distributed import DistributedContext
@@ -239,7 +238,6 @@ def _run_rank_zero(
         metrics_logger.total = stored.steps
         attempt_log = stack.enter_context(_attempt_log(recipe, out, folder, verifiers, checkpoint))
         pool = GeneratorPool(build_generators(recipe, folder) if recipe.generates else [])
-        weight_sync = stack.enter_context(WeightSync(pool))
         components = LoopComponents(
             recipe,
             out,
@@ -248,16 +246,14 @@ def _run_rank_zero(
             trainer,
             tokenizer,
             pool,
-            weight_sync,
             rollouts,
             curriculum,
             logs,
             metrics_logger,
             attempt_log,
-            Heartbeat(metrics_logger, rollouts, recipe.stall.progress_s, recipe.collector.n_batch),
+            Heartbeat(metrics_logger, rollouts, PROGRESS_S, recipe.collector.n_batch),
             stored,
             mirror,
-            _publishers(recipe, out, trainer, tokenizer),
             values,
         )
         summary = asyncio.run(_run(components, checkpoint, preflight))
@@ -320,19 +316,6 @@ async def _run(
         "evaluations": {str(step): asdict(result) for step, result in loop.evaluations.results.items()},
         "problems": components.curriculum.pool_sizes(),
     }
-
-
-def _publishers(
-    recipe: TrainRecipe, out: Path, trainer: Trainer, tokenizer: PreTrainedTokenizerBase
-) -> tuple[WeightPublisher, ...]:
-    """Return what is written of the weights besides checkpoints: versions for other machines, and their way."""
-    settings, publishers = recipe.checkpoints, []
-    if settings.publish is not None:
-        publishers.append(WeightPublisher(out / "published", trainer.model, tokenizer, every=settings.publish))
-    if settings.trajectory is not None:
-        place = out / "trajectory"  # unrounded: a step at a rate of 1e-5 moves few weights of a bf16 model at all
-        publishers.append(WeightPublisher(place, trainer.model, tokenizer, None, every=settings.trajectory))
-    return tuple(publishers)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Checkpoints of a loop, written while it goes on: one at a time, the next waits for the one before.
+"""Checkpoints of a loop, written while it goes on: one at a time, the next waits for the one before; its trajectory.
 
 Invariants: what a checkpoint holds is copied between two steps; it counts as saved once it is whole on disk; what went
 wrong in writing ends the run, at the next step or the next checkpoint. A run ends when its last checkpoint is whole.
@@ -13,8 +13,20 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from torch import Tensor
+
 from training.engines.embedded.components import LoopComponents
 from training.optimisation.checkpoint import PendingCheckpoint
+from training.optimisation.model import save_model
+
+
+def save_to_trajectory(components: LoopComponents, version: int, state: Mapping[str, Tensor]) -> None:
+    """Write a version of the weights for `goldilocks analyse`, unrounded.
+
+    A step at a rate of 1e-5 moves few weights of a bf16 model at all.
+    """
+    folder = components.out / "trajectory" / f"v{version:08}"
+    save_model(components.trainer.model, components.tokenizer, folder, state=state)
 
 
 class CheckpointSaver:

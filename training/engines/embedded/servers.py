@@ -84,7 +84,7 @@ def asking(recipe: TrainRecipe, urls: Sequence[str]) -> TrainRecipe:
 
 def server_command(recipe: TrainRecipe, settings: VllmGeneratorSettings, model: Path, port: int) -> list[str]:
     """Return the command of a generator server."""
-    capacity = settings.capacity or recipe.collector.n_async
+    capacity = recipe.collector.n_async
     on_cpu = "cpu" in (vllm_version() or "")
     arguments = engine_arguments(Launch(str(model), recipe.model, capacity), settings, on_cpu)
     options = ["--port", str(port), "--max-num-seqs", str(capacity)]

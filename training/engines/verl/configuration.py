@@ -22,7 +22,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from training.engines.placement import VerlPlacement, expert_parallel, uses_megatron
+from training.config import ADAM_BETAS, ADAM_EPS
+from training.engines.placement import VerlPlacement, expert_parallel
 from training.recipe import TrainRecipe
 
 PLUGIN = "training.engines.verl.plugin"
@@ -33,6 +34,9 @@ NAME = "goldilocks"
 
 RECIPE_VARIABLE = "GOLDILOCKS_VERL_RUN"
 """Environment variable of all of verl's processes: what the plugin must know, as JSON."""
+
+REWARD_WORKERS = 8
+"""Processes of verl's reward loop. Not in the paper."""
 
 _EPOCHS = 10**9
 """Epochs: verl ends at the steps asked for, never at an epoch's end."""
@@ -103,7 +107,7 @@ def compile_recipe(
         experts: whether the model is a mixture of experts.
         gpus_per_node: of each node of the cluster.
     """
-    megatron = uses_megatron(recipe.verl, experts=experts)
+    megatron = experts  # FSDP cuts no experts
     values = {
         "data": _data(recipe, files),
         "actor_rollout_ref": {
@@ -120,7 +124,7 @@ def compile_recipe(
             "rollout_correction": {"bypass_mode": True, "rollout_is": None, "rollout_rs": None},
         },
         "reward": {
-            "num_workers": recipe.verl.reward_workers,
+            "num_workers": REWARD_WORKERS,
             "reward_manager": {"source": "register", "name": NAME},
             "reward_model": {"enable": False},
         },
@@ -129,7 +133,7 @@ def compile_recipe(
     environment = _environment(recipe, files, begun_at)
     ray: dict[str, Any] = {"runtime_env": {"env_vars": dict(environment)}}
     ray["address"] = recipe.verl.ray_address or "local"  # else Ray joins a cluster that it finds on this machine
-    eps = {"adam_eps" if megatron else "eps": recipe.optim.eps}
+    eps = {"adam_eps" if megatron else "eps": ADAM_EPS}
     added = {
         "ray_kwargs": {"ray_init": ray},
         "data": {"apply_chat_template_kwargs": dict(recipe.tags.template_arguments)},
@@ -193,7 +197,7 @@ def _actor(recipe: TrainRecipe, *, megatron: bool, experts: bool, gpus_per_node:
         "lr": optim.learning_rate,
         "lr_warmup_steps": optim.warmup_steps,
         "weight_decay": optim.weight_decay,
-        "betas": list(optim.betas),
+        "betas": list(ADAM_BETAS),
         "clip_grad": optim.max_grad_norm,
     }
     if megatron:
@@ -203,8 +207,8 @@ def _actor(recipe: TrainRecipe, *, megatron: bool, experts: bool, gpus_per_node:
             "pipeline_model_parallel_size": 1,
             "context_parallel_size": settings.sequence_parallel,
             "expert_model_parallel_size": parallel,
-            "param_offload": settings.offload,
-            "optimizer_offload": settings.offload,
+            "param_offload": False,
+            "optimizer_offload": False,
             "use_mbridge": True,
         }
         return {**common, "optim": {**rates, "lr_decay_style": "constant"}, "megatron": cut}
@@ -215,8 +219,8 @@ def _actor(recipe: TrainRecipe, *, megatron: bool, experts: bool, gpus_per_node:
         "ulysses_sequence_parallel_size": settings.sequence_parallel,
         "optim": {**rates, "lr_scheduler_type": "constant", "zero_indexed_step": False},
         "fsdp_config": {
-            "param_offload": settings.offload,
-            "optimizer_offload": settings.offload,
+            "param_offload": False,
+            "optimizer_offload": False,
             "model_dtype": "fp32",
             "dtype": recipe.compute.dtype,
             "ulysses_sequence_parallel_size": settings.sequence_parallel,

@@ -89,8 +89,8 @@ def _refusals(recipe: TrainRecipe) -> list[str]:
     reasons += [f"{name} is the embedded engine's; leave it out" for name in _embedded_only(recipe)]
     if recipe.compute.head_dtype != "model":
         reasons.append('compute.head_dtype = "float32" is not verl\'s; set "model"')
-    if recipe.checkpoints.publish is not None or recipe.checkpoints.trajectory is not None:
-        reasons.append("checkpoints.publish and checkpoints.trajectory are the embedded engine's; leave them out")
+    if recipe.checkpoints.trajectory is not None:
+        reasons.append("checkpoints.trajectory is the embedded engine's; leave it out")
     return reasons
 
 

@@ -32,27 +32,17 @@ class VerlSettings(Settings):
         "shortest by the figures of [costs], of what leaves the trainers memory enough and deals a step's rollouts out "
         "evenly; half where it states none. With max_staleness = 0 all do both, in turns. Not in the paper.",
     )
-    backend: Literal["auto", "fsdp2", "megatron"] = Field(
-        "auto", description="How the trainer is cut: `auto` is megatron for a mixture of experts. Not in the paper."
-    )
     rollout_tensor_parallel: int = Field(
         1, ge=1, description="GPUs that hold one copy of the model for generation. Not in the paper."
     )
     sequence_parallel: int = Field(
         1, ge=1, description="GPUs over which one sequence is cut in training. Not in the paper."
     )
-    expert_parallel: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
-        "auto",
-        description="With megatron, GPUs over which the experts are dealt out; `auto`: those of a node. Not in the "
-        "paper.",
-    )
-    offload: bool = Field(False, description="Parameters and optimiser wait in the CPU's memory. Not in the paper.")
     max_prompt_tokens: int = Field(
         4096,
         ge=1,
         description="Room for a prompt, in tokens; problems with a longer one are left out. Not in the paper.",
     )
-    reward_workers: int = Field(8, ge=1, description="Processes of verl's reward loop. Not in the paper.")
     overrides: tuple[str, ...] = Field(
         (),
         description="Further keys of verl's configuration, as `actor_rollout_ref.actor.shuffle=true`, set last. Not in "

@@ -41,9 +41,10 @@ def beside(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 def test_a_synchronous_run_is_the_same_to_the_bit_with_evaluations_beside_it_or_not(
-    beside: Path, tmp_path: Path
+    beside: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table = small(steps=STEPS, checks=False, checkpoints=EVERY, evaluation={"beside": False}, **SYNCHRONOUS)
+    monkeypatch.setattr(Evaluations, "is_beside", property(lambda _: False))
+    table = small(steps=STEPS, checks=False, checkpoints=EVERY, **SYNCHRONOUS)
     train(table, Path(), tmp_path)
     assert weights(beside) == weights(tmp_path)
     assert policy(beside) == policy(tmp_path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +13,7 @@ from curation.policies.completions import TokenCompletion
 from tests.training.engines.embedded.test_run import lines, small
 from tests.waiting import until
 from training.embedded_model.problems import Split
-from training.engines.embedded import run
+from training.engines.embedded import loop, run
 from training.evaluation.metrics import MetricsLogger
 from training.generation.generators import Generator, TorchGenerator, Weights
 from training.optimisation.trainer import TrainingError
@@ -113,7 +112,8 @@ def test_steps_that_were_taken_are_saved_before_the_end(monkeypatch: pytest.Monk
 
 @MODES
 def test_problems_that_are_too_easy_are_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, staleness: int) -> None:
-    made = quick(staleness, data={"problems": 1}, stall={"warn_after": 4, "stop_after": 8})
+    monkeypatch.setattr(loop, "stall_thresholds", lambda _: (4, 8))
+    made = quick(staleness, data={"problems": 1})
     (task,) = load_tasks(made.data, Split.TRAIN, Path()).values()
     generate_with(monkeypatch, Reticent, says=f"<think></think>\\boxed{{{task.reference_answer}}}")
     with pytest.raises(TrainingError, match=r"groups: all_correct \d+\. .*: correct: the problems are too easy"):
@@ -148,7 +148,8 @@ def test_generators_that_never_pass_their_check_are_named(
 ) -> None:
     phase = "step 0: checking the generators for "
     generate_with(monkeypatch, Silent, said=said, waits_for=phase)
-    run.train(quick(1, steps=1, checks=True, stall={"progress_s": 0.05}), Path(), tmp_path / "run")
+    monkeypatch.setattr(run, "PROGRESS_S", 0.05)
+    run.train(quick(1, steps=1, checks=True), Path(), tmp_path / "run")
     assert any(line.startswith(phase) and line.endswith("look at their log where it goes on") for line in said)
 
 
@@ -157,17 +158,10 @@ def test_generators_that_do_not_answer_are_named(
     monkeypatch: pytest.MonkeyPatch, said: list[str], tmp_path: Path, staleness: int
 ) -> None:
     generate_with(monkeypatch, Silent, said=said)
-    run.train(quick(staleness, steps=1, stall={"progress_s": 0.05}), Path(), tmp_path / "run")
+    monkeypatch.setattr(run, "PROGRESS_S", 0.05)
+    run.train(quick(staleness, steps=1), Path(), tmp_path / "run")
     first = next(line for line in said if "no attempt was finished" in line)
     assert first.startswith("step 1: collecting a batch for ")
     assert "0 attempts generated meanwhile; 0 of 16 ready to be trained on" in first
     assert "16 being generated" in first
     assert "look at the generators" in first
-
-
-def test_a_run_without_the_end_goes_on(tmp_path: Path) -> None:
-    """Where it is switched off, a run of which only few groups teach anything gets its steps."""
-    made = quick(1, steps=1, stall={"warn_after": 1, "stop_after": 0})
-    run.train(made, Path(), tmp_path / "run")
-    summary = json.loads((tmp_path / "run/summary.json").read_text())
-    assert summary["steps"] == 1

@@ -18,8 +18,6 @@ from tests.training.optimisation.test_trainer import recipe
 from training.embedded_model import WEIGHTS
 from training.engines.embedded.run import train
 from training.evaluation.metrics import STEP_METRICS, read_metrics
-from training.generation.generators import read_weights
-from training.generation.weight_sync import latest_version
 from training.optimisation.model import load_model, published_revision
 from training.recipe import CuratedData, TrainRecipe
 from training.rollouts.curriculum import pools
@@ -169,24 +167,17 @@ def test_a_second_trainer_in_one_folder_is_refused_and_a_resume_waits_for_the_fi
     assert said == [f"{tmp_path} is in use by another process; it is waited for, for 25 s at most."]
 
 
-def test_two_minibatches_two_engines_and_a_published_version(tmp_path: Path) -> None:
+def test_two_minibatches(tmp_path: Path) -> None:
     made = small(
         steps=1,
         collector={"n_minibatch": 8},
-        generator={"kind": "torch", "engines": 2},
         evaluation={"data": None},
-        logged_rollouts=0,
-        checkpoints={"publish": 1},
     )
     train(made, Path(), tmp_path / "run")
     (row,) = read_metrics(tmp_path / "run")
     assert row["queue/trained"] == 16
     state = json.loads((tmp_path / "run/checkpoints/step-00000001/state.json").read_text())
     assert state["optimiser_steps"] == 2
-    found = latest_version(tmp_path / "run/published")
-    assert found is not None
-    assert found[0] == 1
-    assert read_weights(found[1]).keys() == read_weights(tmp_path / "run/model").keys()
 
 
 def test_what_cannot_be_run_is_said(tmp_path: Path) -> None:

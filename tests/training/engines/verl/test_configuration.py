@@ -58,7 +58,7 @@ def test_lengths_decoding_and_rates_are_the_recipes() -> None:
             temperature=0.8,
             max_tokens=900,
             thinking="none",
-            optim={"learning_rate": 3e-6, "betas": (0.8, 0.9), "warmup_steps": 4, "eps": 1e-7},
+            optim={"learning_rate": 3e-6, "warmup_steps": 4},
             packing={"micro_batch_tokens": 9000},
         )
     )
@@ -66,9 +66,9 @@ def test_lengths_decoding_and_rates_are_the_recipes() -> None:
     assert (rollout["temperature"], rollout["top_p"], rollout["top_k"]) == (0.8, 1.0, -1)
     assert (rollout["response_length"], rollout["max_model_len"]) == (900, 900 + 4096)
     assert at(made, "data.max_response_length") == 900
-    assert (actor["optim"]["lr"], actor["optim"]["betas"], actor["optim"]["lr_warmup_steps"]) == (3e-6, [0.8, 0.9], 4)
+    assert (actor["optim"]["lr"], actor["optim"]["betas"], actor["optim"]["lr_warmup_steps"]) == (3e-6, [0.9, 0.95], 4)
     assert actor["ppo_max_token_len_per_gpu"] == 9000
-    assert at(made, "actor_rollout_ref.actor.optim.override_optimizer_config", "added") == {"eps": 1e-7}
+    assert at(made, "actor_rollout_ref.actor.optim.override_optimizer_config", "added") == {"eps": 1e-8}
     assert at(made, "data.apply_chat_template_kwargs", "added") == {"enable_thinking": False, "thinking": False}
 
 
@@ -117,10 +117,10 @@ def test_the_recipe_reaches_verls_processes_as_it_is(monkeypatch: pytest.MonkeyP
             {"objective": {"kind": "grpo", "correction": "truncate"}, "collector": {"n_minibatch": 512}},
             "set collector.n_minibatch = n_batch",
         ),
-        ({"generator": {"kind": "torch", "engines": 2}}, 'generator.kind = "torch"'),
+        ({"generator": {"kind": "torch", "dtype": "bfloat16"}}, 'generator.kind = "torch"'),
         ({"curriculum": {"adapt_eps_high": True}}, "curriculum.adapt_eps_high"),
         ({"compute": {"head_dtype": "float32"}}, "compute.head_dtype"),
-        ({"checkpoints": {"publish": 2}}, "checkpoints.publish"),
+        ({"checkpoints": {"trajectory": 2}}, "checkpoints.trajectory"),
         ({"curriculum": {"carry": "../earlier"}}, "curriculum.carry"),
     ],
 )

@@ -46,7 +46,6 @@ curriculum = {}
 
 [verl]
 gpus_per_node = 2
-reward_workers = 1
 python = "PYTHON"
 overrides = OVERRIDES
 """
