@@ -25,7 +25,7 @@ from curation.prompts.translating import NAMES, TRANSLATE, read_reply
 from curation.records import Domain, PromptRequest, problem_id
 from curation.translation import CheckedText, check_translation
 from curation.translation.numerals import in_digits, plain_digits
-from curation.translation.reader import BALLOT, WEIGHED
+from curation.translation.reader import VOTE, WEIGHED
 from curation.verify.math_judge import MathJudge
 from tests.benchmarks.bench_translation import CORRUPTIONS, KINDS, broken
 from tests.benchmarks.translation_sets import Pair, parallel_problems
@@ -128,7 +128,7 @@ def refused_by_reader(which: str) -> list[tuple[Case, bool]]:
     """Return cases with whether the reader calls both texts different; a vote that cannot be read refuses."""
     cases = planted() if which == "planted" else [case for case in written() if case.kind == which]
     texts = [rendered(READING, case.request) for case in cases]
-    votes = [BALLOT.read(some[0]) for some in answers_to("translations-read", texts)]
+    votes = [VOTE.read(some[0]) for some in answers_to("translations-read", texts)]
     return [(case, vote != "same") for case, vote in zip(cases, votes, strict=True)]
 
 
