@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from curation.config.base import ByKind
+from curation.public_urls import public_text
 
 SHOWN = 80
 """Characters of a wrong value that a message shows."""
@@ -220,12 +221,12 @@ def _word_like(value: Any, allowed: str) -> str:
 
 
 def _as_text(value: Any) -> str:
-    """Return a value about as TOML writes it, cut to `SHOWN` characters."""
+    """Return a value about as TOML writes it, without secrets of URLs, cut to `SHOWN` characters."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, date | time):
         return value.isoformat()
-    return f"{_as_lists(value)!r:.{SHOWN}}"
+    return public_text(repr(_as_lists(value)))[:SHOWN]
 
 
 def _as_lists(value: Any) -> Any:

@@ -204,6 +204,11 @@ class Recipe(NamedModels):
         """Return whether a model is asked a question."""
         return name in self.questions and self.questions[name].model is not None
 
+    @property
+    def asks_doubtful_verdicts(self) -> bool:
+        """Return whether a model decides what the verifier is uncertain of."""
+        return self.asks("doubtful_verdicts")
+
     @model_validator(mode="after")
     def _known_questions(self) -> Self:
         for name, settings in self.questions.items():

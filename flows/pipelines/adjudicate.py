@@ -118,7 +118,7 @@ def _open(folder: Path, overrides: Sequence[str]) -> Run:
             f"{folder}: its recipe names no {TABLE}.judge; set it to the name of a model and run the recipe again, or "
             f"give --set {TABLE}.judge=NAME."
         )
-    check_models(run)
+    check_models(run, adjudicates=True)
     return run
 
 

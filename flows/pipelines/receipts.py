@@ -211,7 +211,7 @@ def _check_run(
         found.differing += again.differing
         left = f", {again.failed:,} beside a failure of the verifier left out" if again.failed else ""
         found.checked.append(f"{again.verdicts:,} verdicts{left}, {again.decisions:,} decisions")
-        if run.recipe.asks("doubtful_verdicts"):
+        if run.recipe.asks_doubtful_verdicts:
             found.unchecked.append("a model's votes on doubtful verdicts: those that are stored in the run's folder")
         _compare(stated, published, again.results, again.digests, folder, found, plant)
 

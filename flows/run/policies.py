@@ -43,18 +43,22 @@ def open_policy(settings: ModelSettings, recipe_folder: Path, prompt: Prompt | N
     return open_by(settings, recipe_folder, prompt, policies=POLICIES)
 
 
-def check_models(run: Run) -> None:
+def check_models(run: Run, *, adjudicates: bool = False) -> None:
     """Refuse a model that cannot be asked, before anything runs.
 
     Recorded attempts are read for some rows; servers are asked for their models, with the key; of other models the
     folder, or the name and revision, must be there. If the run has attempts already, what servers answer is a warning:
     they may be asked nothing more.
 
+    Args:
+        adjudicates: the models of `[adjudication]` are checked, which a run does not ask, and no other.
+
     Raises:
         GoldilocksError: the first model that cannot be asked, by its name in the recipe.
     """
     has_attempts = any((run.folder / "attempts").glob("*"))
-    names = dict.fromkeys(run.recipe.asked.values())
+    asked = run.recipe.asked.items()
+    names = dict.fromkeys(name for key, name in asked if key.startswith("adjudication.") == adjudicates)
     for name in [name for name in names if not (run.recipe.grader and name == GRADER)]:  # trained in the run
         settings = run.recipe.models[name]
         try:

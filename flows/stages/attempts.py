@@ -122,7 +122,7 @@ def stage_learner(
     rates = pl.concat([part for part in parts if part.width] or [DECISION.to_frame().select(RATES)])
     stated = stated_counts(problems, rated)
     counts = pl.concat([rates.drop("top_wrong_votes").cast(stated.schema), stated])
-    is_open = run.recipe.asks("doubtful_verdicts")
+    is_open = run.recipe.asks_doubtful_verdicts
     domains = problem_domains(problems)
     return prior_learner(
         settings, rule, policy, problems["id"], counts, rates, doubtful_is_open=is_open, domains=domains
@@ -153,7 +153,7 @@ def judged_by(run: Run, part: str, verifier: str) -> dict[str, str]:
     """Return what the verdicts of sampling depend on, besides the attempts."""
     settings = difficulty_stage(run.recipe, part)
     said = {"verifier": verifier, "verify": run.recipe.verify.digest(), "stops": stopping_digest(settings)}
-    return said | {"doubtful": "open"} if run.recipe.asks("doubtful_verdicts") else said
+    return said | {"doubtful": "open"} if run.recipe.asks_doubtful_verdicts else said
 
 
 def attempt_store(run: Run, result: StageResult) -> attempts.AttemptStore:

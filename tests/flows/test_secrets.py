@@ -57,8 +57,9 @@ against = [{{ name = "bench", kind = "jsonl", path = "{bench}", field = "questio
 
 [adjudication]
 protocol = "direct"
+judge = "judge"
 
-[adjudication.judge]
+[models.judge]
 kind = "endpoint"
 model = "judge"
 revision = "1"

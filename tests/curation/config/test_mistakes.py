@@ -207,3 +207,10 @@ def test_names_that_are_equally_near_are_all_suggested() -> None:
 
 def test_what_is_no_table_is_no_recipe() -> None:
     assert sentences(Toy, 3) == ["3: input should be a table."]
+
+
+def test_a_shown_value_has_no_secrets_even_if_it_is_cut() -> None:
+    with pytest.raises(ConfigError) as refused:
+        parse_settings(Recipe, {"stage1": {"model": {"urls": ["http://me:hunter2@" + "a" * 200]}}}, "recipe")
+    assert "http://" in str(refused.value)
+    assert "hunter2" not in str(refused.value)

@@ -169,7 +169,7 @@ def test_a_code_set_is_sent_without_statements_and_given_tests_and_restored_whol
     with pytest.raises(SourceError, match="has no statement; withheld texts are put back by `goldilocks restore`"):
         load_tasks(CuratedData(kind="curated", folders=(str(public),)), Split.TRAIN, tmp_path)
     assert "has no statement; withheld texts" in refusal("export", public, "--format", "verl", "--out", tmp_path / "v")
-    recorded = load_recipe(ROOT / "flows" / "recipes" / "demo_code.toml").models["student"]
+    recorded = load_recipe(ROOT / "flows" / "recipes" / "demo_code.toml").models["coder"]
     with pytest.raises(SourceError, match="has no statement; withheld texts"):
         trained_sets(recorded, tmp_path, [public])
     said = goldilocks("restore", public, "--from", ROOT / "flows" / "recipes")
@@ -186,11 +186,14 @@ def test_a_code_set_is_sent_without_statements_and_given_tests_and_restored_whol
     [
         CuratedData(kind="curated", folders=("public",)),
         CuratedData(kind="curated", folders=("kept",), hard=True),
-        LatentData(kind="latent", folders=("public",), reasons=("never_solved",)),
+        LatentData(kind="latent", folders=("public",)),
     ],
     ids=["curated", "hard", "latent"],
 )
-def test_training_never_passes_over_what_is_withheld(data: CuratedData | LatentData, run: Path, tmp_path: Path) -> None:
+def test_training_never_passes_over_what_is_withheld(
+    data: CuratedData | LatentData, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("training.rollouts.tasks.LATENT_REASONS", ("never_solved",))
     public, kept = send(run), tmp_path / "kept"
     shutil.copytree(public, tmp_path / "public")
     shutil.copytree(run / "curated", kept)
