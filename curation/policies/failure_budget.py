@@ -56,6 +56,7 @@ class FailureBudget:
         if self.refused <= self.allowed and self._in_a_row < IN_A_ROW:
             return
         kinds = ", ".join(f"{kind} {count:,}" for kind, count in Counter(self._refused.values()).most_common())
+        kinds += f", {self._before:,} before" if self._before else ""
         counts = f"{self.refused:,} of {self._problems:,} problems were refused ({kinds}), "
         if self.refused > self.allowed:
             counts += f"more than {self._setting} = {self._share:g} allows ({self.allowed:,})"

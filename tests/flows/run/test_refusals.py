@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -126,8 +127,9 @@ def test_too_many_refused_problems_end_the_run_with_counts_and_an_example(poison
         ended = poisoned.run()
         assert ended.status == 1
         sentence = ended.err.splitlines()[-1]
-        assert (
-            "2 of 6 problems were refused (400 2), more than stage1.sampling.max_failed = 0.01 allows (1)" in sentence
+        assert re.search(
+            r"2 of 6 problems were refused \(400 (2|1, 1 before)\), more than stage1.sampling.max_failed = 0.01",
+            sentence,
         )
         assert "400 the prompt is poisoned. Mend the cause or raise stage1.sampling.max_failed" in sentence
     allowed = poisoned.run("stage1.sampling.max_failed=0.5")
