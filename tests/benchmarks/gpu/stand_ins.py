@@ -86,7 +86,7 @@ def _install_pydantic() -> None:
     top.__path__ = []
     top.BaseModel, top.Field, top.ConfigDict = _Model, _Field, dict
     top.model_validator = top.field_validator = top.field_serializer = decorator
-    top.AfterValidator = top.BeforeValidator = top.SerializeAsAny = top.TypeAdapter = Marker
+    top.AfterValidator = top.BeforeValidator = top.SerializeAsAny = top.PlainSerializer = top.TypeAdapter = Marker
     top.GetCoreSchemaHandler = top.GetJsonSchemaHandler = Marker
     top.ValidationError = type("ValidationError", (ValueError,), {})
     sys.modules.update(modules)

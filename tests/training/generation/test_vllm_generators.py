@@ -120,9 +120,9 @@ def test_the_checks_before_a_run_pass_and_an_update_of_old_weights_does_not(
     trainer = trainer_of(random_model)
     prompts = [[*PROMPT, 60 + n] for n in range(8)]
     pool = GeneratorPool([engine.generator])
-    passing = GeneratorChecks(pool, trainer.scorer, trainer.full_state_dict, prompts, "vllm", EXACT, 0.05)
+    passing = GeneratorChecks(pool, trainer.scorer, trainer.full_state_dict, prompts, "vllm", EXACT)
     old = {name: value.clone() for name, value in trainer.full_state_dict().items()}
-    stale = GeneratorChecks(pool, trainer.scorer, lambda: old, prompts, "vllm", EXACT, 0.05)
+    stale = GeneratorChecks(pool, trainer.scorer, lambda: old, prompts, "vllm", EXACT)
     try:
         assert [result.advice for result in engine.run(passing.run())] == ["", ""]
         agree, arrive = engine.run(stale.run())
