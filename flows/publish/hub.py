@@ -145,7 +145,9 @@ def _told(name: str) -> Iterator[None]:
         raise HubError(f"{name}: the hub answers {status}: {said:.200}") from error
     except GoldilocksError:
         raise
-    except Exception as error:  # connection errors of whichever HTTP library the client's version uses
+    except Exception as error:
+        if not isinstance(error, OSError) and not type(error).__module__.startswith("httpx"):
+            raise  # a connection error is of whichever of httpx and httpx2 the client's version uses
         raise HubError(
             f"{name}: the hub cannot be reached ({error}); try again, a push that was cut off is none."
         ) from error
