@@ -22,6 +22,15 @@ are tried on every row whatever its language; the others are in Python's. Not he
 
 from __future__ import annotations
 
-from curation.languages.vocabulary.loading import Language, Neighbour, every, language, languages, neighbours, one_of
+from curation.languages.vocabulary.loading import (
+    Language,
+    Neighbour,
+    every,
+    has_decimal_comma,
+    language,
+    languages,
+    neighbours,
+    one_of,
+)
 
-__all__ = ["Language", "Neighbour", "every", "language", "languages", "neighbours", "one_of"]
+__all__ = ["Language", "Neighbour", "every", "has_decimal_comma", "language", "languages", "neighbours", "one_of"]

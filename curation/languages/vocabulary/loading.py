@@ -114,6 +114,11 @@ def language(code: str) -> Language:
     return {lang.code: lang for lang in languages()}[code]
 
 
+def has_decimal_comma(code: str) -> bool | None:
+    """Return whether 1,5 is three halves in a language; None if it has no file."""
+    return next((lang.decimal_comma for lang in languages() if lang.code == code), None)
+
+
 def every(pick: Callable[[Language], Iterable[str]]) -> tuple[str, ...]:
     """Return what ``pick`` takes of each language, one after the other in order of position.
 

@@ -8,15 +8,15 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-
 from curation.planting.translations import CORRUPTIONS, TranslatedPair
+from curation.translation.numerals import in_digits, in_words, plain_digits
+from curation.translation.quantities import numbers, units
+
 from curation.records import Outcome
 from curation.translation import INVARIANTS, CheckedText, check_translation
 from curation.translation.formulas import code, formulas, formulas_of, variables
 from curation.translation.invariants import labels
-from curation.translation.numerals import in_digits, in_words, plain_digits
 from curation.translation.prose import leftovers
-from curation.translation.quantities import numbers, units
 from curation.verify import judge_worker
 from curation.verify.math_judge import MathJudge, ReferenceCheck
 from curation.verify.worker import Guard

@@ -11,9 +11,9 @@ from typing import Any
 
 import polars as pl
 import pytest
+from curation.policies.recorded_translations import RecordedTranslations
 
 from curation.config import TranslationSettings
-from curation.policies.recorded_translations import RecordedTranslations
 from curation.prompts.translating import TRANSLATE, read_reply
 from curation.records import Domain, PolicyError, PromptRequest, RequestRefused, problem_id
 from curation.translation import RenderedPrompt, Translations, choose_problems, translate
