@@ -96,10 +96,8 @@ def _broken(
         yield "options", f"the labels were {labels_before}, now {labels_after}"
     if len(original.choices) != len(translated.choices) or not all(choice.strip() for choice in translated.choices):
         yield "options", f"{len(original.choices)} options became {len(translated.choices)}, or one is empty"
-    if is_in_words(original.answer) and (
-        wrong := _wrong_answer(original.answer or "", translated.answer, target, judge)
-    ):
-        yield "answer", wrong
+    if original.answer is not None and is_in_words(original.answer):
+        yield from _wrong_answer(original.answer, translated.answer, target, judge)
     if (other := other_language(*statements, target)) is not None:
         yield "language", f"the translation is in {other}, not in {target}"
     if (sentence := left_sentence(*statements, SOURCE, target)) is not None:
@@ -127,15 +125,21 @@ def _lines_of_data(statement: str) -> list[str]:
     return [line.rstrip() for line in statement.splitlines() if line.strip() and not _WORDLESS.search(line)]
 
 
-def _wrong_answer(before: str, after: str | None, target: str, judge: Judge | None) -> str | None:
+def _wrong_answer(before: str, after: str | None, target: str, judge: Judge | None) -> Iterator[tuple[str, str]]:
+    """Yield what is wrong with a translated answer; ``verifier`` if the verifier failed on it, so nothing is known."""
     if after is None or not after.strip():
-        return f"the answer {before!r} is gone"
+        yield "answer", f"the answer {before!r} is gone"
+        return
     changed = changed_numbers(before, after)
     if changed is not None or sorted(formulas_of(before)) != sorted(formulas_of(after)):
-        return f"{before!r} became {after!r}: {changed or 'a formula changed'}"
+        yield "answer", f"{before!r} became {after!r}: {changed or 'a formula changed'}"
+        return
     assert judge is not None
     (check,) = judge.check([(after, target)])
-    return None if check.usable else f"{after!r} cannot be verified: {check.reason}"
+    if check.failure is not None:
+        yield "verifier", f"checking the answer {after!r} ended as {check.failure.value} ({check.reason})"
+    elif not check.usable:
+        yield "answer", f"{after!r} cannot be verified: {check.reason}"
 
 
 def labels(statement: str) -> list[str]:

@@ -117,10 +117,10 @@ def misread_thousands(text: str, original: str, *, decimal_comma: bool) -> str |
     """Return a number whose thousands a reader of the language takes for decimals, as 1,000 in German; None if none.
 
     Args:
-        original: in which it may be a decimal number.
+        original: in English, in which it may be a decimal number.
         decimal_comma: whether 1,5 is three halves in the language of ``text``.
     """
-    decimals = {value for one in numbers_of(original) if len(one.values) == 1 for value in one.values}
+    decimals = {Fraction(one.text) for one in numbers_of(original) if re.fullmatch(r"\d*\.\d+", one.text)}
     prose = "".join(piece for piece, is_formula in parts(text) if not is_formula)
     for match in _GROUPED.finditer(prose):
         is_decimal = Fraction(match[0].replace(",", ".")) in decimals

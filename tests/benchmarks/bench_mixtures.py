@@ -14,6 +14,7 @@ alone took before and what is looked at now.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import os
 import random
 import re
@@ -57,7 +58,7 @@ def problems(data: Path) -> dict[int, list[dict[str, str]]]:
     for name in ("mgsm", "polymath"):
         for pair in parallel_problems(data / "math" / f"{name}.jsonl"):
             parallel.setdefault(name + pair.original, {"en": pair.original})[pair.target] = pair.translated
-            halves[name + pair.original] = pair.half
+            halves[name + pair.original] = hashlib.blake2b(pair.original.encode(), digest_size=1).digest()[0] % 2
     return {half: [texts for key, texts in parallel.items() if halves[key] == half] for half in (0, 1)}
 
 

@@ -3,8 +3,7 @@
 A language is a file, ``curation/languages/data/<ISO 639-1 code>.toml``; `Language` is its schema, a class a table and a
 docstring a field. Further languages, of which only a little is known, have a small file in ``data/neighbours/``.
 
-    parts        identification, numerals, dates, units, prompts, translation, duplicates
-    meaning      what aligned sentences of a translation are compared by
+    parts        identification, numerals, dates, units, prompts, duplicates
     statements   what the format filter looks for
     choices      what multiple choice looks for
     answers      what the verifier reads

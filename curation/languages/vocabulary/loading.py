@@ -11,14 +11,12 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from curation.languages.vocabulary.answers import Answers
 from curation.languages.vocabulary.choices import Choices
-from curation.languages.vocabulary.meaning import Meaning
 from curation.languages.vocabulary.parts import (
     Dates,
     Duplicates,
     Identification,
     Numerals,
     Prompts,
-    Translation,
     Units,
 )
 from curation.languages.vocabulary.questions import Questions
@@ -50,8 +48,6 @@ class Language:
     dates: Dates
     units: Units
     prompts: Prompts
-    translation: Translation
-    meaning: Meaning
     duplicates: Duplicates
     statements: Statements
     choices: Choices

@@ -181,7 +181,7 @@ def test_a_table_that_cannot_be_meant_is_refused(settings: str, said: str, serve
 def test_a_run_killed_while_it_translates_ends_in_the_same_bytes(tmp_path: Path, finished: Translated) -> None:
     with Translator(pause_s=0.3) as slow:
         made = write(tmp_path / "inputs", slow.url)
-        text = made.recipe.read_text().replace("back_off_s", "in_flight = 2\nback_off_s")
+        text = made.recipe.read_text().replace("back_off_s", "per_server = 2\nback_off_s")
         made.recipe.write_text(text)
         command = [sys.executable, "-m", "flows.cli", "run", str(made.recipe), "--out", str(made.folder)]
         process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
