@@ -18,7 +18,7 @@ import polars as pl
 from typer.main import get_command
 
 from curation import records
-from curation.config import Recipe, TranslationSettings
+from curation.config import Recipe
 from curation.config.reasons import SETTINGS_OF
 from curation.filters.dedup import near
 from curation.publish import export, merged_copies, review, withheld
@@ -121,11 +121,6 @@ PAGES: dict[str, Callable[[], str]] = {
         "Settings of a training recipe",
         "Keys are written as in [the settings of a recipe](settings.md). `goldilocks settings --train` prints them.",
         settings_of(TrainRecipe),
-    ),
-    "translation-settings.md": lambda: settings_page(
-        "Settings of `goldilocks translate`",
-        "Those without an option of their own are changed by `--set KEY=VALUE`, such as `--set tries=5`.",
-        settings_of(TranslationSettings),
     ),
     "records.md": records_page,
     "drop-reasons.md": reasons_page,

@@ -14,6 +14,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from flows.page.problem_page import steps_of, translations_of
+from flows.run.run_folder import open_run
 from tests.flows.conftest import ROOT, Said, goldilocks, published, refusal, write_jsonl
 from tests.flows.translator import NEVER, Translator, numbers, recipe, statement, translation
 from tests.waiting import wait_until
@@ -201,3 +203,38 @@ def test_a_run_killed_while_it_translates_ends_in_the_same_bytes(tmp_path: Path,
 
 def _bytes(folder: Path) -> dict[str, bytes]:
     return {str(file.relative_to(folder)): file.read_bytes() for file in sorted(folder.rglob("*.parquet"))}
+
+
+def test_a_refresh_carries_translations_along(server: Translator, tmp_path: Path) -> None:
+    made = write(tmp_path / "inputs", server.url)
+    assert made.run("refresh.probe_share=1.0", "refresh.retry_share=0.0").status == 0
+    before, asked = made.rows, set(server.prompts)
+    newer = tmp_path / "newer.toml"
+    newer.write_text(f"[models.newer]\n{server.table('other')}")
+    said = goldilocks("refresh", made.folder, "--policy", newer)
+    assert said.status == 0, said.err
+    after = made.rows
+    assert "version 2" in said.out
+    stays = set(made.data.filter(pl.col("translation_of").is_null())["id"])
+    kept = before.filter(pl.col("translation_of").is_in(list(stays)))
+    assert kept.height > 0
+    assert set(after["translation_of"]) <= stays
+    same = ["id", "translation_of", "statement", "lang"]
+    assert (
+        kept.select(same)
+        .sort("id")
+        .equals(after.filter(pl.col("id").is_in(kept["id"].implode())).select(same).sort("id"))
+    )
+    texts = {row["statement"] for row in kept.to_dicts()}
+    again = [prompt for prompt in server.prompts if prompt not in asked]
+    assert not any(text in prompt for prompt in again for text in texts)
+
+
+def test_the_page_shows_both_texts(finished: Translated) -> None:
+    row = finished.rows.row(0, named=True)
+    original = finished.data.row(by_predicate=pl.col("id") == row["translation_of"], named=True)
+    (pair,) = translations_of(open_run(finished.folder), original)
+    assert (pair.id, pair.lang, pair.statement) == (row["id"], row["lang"], row["statement"])
+    assert any(
+        "translated as" in line for step in steps_of(open_run(finished.folder), original["id"]) for line in step.lines
+    )
