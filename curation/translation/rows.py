@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import polars as pl
@@ -54,6 +54,20 @@ def _row(original: Mapping[str, Any], proposal: Mapping[str, Any], made: Mapping
         "translation_of": name,
         "pass_rate_of": name,
     }
+
+
+def without_repeated(
+    rows: pl.DataFrame, proposals: pl.DataFrame, taken: Collection[str]
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the rows whose text no row has yet, and the proposals, in which those of the others are refused.
+
+    Args:
+        taken: ids that other rows have.
+    """
+    is_new = ~pl.col("id").is_in(list(taken)) & pl.col("id").is_first_distinct()
+    repeated = pl.col("id").is_in(rows.filter(~is_new)["translation_of"].implode())
+    why = pl.when(repeated).then(pl.lit("repeated: the set has this text already")).otherwise("why")
+    return rows.filter(is_new), proposals.with_columns(accepted=pl.col("accepted") & ~repeated, why=why)
 
 
 def refused_rows(originals: pl.DataFrame, proposals: pl.DataFrame) -> pl.DataFrame:

@@ -22,11 +22,11 @@ from curation.publish import export
 from curation.publish.cards import TranslationFacts
 from curation.questions.votes import UNREADABLE
 from curation.records import AttemptKey, Domain, PromptRequest
-from curation.storage.stages import Shard, read_shard, read_table
+from curation.storage.stages import Shard, finished_shards, read_shard, read_table
 from curation.translation.invariants import kept_texts
 from curation.translation.questions import MADE_BY, READING_VOTE, SUBJECTS, Tools, requests_of
 from curation.translation.questions import TRANSLATION as PROPOSAL
-from curation.translation.rows import refused_rows, translated_rows
+from curation.translation.rows import refused_rows, translated_rows, without_repeated
 from curation.translation.selection import chosen
 from flows.run import retries
 from flows.run.lookup import rows_of
@@ -109,10 +109,12 @@ class _Work:
         by = self._translator.policy.key.policy
         read_by = self._reader.policy.key.policy if self._reader is not None else None
         rows = translated_rows(originals.drop("shard"), proposals, by, read_by)
+        rows, proposals = without_repeated(rows, proposals, self._taken(indices))
         measured = self._measured(rows)
         if measured is not None:
             rows = rows.with_columns(pass_rate_of=pl.lit(None, pl.String))
-        refused = {name for session in self._sessions.values() for name in session.refused}
+        is_refused = any(session.refused for session in (self._translator, self._reader) if session is not None)
+        unmeasured = self._solver.refused if self._solver is not None else set()
         made = proposals.join(rows.select(id="translation_of", made="id"), on="id", how="left", maintain_order="left")
         shards = []
         for index in indices:
@@ -123,10 +125,18 @@ class _Work:
             tables["proposals"] = part.select(_EVIDENCE)
             if measured is not None:
                 tables["decisions"] = measured.filter(pl.col("problem").is_in(kept["id"].implode()))
-            failed = sum(name in refused for name in (*part["question"], *kept["id"]))
+            failed = sum(name in unmeasured for name in kept["id"])
+            failed += part.filter(~pl.col("accepted")).height if is_refused else 0
             notes = {**_notes(part, kept, tools), **retries.failure_notes(failed, round_number, retries.REFUSED)}
             shards.append(Shard(part.height, tables, notes=notes))
         return shards
+
+    def _taken(self, indices: Sequence[int]) -> set[str]:
+        """Return the ids that a translation cannot have: of the problems, and of translations in finished shards."""
+        own = self._job.stage.folder_in(self._job.run)
+        finished = [int(Path(mark["tables"]["kept"]["file"]).stem) for mark in finished_shards(own)]
+        taken = [read_shard(own, "kept", index, ["id"])["id"] for index in finished if index not in indices]
+        return set().union(read_table(self._folder, "kept", ["id"])["id"], *taken)
 
     def _subjects(self, originals: pl.DataFrame) -> pl.DataFrame:
         """Return what is translated, with the texts of a program that must stay: its given tests, its starter."""
