@@ -36,10 +36,7 @@ _IN_WORDS = 12
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number in digits, and the values that it may have.
-
-    Example: ``Number("2.000", frozenset({Fraction(2), Fraction(2000)}))``
-    """
+    """A number in digits, and the values that it may have: ``2.000`` two and two thousand."""
 
     text: str
     values: frozenset[Fraction]

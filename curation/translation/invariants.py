@@ -47,8 +47,6 @@ class ProblemText:
 
     Args:
         unchanged: texts of the original that must be in the translation as they are, such as a program's examples.
-
-    Example: ``ProblemText("How many?", "18")``
     """
 
     statement: str

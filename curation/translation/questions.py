@@ -16,7 +16,7 @@ import polars as pl
 from curation.prompts.reading import READING, read_difference, reading_request
 from curation.prompts.translating import TRANSLATE, ask, read_reply
 from curation.questions.proposals import Proposal
-from curation.questions.votes import UNREADABLE, Ask, Request, Vote
+from curation.questions.votes import UNREADABLE, Ask, Vote
 from curation.records import Domain, PromptRequest, problem_id
 from curation.translation.invariants import VERSION, ProblemText, broken, is_in_words
 from curation.translation.selection import SOURCE
@@ -39,19 +39,13 @@ SUBJECTS = pl.Schema(
 )
 """The problems that are translated."""
 
-RESULT = pl.Schema(
-    {"new_statement": pl.String(), "new_answer": pl.String(), "new_choices": pl.List(pl.String())},
-)
+RESULT = pl.Schema({"new_statement": pl.String(), "new_answer": pl.String(), "new_choices": pl.List(pl.String())})
 
 
 @dataclass(slots=True)
 class Tools:
-    """What a translation is checked with.
-
-    Args:
-        judge: of answers; None for programs.
-        ask: the reader; None publishes unread.
-        said: what the reader said of how many translations.
+    """The judge of answers (None for programs), who asks the reader (None publishes unread), and what it said of each
+    problem's translations, counted.
     """
 
     judge: Judge | None
@@ -71,11 +65,6 @@ def translation_request(subject: Mapping[str, Any]) -> PromptRequest:
     domain = Domain(subject["domain"])
     request = PromptRequest("", subject["statement"], domain, SOURCE, details)
     return replace(request, id=problem_id(ask(request), domain=domain))
-
-
-def requests_of(subjects: pl.DataFrame) -> list[Request]:
-    """Return the first request for each of `SUBJECTS`."""
-    return [translation_request(subject) for subject in subjects.iter_rows(named=True)]
 
 
 def read_translation(text: str | None) -> ProblemText | None:
@@ -103,9 +92,8 @@ def accept(subject: Mapping[str, Any], proposed: ProblemText, tools: Tools) -> M
 def read_both(original: ProblemText, translated: ProblemText, target: str) -> PromptRequest:
     """Return the request to compare a problem with its translation, with options, and answers in words."""
     is_worded = is_in_words(original.answer)
-    return reading_request(
-        _shown(original, is_worded), _shown(translated, is_worded), target, domain=original.domain.value
-    )
+    shown = _shown(original, is_worded), _shown(translated, is_worded)
+    return reading_request(*shown, target, domain=original.domain.value)
 
 
 def _shown(text: ProblemText, is_worded: bool) -> str:
@@ -154,7 +142,7 @@ TRANSLATION: Proposal[ProblemText] = Proposal(
     accept=accept,
     review=review,
     result=RESULT,
-    select=lambda subjects: (subjects, requests_of(subjects)),
+    select=lambda subjects: (subjects, [translation_request(one) for one in subjects.iter_rows(named=True)]),
     apply=lambda *_: {},
     tries=TRIES,
     nothing="no text: nothing is between <translation> and </translation>",

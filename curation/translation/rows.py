@@ -79,6 +79,14 @@ def refused_rows(originals: pl.DataFrame, proposals: pl.DataFrame) -> pl.DataFra
     return rows.select(DROPPED.names())
 
 
+def with_translations(problems: pl.DataFrame, translations: pl.DataFrame) -> pl.DataFrame:
+    """Return the problems, each followed by its translation, so that their order does not depend on shards."""
+    places = problems.select("id").with_row_index("place")
+    new = translations.join(places, left_on="translation_of", right_on="id", how="inner", maintain_order="left")
+    rows = pl.concat([problems.with_row_index("place"), new], how="diagonal")
+    return rows.sort("place", maintain_order=True).drop("place")
+
+
 def with_decisions(decisions: pl.DataFrame, translations: pl.DataFrame) -> pl.DataFrame:
     """Return decisions, and those of the originals once more for translations that have their pass rates."""
     own = translations.filter(pl.col("pass_rate_of").is_not_null()).select("id", problem="pass_rate_of")

@@ -12,7 +12,7 @@ from curation.publish import export
 from curation.publish.merged_copies import merged_copies, with_copies
 from curation.records import DROPPED, DropReason
 from curation.storage.stages import Shard, read_optional_shard, read_shard, read_table
-from curation.translation.rows import TRANSLATED, with_decisions
+from curation.translation.rows import TRANSLATED, with_decisions, with_translations
 from flows.run.stage import Kind, Stage, StageResult, StageRun, shard_counts
 from flows.stages.attempts import measured_on
 from flows.stages.exact_dedup import EXACT_DEDUP
@@ -57,7 +57,7 @@ def export_problems(job: StageRun) -> StageResult:
             before = (
                 with_decisions(before, new.with_columns(pass_rate_of="translation_of")) if before is not None else None
             )
-        curated = export.curate(pl.concat([stays, new], how="diagonal"), decisions, before)
+        curated = export.curate(with_translations(stays, new), decisions, before)
         reason = DropReason.OVER_QUOTA.value
         dropped = kept.with_columns(evidence, pl.lit(export.STAGE).alias("stage"), pl.lit(reason).alias("reason"))
         over = dropped.filter(evidence.is_not_null()).select(DROPPED.names())

@@ -24,7 +24,7 @@ from curation.questions.votes import UNREADABLE
 from curation.records import AttemptKey, Domain, PromptRequest
 from curation.storage.stages import Shard, finished_shards, read_shard, read_table
 from curation.translation.invariants import kept_texts
-from curation.translation.questions import MADE_BY, READING_VOTE, SUBJECTS, Tools, requests_of
+from curation.translation.questions import MADE_BY, READING_VOTE, SUBJECTS, Tools
 from curation.translation.questions import TRANSLATION as PROPOSAL
 from curation.translation.rows import refused_rows, translated_rows, without_repeated
 from curation.translation.selection import chosen
@@ -104,7 +104,7 @@ class _Work:
             session.refused.clear()
         is_code = self._job.recipe.domain == Domain.CODE
         tools = Tools(None if is_code else self._judge, self._reader.ask if self._reader is not None else None)
-        requests = requests_of(subjects)
+        subjects, requests = PROPOSAL.select(subjects)
         proposals = PROPOSAL.answers(subjects, requests, self._translator.ask, QuestionSettings(), tools)
         by = self._translator.policy.key.policy
         read_by = self._reader.policy.key.policy if self._reader is not None else None
