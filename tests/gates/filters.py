@@ -167,7 +167,7 @@ def benchmark_items() -> list[str]:
     return list(dict.fromkeys(texts))[:40]
 
 
-@gate("copies-under-numbers-missed", Limit("==", 0), until="part 4")
+@gate("copies-under-numbers-missed", Limit("==", 0))
 def copies_under_numbers_missed() -> Measured:
     """A benchmark's problems word for word with a numbering in front or an instruction after them."""
     field = r"Let $a$ be a positive real number such that all the roots of $x^3 + ax^2 + ax + 1 = 0$ are real. "
@@ -176,13 +176,13 @@ def copies_under_numbers_missed() -> Measured:
     return missed(items, [*rows, *(f"{text}{suffix}" for text in items for suffix in SUFFIXES)])
 
 
-@gate("copies-in-other-notation-missed", Limit("==", 0), until="part 4")
+@gate("copies-in-other-notation-missed", Limit("==", 0))
 def copies_in_other_notation_missed() -> Measured:
     """A benchmark's problems in another notation."""
     return missed([first for first, _ in NOTATIONS], [second for _, second in NOTATIONS])
 
 
-@gate("copies-in-instructions-missed", Limit("==", 0), until="part 4")
+@gate("copies-in-instructions-missed", Limit("==", 0))
 def copies_in_instructions_missed() -> Measured:
     """Short problems of a benchmark inside lines of instructions, among rows without any."""
     problems = [row["problem"] for row in shared_rows("math", "polymath.jsonl") if row["lang"] == "en"]
@@ -200,7 +200,7 @@ def near_members(statements: Sequence[str]) -> int:
     return near.near_duplicates(frame, ["a"]).height
 
 
-@gate("copies-under-numbers-kept", Limit("==", 2), until="part 4")
+@gate("copies-under-numbers-kept", Limit("==", 2))
 def copies_under_numbers_kept() -> Measured:
     """Of 2 problems under 20 numberings each, the rows that near dedup keeps."""
     words = [row["problem"] for row in shared_rows("math", "gsm8k.jsonl")[:1]]
@@ -209,7 +209,7 @@ def copies_under_numbers_kept() -> Measured:
     return Measured(len(rows) - near_members(rows), len(rows))
 
 
-@gate("strangers-in-instructions-dropped", Limit("==", 0), until="part 4")
+@gate("strangers-in-instructions-dropped", Limit("==", 0))
 def strangers_in_instructions_dropped() -> Measured:
     """Different short problems inside the same instructions, of which near dedup drops one."""
     short = ["How many edges does a regular tetrahedron have?", "How many faces does a cube have?",
@@ -219,6 +219,10 @@ def strangers_in_instructions_dropped() -> Measured:
 
 
 # Overlap with benchmarks, paraphrased: rules and a model's votes
+
+
+REPHRASED = ("humaneval_rephrased, own row, held out", "gsm8k_rephrased, own row")
+INNOCENT = ("humaneval_rephrased, left out, all", "gsm8k_rephrased, left out", "math/svamp")
 
 
 @cache
@@ -238,8 +242,9 @@ def pairs_of(rows: RowSet) -> pl.DataFrame:
 
 @prompts("overlaps")
 def overlap_prompts() -> Asked:
-    """Return what is asked about all sets."""
-    return [(OVERLAPS.prompt, request) for rows in row_sets() for request in requests_of(rows, pairs_of(rows))]
+    """Return what is asked about the sets of the gates."""
+    sets = [rows for rows in row_sets() if rows.name in {*REPHRASED, *INNOCENT}]
+    return [(OVERLAPS.prompt, request) for rows in sets for request in requests_of(rows, pairs_of(rows))]
 
 
 @cache
@@ -267,20 +272,19 @@ def _share(name: str) -> Measured:
 @gate("humaneval-rephrased", Limit(">=", 98.1, "%"), tier="room")
 def humaneval_rephrased() -> Measured:
     """Rephrased rows of HumanEval that are found, of the held-out half."""
-    return _share("humaneval_rephrased, own row, held out")
+    return _share(REPHRASED[0])
 
 
 @gate("gsm8k-rephrased", Limit(">=", 98.4, "%"), tier="room")
 def gsm8k_rephrased() -> Measured:
     """Rephrased rows of GSM8K that are found."""
-    return _share("gsm8k_rephrased, own row")
+    return _share(REPHRASED[1])
 
 
 @gate("innocents", Limit("<=", 0.5, "%"), tier="room")
 def innocents() -> Measured:
     """Rows of disjoint sets, and rephrased rows without their original in the benchmark: the worst set."""
-    names = ("humaneval_rephrased, left out, all", "gsm8k_rephrased, left out", "math/svamp")
-    found = {name: overlapping(name) for name in names}
+    found = {name: overlapping(name) for name in INNOCENT}
     worst = max(found, key=lambda name: found[name][0] / found[name][1])
     hits, count = found[worst]
     note = "; ".join(f"{name} {some} of {all_}" for name, (some, all_) in found.items())

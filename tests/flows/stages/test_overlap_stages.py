@@ -62,7 +62,7 @@ def test_thresholds_are_changed_without_measuring_again(tiny_copy: Tiny) -> None
         ["DONE.json", "scores", "shards", "stage.json"],
     ]
     before = [stamps(folder) for folder in measured]
-    assert tiny_copy.run("decontamination.words=0.9", "decontamination.templates=drop").status == 0
+    assert tiny_copy.run("decontamination.cosine=0.9", "decontamination.templates=drop").status == 0
     assert dropped(tiny_copy) == [("near_dedup", 1), ("decontamination", 2)]
     assert [stamps(folder) for folder in measured] == before
     assert tiny_copy.run("near_dedup.threshold=0.99").status == 0
@@ -86,8 +86,7 @@ EMBEDDED = """
 [decontamination]
 methods = ["embedding"]
 cosine = 0.7
-candidates = 0.0
-figures = 0.0
+templates = "drop"
 [decontamination.embedder]
 kind = "endpoint"
 model = "words"
