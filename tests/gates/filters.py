@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 import polars as pl
 
-from curation.filters.decontamination import OVERLAP, BenchmarkIndex, OverlapSettings, classify_hits
+from curation.filters.decontamination import OVERLAP, TEMPLATE, BenchmarkIndex, OverlapSettings, classify_hits
 from curation.filters.dedup import near
 from curation.filters.statements import apply_rules
 from curation.questions.overlaps import ASK_FROM, NEAREST, OVERLAPS, near_pairs
@@ -127,6 +127,19 @@ Give the final answer as a single number.
 Do not use a calculator or any code.
 
 """
+WRAPPERS = (
+    ("Homework 4, Q3(b), due Friday 12:00. ", ""), ("[Source: NYCIML F08B14, 2008] ", ""), ("Ex. 7.2.15* ", ""),
+    ("ID=883201 | level 5 | algebra\n", ""), ("Задание №17. ", ""), ('<problem id="42">\n', "\n</problem>"),
+    ("User: ", "\nAssistant:"), ("VII.3) ", ""), ("问题12：", ""), ("# 12 #\n", ""), ("", " [5 marks]"),
+    ("You are a careful mathematician who has won 3 gold medals. ", " Think for at most 2000 tokens."),
+    ("", "\n\n(A) 1 (B) 2 (C) 3 (D) 4 (E) none of these"), ("", " Round to 2 decimal places if needed."),
+    ("", "\n\nLet's think step by step and output the final answer within \\boxed{}."),
+    ("", "\nHint: consider n = 1, 2, 3 first."), ("2019 BMO Round 1, Problem 2 (time allowed: 3.5 hours)\n\n", ""),
+    ("Given the following problem, reason and give a final answer to the problem.\nProblem: ",
+     '\nYour response should end with "The final answer is [answer]" where [answer] is the response to the problem.'),
+    ("Warm-up 0: compute $1+1$. Then: ", ""), ("\\textbf{Problem 3.14 (IMO 1988/6).} ", ""),
+)  # fmt: skip
+"""Texts around a problem that no rule was made with."""
 NOTATIONS = (
     (r"Compute $\binom{8}{4}$.", r"Compute $\dbinom{8}{4}$."),
     (r"Compute $\binom{8}{4}$.", r"Compute ${8 \choose 4}$."),
@@ -174,6 +187,19 @@ def copies_under_numbers_missed() -> Measured:
     items = [field + "Find the smallest possible value of $a$.", *benchmark_items()]
     rows = [f"{prefix}{text}" for text in items for prefix in PREFIXES]
     return missed(items, [*rows, *(f"{text}{suffix}" for text in items for suffix in SUFFIXES)])
+
+
+@gate("copies-in-wrappers-missed", Limit("==", 0))
+def copies_in_wrappers_missed() -> Measured:
+    """Problems of five benchmarks inside 20 texts that no rule was made with."""
+    wrong = count = 0
+    for name in ("imo_answerbench", "polymath", "gsm8k", "olymmath", "minif2f_informal"):
+        items = list(dict.fromkeys(row["problem"] for row in shared_rows("math", f"{name}.jsonl") if row["problem"]))[
+            :60
+        ]
+        rows = [f"{before}{text}{after}" for before, after in WRAPPERS for text in items]
+        wrong, count = wrong + int(missed(items, rows).value), count + len(rows)
+    return Measured(wrong, count)
 
 
 @gate("copies-in-other-notation-missed", Limit("==", 0))
@@ -279,6 +305,26 @@ def humaneval_rephrased() -> Measured:
 def gsm8k_rephrased() -> Measured:
     """Rephrased rows of GSM8K that are found."""
     return _share(REPHRASED[1])
+
+
+@gate("templates-gain", Limit("<=", 0.5, "%"), tier="room")
+def templates_gain() -> Measured:
+    """Rephrased rows of GSM8K that only `templates = "drop"` finds; the note has what it takes of a source's own rows.
+
+    Of each source the first 200 problems are the benchmark, and all others the rows.
+    """
+    (rows,) = (one for one in row_sets() if one.name == REPHRASED[1])
+    assert rows.own is not None
+    hits = classify_hits(rows.scores, rows.settings)
+    hits = hits.filter(pl.col("benchmark_row") == rows.own[hits["row"]])
+    found = set(hits["row"]) - set(hits.filter(pl.col("kind") == OVERLAP)["row"])
+    taken = []
+    for name in ("svamp", "hardmath_mini", "minif2f_informal", "umwp", "gsm8k"):
+        texts = list(dict.fromkeys(row["problem"] for row in shared_rows("math", f"{name}.jsonl") if row["problem"]))
+        kinds = kinds_of(texts[:200], texts[200:])
+        taken.append(f"{name} {kinds.count(TEMPLATE)} of {len(kinds):,}")
+    count = len(rows.rows)
+    return Measured(100 * len(found) / count, interval=wilson(len(found), count, scale=100), note="; ".join(taken))
 
 
 @gate("innocents", Limit("<=", 0.5, "%"), tier="room")
