@@ -54,6 +54,7 @@ SHARED_ROOMS = {
     "embeddings",
     "filters.dedup.minhash",
     "filters.dedup.sketches",
+    "filters.dedup.tokens",
     "http_server",
     "languages.identification",
     "languages.mixing",
