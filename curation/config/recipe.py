@@ -14,6 +14,7 @@ from curation.config.coding import CodeSettings
 from curation.config.difficulty import Band, DifficultyStage, LabelSettings, SecondStage
 from curation.config.filters import DecontaminationSettings, NearDedupSettings, StatementSettings, VerifySettings
 from curation.config.grading import GraderSettings
+from curation.config.languages import TranslationSettings
 from curation.config.monitoring import MonitorSettings
 from curation.config.policies import NamedModels, with_domain
 from curation.config.questions import QuestionSettings
@@ -101,6 +102,7 @@ class Recipe(NamedModels):
         default_factory=AdjudicationSettings,
         description="Debates on disputed labels, by `goldilocks adjudicate`: evidence for whoever reviews them.",
     )
+    translation: TranslationSettings | None = Field(None, description="A share of the problems of the set, translated.")
     export: ExportSettings = Field(default_factory=ExportSettings, description="The curated set.")
     runner: Literal["local", "ray"] = Field(
         "local", description="`ray`: shards that are filtered or judged run on a Ray cluster (an extra)."
@@ -129,6 +131,8 @@ class Recipe(NamedModels):
             "stage1.model": self.stage1.model,
             "stage2.model": self.stage2.model if self.stage2 is not None else None,
             **{f"questions.{name}.model": settings.model for name, settings in self.questions.items()},
+            "translation.model": self.translation.model if self.translation is not None else None,
+            "translation.reader": self.translation.reader if self.translation is not None else None,
             "adjudication.debater": self.adjudication.debater,
             "adjudication.judge": self.adjudication.judge,
         }

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from curation.languages.stripping import parts
-from curation.planting.translations import SENTENCE_BORDER
+from tests.gates.corruptions import SENTENCE_BORDER
 
 _GROUPED = re.compile(r"(?<![\d.,])(\d{1,3})[.,\u00a0\u202f\u2009 ](\d{3})(?![\d.,]\d|\d)")
 

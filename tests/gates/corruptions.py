@@ -1,17 +1,15 @@
-"""Translations broken on purpose, so that what the invariants catch can be counted.
+"""Translations broken on purpose, so that what is refused of them can be counted.
 
 Each corruption changes what the problem asks or says, or does not happen: a number takes another value, goes or changes
 places with another, a formula goes with its dollars, a sentence goes or comes back in the original's language, the text
 is another language's, an answer is added. None depends on how the invariants look for it.
-
-Pure: the same translations and seed give the same broken ones.
 """
 
 from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from curation.planting import phrases
@@ -150,20 +148,3 @@ CORRUPTIONS: Mapping[str, Callable[[TranslatedPair, random.Random], str | None]]
     "sentence dropped": sentence_dropped,
 }
 """By name. None needs words of a language but those of `curation.planting.phrases`."""
-
-
-def plant_translations(
-    pairs: Iterable[TranslatedPair], seed: int, most: int
-) -> Iterator[tuple[str, TranslatedPair, str]]:
-    """Yield broken translations: their kind, what was broken, and what it reads then; ``most`` of a kind at most."""
-    ordered = sorted(pairs, key=lambda pair: (pair.id, pair.target))
-    for kind, corrupt in CORRUPTIONS.items():
-        chance = random.Random(f"translations {seed} {kind}")
-        made = 0
-        for pair in chance.sample(ordered, len(ordered)):
-            if made == most:
-                break
-            broken = corrupt(pair, chance)
-            if broken is not None and broken != pair.translated:
-                made += 1
-                yield kind, pair, broken

@@ -10,7 +10,7 @@ import random
 import re
 from collections.abc import Mapping
 
-from tests.benchmarks.corrupting_meaning import Corruption
+from tests.gates.corrupting_meaning import Corruption
 
 NUMBER_WORDS: dict[str, tuple[str, ...]] = {
     "de": ("zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun", "zehn", "zwölf", "zwanzig", "dreißig"),
