@@ -13,13 +13,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
+from training.objectives.importance import Correction
 
 from training.config import ComputeSettings
 from training.objectives import grpo
 from training.objectives.base import ObjectiveInputs, Statistic
 from training.objectives.credit import token_weights
 from training.objectives.grpo import GrpoSettings, grpo_loss
-from training.objectives.importance import Correction
 from training.objectives.step_statistics import added, joined, measured_over_ranks, policy_statistics
 from training.optimisation.distributed import DistributedContext
 
