@@ -69,7 +69,7 @@ def recipe(seed: int, steps: int, bonus: float, normalise: str) -> dict[str, Any
         "rewards": {"max_length": TOKENS, "length_penalty": 0.0, "language": bonus},
         "optim": {"learning_rate": 3e-4, "warmup_steps": 5},
         "packing": {"micro_batch_tokens": 4096},
-        "checkpoints": {"every": steps, "export": False},
+        "checkpoints": {"every": steps},
     }
 
 

@@ -43,7 +43,6 @@ PLAIN = (
     "collector.max_staleness=0",
     "checks=false",
     "checkpoints.every=1000",
-    "checkpoints.export=false",
 )
 SHARES = (0.25, 0.5, 1.0)
 ARMS = ("cold", "sft first", "soft first", "known first")
@@ -120,7 +119,7 @@ def tokens(options: argparse.Namespace, seed: int, folder: Path) -> dict[str, Pa
     """Return the runs of the arms of one seed, each with a checkpoint a step."""
     run = curated_run(options, seed, folder / "set", 0.5, None)
     data = [f"data={{ kind = 'curated', folders = [{json.dumps(str((run / 'curated').resolve()))}] }}"]
-    data += ["attempt_store='none'", "checkpoints.every=1", "checkpoints.keep=200", "checkpoints.export=true"]
+    data += ["attempt_store='none'", "checkpoints.every=1", "checkpoints.keep=200"]
     half = options.steps // 2
     only, rate = f"stored={{ epochs = {options.epochs}, only = true }}", f"optim.learning_rate={options.sft_rate}"
     sft = trained(folder / "sft", seed, 1000, options.batch, [*data, *SFT, only, rate])

@@ -65,7 +65,7 @@ def recipe(kind: str, steps: int, seed: int, diversity: str) -> dict[str, Any]:
         "rewards": {"max_length": TOKENS, "length_penalty": 0.0, "language": 0.0},
         "optim": {"learning_rate": RATE, "warmup_steps": 1},
         "packing": {"micro_batch_tokens": 4096},
-        "checkpoints": {"every": steps, "export": False},
+        "checkpoints": {"every": steps},
     }
 
 

@@ -75,8 +75,7 @@ def _refusals(recipe: TrainRecipe) -> list[str]:
         reasons.append("objective.kl_coef > 0 needs our KL term, and verl's per-token ones have other gradients; set 0")
     if getattr(objective, "credit", "reward") == "majority":
         reasons.append('objective.credit = "majority" needs the answers, and verl hands rewards only on')
-    unset = TrainRecipe.model_fields["generator"].get_default(call_default_factory=True)
-    if recipe.generator.kind != "vllm" and recipe.generator != unset:  # a run's own record names what was left out too
+    if recipe.generator.kind == "endpoint":
         reasons.append(f'generator.kind = "{recipe.generator.kind}": verl starts vLLM itself; leave the table out')
     reasons += [f"{name} is the embedded engine's; leave it out" for name in _embedded_only(recipe)]
     if recipe.checkpoints.trajectory is not None:
