@@ -62,7 +62,6 @@ def recipe(seed: int, steps: int, bonus: float, normalise: str) -> dict[str, Any
         "steps": steps,
         "model": "model",
         "prompt": "plain",
-        "max_tokens": TOKENS,
         "data": {"kind": "curated", "folders": ("problems",)},
         "collector": {"group_size": 8, "n_async": 128, "n_batch": 128, "max_staleness": 1},
         "objective": {"advantage_normalisation": normalise},

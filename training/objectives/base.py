@@ -68,6 +68,8 @@ class ObjectiveInputs:
     """[tokens] bool: those of a reference text that was put behind what was drawn; None: there is none."""
     answer_weights: Tensor | None = None
     """[sequences] of the reference text's tokens, from a second pass."""
+    rewards: Tensor | None = None
+    """[sequences] total rewards; None: not known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,9 @@
 
     l_i = sum_t (log pi(y_t) - log ref(y_t))
     g_i = r_i - V - tau l_i
-    L_i = g_i^2 / 2
+    L_i = g_i^2 / 2                                                        AGRO, DRO
+        = - [ t log e^Q + (1 - t) log(1 - e^Q) ]                           SPO
+          with Q = (V - c) / tau + l_i, t = e^((r_i - c) / tau), and c a reward that none exceeds
 
 The best policy for E r - tau KL(policy | reference) is ref · e^(r / tau) / Z. There V = tau log Z and g = 0 for every
 rollout, whoever drew it: there are no importance weights, and any generator whose support is wide enough will do. V is
@@ -14,6 +16,9 @@ rollout, whoever drew it: there are no importance weights, and any generator who
 
 `group` and `learned` need the present l of the whole group, so every step has a first pass without gradient
 (`soft_advantages`).
+
+Q is below 0 for the best policy; where it is not, a rollout is drawn up no further, and what draws it down is that at
+`MARGIN` below.
 
 Invariants: those of `training.objectives.base`; here a token weight is its whole sequence's.
 """
@@ -44,6 +49,13 @@ from training.objectives.step_statistics import counted, mean_of
 from training.rewards import Reward
 from training.rollouts.rollout_scheduler import GroupDecision
 
+MARGIN = 0.05
+"""Q is taken as at most minus this by the cross-entropy, whose slope has no bound at 0."""
+
+CEILING = 1.1
+"""c of the cross-entropy, a reward that no rollout exceeds; larger ones count as it. Format, correctness and language
+of the paper."""
+
 VALUE_RATE = 0.3
 """Part of the way to its group's value that a `learned` one takes in a step."""
 
@@ -58,7 +70,8 @@ class SoftSettings(ObjectiveSettings):
     value: Literal["group", "prior", "learned"] = Field(
         "group",
         description="V: `group`, the mean of the group's own (AGRO, arXiv 2503.19612); `prior`, from the reference's "
-        "pass rate in the set (SPO, 2503.05453); `learned`, a number per problem (DRO, 2405.19107).",
+        "pass rate in the set (SPO, 2503.05453, whose loss is a cross-entropy); `learned`, a number per problem (DRO, "
+        "2405.19107).",
     )
 
 
@@ -99,7 +112,7 @@ def soft_loss(inputs: ObjectiveInputs, settings: SoftSettings) -> tuple[Tensor, 
     """Return the loss of one micro-batch (to be minimised, 0-d), and the mean size of r - V - tau l.
 
     Raises:
-        ValueError: there are no log-probabilities of a reference.
+        ValueError: there are no log-probabilities of a reference, or `prior` has no rewards.
     """
     if inputs.reference_logprobs is None:
         raise ValueError("objective soft needs the reference policy's log-probabilities")
@@ -109,7 +122,23 @@ def soft_loss(inputs: ObjectiveInputs, settings: SoftSettings) -> tuple[Tensor, 
     log_ratios = zeros.index_add(0, inputs.sequence_index, excess)
     errors = inputs.advantages.to(excess.dtype) - settings.tau * log_ratios
     own = {"soft_error": mean_of(errors.abs(), inputs.token_weights > 0)}
-    return (inputs.token_weights.to(excess.dtype) * 0.5 * errors.square()).sum(), own
+    if settings.value != "prior":
+        losses = 0.5 * errors.square()
+    elif inputs.rewards is None:
+        raise ValueError("objective soft with value = prior needs the rewards")
+    else:
+        losses = _cross_entropy(inputs.rewards.to(excess.dtype), errors, settings)
+    return (inputs.token_weights.to(excess.dtype) * losses).sum(), own
+
+
+def _cross_entropy(rewards: Tensor, errors: Tensor, settings: SoftSettings) -> Tensor:
+    """Return [sequences] the cross-entropy between e^((r - c) / tau) and e^Q."""
+    shifted = (rewards - CEILING).clamp(max=0) / settings.tau
+    q = shifted - errors / settings.tau
+    bounded = q.clamp(max=-MARGIN)
+    falling = q - (q - bounded).detach()  # at the bound it still falls
+    target = shifted.exp()
+    return -(target * bounded + (1 - target) * torch.log(-torch.expm1(falling)))
 
 
 def soft_needs(settings: SoftSettings) -> ObjectiveNeeds:

@@ -56,6 +56,7 @@ class SampleArrays:
     advantages: Floats  # [sequences]
     weights: Floats  # [sequences]
     answer_weights: Floats  # [sequences]
+    rewards: Floats  # [sequences]
     sample_indices: tuple[int, ...]
 
     def micro_batch(self) -> MicroBatch:
@@ -110,6 +111,7 @@ class SampleArrays:
             drawn=_tensor(self.drawn),
             answer=_tensor(self.answer),
             answer_weights=torch.from_numpy(self.answer_weights),
+            rewards=torch.from_numpy(self.rewards),
             sample_indices=self.sample_indices,
             max_seqlen=int(lengths.max()),
         )
@@ -140,6 +142,7 @@ def gather(samples: Sequence[TrainingSample], sample_indices: tuple[int, ...]) -
         advantages=_of_each(samples, lambda sample: sample.advantage),
         weights=_of_each(samples, lambda sample: sample.token_weight),
         answer_weights=_of_each(samples, lambda sample: sample.answer_weight),
+        rewards=_of_each(samples, lambda sample: sample.reward),
         sample_indices=sample_indices,
     )
 

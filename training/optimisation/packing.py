@@ -45,7 +45,7 @@ class TrainingSample:
     whether all tokens were drawn with the trainer's present weights, None where that is not known. ``group`` is the
     number of its group. With ``max_distance`` it weighs nothing where the policy's and the reference's
     log-probabilities differ by more than so many nats a token; an objective's second pass finds that.
-    ``value`` is its problem's before the step, None where there is none.
+    ``reward`` is its total; ``value`` is its problem's before the step, None where there is none.
     The last ``answer_tokens`` of the response are a reference text that nobody drew: they have no
     ``generator_logprobs``, and weigh ``answer_weight``.
 
@@ -66,6 +66,7 @@ class TrainingSample:
     max_distance: float | None = None
     answer_tokens: int = 0
     answer_weight: float = 0.0
+    reward: float = 0.0
     value: float | None = None
 
     def __post_init__(self) -> None:
@@ -120,6 +121,7 @@ class MicroBatch:
     drawn: Tensor | None  # [targets] bool, False where no generator_logprobs are known; None where all are
     answer: Tensor | None  # [targets] bool, True for reference texts; None where there is none
     answer_weights: Tensor  # [sequences] fp32
+    rewards: Tensor  # [sequences] fp32
     sample_indices: tuple[int, ...]
     max_seqlen: int
 

@@ -326,6 +326,7 @@ class Trainer:
             part.drawn,
             part.answer,
             part.answer_weights if part.answer is not None else None,
+            part.rewards,
         )
         loss, own = objective.loss(inputs, settings)
         return loss, joined(policy_statistics(inputs), own)

@@ -75,6 +75,7 @@ def build_samples(
             group=number,
             max_distance=None if completion.versions else max_distance,
             answer_tokens=len(rollout.reference_ids),
+            reward=rollout.reward.total,
             value=value,
         )
         for (number, rollout), completion, advantage, weight, mask, value in zip(

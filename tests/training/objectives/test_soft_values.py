@@ -1,8 +1,10 @@
-"""Values of problems for the soft objective: from a pass rate, and learned."""
+"""Values of problems for the soft objective: from a pass rate, learned, and the cross-entropy that they go with."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -15,13 +17,14 @@ from curation.policies.checkpoints import folder_revision
 from curation.records import ConfigError, Domain, PromptRequest
 from tests.training.engines.embedded.test_run import small
 from tests.training.objectives.test_grpo import gradient
-from tests.training.objectives.test_soft import ARMS, REFERENCE, REWARDS
+from tests.training.objectives.test_soft import ARMS, BEHAVIOUR, REFERENCE, REWARDS
 from training.config import RewardSettings
 from training.embedded_model import WEIGHTS
 from training.embedded_model.problems import Split, generate_exercises
 from training.engines.embedded.run import train
 from training.evaluation.metrics import read_metrics
 from training.generation.generators import read_weights
+from training.objectives import soft
 from training.objectives.base import CreditInputs, ObjectiveInputs, ScoredGroups
 from training.objectives.soft import SoftSettings, soft_advantages, soft_credit, soft_decision, soft_loss, soft_values
 from training.objectives.soft_values import ProblemValues, prior_value
@@ -46,7 +49,9 @@ def task(correct: int = 1, judged: int = 2, policy: str | None = "m@r1", name: s
 def inputs_of(logits: Tensor, advantages: Tensor, weights: Tensor) -> ObjectiveInputs:
     logprobs = logits.log_softmax(-1)
     nothing = torch.zeros_like(logprobs).detach()
-    return ObjectiveInputs(logprobs, nothing, EVERYTHING, advantages, weights, reference_logprobs=REFERENCE)
+    return ObjectiveInputs(
+        logprobs, nothing, EVERYTHING, advantages, weights, reference_logprobs=REFERENCE, rewards=REWARDS
+    )
 
 
 @pytest.mark.parametrize("tau", [0.02, 0.5, 3.0])
@@ -95,6 +100,50 @@ def test_policy_and_learned_values_reach_the_optimum_together() -> None:
         values.learn({"a": list(made.estimates.values())})
     assert 0.5 * (at.softmax(-1) - BEST).abs().sum() < 1e-8
     assert values.of("a") == pytest.approx(VALUE)
+
+
+def entropy_loss(value: float, settings: SoftSettings, chances: Tensor) -> Callable[[Tensor], Tensor]:
+    return lambda logits: soft_loss(inputs_of(logits, REWARDS - value, chances), settings)[0]
+
+
+@pytest.mark.parametrize("behaviour", [REFERENCE, BEHAVIOUR])
+def test_cross_entropy_is_stationary_at_the_best_policy_whoever_draws(
+    behaviour: Tensor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(soft, "CEILING", 1.4)
+    settings = SoftSettings(value="prior", tau=TAU)
+    best = BEST.log()
+    right = gradient(entropy_loss(VALUE, settings, behaviour.exp()), best)
+    assert right.abs().max() < 1e-12
+    assert gradient(entropy_loss(VALUE + 0.1, settings, behaviour.exp()), best).abs().max() > 1e-3
+    at = REFERENCE.clone()
+    for _ in range(3000):
+        at = at - 1.0 * gradient(entropy_loss(VALUE, settings, behaviour.exp()), at)
+    assert 0.5 * (at.softmax(-1) - BEST).abs().sum() < 1e-8
+
+
+def test_cross_entropy_by_hand_and_beyond_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """r = 1 and 0 below a ceiling of 1, V = 0.8, tau = 0.5: Q = -0.4 + l."""
+    monkeypatch.setattr(soft, "CEILING", 1.0)
+    settings = SoftSettings(value="prior", tau=0.5)
+    reference = torch.tensor([-2.0, -2.0], dtype=torch.float64)
+
+    def loss(logprobs: Tensor) -> Tensor:
+        inputs = ObjectiveInputs(
+            logprobs, reference, torch.arange(2), torch.tensor([0.2, -0.8]).double(), torch.ones(2).double(),
+            reference_logprobs=reference, rewards=torch.tensor([1.0, 0.0]),
+        )  # fmt: skip
+        return soft_loss(inputs, settings)[0]
+
+    zero = math.exp(-2.0)
+    wanted = 0.4 - (zero * -0.4 + (1 - zero) * math.log(1 - math.exp(-0.4)))
+    assert loss(reference).item() == pytest.approx(wanted)
+    beyond = torch.tensor([-1.0, -1.0], dtype=torch.float64, requires_grad=True)  # Q = 0.6, impossible
+    (slope,) = torch.autograd.grad(loss(beyond), beyond)
+    assert slope[0] == 0
+    assert 1 < slope[1] < 25
+    with pytest.raises(ValueError, match="rewards"):
+        soft_loss(replace(inputs_of(REFERENCE, REWARDS, BEST), rewards=None), settings)
 
 
 @pytest.mark.parametrize(
