@@ -85,6 +85,8 @@ class CreditInputs:
     """[sequences] whether it was cut off at the most tokens; empty: not known."""
     values: Sequence[float | None] = ()
     """[sequences] their problem's value, None where there is none yet; empty: there is none at all."""
+    max_tokens: int | None = None
+    """The most tokens of a rollout of the run (`rewards.max_length`); None: not known."""
     has_text: Sequence[bool] = ()
     """[sequences] whether a reference text lies behind it; empty: there is none at all."""
 

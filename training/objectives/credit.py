@@ -66,11 +66,6 @@ class GroupCreditSettings(ObjectiveSettings):
         """Return what the preset changes beside the settings."""
         return variant_of(self.presets[self.preset], dict(self))
 
-    @property
-    def token_divisor(self) -> int | None:
-        """Return the constant that divides token sums; None if the loss has none."""
-        return None
-
     @model_validator(mode="after")
     def _has_meaning(self) -> Self:
         if self.variant.advantage_normalisation == "mean" and self.credit != "reward":
@@ -124,7 +119,7 @@ def group_credit(sequences: CreditInputs, settings: GroupCreditSettings) -> Grou
     lengths = sequences.lengths
     if variant.mask_truncated:
         lengths = torch.where(torch.tensor(sequences.truncated), 0, lengths)
-    weights = token_weights(lengths, sequences.groups, variant.loss_aggregation, settings.token_divisor)
+    weights = token_weights(lengths, sequences.groups, variant.loss_aggregation, sequences.max_tokens)
     return GroupCredit(gains, weights)
 
 

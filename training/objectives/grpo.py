@@ -15,10 +15,10 @@ Invariants: those of `training.objectives.base`. A sequence must lie whole withi
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import torch
-from pydantic import Field, model_validator
+from pydantic import Field
 from torch import Tensor
 
 from training.objectives.advantages import Normalisation
@@ -49,9 +49,6 @@ class GrpoSettings(GroupCreditSettings):
         description="What the group-centred advantages are divided by: their deviation over the minibatch (paper), "
         "over their group, nothing, or their group's mean reward (`mean`, arXiv 2602.02710).",
     )
-    constant_tokens: int | None = Field(
-        None, gt=0, description="Divides token sums with the preset `dr_grpo`: the most tokens of a rollout."
-    )
     entropy_coef: float = Field(0.0, ge=0, description="Weight of an entropy bonus. Paper: none; 7e-4 in its ablation.")
     kl_coef: float = Field(0.0, ge=0, description="Weight of KL(policy | reference). Paper: none.")
     reference_ema: float | None = Field(
@@ -61,20 +58,6 @@ class GrpoSettings(GroupCreditSettings):
         description="The reference follows the policy and keeps this share of itself at each step; 0.99 is about a "
         "hundred steps. Frozen if missing.",
     )
-
-    @property
-    def token_divisor(self) -> int | None:
-        """Return the constant that divides token sums."""
-        return self.constant_tokens
-
-    @model_validator(mode="after")
-    def _whole(self) -> Self:
-        if (self.variant.loss_aggregation == "constant") != (self.constant_tokens is not None):
-            raise ValueError(
-                f"preset = {self.preset} and constant_tokens = {self.constant_tokens} do not go together; `dr_grpo` "
-                "needs constant_tokens, others have none"
-            )
-        return self
 
 
 def grpo_loss(inputs: ObjectiveInputs, settings: GrpoSettings) -> tuple[Tensor, dict[str, Statistic]]:

@@ -43,7 +43,7 @@ class Variant:
 
 GRPO_PRESETS: Mapping[str, Mapping[str, Any]] = {
     "paper": {},
-    # arXiv 2503.20783: no division by deviation or length, one constant divides the token sums (`constant_tokens`)
+    # arXiv 2503.20783: no division by deviation or length, the most tokens of a rollout divide the token sums
     "dr_grpo": {"advantage_normalisation": "none", "loss_aggregation": "constant", "eps_high": 0.2},
     # arXiv 2503.14476: clip-higher, dynamic sampling, token-level loss, overlong filtering
     "dapo": {

@@ -37,13 +37,14 @@ def build_samples(
     version: int | None = None,
     max_distance: float | None = None,
     value_of: ValueOf = no_value,
+    max_tokens: int | None = None,
 ) -> list[TrainingSample]:
     """Return a sample for each rollout of a minibatch, with its advantage and token weight, in their order.
 
     ``version`` is that of the trainer's weights; None where no generator has had them: after a batch's first minibatch.
     A rollout's tokens are on-policy where all of them were made by that version: later tokens of one that began with
     older weights see keys and values of those. ``max_distance`` is that of stored rollouts; ``value_of`` gives a
-    problem's value, None where there is none.
+    problem's value, None where there is none; ``max_tokens`` are the most of a rollout of the run.
     """
     numbered = [(group.number, rollout) for group in groups for _, rollout in group.rollouts]
     rollouts = [rollout for _, rollout in numbered]
@@ -58,6 +59,7 @@ def build_samples(
         [rollout.answer for rollout in rollouts],
         [rollout.completion.finish == "length" for rollout in rollouts],
         values,
+        max_tokens,
         [bool(rollout.reference_ids) for rollout in rollouts],
     )
     credit = objective_of(settings).credit(credit_inputs, settings)
@@ -90,10 +92,11 @@ def build_minibatches(
     settings: ObjectiveSettings,
     max_distance: float | None = None,
     value_of: ValueOf = no_value,
+    max_tokens: int | None = None,
 ) -> list[list[TrainingSample]]:
     """Return the batch's samples by optimiser step, with all that must be known before the first of them."""
     return [
-        build_samples(groups, settings, batch.number if place == 0 else None, max_distance, value_of)
+        build_samples(groups, settings, batch.number if place == 0 else None, max_distance, value_of, max_tokens)
         for place, groups in enumerate(batch.minibatches(sizes))
     ]
 

@@ -38,15 +38,13 @@ def slope(loss: Tensor, inputs: ObjectiveInputs) -> list[float]:
 
 
 def test_dr_grpo_divides_by_one_constant_and_no_deviation() -> None:
-    made = GrpoSettings(preset="dr_grpo", constant_tokens=100)
-    credit = credited(made)
+    made = GrpoSettings(preset="dr_grpo")
+    credit = credited(made, max_tokens=100)
     assert credit.advantages.tolist() == pytest.approx(CENTRED)
     assert credit.token_weights.tolist() == pytest.approx([1 / 600] * 6)
     assert (made.variant.eps_low, made.eps_high) == (0.2, 0.2)
-    with pytest.raises(ValidationError, match="needs constant_tokens"):
-        GrpoSettings(preset="dr_grpo")
-    with pytest.raises(ValidationError, match="others have none"):
-        GrpoSettings(constant_tokens=100)
+    with pytest.raises(ValueError, match="needs a constant"):
+        credited(made)
 
 
 def test_dapo_counts_tokens_divides_by_the_groups_deviation_and_masks_what_was_cut_off() -> None:

@@ -142,7 +142,13 @@ class TrainingLoop:
         started_at, distance = monotonic(), recipe.stored.max_distance if recipe.stored is not None else None
         value_of = self._values.of if self._values is not None else no_value
         minibatches = await self._on_thread(
-            build_minibatches, batch, self._curriculum.collector, objective, distance, value_of
+            build_minibatches,
+            batch,
+            self._curriculum.collector,
+            objective,
+            distance,
+            value_of,
+            self._max_tokens,
         )
         self._timer.add_trainer_time(monotonic() - started_at)
         numbers, results = await asyncio.gather(  # what is only counted does not keep the first step waiting

@@ -185,7 +185,7 @@ def _actor(recipe: TrainRecipe, *, megatron: bool, experts: bool, gpus_per_node:
         "entropy_coeff": getattr(objective, "entropy_coef", 0.0),
         "calculate_entropy": True,
         "loss_agg_mode": _ENTROPY_MEANS[aggregation],
-        "loss_scale_factor": objective.token_divisor,
+        "loss_scale_factor": recipe.rewards.max_length if aggregation == "constant" else None,
         "policy_loss": {"loss_mode": NAME},
         "checkpoint": {
             "save_contents": ["model", "optimizer", "extra", "hf_model"],
