@@ -21,6 +21,7 @@ import polars as pl
 from curation.config import Bench, LivePolicy, TorchPolicySettings, VllmPolicy
 from curation.config.loading import parse_settings
 from curation.records import ConfigError, Domain
+from curation.response_formats import BOXED
 from curation.storage.locks import lock_folder
 from curation.storage.stages import atomic_write
 from flows.pipelines.evaluate import FOLDER, evaluate
@@ -135,6 +136,7 @@ def _bench(recipe: TrainRecipe, home: Path, place: Path, problems: int, attempts
         "consistency": False,
         "decoding": {"temperature": recipe.temperature, "max_tokens": recipe.rewards.max_length},
         "workers": verifier_workers(),
+        "verify": {"response_format": BOXED},
         "sources": [
             {
                 "name": "problems",

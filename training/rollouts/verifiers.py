@@ -21,6 +21,7 @@ from types import TracebackType
 from typing import Self
 
 from curation.records import Domain, SourceError
+from curation.response_formats import BOXED
 from curation.verify.math_judge import Judge, JudgeTask, MathJudge, Response, Verdict
 from curation.verify.programs.judge import ProgramJudge
 from curation.verify.programs.problem import CodeProblem
@@ -65,7 +66,7 @@ class Verifiers:
         with ExitStack() as stack:
             self._threads = stack.enter_context(ThreadPoolExecutor(self._workers, "verifier"))
             if Domain.MATH in self._domains:
-                self._judges[Domain.MATH] = stack.enter_context(MathJudge(self._workers))
+                self._judges[Domain.MATH] = stack.enter_context(MathJudge(self._workers, response_format=BOXED))
             if Domain.CODE in self._domains:
                 all_tests = self._rewards.code == "proportional"
                 programs = self._programs.__getitem__

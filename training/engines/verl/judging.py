@@ -12,6 +12,7 @@ from typing import Any
 
 from curation.policies.completions import ResponseReader
 from curation.records import Domain
+from curation.response_formats import BOXED
 from curation.scoring.record import read_record
 from curation.scoring.scorer import Scorer, ScoringSettings
 from training.recipe import TrainRecipe
@@ -74,6 +75,7 @@ def scoring_settings(recipe: TrainRecipe) -> ScoringSettings:
     """Return how the rollouts of a recipe are judged."""
     return ScoringSettings(
         thinking=recipe.thinking,
+        response_format=BOXED,
         workers=verifier_workers(),
         tests_run=TESTS_PER_GROUP,
         all_tests=recipe.rewards.code == "proportional",
