@@ -119,7 +119,7 @@ class CheckpointSettings(Settings):
         None,
         ge=1,
         description="Steps between two states of the weights that are kept in RUN/trajectory for `goldilocks analyse`, "
-        "in fp32, since small steps vanish in bf16; none if missing.",
+        "in the trainer's numbers, since small steps vanish in bf16; none if missing.",
     )
 
 
