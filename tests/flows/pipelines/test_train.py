@@ -62,7 +62,7 @@ def test_settings_can_be_changed() -> None:
         ),
         (
             'generator={ kind = "vllm", dtype = "bfloat" }',
-            "`generator.dtype` = 'bfloat': input should be 'float32', 'bfloat16' or 'float16'; did you mean "
+            "`generator.dtype` = 'bfloat': input should be 'auto', 'bfloat16', 'float16' or 'float32'; did you mean "
             "'bfloat16'?",
         ),
         ("steps=0", "`steps` = 0: input should be greater than or equal to 1."),
