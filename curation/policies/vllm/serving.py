@@ -3,7 +3,7 @@
 It answers with tokens, log-probabilities of what was drawn from, and the version of the weights of every token, and it
 takes new weights while it generates, from a folder of safetensors that it sees (`curation.policies.vllm.worker`, so
 Goldilocks must be installed where it runs). Further options go to vLLM as they are: ``--tensor-parallel-size``,
-``--max-model-len``; ``--hf-overrides '{"head_dtype": "float32"}'`` for a run with `compute.head_dtype = "float32"`.
+``--max-model-len``.
 
 vLLM offers weight updates in its development mode only, and its own key does not cover them. So
 `curation.policies.vllm.server_guard` wraps the whole server: with a key in VLLM_API_KEY (or ``--api-key``, which goes

@@ -130,7 +130,7 @@ def test_a_run_trains_on_what_a_server_generates(vllm_servers: VllmServers, tmp_
         generator={"kind": "endpoint", "urls": (vllm_servers.one().url,), "model": "tiny", "per_server": 16},
         collector={"n_async": 16, "n_batch": 16, "max_staleness": 2},
         optim={"learning_rate": 1e-4, "warmup_steps": 0},
-        checkpoints={"every": 100, "export": False},
+        checkpoints={"every": 100},
     )
     train(made, tmp_path, tmp_path / "run")
     ledger = json.loads((tmp_path / "run" / "summary.json").read_text())["ledger"]
