@@ -67,8 +67,8 @@ def as_printed(recipe: Recipe, recipe_folder: Path, run_folder: Path) -> str:
     """Return the recipe as TOML for others to read: no path of this machine stands in it.
 
     An absolute path in the recipe's folder is written relative to it, as the recipe's own are; one in the run folder
-    begins with `RUN/`; any other keeps its name only, as `…/name`. Empty tables, addresses of servers, the names of their
-    keys, and where copies go are left out.
+    begins with `RUN/`; any other keeps its name only, as `…/name`. Empty tables, addresses of servers, names of keys,
+    and where copies go are left out.
     """
     homes = {run_folder.absolute(): "RUN/", recipe_folder.absolute(): ""}
 
