@@ -4,9 +4,10 @@
     python -m tests.gates.small_model --model models/a-7b         a folder with weights, in vLLM
     python -m tests.gates.small_model --model FILE.toml[:NAME]    a table [models.NAME]: an endpoint, for example
 
-`--prompts N` per question (40), half of them with a fault where the question is about faults. Printed per question: how
-many answers can be read, how many of these are right, the words that they are, and how they agree with the stored
-answers of a strong chat model where there are some. One answer per prompt, at temperature 0 for a folder.
+`--prompts N` per question (40), half of them of either answer. Printed per question: how many answers were cut off, how
+many can be read, how many of these are right, the words that they are, and how they agree with the stored answers of a
+strong chat model where there are some; then the beginning of the first answer that cannot be read. One answer per
+prompt, at temperature 0 for a folder.
 
 Known answers: labels that a person or the rows' source gave (`doubtful_rows`: tests/benchmarks/filter_labels.tsv;
 `premises`: UMWP and MiP; `overlaps`: rephrased rows with their own and with other originals), and for
@@ -30,7 +31,7 @@ from curation.questions.doubtful_rows import usability_request
 from curation.questions.doubtful_verdicts import comparison_request
 from curation.questions.overlaps import overlap_request
 from curation.questions.votes import UNREADABLE, Vote
-from curation.records import Domain, PromptRequest, RequestRefused, problem_id
+from curation.records import Completion, Domain, PromptRequest, RequestRefused, problem_id
 from flows.run.model_files import load_model, parse_model
 from flows.run.policy_session import ModelSession, keep_open, model_session
 from flows.stages.question import registered
@@ -122,45 +123,43 @@ class Line:
 
     name: str
     asked: int
-    refused: int
+    cut_off: int
     words: Counter[str]
     right: int
     strong: tuple[int, int]
     """Of the read answers to prompts with a stored answer, how many are the same word, and of how many."""
+    unread: str
+    """The first answer that cannot be read."""
 
     def row(self) -> str:
         """Return the line of the table."""
-        readable = self.asked - self.refused - self.words[UNREADABLE]
+        readable = self.words.total() - self.words[UNREADABLE]
         words = ", ".join(f"{word} {count}" for word, count in self.words.most_common() if word != UNREADABLE)
         strong = f"{self.strong[0]} of {self.strong[1]}" if self.strong[1] else "none stored"
-        return (
-            f"| `{self.name}` | {self.asked} | {readable} | {self.right} of {readable} | {words or 'none'} | {strong} |"
-        )
+        counts = f"{self.asked} | {self.cut_off} | {readable} | {self.right} of {readable}"
+        return f"| `{self.name}` | {counts} | {words or 'none'} | {strong} |"
 
 
 def ask(vote: Vote, known: Sequence[Known], session: ModelSession) -> Line:
     """Return what a model answers to prompts with known answers."""
 
-    async def all_texts() -> list[str | None]:
+    async def all_answers() -> list[Completion | None]:
         room = asyncio.Semaphore(session.policy.in_flight)
 
-        async def text_of(request: PromptRequest) -> str | None:
+        async def answer(request: PromptRequest) -> Completion | None:
             async with room:
                 try:
-                    completion = await session.policy.answer(request, 0)
+                    return await session.policy.answer(request, 0)
                 except RequestRefused:
                     return None
-                return (completion.text if completion is not None else None) or ""
 
-        return list(await asyncio.gather(*(text_of(request) for request, _ in known)))
+        return list(await asyncio.gather(*(answer(request) for request, _ in known)))
 
     session.open()
-    texts = session.run(all_texts())
-    given = [
-        (vote.read(text), request, words)
-        for text, (request, words) in zip(texts, known, strict=True)
-        if text is not None
-    ]
+    completions = session.run(all_answers())
+    answered = [(made, *one) for made, one in zip(completions, known, strict=True) if made is not None]
+    given = [(vote.read(made.text), request, words) for made, request, words in answered]
+    unread = [made.text or "" for made, _, _ in answered if not vote.is_readable(made.text)]
     stored = {key: vote.read(some[0]) for key, some in answers(vote.name).items()}
     pairs = [
         (word, stored[key])
@@ -170,20 +169,17 @@ def ask(vote: Vote, known: Sequence[Known], session: ModelSession) -> Line:
     return Line(
         vote.name,
         len(known),
-        texts.count(None),
+        sum(made.finish == "length" for made, _, _ in answered),
         Counter(word for word, _, _ in given),
         sum(word in words for word, _, words in given),
         (sum(one == other for one, other in pairs), len(pairs)),
+        " ".join(unread[0].split()) if unread else "",
     )
 
 
 def main() -> None:
     """Read the command line and print the table."""
-    parser = argparse.ArgumentParser(
-        prog="python -m tests.gates.small_model",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", metavar="FOLDER|FILE.toml[:NAME]")
     parser.add_argument("--prompts", type=int, default=40)
     parsed = parser.parse_args()
@@ -196,8 +192,9 @@ def main() -> None:
         decoding = {"temperature": 0.0, "max_tokens": MAX_TOKENS}
         table = {"kind": "vllm", "model": str(where.absolute()), "thinking": "none", "max_model_len": 3072}
         settings, folder = parse_model({**table, "decoding": decoding}, "--model"), Path()
-    print("| question | prompts | readable | right | words | as the strong model |")
-    print("|---|---|---|---|---|---|", flush=True)
+    print("| question | prompts | cut off | readable | right | words | as the strong model |")
+    print("|---|---|---|---|---|---|---|", flush=True)
+    lines = []
     votes = [question for name in QUESTIONS if isinstance(question := registered(name), Vote)]
     with keep_open():
         for vote in votes:
@@ -207,7 +204,10 @@ def main() -> None:
                 print(f"{vote.name}: {why}")
                 continue
             with model_session(settings, folder, vote.prompt) as session:
-                print(ask(vote, known, session).row(), flush=True)
+                lines.append(ask(vote, known, session))
+            print(lines[-1].row(), flush=True)
+    for line in lines:
+        print(f"{line.name}: {line.unread[:200]!r}")
 
 
 if __name__ == "__main__":
