@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from curation.languages.vocabulary import every, language
 
-PASSAGE = 8
-"""Tokens in a row by which shared passages are recognised."""
+PASSAGE, EDGES = 8, 4
+"""Tokens in a row by which shared passages are recognised, and how many of them may be beyond the edge of a text."""
 
 SHARED_BY, MIN_SHARED_BY = 0.1, 4
 """A passage is shared if this share of a source's rows has it, and this many rows, or all of a smaller source."""
@@ -147,7 +147,12 @@ def tokenize(statements: pl.Series) -> pl.DataFrame:
 
 def token_runs(lines: pl.DataFrame, length: int) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
     """Return every run of `length` consecutive tokens of one text: the index of its first token, and its hash."""
-    row, token = lines["row"].to_numpy(), lines["hash"].to_numpy()
+    return _runs(lines["row"].to_numpy(), lines["hash"].to_numpy(), length)
+
+
+def _runs(
+    row: NDArray[np.integer], token: NDArray[np.uint64], length: int
+) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
     count = len(token) - length + 1
     if count <= 0:
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.uint64)
@@ -159,13 +164,14 @@ def token_runs(lines: pl.DataFrame, length: int) -> tuple[NDArray[np.int64], NDA
 
 
 def shared_passages(lines: pl.DataFrame, sources: pl.Series) -> NDArray[np.uint64]:
-    """Return the runs of `PASSAGE` tokens that a large part of some source's rows share, sorted hashes.
+    """Return the passages that a large part of some source's rows share, sorted hashes.
 
     Args:
         sources: the source of each text.
     """
-    first, run = token_runs(lines, PASSAGE)
-    found = pl.DataFrame({"row": lines["row"].to_numpy()[first], "run": run}).unique()
+    row, token, _ = _edged(lines)
+    first, run = _runs(row, token, PASSAGE)
+    found = pl.DataFrame({"row": row[first], "run": run}).unique()
     names = pl.DataFrame({"source": sources}).with_row_index("row").with_columns(rows=pl.len().over("source"))
     counted = found.join(names, on="row").group_by("source", "run").agg(n=pl.len(), rows=pl.col("rows").first())
     enough = pl.max_horizontal(SHARED_BY * pl.col("rows"), pl.min_horizontal("rows", MIN_SHARED_BY), 2)
@@ -176,15 +182,29 @@ def without_passages(lines: pl.DataFrame, passages: NDArray[np.uint64]) -> pl.Da
     """Return the tokens of texts without these passages; a text that is little else keeps them."""
     if not len(passages):
         return lines
-    first, run = token_runs(lines, PASSAGE)
+    row, token, places = _edged(lines)
+    first, run = _runs(row, token, PASSAGE)
     first = first[np.isin(run, passages)]
-    change = np.zeros(lines.height + 1, dtype=np.int64)
+    change = np.zeros(len(row) + 1, dtype=np.int64)
     np.add.at(change, first, 1)
     np.add.at(change, first + PASSAGE, -1)
-    is_outside = np.cumsum(change[:-1]) == 0
-    row = lines["row"].to_numpy()
+    row, is_outside = row[places], np.cumsum(change[:-1])[places] == 0
     left = np.bincount(row[is_outside], minlength=int(row.max(initial=0)) + 1)
     return lines.filter(pl.Series(is_outside | (left[row] < MIN_LEFT)))
+
+
+def _edged(lines: pl.DataFrame) -> tuple[NDArray[np.integer], NDArray[np.uint64], NDArray[np.int64]]:
+    """Return rows and hashes of tokens with `EDGES` marks before and after each text, and the index of each token.
+
+    So half a passage at the edge of a text is recognised, too.
+    """
+    row, token = lines["row"].to_numpy(), lines["hash"].to_numpy()
+    number = np.cumsum(np.diff(row, prepend=row[:1]) != 0)
+    places = np.arange(len(row)) + EDGES * (2 * number + 1)
+    rows, sizes = np.unique(row, return_counts=True)
+    tokens = np.zeros(len(row) + 2 * EDGES * len(rows), dtype=np.uint64)
+    tokens[places] = token
+    return np.repeat(rows, sizes + 2 * EDGES), tokens, places
 
 
 def text_hash(text: str) -> int:
