@@ -4,7 +4,7 @@ A formula is compared by its symbols: spacing, sizes, fonts, the kind of delimit
 local names of functions (tg, ctg, sen), and the decimal sign may differ. One formula may be written as two, or as
 plain text; none may be missing, come in, or change.
 
-Invariants: pure functions. Not here: the numbers in them (`numbers`).
+Invariants: pure functions. Not here: the numbers in them (`digits`).
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _run_together(only_before: list[str], only_after: list[str]) -> bool:
 
 
 def formulas_of(text: str) -> list[str]:
-    """Return the text's formulas in a form that can be compared; those that are a number only are left to `numbers`.
+    """Return the text's formulas in a form that can be compared; those that are a number only are left to `digits`.
 
     Example: ``formulas_of("Let $ x_{1}\\\\le 2 $ and \\\\(y\\\\).") == ["x_1\\\\leq2", "y"]``
     """

@@ -21,8 +21,8 @@ from dataclasses import dataclass, field
 from curation.languages.stripping import letters, strip
 from curation.languages.vocabulary import has_decimal_comma
 from curation.records import Domain
+from curation.translation.digits import changed_numbers, misread_thousands
 from curation.translation.formulas import changed_code, changed_formulas, formulas_of
-from curation.translation.numbers import changed_numbers, misread_thousands
 from curation.translation.prose import appended, left_sentence, other_language
 from curation.translation.selection import SOURCE
 from curation.verify.math_judge import Judge

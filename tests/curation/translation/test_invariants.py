@@ -8,9 +8,9 @@ from fractions import Fraction
 import pytest
 
 from curation.records import Domain, Outcome
+from curation.translation.digits import changed_numbers, misread_thousands, numbers_of
 from curation.translation.formulas import changed_code, changed_formulas, formulas_of
 from curation.translation.invariants import ProblemText, broken, is_in_words, kept_texts, labels
-from curation.translation.numbers import changed_numbers, misread_thousands, numbers_of
 from curation.translation.prose import left_sentence
 from curation.verify.math_judge import MathJudge, ReferenceCheck
 
