@@ -1,11 +1,9 @@
-"""The trainer's end of vLLM's weight-update API: how new weights leave, by folder or by NCCL.
+"""The trainer's end of vLLM's weight-update API: weights leave as a folder or by NCCL.
 
-Every way goes through the same four calls (init, start, update, finish), which `Control` forwards to the engine.
-`folder` names a folder of safetensors that the engine sees: a published one, or one that the sender writes into a file
-system in memory. `nccl` is vLLM's own transfer from another GPU than the engine's; it has not run here, for want of
-GPUs. Where trainer and engine share a GPU, weights go as a folder: CUDA IPC handles would come as pickles.
-
-All of this blocks, and runs on a thread beside the event loop. Not here: pausing, versions, checks of shapes.
+Both use the same four calls (init, start, update, finish), which `Control` forwards to the engine. `folder` names a
+folder of safetensors: a published one, or one that the sender writes into memory. `nccl` is vLLM's transfer from
+another GPU than the engine's; it has not run here, as there were no GPUs. If trainer and engine share a GPU, weights go
+as a folder, because CUDA IPC handles would be sent as pickles. All calls block, on a thread of their own.
 """
 
 from __future__ import annotations
