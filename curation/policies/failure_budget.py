@@ -1,12 +1,12 @@
-"""How many problems may be refused before a run ends: a share of them, the failure budget.
+"""How many problems of a stage may be refused before the run ends.
 
 Invariants:
-  - a problem counts once, however many of its requests are refused; what was answered never counts;
-  - one problem may be refused however few there are, unless the share is 0: a small run survives one bad prompt;
-  - `IN_A_ROW` problems that are refused one after the other, with no answer between them, end a run whatever the share:
-    that is a setting or a server, not the prompts.
+  - a problem counts once, however many of its requests are refused;
+  - one problem may always be refused, unless the share is 0;
+  - `IN_A_ROW` problems refused without an answer between them end a run whatever the share: the cause is a setting or a
+    server, not the prompts.
 
-Not here: servers that are away, a wrong key, a wrong model: these end a run at once (`curation.policies.client`).
+Missing servers, wrong keys and wrong models end a run at once (`curation.policies.client`).
 """
 
 from __future__ import annotations

@@ -1,18 +1,14 @@
-"""vLLM's asynchronous engine, started and ended: from settings to its arguments and the environment that it starts in.
+"""Start and end vLLM's asynchronous engine: its arguments and its environment.
 
 Invariants:
   - log-probabilities are those of the distribution that is drawn from, after temperature and top-p;
-  - the engine says errors only, and sends no statistics;
-  - on a CPU no prompt is read in pieces: vLLM 0.32.0 dies of a piece of a request that has a seed; nor is a prompt's
-    state kept for the next request where layers carry one, for which it would have to be read in pieces;
-  - its processes end with the one that started it, however that ends (`curation.policies.vllm.reloading.Worker`);
-  - the names of its sockets, which vLLM leaves where they are, lie in a folder that goes with it
-    (`curation.storage.scratch`);
-  - where a CPU computes the model as it stands (`enforce_eager`), nothing else is compiled: on two cores, the few
-    functions that vLLM compiles all the same took longer than all the rest of a first start.
-
-What it does not do: requests and weights (`curation.policies.vllm.engine`). vLLM is imported when an engine starts, and
-not before.
+  - the engine prints errors only, and sends no statistics;
+  - on a CPU no prompt is read in chunks, as vLLM 0.32.0 crashes on a chunk of a request with a seed; nor is the state
+    of a prompt kept for layers that carry one;
+  - its processes end with the one that started it (`curation.policies.vllm.reloading.Worker`);
+  - its sockets are in a temporary folder (`curation.storage.scratch`), since vLLM leaves them;
+  - with `enforce_eager` on a CPU nothing is compiled: the few functions that vLLM compiles anyway took longer than the
+    rest of a first start.
 """
 
 from __future__ import annotations

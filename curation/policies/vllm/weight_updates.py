@@ -1,16 +1,9 @@
-"""New weights for vLLM's engine while requests run: what the trainer adds to `curation.policies.vllm.engine`.
+"""New weights for vLLM's engine while requests run, for the trainer.
 
 Invariants:
-  - an update pauses the engine between two tokens and aborts nothing: requests in flight keep their tokens and their KV
-    cache and go on with the new weights;
-  - weights of another shape are refused before the engine is touched; after an update that failed half-way nobody gets
-    a token more (`VllmEngine.abandon`).
-
-The engine is told of a folder of safetensors: a published one, or one that is written into a file system in memory
-before anything pauses. CUDA IPC handles would come as pickles.
-
-What it does not do: generating; gathering weights from a sharded trainer; sending them to other machines
-(`training.generation.weight_broadcast`).
+  - an update pauses the engine between two tokens and aborts nothing: requests keep their tokens and their KV cache;
+  - weights of another shape are refused before the engine is touched; after an update that failed in part the engine
+    answers nothing (`VllmEngine.abandon`).
 """
 
 from __future__ import annotations
