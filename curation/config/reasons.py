@@ -45,7 +45,12 @@ SETTINGS_OF: Mapping[DropReason, tuple[str, ...]] = {
     DropReason.DUPLICATE: (),
     DropReason.CONFLICTING_ANSWERS: (),
     DropReason.NEAR_DUPLICATE: ("near_dedup.threshold", "near_dedup.enabled"),
-    DropReason.CONTAMINATED: ("decontamination.coverage", "decontamination.words", "questions.NAME.threshold"),
+    DropReason.CONTAMINATED: (
+        "decontamination.methods",
+        "decontamination.cosine",
+        "decontamination.templates",
+        "questions.NAME.threshold",
+    ),
     DropReason.FAULTY_PREMISES: ("questions.NAME.threshold",),
     DropReason.REJECTED: (),
     DropReason.SAMPLING_FAILED: ("stage1.sampling.max_failed", "stage1.sampling.retry_failed"),

@@ -8,7 +8,6 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
-from curation.config.adjudicating import AdjudicationSettings
 from curation.config.base import Settings
 from curation.config.coding import CodeSettings
 from curation.config.difficulty import Band, DifficultyStage, LabelSettings, SecondStage
@@ -98,10 +97,6 @@ class Recipe(NamedModels):
     labels: LabelSettings = Field(
         default_factory=LabelSettings, description="When a reference is not believed: by votes, or by probability."
     )
-    adjudication: AdjudicationSettings = Field(
-        default_factory=AdjudicationSettings,
-        description="Debates on disputed labels, by `goldilocks adjudicate`: evidence for whoever reviews them.",
-    )
     translation: TranslationSettings | None = Field(None, description="A share of the problems of the set, translated.")
     export: ExportSettings = Field(default_factory=ExportSettings, description="The curated set.")
     runner: Literal["local", "ray"] = Field(
@@ -133,8 +128,6 @@ class Recipe(NamedModels):
             **{f"questions.{name}.model": settings.model for name, settings in self.questions.items()},
             "translation.model": self.translation.model if self.translation is not None else None,
             "translation.reader": self.translation.reader if self.translation is not None else None,
-            "adjudication.debater": self.adjudication.debater,
-            "adjudication.judge": self.adjudication.judge,
         }
         return {key: name for key, name in named.items() if name is not None}
 
@@ -229,8 +222,6 @@ class Recipe(NamedModels):
     def _math_pipeline_only(self) -> Self:
         if self.labels.rule == "posterior" and self.flow != "curate-math":
             raise ValueError('labels.rule = "posterior": programs have tests, no reference; only `curate-math` has it')
-        if self.adjudication.judge is not None and self.flow != "curate-math":
-            raise ValueError("adjudication: programs have tests, no reference; remove the table [adjudication]")
         return self
 
 

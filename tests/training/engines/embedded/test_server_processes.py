@@ -14,12 +14,13 @@ import psutil
 import pytest
 
 from curation.config import EngineSettings
-from curation.policies import child_process
-from curation.policies.vllm.server_processes import MOST_STARTS, Replica, ServerProcesses
 from curation.records import PolicyError
+from tests.places import ROOT
 from tests.waiting import until, wait_gone, wait_until
+from training.engines import child_process
+from training.engines.embedded.server_processes import MOST_STARTS, Replica, ServerProcesses
 
-STAND_IN = Path(__file__).with_name("stand_in.py")
+STAND_IN = ROOT / "tests" / "curation" / "policies" / "stand_in.py"
 
 
 def servers_of(command: Callable[[int], Sequence[str]], count: int, told: list[str]) -> ServerProcesses:

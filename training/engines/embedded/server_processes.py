@@ -1,7 +1,7 @@
 """Servers of a training run on this machine: started on their GPUs, started again when they die, ended with the run.
 
 Invariants:
-  - a server and all its processes end with the run, however that ends (`curation.policies.child_process`);
+  - a server and all its processes end with the run, however that ends (`training.engines.child_process`);
   - one that dies, or that says nothing of its health for `SILENT_S`, is started again under the same address, at most
     `MOST_STARTS` times in a row without becoming healthy; where none is left, `lost` is told why, once.
 
@@ -22,13 +22,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from curation.config import EngineSettings
-from curation.policies import child_process
 from curation.policies.client import HttpSession
 from curation.policies.servers import TemporaryFailure
 from curation.policies.vllm.placement import VISIBLE
 from curation.policies.vllm.startup import engine_environment
 from curation.records import PolicyError
 from curation.storage.scratch import ScratchFolder
+from training.engines import child_process
 
 MOST_STARTS = 3
 
