@@ -58,6 +58,7 @@ SHARED_ROOMS = {
     "http_server",
     "languages.identification",
     "languages.mixing",
+    "languages.names",
     "languages.stripping",
     "languages.switching",
     "languages.vocabulary",

@@ -7,7 +7,6 @@ Import settings from this package; the files behind it hold a stage or two each.
 here. `loading` reads them from TOML, and `mistakes` explains what is wrong with them.
 """
 
-from curation.config.adjudicating import AdjudicationSettings
 from curation.config.base import Settings, to_plain
 from curation.config.bench import Bench
 from curation.config.difficulty import Band, DifficultyStage, LabelSettings, SecondBand, SecondStage
@@ -41,7 +40,6 @@ from curation.config.schedule import ScheduleSettings, StatedCosts
 from curation.config.sources import Column, Pick, ProblemColumns, SolveRate, Source
 
 __all__ = [
-    "AdjudicationSettings",
     "AttemptColumns",
     "Band",
     "Bench",

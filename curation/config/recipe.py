@@ -8,12 +8,12 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
-from curation.config.adjudicating import AdjudicationSettings
 from curation.config.base import Settings
 from curation.config.coding import CodeSettings
 from curation.config.difficulty import Band, DifficultyStage, LabelSettings, SecondStage
 from curation.config.filters import DecontaminationSettings, NearDedupSettings, StatementSettings, VerifySettings
 from curation.config.grading import GraderSettings
+from curation.config.languages import TranslationSettings
 from curation.config.monitoring import MonitorSettings
 from curation.config.policies import NamedModels, with_domain
 from curation.config.questions import QuestionSettings
@@ -97,10 +97,7 @@ class Recipe(NamedModels):
     labels: LabelSettings = Field(
         default_factory=LabelSettings, description="When a reference is not believed: by votes, or by probability."
     )
-    adjudication: AdjudicationSettings = Field(
-        default_factory=AdjudicationSettings,
-        description="Debates on disputed labels, by `goldilocks adjudicate`: evidence for whoever reviews them.",
-    )
+    translation: TranslationSettings | None = Field(None, description="A share of the problems of the set, translated.")
     export: ExportSettings = Field(default_factory=ExportSettings, description="The curated set.")
     runner: Literal["local", "ray"] = Field(
         "local", description="`ray`: shards that are filtered or judged run on a Ray cluster (an extra)."
@@ -129,8 +126,8 @@ class Recipe(NamedModels):
             "stage1.model": self.stage1.model,
             "stage2.model": self.stage2.model if self.stage2 is not None else None,
             **{f"questions.{name}.model": settings.model for name, settings in self.questions.items()},
-            "adjudication.debater": self.adjudication.debater,
-            "adjudication.judge": self.adjudication.judge,
+            "translation.model": self.translation.model if self.translation is not None else None,
+            "translation.reader": self.translation.reader if self.translation is not None else None,
         }
         return {key: name for key, name in named.items() if name is not None}
 
@@ -225,8 +222,6 @@ class Recipe(NamedModels):
     def _math_pipeline_only(self) -> Self:
         if self.labels.rule == "posterior" and self.flow != "curate-math":
             raise ValueError('labels.rule = "posterior": programs have tests, no reference; only `curate-math` has it')
-        if self.adjudication.judge is not None and self.flow != "curate-math":
-            raise ValueError("adjudication: programs have tests, no reference; remove the table [adjudication]")
         return self
 
 

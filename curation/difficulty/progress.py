@@ -25,6 +25,11 @@ class SamplingProgress:
     dropped: dict[str, int] = field(default_factory=dict)
     total: int | None = None
 
+    def carry_on(self, before: SamplingProgress) -> None:
+        """Count from what an earlier part of the stage made and took; its problems are counted again as they pass."""
+        self.attempts, self.tokens = before.attempts, before.tokens
+        self.aborted, self.seconds = before.aborted, before.seconds
+
     @property
     def tokens_per_s(self) -> float:
         """Return the sampled tokens per second since sampling began."""

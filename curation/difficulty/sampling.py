@@ -96,7 +96,8 @@ class Sampler:
             PolicyError, VerifierError: what was finished until then is in the store.
         """
         remaining = iter(problems)
-        started = last_report = time.monotonic()
+        last_report = time.monotonic()
+        started = last_report - self.progress.seconds
         try:
             while True:
                 more_problems = await self._launch_requests(remaining)

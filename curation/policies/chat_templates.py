@@ -1,11 +1,10 @@
-"""What a model's chat template makes of a chat: the prompt's text, and the token that ends an answer.
+"""What a chat template makes of a chat: the prompt's text, and the token that ends an answer.
 
-A template and the tokens at which generation stops come from different files and need not agree: a base model's
-generation settings often name ``<|endoftext|>`` alone, while its template ends every turn with ``<|im_end|>``. The
-model then goes on behind its answer until it is cut off. So the template's token always ends a response here
-(`stop_tokens`), and whoever starts a model says where it had to be added.
+The end tokens of a model's generation settings need not include the one of its template: a base model often names
+``<|endoftext|>`` alone, while its template ends turns with ``<|im_end|>``, and generation then continues after the
+answer. So the template's token always ends a response here (`stop_tokens`), and a message states if it was added.
 
-Tokenizers are those of transformers, handed in: nothing heavy is imported here.
+Tokenizers are those of transformers, given by the caller.
 """
 
 from __future__ import annotations

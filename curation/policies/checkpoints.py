@@ -1,7 +1,7 @@
-"""Folders with weights: their name, and whether two of them hold one shape of model.
+"""Folders with weights: their revision, and whether two of them have the same shape.
 
-A folder's revision is a hash of its weights and of the files that turn text into tokens, so that a checkpoint keeps
-its name wherever it lies, and another one never takes it. This module reads bytes and headers; it loads no model.
+A revision is a hash of the weights and of the files that make tokens from text, so that it does not depend on the
+folder's path. Only bytes and headers are read; no model is loaded.
 """
 
 from __future__ import annotations

@@ -1,21 +1,17 @@
-"""The client of model servers over HTTP: the key, which server to ask, and which requests to repeat.
+"""The HTTP client of model servers: keys, retries, and the reading of errors.
 
 Invariants:
-  - a request that was answered is never asked again, and a call of `ask` ends with one answer or fails;
-  - what a server could not answer for now (429, 5xx, no answer in time, a broken connection) is asked again after a
-    pause that doubles, with chance added, of whichever other server has the shortest queue. The request obeys
-    `Retry-After` before it goes back to the same server, and so do all others once the server is overloaded;
-  - what servers that live will not answer is refused (`RequestRefused`): a status of 400 and the like at once, a 5xx, a
-    broken connection or an unusable answer at every try. No server, no key and no model end the run (`PolicyError`);
-  - cancelling a call closes the connection, at which vLLM aborts the generation;
-  - the key never stands in settings, errors or the store.
+  - a request that was answered is never repeated; `ask` returns one answer or raises;
+  - what a server cannot answer for now (429, 5xx, a timeout, a broken connection) is retried on another server after a
+    pause that doubles, with jitter. `Retry-After` holds for the request, and for all requests once a server is
+    overloaded;
+  - what living servers do not answer is refused (`RequestRefused`): a 400 at once; a 5xx, a broken connection or an
+    unusable answer after all retries. A missing server, key or model ends the run (`PolicyError`);
+  - cancelling a call closes its connection, and vLLM then aborts the generation;
+  - keys are never part of settings, errors or the store.
 
-One session of aiohttp for all servers; addresses are parsed and proxies looked up once, bodies are written and read by
-orjson: .15 to .25 ms of CPU time per attempt (`tests/benchmarks/bench_client.py`; httpx took 3 ms). Retries are written
-by hand: each goes to another server than the one that failed and waits where a server asks for it.
-
-Not here: what is asked (`curation.policies.endpoint`, and for training `training.generation.vllm_client`), and which
-server has the shortest queue (`curation.policies.servers`).
+One aiohttp session for all servers, with orjson: .15 to .25 ms of CPU time per attempt
+(`tests/benchmarks/bench_client.py`; httpx took 3 ms). `curation.policies.servers` chooses the server.
 """
 
 from __future__ import annotations

@@ -1,13 +1,8 @@
-"""One response with its tokens, from an engine of this process or from a server, and how servers' answers are read.
+"""A response with its tokens, from an engine or a server, and the parts of a server's answer.
 
-A server's answer holds its responses as JSON ("choices"): those of chat and of completions differ in where they keep
-log-probabilities, and are read here alike; their texts are read by `curation.thinking.response_text`.
-
-Where prompt and response are tokens, `ResponseReader` writes the response as text: with the tag that the prompt ended
-in, and with tags that are special tokens, which engines leave out of their texts.
-
-Not here: vLLM's interface for tokens alone (`training.generation.token_answers`), asking (`curation.policies.client`,
-`curation.policies.vllm.engine`).
+Chat and completions keep log-probabilities in different fields, which are read here; `curation.thinking.response_text`
+reads the texts. `ResponseReader` writes a response's tokens as text, with thinking tags that engines leave out because
+they are special tokens or end the prompt.
 """
 
 from __future__ import annotations

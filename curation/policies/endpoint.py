@@ -1,13 +1,11 @@
-"""A policy that asks OpenAI-compatible servers: any number of them that hold one model.
+"""A policy that asks OpenAI-compatible servers, any number of them with one model.
 
-Invariants, beside those of `curation.policies.client`, which does the asking:
-  - an attempt always has room for `max_tokens`, as far as the servers say how long their context is (`vllm serve` does,
-    and cuts `max_tokens` silently otherwise): a problem that leaves less is refused;
-  - log-probabilities are those of the distribution that was drawn from: servers that give others are refused.
+Invariants, in addition to those of `curation.policies.client`:
+  - an attempt always has room for `max_tokens`, if the server states its context: `vllm serve` does, and cuts
+    `max_tokens` silently otherwise. A problem that leaves less room is refused;
+  - log-probabilities are those of the distribution that was drawn from; servers that give others are refused.
 
-What it does not do: start servers, or find out which weights they hold (`revision` in the recipe says it). Where a
-server splits the thoughts off the answer, they are put together again. What a server's chat template ends in is not
-known: a closing tag without an opening one says that the template opened it.
+It starts no servers and cannot find out which weights they hold (`revision` states it).
 """
 
 from __future__ import annotations

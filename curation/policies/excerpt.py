@@ -1,7 +1,4 @@
-"""Foreign text as it may be shown in a message: on one line, short, and harmless to the terminal that shows it.
-
-Not here: which response is shown.
-"""
+"""Foreign text for a message: on one line, short, and harmless to the terminal."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Open the policy that the settings of a recipe name.
+"""Open the policy of a model's settings.
 
-A new kind of policy is one file, with its class, and one line in `POLICIES`; its settings say by their ``kind`` which
-it is (`curation.config.policies`). Packages above curation add kinds of their own by handing over a longer table.
+A new kind is one file with its class and one line in `POLICIES`; packages above curation pass a longer table.
 """
 
 from __future__ import annotations

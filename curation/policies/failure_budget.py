@@ -1,12 +1,12 @@
-"""How many problems may be refused before a run ends: a share of them, the failure budget.
+"""How many problems of a stage may be refused before the run ends.
 
 Invariants:
-  - a problem counts once, however many of its requests are refused; what was answered never counts;
-  - one problem may be refused however few there are, unless the share is 0: a small run survives one bad prompt;
-  - `IN_A_ROW` problems that are refused one after the other, with no answer between them, end a run whatever the share:
-    that is a setting or a server, not the prompts.
+  - a problem counts once, however many of its requests are refused;
+  - one problem may always be refused, unless the share is 0;
+  - `IN_A_ROW` problems refused without an answer between them end a run whatever the share: the cause is a setting or a
+    server, not the prompts.
 
-Not here: servers that are away, a wrong key, a wrong model: these end a run at once (`curation.policies.client`).
+Missing servers, wrong keys and wrong models end a run at once (`curation.policies.client`).
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ class FailureBudget:
     Args:
         share: of all problems that may be refused.
         problems: how many there are.
-        setting: the recipe's key that holds the share, for the sentence that ends the run.
+        setting: the recipe's key that holds the share, for the sentence that ends the run; empty if there is none.
         before: problems that were refused in what is finished already.
     """
 
-    def __init__(self, share: float, problems: int, setting: str, before: int = 0) -> None:
+    def __init__(self, share: float, problems: int, setting: str = "", before: int = 0) -> None:
         self.allowed = max(1, int(share * problems + 1e-9)) if share else 0
         self._share, self._problems, self._setting, self._before = share, problems, setting, before
         self._refused: dict[str, str] = {}
@@ -62,7 +62,8 @@ class FailureBudget:
             counts += f"more than {self._setting} = {self._share:g} allows ({self.allowed:,})"
         else:
             counts += f"{IN_A_ROW} of them one after the other with no answer between them"
+        advice = f"Mend the cause or raise {self._setting}" if self._setting else "Mend the cause"
         raise PolicyError(
-            f"{counts}; the last, problem {problem}: {refusal.reason.rstrip('.')}. Mend the cause or raise "
-            f"{self._setting}; the next run asks only for what is missing."
+            f"{counts}; the last, problem {problem}: {refusal.reason.rstrip('.')}. {advice}; the next run asks only "
+            "for what is missing."
         )

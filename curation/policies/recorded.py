@@ -1,12 +1,11 @@
-"""A policy that answers from attempts made elsewhere: a file with a column map.
+"""A policy that answers from a file of attempts, by a column map.
 
-The file holds one attempt a row, or one problem a row with a list of attempts. Attempts are matched to problems by
-the problem's id, computed from its text as everywhere else, and numbered from 0 in the file's order.
+The file has one attempt per row, or one problem per row with a list of attempts. Attempts belong to a problem by its
+id, which is computed from its text, and are numbered from 0 in the file's order.
 
-Invariants: an attempt of the file is handed out for at most one (problem, index); an attempt without text and
-without answer is an attempt too (it holds no answer, which is a fact about the model); one whose text has parts that
-cannot be read is refused, as a server's would be. The file is read once, into a
-temporary database on disk: memory does not grow with it, but its texts lie on disk a second time while they are used.
+Invariants: an attempt is handed out for at most one (problem, index); an attempt without text and answer counts, as the
+model gave no answer; one whose text cannot be read is refused, as a server's would be. The file is read once into a
+temporary database on disk, so memory does not grow with it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""What live policies share: the key of their attempts, and the seed of each one.
+"""What live policies share: the key of their attempts, and the seed of each attempt.
 
-Invariants: the same (seed, problem, index) gives the same 31-bit seed in every process; settings that draw alike have
-the same digest, and settings that do not, another. Whether the same seed also gives the same text is the engine's
-business: on a GPU, kernels may round otherwise when other requests share the batch.
+Invariants: the same (seed, problem, index) gives the same 31-bit seed in every process; settings have the same digest
+exactly if they draw alike. The same seed need not give the same text: on a GPU it may depend on the batch.
 """
 
 from __future__ import annotations

@@ -1,28 +1,23 @@
-"""Which of several servers gets the next request, how many each gets at once, and which of them are alive.
+"""Which server of a model gets the next request, and how many requests each may have.
 
+A request goes to the server with the fewest requests in flight, if that server is below its limit; otherwise it waits.
 Invariants:
-  - a request goes to the living server with the fewest requests of ours outstanding, and no server has more than its
-    limit; requests that wait are served in their order;
-  - requests of one home, as of one problem, go where the last one went, so that they share the cache of their prompt,
-    as long as that server has less than `EVEN` times its part of what is outstanding, and at most half a part more than
-    the emptiest; else they go to the emptiest, which is the home from then on. Homes hashed to servers (Mirrokni et al.
-    2018) are balanced by chance alone: of eight servers one may get nothing;
-  - a server that broke a connection gets nothing more until it has answered a probe; probing starts at once and
-    slows down from one second to thirty;
-  - when no server lives, requests wait; after ``give_up_s`` they fail, with what was wrong with each server.
+  - servers that were tried for a request are asked again only if no other is alive;
+  - requests with one ``home`` (a problem) go to the same server, as it has their prompt in its cache, while that server
+    has at most `EVEN` times its share of all requests; then the emptiest server becomes their home;
+  - a server that broke a connection gets nothing until a probe succeeds; probes slow down from one second to thirty;
+  - if no server is alive, requests wait, and fail after ``give_up_s`` with the last error of each server.
 
-The limit of a server (`AdaptiveLimit`) rises by one each round and falls in proportion (AIMD; Chiu and Jain 1989),
-under a cap. What it changes is when an attempt is made, never which:
-  - a refusal for now (429, 503, no answer in time) is a sign of overload only if there are many: `OVERLOAD` of the last
-    outcomes, counted in windows of as many as the limit, at least `WINDOW`. Below that share they are chance, as a
-    gateway or a flaky server gives them, and change nothing. Above it the limit falls by their share, to half at most,
-    once per round: refusals of one moment are one sign;
-  - each round of answers raises it by one again, while it is what binds;
-  - without a known cap (``probes``) the limit doubles from `FIRST_LIMIT` while each doubling is worth its latency. A
-    window is as many answers as the limit; if it brings less than `WORTH_IT` times the best throughput so far and every
-    byte takes `SLOWER` times as long as it did, the limit falls to nine tenths.
+A server's limit (`AdaptiveLimit`) rises by one per round and falls in proportion (AIMD; Chiu and Jain 1989), under a
+cap. It changes when an attempt is made, never which:
+  - a refusal for now (429, 503, a timeout) counts as overload only if refusals are `OVERLOAD` or more of a window of
+    outcomes, which has at least `WINDOW`. A smaller share is chance. Overload lowers the limit by the share of
+    refusals, to half at most, once per round;
+  - a round of answers raises it by one, if it is what binds;
+  - without a known cap (``probes``) it starts at `FIRST_LIMIT` and doubles while throughput grows by `WORTH_IT`. If it
+    does not and each byte takes `SLOWER` times as long, the limit falls to nine tenths.
 
-This module knows nothing of what is asked; a probe is a function that its user gives, and the limit's clock its user's.
+The module knows nothing of the requests: the caller gives the probe and the clock.
 """
 
 from __future__ import annotations

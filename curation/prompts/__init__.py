@@ -1,8 +1,6 @@
-"""The prompts: what a policy is asked, for sampling and training alike.
+"""The prompts: what a model is asked, for sampling and training alike.
 
-A `Prompt` has a version, which attempts are filed under; a changed wording is a new version. Each kind of prompt has
-its own file: `solving` (the system prompt of the recipe, and the bare statement), and beside it those for judging,
-rewriting, translating and making tests.
+Attempts are filed under a `Prompt`'s version, so a changed wording is a new version.
 """
 
 from curation.prompts.base import Message, Prompt, plain_text

@@ -1,8 +1,7 @@
-"""How the problems of a published set were asked, so that whoever trains on it elsewhere asks the same way.
+"""How the problems of a published set were asked, so that a trainer elsewhere asks the same way.
 
-A set holds it as `asked.json`: a live policy's prompt, worked examples and thinking tags, and the form in which answers
-were read. A set of recorded attempts, of which nobody here knows how they were asked, has no such file: its problems
-are asked by `SOLVE`.
+`asked.json` holds a live policy's prompt, worked examples, thinking tags and form of answers. A set of recorded
+attempts has no such file, as their prompt is not known; its problems are asked by `SOLVE`.
 """
 
 from __future__ import annotations

@@ -1,17 +1,10 @@
-"""The prompts for solving problems, math and code alike; the trainer asks with the same words.
+"""The prompts for solving problems, of math and code; the trainer uses the same ones.
 
-`SOLVE`: the ingredients of its system message and their order are the paper's (figure 2), the words are our own. The
-paper does not print how a model is told to write its final answer; here a sentence at the end of the user's turn says
-it, in the language of the problem, for verifiers find the answer by its form.
+`SOLVE`: the paper's system prompt (figure 2) in our own words. The paper does not print how a model is asked to write
+its final answer; here a sentence in the language of the problem, at the end of the user's turn, states the form.
 
-`DIRECT`: the same for a model that does not think aloud. For one that thinks in other tags than ``<think>``, `SOLVE`
-names those; `solving_prompt` chooses.
-
-`PLAIN`: the statement and nothing else, for models that were trained on bare statements.
-
-Worked examples, shown as earlier turns, go with any of them: a weak model writes a box where it has seen some.
-
-What is not here: whether a response keeps to the form. That is the verifier's and the reward's business.
+`DIRECT`: the same for a model that does not think aloud. `PLAIN`: the statement alone. `solving_prompt` chooses, with
+the model's own thinking tags, and adds worked examples as earlier turns.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What a model is asked beside solving: questions of two shapes, `Vote` (votes.py) and `Proposal` (proposals.py).
+"""What a model is asked besides solving: questions of two shapes, `Vote` (votes.py) and `Proposal` (proposals.py).
 
 A question is one file here and one line in `QUESTIONS`; `[questions.NAME]` of a recipe names the model that answers it.
-A user's own question is a `Vote` over rows that the recipe names by `use = "my_file.py:NAME"` (`curation.plugins`).
-`flows.stages.question` makes a stage of any of them.
+A user's own question is a `Vote` over rows, named by `use = "my_file.py:NAME"` (`curation.plugins`).
+`flows.stages.question` makes a stage of each.
 """
 
 QUESTIONS = {

@@ -1,16 +1,12 @@
-"""Multiple choice that no rule can open, rewritten by a model, and accepted only if nothing was lost or given away.
+"""Multiple choice that no rule can open, rewritten by a model.
 
-Rules refuse what they cannot open (`curation.filters.multiple_choice.opening`); a model is asked for these. A rewriting
-is accepted only if all of this holds:
+A rewriting is accepted only if:
+  - it has no labelled options, asks something, and no label or word marks the right answer;
+  - its numbers are those of the question, or those of the question and of all its options, each as often;
+  - it is in the script of the question;
+  - the model's own answer to it is the right option, by the verifier.
 
-  - the problem was rewritten at all, and has no labelled options any more;
-  - its numbers are those of the question, or those of the question and of all its options (a question about the options
-    may list them), each as often, and no other;
-  - it is written in the same script as the question;
-  - it asks something, and no label or word marks the right answer;
-  - the answer that the model gave to its own rewriting is the right option, by the verifier.
-
-Invariant: in doubt a rewriting is refused, with the reason in words.
+In doubt a rewriting is refused, with the reason.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Programs that make and check tests: a model writes a generator, a validator and plausible wrong programs.
 
-`curation.programs.test_generation.generators` reads them; all of them run in the sandbox, and what they make is
-believed only if the problem's solutions agree on it. Details of a request: `COUNT`, how many inputs the generator
-should design; `EXAMPLES`, given inputs with their outputs; `MOST_KB`, the largest input's size.
+`curation.programs.test_generation.generators` reads them. All run in the sandbox, and an output counts only if the
+problem's solutions agree on it.
 """
 
 from __future__ import annotations

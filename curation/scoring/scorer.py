@@ -18,11 +18,11 @@ from functools import cache
 from types import TracebackType
 from typing import Any, Self
 
-from curation.records import Domain, Outcome
+from curation.records import Domain, Outcome, RequestRefused
 from curation.response_formats import ANY
 from curation.scoring.record import read_record
 from curation.storage.attempts import without_surrogates
-from curation.thinking import OPEN, ThinkingTags
+from curation.thinking import OPEN, ThinkingTags, response_text
 from curation.verify.math_judge import JudgeTask, MathJudge, Response, Verdict, final_answer
 from curation.verify.programs.files import problem_of_row
 from curation.verify.programs.judge import ProgramJudge
@@ -102,8 +102,8 @@ class Scorer:
         """Return name and version of the verifier of each domain."""
         return {Domain.MATH: self._math.version, Domain.CODE: self._code.version}
 
-    def score(self, responses: Sequence[tuple[str | Mapping[str, Any], str]]) -> list[Score]:
-        """Return the scores of (record, response) pairs, in order; they are judged side by side.
+    def score(self, responses: Sequence[tuple[str | Mapping[str, Any], Any]]) -> list[Score]:
+        """Return the scores of (record, response) pairs, in order; a response is what `response_text` reads.
 
         Raises:
             SourceError: a record is none.
@@ -113,19 +113,25 @@ class Scorer:
         return [score_of(future.result()[0]) for future in futures]
 
     def submit(
-        self, record: str | Mapping[str, Any], response: str, *, seed: int = 0, finish: str | None = None
+        self, record: str | Mapping[str, Any], response: Any, *, seed: int = 0, finish: str | None = None
     ) -> Future[tuple[Verdict, ...]]:
-        """Return the verdict on one response, as a future.
+        """Return the verdict on one response, as a future; a response that cannot be read is not judged.
 
         Args:
+            response: a text, a chat message, or the parts of its content.
             seed: draws a program's tests where not all are run.
             finish: how the response ended, as of a `TokenCompletion`; None where unknown.
         """
         table = read_record(record)
         tags = ThinkingTags.of(self.settings.thinking or table.get("thinking", OPEN))
-        text = without_surrogates(response) or ""
-        answers = (Response(tags.house_form(tags.without_prompt(text)), None, finish),)
         name, statement = str(table["id"]), table.get("statement")
+        try:
+            text = response_text(response, tags, f"problem {name}")
+        except RequestRefused as unread:
+            verdict = Future[tuple[Verdict, ...]]()
+            verdict.set_result((Verdict(Outcome.BROKEN, None, None, str(unread)),))
+            return verdict
+        answers = (Response(without_surrogates(text), None, finish),)
         lang = table.get("lang") or "en"
         if Domain(table["domain"]) is Domain.CODE:
             held = self._hold(name, table["program"])

@@ -62,7 +62,7 @@ def trl_reward(
     """
     settings = {name: value for name, value in others.items() if name in _SETTINGS}
     records: Sequence[str | None] = goldilocks or [None] * len(completions)
-    pairs = [(record, last_text(completion)) for record, completion in zip(records, completions, strict=True)]
+    pairs = [(record, last_message(completion)) for record, completion in zip(records, completions, strict=True)]
     return [score.reward for score in _scored(pairs, settings)]
 
 
@@ -95,7 +95,7 @@ async def art_reward(row: Mapping[str, Any], trajectory: Any) -> float:
 
     What decided is written into the trajectory's ``metadata``, and a failed verifier into its ``metrics``.
     """
-    pair = (row.get(MARK), last_text(trajectory.messages()))
+    pair = (row.get(MARK), last_message(trajectory.messages()))
     (score,) = await asyncio.to_thread(_scored, [pair], {})
     trajectory.metadata["outcome"] = score.outcome
     trajectory.metrics["verifier_failed"] = score.reward is None
@@ -118,21 +118,16 @@ def without_end(text: str) -> str:
 
 async def verifiers_reward(completion: Any, info: Mapping[str, Any], **_others: Any) -> float:
     """Return the reward of a rollout of verifiers, whose ``info`` has the record; settings are the defaults."""
-    pair = (info.get(MARK), last_text(completion))
+    pair = (info.get(MARK), last_message(completion))
     return (await asyncio.to_thread(_scored, [pair], {}))[0].reward or 0.0
 
 
-def last_text(completion: Any) -> str:
-    """Return the text of a response: itself, or the last message of a conversation, thoughts split off put back."""
-    if isinstance(completion, str):
-        return completion
-    message = completion[-1]
-    thoughts = message.get("reasoning_content") or message.get("reasoning")
-    content = str(message.get("content") or "")
-    return f"<think>{thoughts}</think>{content}" if thoughts else content
+def last_message(completion: Any) -> Any:
+    """Return a response: the text itself, or the last message of a conversation."""
+    return completion if isinstance(completion, str) else completion[-1]
 
 
-def _scored(pairs: Sequence[tuple[Any, str]], settings: Mapping[str, Any]) -> list[Score]:
+def _scored(pairs: Sequence[tuple[Any, Any]], settings: Mapping[str, Any]) -> list[Score]:
     if any(record is None for record, _ in pairs):
         raise SourceError(
             f"a row has no `{MARK}` record, by which it would be judged; export the set again with `goldilocks "

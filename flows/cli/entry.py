@@ -124,7 +124,7 @@ def plan(
 ) -> None:
     """Say what a run will cost, before it runs: its filters, then a pilot through each stage's policy."""
     from flows.cli.as_json import plan_table, print_json
-    from flows.cli.plan import plan_recipe, print_plan, print_training_warnings
+    from flows.cli.plan import plan_recipe, print_plan, print_training_warnings, print_translation
     from flows.cli.plan_stated import print_stated, stated_plan
     from flows.launch.training import is_training_recipe
 
@@ -141,6 +141,7 @@ def plan(
     else:
         print_plan(plan_recipe(recipe, out, overrides or [], pilot))
     if not json:
+        print_translation(recipe, overrides or [])
         print_training_warnings(recipe, overrides or [])
 
 
@@ -198,7 +199,7 @@ def receipt(
     write(folder, ablation)
 
 
-@app.command(short_help="Show the disputed labels, or settle one of them.")
+@app.command(short_help="Show the disputed labels, settle one of them, or have models debate them.")
 def review(
     folder: RunFolder,
     accept: Annotated[
@@ -209,19 +210,33 @@ def review(
     audit: Annotated[
         int | None, typer.Option("--audit", metavar="N", help="Draw N rows of the set, and estimate its wrong labels.")
     ] = None,
+    debate: Annotated[
+        str | None,
+        typer.Option("--debate", metavar="MODEL", help="Have this model of the recipe judge a debate on each label."),
+    ] = None,
+    debater: Annotated[
+        str | None, typer.Option("--debater", metavar="MODEL", help="The model that argues; the judge if missing.")
+    ] = None,
+    decide_at: Annotated[
+        float | None,
+        typer.Option("--decide-at", metavar="P", min=0.51, max=1, help="Accept answers from this probability on."),
+    ] = None,
+    limit: Annotated[int | None, typer.Option("--limit", metavar="N", min=1, help="Debate N problems at most.")] = None,
+    overrides: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="With --debate: change a setting of models.")
+    ] = None,
 ) -> None:
-    """Show the disputed labels, or settle one of them; the next run applies what was settled."""
-    from flows.cli.review import review_run
+    """Show the disputed labels, settle one of them, or have models debate them; the next run applies verdicts."""
+    from curation.records import ConfigError
+    from flows.cli.review import debate_labels, review_run
 
+    is_about_one = any(value is not None for value in (accept, answer, reject, audit))
+    if (debate is None and any((debater, decide_at, limit, overrides))) or (debate is not None and is_about_one):
+        raise ConfigError("--debate MODEL is a command of its own; --debater, --decide-at, --limit, --set need it.")
+    if debate is not None:
+        debate_labels(folder, debate, debater or debate, decide_at, limit, overrides or [])
+        return
     review_run(folder, accept, reject, answer, audit)
-
-
-@app.command("adjudicate", short_help="Have the disputed labels argued before a judge.")
-def adjudicate_command(folder: RunFolder, overrides: Overrides = None, json: Json = False) -> None:
-    """Have the disputed labels argued before a judge by models: evidence for whoever reviews them."""
-    from flows.cli.adjudicate import adjudicate_run
-
-    adjudicate_run(folder, overrides or [], as_json=json)
 
 
 @app.command(short_help="Look at a run in a browser, and judge its disputed labels.")

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from curation.adjudication import evidence
 from curation.publish import review
+from curation.questions.debates import evidence
 from curation.records import ConfigError, StoreError
 from flows.cli.audit import audit_run
 from flows.pipelines.find_problem import find_id
-from flows.publish.disputes import DISPUTED, adjudications, published_queue
+from flows.publish.debates import FILE, hold_debates, read_debates
+from flows.publish.disputes import DISPUTED, published_queue
 from flows.publish.settling import settle
 from flows.run.run_folder import Run, open_run, verdicts_of_people
 from flows.run.terminal import SafeConsole
@@ -26,7 +27,7 @@ SHOWN = 20
 """Disputes that are printed; all of them lie in DIR/curated/disputed."""
 
 SPEECH_SHOWN = 240
-"""Letters of a speech that are printed; the whole of it lies in DIR/adjudication."""
+"""Letters of a speech that are printed; the whole of it is in DIR/debates.jsonl."""
 
 
 def review_run(
@@ -56,6 +57,26 @@ def review_run(
     console.print(f"{name}: {decision}; the next `goldilocks run` into {run.folder} applies it.")
 
 
+def debate_labels(
+    folder: Path, judge: str, debater: str, min_score: float | None, limit: int | None, overrides: Sequence[str]
+) -> None:
+    """Have the disputed labels of a run argued and judged by models, and print the scores."""
+    if is_training(folder):
+        raise StoreError(f"{folder} holds a training run; debate the labels of the run that made its set.")
+    debates = hold_debates(folder, judge, debater, min_score=min_score, limit=limit, overrides=overrides)
+    console = SafeConsole()
+    judged = debates.rows.drop_nulls("score").sort("score", maintain_order=True)
+    for row in judged.head(SHOWN).iter_rows(named=True):
+        console.print(f"{row['id']}  {evidence(row)}")
+    if judged.height > SHOWN:
+        console.print(f"… and {judged.height - SHOWN:,} more")
+    pairs = debates.rows.height
+    console.print(f"{pairs:,} pairs of answers: {judged.height:,} judged, {pairs - judged.height:,} without a score")
+    if debates.settled:
+        console.print(f"{len(debates.settled):,} settled; the next `goldilocks run` into {folder} applies them")
+    console.print(f"scores and speeches: {folder.absolute() / FILE}")
+
+
 def _print_training(folder: Path) -> None:
     """Print what a training run disputes; verdicts are given on the run that made its set."""
     console = SafeConsole()
@@ -73,7 +94,7 @@ def _print_training(folder: Path) -> None:
     )
 
 
-def _print_adjudication(row: Mapping[str, Any], console: Console) -> None:
+def _print_debate(row: Mapping[str, Any], console: Console) -> None:
     console.print(f"  judged      {evidence(row)}")
     for speech in row["transcript"]:
         said = " ".join(speech["text"].split())
@@ -87,15 +108,15 @@ def _print_queue(run: Run, console: Console) -> None:
         raise StoreError(f"{run.folder} holds no finished run yet; finish it with `goldilocks run`.")
     verdicts = verdicts_of_people(run)
     waiting = review.dispute_queue([published], verdicts)
-    debated = adjudications(run)
+    debated = read_debates(run)
     for row in waiting.head(SHOWN).iter_rows(named=True):
         chance = f", wrong with probability {row['wrong_label']:.2f}" if row["wrong_label"] is not None else ""
         console.print(f"{row['id']}  {review.KINDS[row['kind']]}{chance} ({', '.join(row['rows'])})")
         console.print(f"  statement   {' '.join(row['statement'].split())}")
         console.print(f"  references  {' | '.join(str(reference) for reference in row['references'])}")
         console.print(f"  evidence    {row['evidence']}")
-        for adjudication in debated.get(row["id"], ()):
-            _print_adjudication(adjudication, console)
+        for debate in debated.get(row["id"], ()):
+            _print_debate(debate, console)
     if waiting.height > SHOWN:
         console.print(
             f"… and {waiting.height - SHOWN:,} more: {run.folder / 'curated' / 'disputed' / 'disputed.jsonl'}"

@@ -16,8 +16,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from curation.adjudication import evidence
 from curation.publish import review
+from curation.questions.debates import evidence
 from curation.records import ConfigError, GoldilocksError, StoreError, VerifierError
 from flows.page.attempts_tab import attempts_at
 from flows.page.dispute_queue import Dispute, waiting_for
@@ -26,7 +26,7 @@ from flows.page.marking import deciding_words
 from flows.page.open_runs import OpenRuns, curation_run
 from flows.page.problem_page import source_row
 from flows.page.rendering import show
-from flows.publish.disputes import adjudications
+from flows.publish.debates import read_debates
 from flows.publish.settling import settle, take_back
 from flows.run.run_folder import Run
 
@@ -59,7 +59,7 @@ def _next(request: Request) -> Response:
     following = next((dispute for dispute in waiting if dispute.problem != chosen), None)
     if following is not None:
         _gathered(runs, run, following)
-    debated = [(evidence(row), row["transcript"]) for row in adjudications(run).get(chosen, ())]
+    debated = [(evidence(row), row["transcript"]) for row in read_debates(run).get(chosen, ())]
     shown_with = {"trouble": runs.unranked(run), "debated": debated, **_told(by_name[chosen]), **gathered.result()}
     return show(request, "review_item.html", run=shown, progress=progress, **shown_with)
 

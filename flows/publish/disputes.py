@@ -1,8 +1,7 @@
 """The queue of disputed labels of a run, gathered when the set is published; `goldilocks review` shows and answers it.
 
 DIR/curated/disputed/ holds the queue as parquet and as JSON lines; DIR/review.jsonl holds people's verdicts, which the
-next run applies. A problem with such a verdict is no longer in the queue. DIR/adjudication/ holds what came of debates
-on the disputes, a parquet and a JSON lines file for each protocol; it stays where the set is published anew.
+next run applies. A problem with such a verdict is no longer in the queue.
 """
 
 from __future__ import annotations
@@ -10,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from curation.filters.statements.rewriting import without_layout
 from curation.publish import review
 from curation.records import DropReason
-from curation.storage.stages import atomic_write, file_digest, read_shard, read_table, write_parquet
+from curation.storage.stages import file_digest, read_shard, read_table, write_parquet
 from flows.publish.versions import FOLDER
 from flows.run.pipeline import read_result
 from flows.run.run_folder import Run, grader_folder, verdicts_of_people
@@ -30,8 +28,6 @@ from flows.stages.references import REFERENCES
 
 DISPUTED = "disputed.jsonl"
 """In a training run, and in the folder of a version that its attempts were given to: labels that training disputes."""
-
-ADJUDICATION_FOLDER = "adjudication"
 
 
 def find_disputes(run: Run, results: Results) -> pl.DataFrame:
@@ -100,25 +96,6 @@ def published_queue(run: Run) -> pl.DataFrame | None:
     """Return the queue of the published set; None where nothing is published."""
     files = sorted((run.folder / "curated" / "disputed").glob("*.parquet"))
     return pl.concat([pl.read_parquet(file, glob=False) for file in files]) if files else None
-
-
-def write_adjudications(run: Run, protocol: str, rows: pl.DataFrame) -> Path:
-    """Write the `ADJUDICATION` rows of a protocol, in the place of earlier ones, and return the file for readers."""
-    folder = run.folder / ADJUDICATION_FOLDER
-    folder.mkdir(exist_ok=True)
-    write_parquet(folder / f"{protocol}.parquet", rows)
-    atomic_write(folder / f"{protocol}.jsonl", rows.write_ndjson())
-    return folder / f"{protocol}.jsonl"
-
-
-def adjudications(run: Run) -> dict[str, list[dict[str, Any]]]:
-    """Return the `ADJUDICATION` rows of a run that somebody was asked about, by problem; none where there are none."""
-    by_problem: dict[str, list[dict[str, Any]]] = {}
-    for path in sorted((run.folder / ADJUDICATION_FOLDER).glob("*.parquet")):
-        rows = pl.read_parquet(path, glob=False).filter(pl.col("judge").is_not_null())
-        for row in rows.iter_rows(named=True):
-            by_problem.setdefault(row["id"], []).append(row)
-    return by_problem
 
 
 def _table(result: StageResult, table: str, where: pl.Expr | None = None) -> pl.DataFrame:

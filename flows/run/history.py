@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from curation.public_urls import public_text
+from curation.storage.locks import is_locked
 from flows.run.observer import Item, Work
 from flows.run.progress import tell
 from flows.run.stage import StageResult
@@ -80,9 +81,10 @@ def last_command(folder: Path) -> str | None:
     end = next((line for line in lines if "command" in line and line["state"] != "begun"), None)
     began = time.strftime("%Y-%m-%d %H:%M", time.localtime(lines[0]["at"]))
     words = f"last `{lines[0]['command']}`: begun {began}"
-    words += (
-        f", {end['state']} after {end['seconds']:,.1f} s" if end is not None else ", not ended: it runs, or was killed"
-    )
+    if end is not None:
+        words += f", {end['state']} after {end['seconds']:,.1f} s"
+    else:
+        words += ", still running" if is_locked(folder) else ", killed before it ended"
     slowest = sorted(stages, key=lambda line: -line["seconds"])[:SLOWEST]
     if slowest:
         words += f"; {len(stages)} stages worked, longest {', '.join(_took(line) for line in slowest)}"

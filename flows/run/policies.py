@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from curation.policies.factory import POLICIES as CURATION_POLICIES
 from curation.policies.factory import open_policy as open_by
 from curation.policies.recorded import Recorded
 from curation.prompts import Prompt
-from curation.records import GoldilocksError, Policy
+from curation.records import ConfigError, GoldilocksError, Policy
 from flows.run.run_folder import Run
 from training.embedded_model import EMBEDDED, WEIGHTS
 
@@ -43,23 +44,26 @@ def open_policy(settings: ModelSettings, recipe_folder: Path, prompt: Prompt | N
     return open_by(settings, recipe_folder, prompt, policies=POLICIES)
 
 
-def check_models(run: Run, *, adjudicates: bool = False) -> None:
+def check_models(run: Run, models: Collection[str] | None = None) -> None:
     """Refuse a model that cannot be asked, before anything runs.
 
     Recorded attempts are read for some rows; servers are asked for their models, with the key; of other models the
-    folder, or the name and revision, must be there. If the run has attempts already, what servers answer is a warning:
-    they may be asked nothing more.
+    folder, or the name and revision, must be there. If the run has attempts already, what servers answer is a warning,
+    unless ``models`` names them: they may be asked nothing more.
 
     Args:
-        adjudicates: the models of `[adjudication]` are checked, which a run does not ask, and no other.
+        models: their names; all that a run asks if it is None.
 
     Raises:
+        ConfigError: there is no table of such a name.
         GoldilocksError: the first model that cannot be asked, by its name in the recipe.
     """
-    has_attempts = any((run.folder / "attempts").glob("*"))
-    asked = run.recipe.asked.items()
-    names = dict.fromkeys(name for key, name in asked if key.startswith("adjudication.") == adjudicates)
+    may_ask_nothing = models is None and any((run.folder / "attempts").glob("*"))
+    names = dict.fromkeys(run.recipe.asked.values() if models is None else models)
     for name in [name for name in names if not (run.recipe.grader and name == GRADER)]:  # trained in the run
+        if name not in run.recipe.models:
+            defined = ", ".join(run.recipe.models)
+            raise ConfigError(f"{name!r}: the recipe has no table [models.{name}]; defined: {defined}")
         settings = run.recipe.models[name]
         try:
             policy = open_policy(settings, run.recipe_folder)
@@ -68,7 +72,7 @@ def check_models(run: Run, *, adjudicates: bool = False) -> None:
             elif isinstance(settings, EndpointPolicy):
                 asyncio.run(_greet(policy))
         except GoldilocksError as error:
-            if not (has_attempts and isinstance(settings, EndpointPolicy)):
+            if not (may_ask_nothing and isinstance(settings, EndpointPolicy)):
                 error.args = (f"models.{name}: {error}",)
                 raise
             print(f"warning: models.{name}: {error}", file=sys.stderr)

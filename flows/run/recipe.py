@@ -58,17 +58,17 @@ def unpinned_lines(recipe: Recipe, folder: Path) -> list[str]:
 def unused_lines(recipe: Recipe) -> list[str]:
     """Return a sentence for each model that no setting names.
 
-    A warning and no error: a recipe may keep another model ready for ``--set stage1.model=NAME``.
+    A warning and no error: a recipe may keep a model ready for ``--set stage1.model=NAME`` or ``review --debate NAME``.
     """
-    return [f"[models.{name}]: no setting names this model, so it is never asked." for name in recipe.unused_models]
+    return [f"[models.{name}]: no setting names this model, so a run never asks it." for name in recipe.unused_models]
 
 
 def as_printed(recipe: Recipe, recipe_folder: Path, run_folder: Path) -> str:
     """Return the recipe as TOML for others to read: no path of this machine stands in it.
 
     An absolute path in the recipe's folder is written relative to it, as the recipe's own are; one in the run folder
-    begins with `RUN/`; any other keeps its name only, as `…/name`. Addresses of servers, the names of their keys, and
-    where copies go are left out.
+    begins with `RUN/`; any other keeps its name only, as `…/name`. Empty tables, addresses of servers, names of keys,
+    and where copies go are left out.
     """
     homes = {run_folder.absolute(): "RUN/", recipe_folder.absolute(): ""}
 
@@ -81,7 +81,7 @@ def as_printed(recipe: Recipe, recipe_folder: Path, run_folder: Path) -> str:
 
     def walk(value: Any, key: str) -> Any:
         if isinstance(value, dict):
-            items = {name: item for name, item in value.items() if name != "api_key_env"}
+            items = {name: item for name, item in value.items() if name != "api_key_env" and item != {}}
             return {name: walk(item, name) for name, item in items.items()}
         if key == "urls":
             return [SERVER]

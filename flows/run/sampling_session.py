@@ -80,6 +80,7 @@ class SamplingSession:
         self._of_anchor: dict[
             str, tuple[int, int]
         ] = {}  # attempts and tokens that the anchor's sampling made, by problem
+        self._anchor_progress: SamplingProgress | None = None
         self._round = 0
         self._budget: FailureBudget | None = None
 
@@ -158,7 +159,8 @@ class SamplingSession:
                 shards.append(frame["id"].to_list())
                 yield from sampling_requests(frame, self._store, self._rule.band.attempts, self._judge)
 
-        sampler = self._sampler(learner.exact, total=len(wanted))
+        sampler = self._sampler(learner.exact, total=self._problems.manifest.kept)
+        self._anchor_progress = sampler.progress
         self._sampled = sampler.run(requests())
         sampled = [problem async for problem in self._sampled if problem.refused is None]
         self._store.compact_in_parts(shards)  # else each shard that is finished would write the rest of them anew
@@ -196,6 +198,9 @@ class SamplingSession:
     def _begin(self, shards: Sequence[int]) -> None:
         rows = shard_counts(self._problems.folder)
         sampler = self._sampler(self._rule, total=sum(rows[index] for index in shards))
+        if self._anchor_progress is not None:
+            sampler.progress.carry_on(self._anchor_progress)
+            self._anchor_progress = None
         self._sampled = sampler.run(self._feed(shards))
 
     def _unfinished(self) -> list[int]:

@@ -55,10 +55,6 @@ join = {{ kind = "jsonl", path = "{more}", on = "question", columns = ["level"],
 [decontamination]
 against = [{{ name = "bench", kind = "jsonl", path = "{bench}", field = "question" }}]
 
-[adjudication]
-protocol = "direct"
-judge = "judge"
-
 [models.judge]
 kind = "endpoint"
 model = "judge"

@@ -31,7 +31,17 @@ from tests.places import ROOT
 
 LANES = 2
 TIERS = ("quick", "room", "all")
-NOT_ROOMS = {"__main__", "ablation", "answer_pairs", "ask", "base", "prose_answers", "stored", "trainer_calls"}
+NOT_ROOMS = {
+    "__main__",
+    "ablation",
+    "answer_pairs",
+    "ask",
+    "base",
+    "prose_answers",
+    "small_model",
+    "stored",
+    "trainer_calls",
+}
 
 
 def rooms(only: Iterable[str] = ()) -> list[str]:

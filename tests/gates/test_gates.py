@@ -10,9 +10,14 @@ from pathlib import Path
 import pytest
 
 from curation.prompts import Prompt
-from curation.records import Domain, PromptRequest
+from curation.questions import QUESTIONS
+from curation.questions.votes import Vote
+from curation.records import Domain, PromptRequest, problem_id
+from flows.run.model_files import parse_model
+from flows.run.policy_session import model_session
+from flows.stages.question import registered
 from tests.gates import __main__ as command
-from tests.gates import ask, stored
+from tests.gates import ask, small_model, stored
 from tests.gates.ablation import NOT_SWITCHED, ROOM, SWITCHES, switched_off
 from tests.gates.base import Gate, Limit, Measured, Row, SkippedError, StaleError, middle, number, run, wilson
 from tests.places import ROOT
@@ -170,3 +175,24 @@ def test_every_module_of_the_verifier_can_be_switched_off_and_on() -> None:
         with switched_off(module, list(functions)):
             assert (values.conversion_factor is before) == (module != "units")
     assert values.conversion_factor is before
+
+
+def test_a_small_model_is_asked_every_vote() -> None:
+    votes = {name for name in QUESTIONS if isinstance(registered(name), Vote)}
+    assert set(small_model.KNOWN) == votes
+
+
+def test_answers_to_known_questions_are_counted(tmp_path: Path) -> None:
+    premises = registered("premises")
+    assert isinstance(premises, Vote)
+    words = ["SOUND", "MISSING", "UNDETERMINED", "perhaps"]
+    requests = [PromptRequest(problem_id(str(at)), str(at), Domain.MATH, "en") for at in range(len(words) + 1)]
+    lines = [{"problem": str(at), "text": f"So.\nVERDICT: {word}"} for at, word in enumerate(words)]
+    (tmp_path / "votes.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    settings = parse_model({"kind": "recorded", "path": "votes.jsonl"}, "model")
+    known = [(request, frozenset({"sound"})) for request in requests[:2]]
+    known += [(request, frozenset({"missing", "contradictory", "undetermined"})) for request in requests[2:]]
+    with model_session(settings, tmp_path, premises.prompt) as session:
+        line = small_model.ask(premises, known, session)
+    assert line.row() == "| `premises` | 5 | 0 | 3 | 2 of 3 | sound 1, missing 1, undetermined 1 | none stored |"
+    assert line.unread == "So. VERDICT: perhaps"

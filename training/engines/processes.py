@@ -1,6 +1,6 @@
 """An engine in processes of its own: started, followed while it runs, and a failure told by the rank that failed first.
 
-Invariants: the processes end with the one that started them (`curation.policies.child_process`); all that they say is
+Invariants: the processes end with the one that started them (`training.engines.child_process`); all that they say is
 in one log; a failure is an `EngineError` with the rank and the last lines that it said.
 
 Not here: what is started (`training.engines.embedded.ranks`, `training.engines.verl.run`).
@@ -15,8 +15,8 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from curation.policies import child_process
 from curation.records import GoldilocksError
+from training.engines import child_process
 
 LAST_LINES = 12
 """Of a process that failed, so many lines are told."""

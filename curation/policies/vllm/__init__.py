@@ -1,16 +1,13 @@
-"""A policy that answers with vLLM on this machine: its asynchronous engine, started for the run and ended with it.
+"""A policy that runs vLLM's asynchronous engine on this machine, for as long as the run.
 
-Several copies of the model are vLLM's own data parallelism inside the engine, which gives each request to the copy with
-the fewest: eight simulated copies are 7.5 times one (`tests.benchmarks.bench_routing`), and a token of any copy costs
-this process 4 µs (`tests.benchmarks.bench_front_end`).
+Several copies of the model are vLLM's own data parallelism: eight simulated copies are 7.5 times one
+(`tests.benchmarks.bench_routing`), and a token costs this process 4 µs (`tests.benchmarks.bench_front_end`).
 
-Invariants, beside those of `curation.policies.vllm.engine`, which does the generating:
-  - every (problem, index) draws with its own seed, derived from the recipe's (`seeds.seed_of`);
-  - an attempt always has room for `max_tokens`; a prompt that leaves less is refused, for a shorter attempt would stand
-    in the store as something it is not.
+Invariants, in addition to those of `curation.policies.vllm.engine`:
+  - every (problem, index) has its own seed, derived from the recipe's (`seeds.seed_of`);
+  - an attempt always has room for `max_tokens`; a prompt that leaves less is refused.
 
-What it does not do: update weights while requests run (that is `weight_updates`, for the trainer's generator). vLLM is
-imported below this package and nowhere else, when an engine starts.
+`weight_updates` changes weights while requests run. vLLM is imported only in this package, when an engine starts.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
-"""A group of the trainer and the workers of one vLLM server, through which the trainer broadcasts new weights.
+"""A group of the trainer and the workers of one vLLM server, through which the trainer broadcasts weights.
 
-`nccl` is vLLM's own communicator, between GPUs; `gloo` is torch's, between CPUs, which shows that the rest is right
-where no GPU is at hand. The trainer is rank 0 and listens; a server's workers follow in their own order. Both ends are
-opened here, the server's inside its workers (`curation.policies.vllm.worker`).
+`nccl` is vLLM's communicator between GPUs, `gloo` torch's between CPUs, for machines without GPUs. The trainer is rank
+0 and listens; a server's workers follow in order.
 
-Nobody is asked for a key: whoever reaches the port while a group is opened may join it, so addresses are a private
-network's. Not here: what is sent, and when (`training.generation.weight_broadcast`).
+There is no key: any process that reaches the port while a group opens may join it, so use addresses of a private
+network.
 """
 
 from __future__ import annotations

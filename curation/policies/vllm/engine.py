@@ -1,15 +1,13 @@
-"""vLLM's engine in this process: prompts as tokens in, completions out, for the policy and the trainer's generator.
+"""vLLM's engine in this process: tokens of prompts in, completions out.
 
 Invariants:
   - cancelling a request aborts it in the engine;
   - log-probabilities are those of the distribution that was drawn from, after temperature and top-p;
-  - where weights are exchanged while it runs, each token carries the version that made it, as vLLM itself counted;
-  - after weights that were not loaded to the end nobody gets a token more: requests in flight end with an error, and so
-    does every later call;
-  - its processes end with this one, however it ends (`curation.policies.vllm.reloading.Worker`).
+  - if weights change while it runs, each token has the version that made it, as counted by vLLM;
+  - after weights that were loaded only in part the engine answers nothing: requests in flight and later calls fail;
+  - its processes end with this one (`curation.policies.vllm.reloading.Worker`).
 
-Not here: problems, prompts' texts (`curation.policies.vllm`), how new weights come (`weight_updates`). vLLM is imported
-when an engine starts, and not before.
+vLLM is imported when an engine starts.
 """
 
 from __future__ import annotations

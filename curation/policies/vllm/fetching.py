@@ -1,7 +1,7 @@
-"""A folder of new weights as a vLLM worker gets it: where this machine sees it, or fetched over HTTP from the trainer.
+"""The folder of new weights for a vLLM worker: on this machine, or fetched over HTTP from the trainer.
 
-The trainer lists a version's files as JSON and hands each out (`training.generation.weight_server`). They are fetched
-into a file system in memory, and go when the weights have been taken. Runs inside the engine.
+The trainer lists a version's files as JSON and serves each (`training.generation.weight_server`). They are kept in
+memory until the weights have been loaded.
 """
 
 from __future__ import annotations

@@ -1,11 +1,7 @@
-"""Which GPUs each engine gets: the machine's GPUs in equal shares of neighbours. Pure, but for `visible_gpus`.
+"""Which GPUs each engine gets: equal shares of neighbouring GPUs. Pure, except for `visible_gpus`.
 
-Invariants:
-  - no GPU belongs to two shares, and each share has exactly as many GPUs as an engine's layers are spread over;
-  - shares are neighbours in the machine's own order, in which GPUs that are joined closely stand side by side;
-  - what `CUDA_VISIBLE_DEVICES` hides from a run is nobody's.
-
-On a machine without GPUs an engine's share is empty.
+Invariants: no GPU is in two shares; each share has as many GPUs as an engine needs; GPUs hidden by
+`CUDA_VISIBLE_DEVICES` are not used. On a machine without GPUs a share is empty.
 """
 
 from __future__ import annotations

@@ -1,19 +1,13 @@
-"""New weights for a model that runs in vLLM, from a folder of safetensors or as they come, and what vLLM forgets then.
+"""New weights for a model that runs in vLLM, from a folder of safetensors or tensor by tensor.
 
-They go layer by layer into the tensors that are in use, by vLLM's own reloading: `begin`, `receive` (a folder) or
-`receive_tensors` (as they come), `finish`. Found
-with vLLM 0.32.0, each without a word from it, and mended here:
-  - an output layer tied to the embedding, on a CPU: the checkpoint has one name for both, so its packed copy stays old,
-    and the model answers with its old output layer (`pack_tied`);
-  - the experts of a mixture, on a CPU: new weights are put, unpacked, where packed ones are read (`forget_experts`,
-    before it begins, so that they are set up as they were at first);
-  - weights that a model copies into place itself (the experts and sinks of gpt-oss), anywhere: they were copied into
-    nothing, and the old ones stayed (`_receive_again`).
+They go layer by layer into the tensors in use, by vLLM's own reloading: `begin`, `receive` (a folder) or
+`receive_tensors`, `finish`. Mended here are three faults of vLLM 0.32.0, each without an error message:
+  - an output layer tied to the embedding, on a CPU: its packed copy keeps the old weights (`pack_tied`);
+  - experts of a mixture, on a CPU: new weights are stored unpacked, but read packed (`forget_experts`);
+  - weights that a model copies itself (experts and sinks of gpt-oss): the old ones stay (`_receive_again`).
 
-vLLM imports this module in each worker process before the model is loaded, and there it asks the kernel for AMX's
-tiles: the attention of vLLM 0.32 on a CPU uses them in bf16 without having asked, and ends by an illegal instruction.
-
-Runs inside the engine; vLLM is needed by functions only.
+vLLM imports this module in each worker process before the model is loaded. It then requests AMX tiles from the kernel:
+vLLM's attention on a CPU uses them in bf16 without a request, which ends in an illegal instruction.
 """
 
 from __future__ import annotations

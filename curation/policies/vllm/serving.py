@@ -1,15 +1,12 @@
-"""Start vLLM's server so that a training run can use it: ``python -m curation.policies.vllm.serving MODEL --port N``.
+"""Start vLLM's server for a training run: ``python -m curation.policies.vllm.serving MODEL --port N``.
 
-It answers with tokens, log-probabilities of what was drawn from, and the version of the weights of every token, and it
-takes new weights while it generates, from a folder of safetensors that it sees (`curation.policies.vllm.worker`, so
-Goldilocks must be installed where it runs). Further options go to vLLM as they are: ``--tensor-parallel-size``,
-``--max-model-len``; ``--hf-overrides '{"head_dtype": "float32"}'`` for a run with `compute.head_dtype = "float32"`.
+It answers with tokens, log-probabilities of what was drawn from and the version of the weights of every token, and
+takes new weights while it generates (`curation.policies.vllm.worker`, so Goldilocks must be installed there). Other
+options go to vLLM, such as ``--tensor-parallel-size`` and ``--max-model-len``.
 
-vLLM offers weight updates in its development mode only, and its own key does not cover them. So
-`curation.policies.vllm.server_guard` wraps the whole server: with a key in VLLM_API_KEY (or ``--api-key``, which goes
-from the arguments) it asks for it; without one it answers this machine alone, and ``--host`` must not name another.
-
-This process becomes the server. Not here: asking it (`training.generation.vllm_client`).
+vLLM takes weights in its development mode only, which its own key does not protect. So
+`curation.policies.vllm.server_guard` wraps the server: with a key in VLLM_API_KEY, or ``--api-key``, every request
+needs it; without one only this machine is answered, and ``--host`` must not name another.
 """
 
 from __future__ import annotations

@@ -1,18 +1,14 @@
-"""vLLM's asynchronous engine, started and ended: from settings to its arguments and the environment that it starts in.
+"""Start and end vLLM's asynchronous engine: its arguments and its environment.
 
 Invariants:
   - log-probabilities are those of the distribution that is drawn from, after temperature and top-p;
-  - the engine says errors only, and sends no statistics;
-  - on a CPU no prompt is read in pieces: vLLM 0.32.0 dies of a piece of a request that has a seed; nor is a prompt's
-    state kept for the next request where layers carry one, for which it would have to be read in pieces;
-  - its processes end with the one that started it, however that ends (`curation.policies.vllm.reloading.Worker`);
-  - the names of its sockets, which vLLM leaves where they are, lie in a folder that goes with it
-    (`curation.storage.scratch`);
-  - where a CPU computes the model as it stands (`enforce_eager`), nothing else is compiled: on two cores, the few
-    functions that vLLM compiles all the same took longer than all the rest of a first start.
-
-What it does not do: requests and weights (`curation.policies.vllm.engine`). vLLM is imported when an engine starts, and
-not before.
+  - the engine prints errors only, and sends no statistics;
+  - on a CPU no prompt is read in chunks, as vLLM 0.32.0 crashes on a chunk of a request with a seed; nor is the state
+    of a prompt kept for layers that carry one;
+  - its processes end with the one that started it (`curation.policies.vllm.reloading.Worker`);
+  - its sockets are in a temporary folder (`curation.storage.scratch`), since vLLM leaves them;
+  - with `enforce_eager` on a CPU nothing is compiled: the few functions that vLLM compiles anyway took longer than the
+    rest of a first start.
 """
 
 from __future__ import annotations
@@ -30,7 +26,6 @@ from pathlib import Path
 from typing import Any
 
 from curation.config import EngineSettings
-from curation.config.engines import HeadDtype
 from curation.policies.checkpoints import folder_carries_state
 from curation.records import PolicyError
 from curation.storage.scratch import ScratchFolder
@@ -70,7 +65,6 @@ class Launch:
     ``model`` is a folder, or a name on the hub with its ``revision``. ``name`` is what errors call it.
     ``data_parallel`` is how many copies of the model it has, vLLM's own, and ``in_flight`` how many requests each works
     on at once. ``transfer`` is vLLM's name for the way in which weights come while it runs, None where none do.
-    ``head_dtype`` is what the output layer computes in.
     """
 
     model: str
@@ -79,7 +73,6 @@ class Launch:
     seed: int = 0
     revision: str | None = None
     transfer: str | None = None
-    head_dtype: HeadDtype = "model"
     data_parallel: int = 1
 
 
@@ -173,8 +166,6 @@ def engine_arguments(launch: Launch, settings: EngineSettings, on_cpu: bool) -> 
     }
     if launch.data_parallel > 1:
         arguments["data_parallel_size"] = launch.data_parallel
-    if launch.head_dtype != "model":
-        arguments["hf_overrides"] = {"head_dtype": launch.head_dtype}
     if launch.transfer is not None:
         from vllm.config import WeightTransferConfig
 

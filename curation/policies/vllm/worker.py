@@ -1,13 +1,10 @@
-"""The worker of the trainer's engine: it receives weights as a folder of safetensors, or broadcast by the trainer.
+"""The worker of the trainer's engine: it receives weights from a folder of safetensors, or by broadcast.
 
-The trainer's state dict lies in a file system in memory, or the published folder on a disk that both see, or it is
-handed out over HTTP (`curation.policies.vllm.fetching`); or tensors come one by one through a group that the worker has
-joined (`curation.policies.vllm.broadcast`). All go through vLLM's public weight-update API, layer by layer. A folder
-works wherever it can be seen or fetched, on CPUs as on GPUs.
+The folder is in memory, on a shared disk, or fetched over HTTP (`curation.policies.vllm.fetching`); a broadcast comes
+through a group (`curation.policies.vllm.broadcast`). Both use vLLM's public weight-update API, layer by layer.
 
-Importing this module registers the transfer under `FOLDER_TRANSFER`: vLLM imports it in each worker process for the
-sake of `TrainedWorker`, before the model is loaded, and nobody else imports it. Hence vLLM is needed here, by
-functions.
+Importing this module registers the transfer `FOLDER_TRANSFER`: vLLM imports it in each worker process, for
+`TrainedWorker`, before the model is loaded.
 """
 
 from __future__ import annotations

@@ -34,9 +34,7 @@ class GoldilocksEnv(Env):
     async def step(self, action: list[int], *, extra: Any = None) -> StepResult:  # noqa: ARG002 - its signature
         """Return the reward of a response; the episode ends."""
         message, _ = self.renderer.parse_response(action)
-        (score,) = await asyncio.to_thread(
-            shared_scorer(ScoringSettings()).score, [(self.record, text_of(message["content"]))]
-        )
+        (score,) = await asyncio.to_thread(shared_scorer(ScoringSettings()).score, [(self.record, message["content"])])
         return StepResult(
             reward=score.reward or 0.0,
             episode_done=True,
@@ -45,14 +43,6 @@ class GoldilocksEnv(Env):
             metrics={"correct": score.reward or 0.0, "verifier_failed": float(score.reward is None)},
             logs={"outcome": score.outcome},
         )
-
-
-def text_of(content: str | Sequence[Mapping[str, Any]]) -> str:
-    """Return the text of a message of the cookbook, thoughts that it split off put back."""
-    if isinstance(content, str):
-        return content
-    parts = (f"<think>{p['thinking']}</think>" if p["type"] == "thinking" else str(p.get("text", "")) for p in content)
-    return "".join(parts)
 
 
 class GoldilocksDataset(RLDataset):

@@ -35,9 +35,9 @@ class GoldilocksTask(vf.Task[GoldilocksData]):
         messages = trace.assistant_messages
         content = trace.last_reply
         thoughts = messages[-1].reasoning_content if messages and trace.root_reply is None else None
-        text = f"<think>{thoughts}</think>{content}" if thoughts else content
+        message = {"content": content, "reasoning_content": thoughts}
         scorer = shared_scorer(ScoringSettings())
-        (score,) = await asyncio.to_thread(scorer.score, [(self.data.goldilocks, text)])
+        (score,) = await asyncio.to_thread(scorer.score, [(self.data.goldilocks, message)])
         trace.record_metric("verifier_failed", float(score.reward is None))
         return score.reward or 0.0
 

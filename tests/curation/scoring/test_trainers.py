@@ -19,7 +19,8 @@ from curation.publish.export_formats import export_set, set_records
 from curation.records import SourceError
 from curation.scoring import Scorer, ScoringSettings
 from curation.scoring.record import read_record, record_of
-from curation.scoring.trainers import areal_reward, slime_reward, trl_reward, verifiers_reward, verl_score
+from curation.scoring.trainers import areal_reward, art_reward, slime_reward, trl_reward, verifiers_reward, verl_score
+from curation.thinking import ThinkingTags
 from tests.curation.publish.test_export_formats import MATH, PROGRAM, curated, loaded
 from tests.curation.verify.programs.corpus import responses, write_set
 from tests.places import ROOT
@@ -97,6 +98,44 @@ def test_the_files_beside_a_set_for_verl_are_what_its_readme_says(tmp_path: Path
 )
 def test_thoughts_are_left_aside(thinking: str, text: str, worth: float) -> None:
     assert trl_reward([text], goldilocks=[json.dumps(math_record())], thinking=thinking, workers=1) == [worth]
+
+
+@pytest.mark.parametrize("thinking", ["<think>", "[THINK]"])
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"content": "<think>41? \\boxed{41}</think>so \\boxed{42}"},
+        {"content": "so \\boxed{42}", "reasoning_content": "41? \\boxed{41}"},
+        {"content": [{"type": "text", "text": "so \\boxed{42}"}], "reasoning": "41? \\boxed{41}"},
+        {
+            "content": [
+                {"type": "thinking", "thinking": [{"type": "text", "text": "41? \\boxed{41}"}]},
+                {"type": "text", "text": "so \\boxed{42}"},
+            ]
+        },
+    ],
+)
+def test_every_form_of_a_message_has_the_same_verdict(message: dict[str, Any], thinking: str) -> None:
+    content = message["content"]
+    if isinstance(content, str):
+        content = ThinkingTags.of(thinking).house_form(content)  # as this model writes it
+    chat = [{"role": "assistant", **message, "content": content}]
+    for answer, worth in (("42", 1.0), ("41", 0.0)):
+        record = json.dumps(math_record(answer, thinking=thinking))
+        assert trl_reward([chat], goldilocks=[record], workers=1) == [worth]
+        info = {"goldilocks": record}
+        assert asyncio.run(verifiers_reward(chat, info)) == worth
+        trajectory = SimpleNamespace(messages=lambda: chat, metadata={}, metrics={})
+        assert asyncio.run(art_reward(info, trajectory)) == worth
+
+
+def test_a_message_that_cannot_be_read_is_not_judged() -> None:
+    record = json.dumps(math_record())
+    chats = [[{"role": "assistant", "content": [{"type": "audio"}]}], [{"role": "assistant", "content": "\\boxed{42}"}]]
+    assert trl_reward(chats, goldilocks=[record, record], workers=1) == [None, 1.0]
+    trajectory = SimpleNamespace(messages=lambda: chats[0], metadata={}, metrics={})
+    assert asyncio.run(art_reward({"goldilocks": record}, trajectory)) == 0.0
+    assert trajectory.metrics["verifier_failed"] is True
 
 
 def test_a_record_says_how_responses_to_its_problem_are_read() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from curation.records import StoreError
+from curation.storage.locks import lock_folder
 from flows.run.history import FILE, last_command, recorded
 from tests.flows.conftest import TITLES, Tiny, goldilocks
 
@@ -49,4 +50,6 @@ def test_a_command_without_an_end_says_so_and_a_cut_line_is_no_obstacle(tmp_path
     (tmp_path / FILE).write_text('{"at": 0, "command": "run", "state": "begun"}\n{"at": 1, "sta')
     told = last_command(tmp_path)
     assert told is not None
-    assert told.endswith("not ended: it runs, or was killed")
+    assert told.endswith(", killed before it ended")
+    with lock_folder(tmp_path):
+        assert str(last_command(tmp_path)).endswith(", still running")

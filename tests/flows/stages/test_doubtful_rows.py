@@ -7,9 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from curation.policies.recorded import Recorded
 from curation.questions.doubtful_rows import usability_request
-from curation.records import Completion, PromptRequest
 from curation.storage.stages import read_table
 from flows.run.pipeline import run_pipeline
 from flows.run.run_folder import new_run
@@ -18,6 +16,7 @@ from flows.stages.sources import SOURCES
 from flows.stages.statements import DOUBTFUL_ROWS, STATEMENTS, USABILITY, VERDICTS
 from tests.flows.conftest import write_jsonl
 from tests.flows.run.test_runner import RECIPE
+from tests.flows.stages.conftest import asks_judge
 
 SHADED = ("As shown in the figure, what is the area of the shaded region?", "12")
 DRAWN = ("In the diagram, two circles of radius 3 touch. How far apart are their centres?", "6")
@@ -28,21 +27,11 @@ WORDS = {
     DRAWN: ("USABLE", "USABLE", "USABLE"),
     MUTE: ("PERHAPS", "PERHAPS", "USABLE"),
 }
-POLICY = """
-[questions.doubtful_rows]
-model = "judge"
-
-[models.judge]
-kind = "recorded"
-name = "judge@1"
-path = "votes.jsonl"
-columns = { problem = "question", text = "text" }
-"""
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    (tmp_path / "r.toml").write_text(RECIPE + POLICY)
+    (tmp_path / "r.toml").write_text(RECIPE + asks_judge("doubtful_rows"))
     write_jsonl(tmp_path / "sums.jsonl", [{"q": text, "a": answer} for text, answer in (SHADED, DRAWN, MUTE, PLAIN)])
     votes = [
         {"question": usability_request(*row, "en").statement, "text": f"Let me see.\nVERDICT: {word}"}
@@ -63,15 +52,7 @@ def dropped(results: Results) -> dict[str, str]:
     return dict(table.select("statement", "evidence").iter_rows()) if table.width else {}
 
 
-def test_votes_decide_in_the_place_of_the_score(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
-    answer = Recorded.answer
-
-    async def counted(self: Recorded, request: PromptRequest, index: int) -> Completion | None:
-        asked.append(request.id)
-        return await answer(self, request, index)
-
-    monkeypatch.setattr(Recorded, "answer", counted)
+def test_votes_decide_in_the_place_of_the_score(folder: Path, judged: list[str]) -> None:
     first = stages(folder, "statements.suspected_from=0.01")
     votes = read_table(first[DOUBTFUL_ROWS].folder, "votes").sort("at")
     assert votes["at"].to_list() == [0, 1, 2]  # not the sum
@@ -82,7 +63,7 @@ def test_votes_decide_in_the_place_of_the_score(folder: Path, monkeypatch: pytes
     assert "score 0." in evidence[SHADED[0]]
     assert evidence[SHADED[0]].endswith("; 2 of 3 votes name a fault, most often: incomplete")
     assert evidence[MUTE[0]].endswith("; only 1 readable votes")
-    assert len(asked) == 9
+    assert len(judged) == 9
 
     for settings, texts in (
         (("statements.suspected_from=1",), {SHADED[0]}),
@@ -91,7 +72,7 @@ def test_votes_decide_in_the_place_of_the_score(folder: Path, monkeypatch: pytes
         again = stages(folder, *settings)
         assert again[STATEMENTS].reused
         assert dropped(again).keys() == texts
-    assert len(asked) == 9
+    assert len(judged) == 9
 
 
 def test_without_a_model_the_question_is_skipped(folder: Path) -> None:

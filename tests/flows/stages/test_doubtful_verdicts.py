@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
 import pytest
 
-from curation.policies.recorded import Recorded
 from curation.questions.doubtful_verdicts import comparison_request
-from curation.records import Completion, PromptRequest, problem_id
-from curation.storage.attempts import AttemptStore
+from curation.records import problem_id
 from curation.storage.stages import read_table
-from tests.flows.conftest import TINY_RECIPE, Said, goldilocks, published, tries, write_jsonl
+from tests.flows.conftest import TINY_RECIPE, goldilocks, published, tries, write_jsonl
+from tests.flows.stages.conftest import asks_judge, run
 
 SAME = "What is 1 divided by 3?"
 DIFFERENT = "What is the seventh part of a cake?"
@@ -30,19 +30,7 @@ VOTES = {
     (MUTE, "0.83"): ("PERHAPS", "WHO KNOWS", "SAME"),
 }
 
-RECIPE = (
-    TINY_RECIPE.partition("[stage2]")[0]
-    + """
-[questions.doubtful_verdicts]
-model = "judge"
-
-[models.judge]
-kind = "recorded"
-name = "judge@1"
-path = "votes.jsonl"
-columns = { problem = "question", text = "text" }
-"""
-)
+RECIPE = TINY_RECIPE.partition("[stage2]")[0] + asks_judge("doubtful_verdicts")
 
 
 def vote(question: str, answer: str, word: str) -> dict[str, str]:
@@ -59,12 +47,6 @@ def recipe(tmp_path: Path) -> Path:
     write_jsonl(folder / "votes.jsonl", [vote(*pair, word) for pair, words in VOTES.items() for word in words])
     (folder / "recipe.toml").write_text(RECIPE)
     return folder / "recipe.toml"
-
-
-def run(recipe: Path, folder: Path, *overrides: str) -> Said:
-    done = goldilocks("run", recipe, "--out", folder, *(part for one in overrides for part in ("--set", one)))
-    assert done.status == 0, done.err
-    return done
 
 
 def stage_folder(run_folder: Path) -> Path:
@@ -109,40 +91,19 @@ def test_votes_decide_what_was_doubtful_and_nothing_else(recipe: Path, tmp_path:
     assert "votes      '0.33' for '1/3': 3 same (same)" in told
 
 
-def test_another_threshold_asks_nothing(recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_threshold_asks_nothing(recipe: Path, tmp_path: Path, judged: list[str]) -> None:
     run(recipe, tmp_path / "run")
-    asked: list[str] = []
-    answer = Recorded.answer
-
-    async def watched(self: Recorded, problem: PromptRequest, index: int) -> Completion | None:
-        asked.append(self.key.policy)
-        return await answer(self, problem, index)
-
-    monkeypatch.setattr(Recorded, "answer", watched)
+    judged.clear()
     write_jsonl(recipe.parent / "weak.jsonl", [tries(one, REFERENCES[one], finals) for one, finals in FINALS.items()])
     run(recipe, tmp_path / "run", "questions.doubtful_verdicts.threshold=0.9")
-    assert "judge@1" not in asked
+    assert judged == []
 
 
 def test_what_was_voted_before_a_kill_is_not_asked_again(
-    recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    recipe: Path, tmp_path: Path, made_over_a_kill: Callable[[Path, Path, int], list[tuple[str, int]]]
 ) -> None:
     run(recipe, tmp_path / "whole")
-    made: list[tuple[str, int]] = []
-    add = AttemptStore.add
-    stop = True
-
-    def dying(self: AttemptStore, one: list[tuple[str, int, Completion]]) -> None:
-        add(self, one)
-        if self.key.policy == "judge@1":
-            made.extend((name, index) for name, index, _ in one)
-            if stop and len(made) == 5:
-                raise KeyboardInterrupt
-
-    monkeypatch.setattr(AttemptStore, "add", dying)
-    assert goldilocks("run", recipe, "--out", tmp_path / "killed").status != 0
-    stop = False
-    run(recipe, tmp_path / "killed")
+    made = made_over_a_kill(recipe, tmp_path / "killed", 5)
     assert len(made) == len(set(made)) == 12
     for table in ("verdicts", "votes"):
         whole, killed = (read_table(stage_folder(tmp_path / name), table) for name in ("whole", "killed"))

@@ -18,6 +18,7 @@ from flows.cli.refresh import refresh_run
 from flows.pipelines.planned_costs import actual_cost
 from flows.pipelines.refresh import summarise_refresh
 from flows.publish.versions import decisions_of
+from flows.run.progress import read_metrics
 from flows.run.run_folder import difficulty_stage, open_run
 from flows.run.sampling_session import LEARNT
 from flows.stages.attempts import attempts_of, stopping_rule
@@ -163,6 +164,8 @@ def test_stage_1s_attempts_spare_stage_2_attempts(tmp_path: Path) -> None:
             assert said.status == 0, said.err
             marks = [json.loads(path.read_text()) for path in (runs[prior] / "stages").glob("*-attempts/DONE.json")]
             made = sum(mark["notes"]["made"] for mark in marks)  # the anchor's are among them
+            reports = [row for row in read_metrics(runs[prior]) if "attempts" in row]
+            assert sum(last["attempts"] for last in {row["stage"]: row for row in reports}.values()) == made
             assert made == weak.requests + strong.requests - requests
             requests += made
     told = learnt(runs["model"], "09-stage2-attempts")

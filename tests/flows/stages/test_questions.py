@@ -6,20 +6,20 @@ import json
 import re
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
 import polars as pl
 import pytest
 
-from curation.policies.recorded import Recorded
 from curation.questions import QUESTIONS
 from curation.questions.proposals import Proposal
 from curation.questions.votes import Vote
-from curation.records import Completion, PromptRequest, problem_id
-from curation.storage.attempts import AttemptStore
+from curation.records import problem_id
 from flows.stages.question import registered
-from tests.flows.conftest import ROOT, TINY_RECIPE, Said, goldilocks, published, refusal, tries, write_jsonl
+from tests.flows.conftest import ROOT, TINY_RECIPE, goldilocks, published, refusal, tries, write_jsonl
+from tests.flows.stages.conftest import asks_judge, run
 
 HARD = "Which of the following numbers is divisible by 7?"
 OPTIONS = ["45", "56", "65", "75"]
@@ -48,17 +48,8 @@ kind = "recorded"
 name = "writer@1"
 path = "rewritings.jsonl"
 columns = { problem = "question", choices = "options", text = "text" }
-
-[questions.premises]
-model = "judge"
-votes = 3
-
-[models.judge]
-kind = "recorded"
-name = "judge@1"
-path = "votes.jsonl"
-columns = { problem = "question", choices = "options", text = "text" }
 """
+    + asks_judge("premises", "votes = 3", 'choices = "options", ')
 )
 
 
@@ -122,12 +113,6 @@ def recipe(tmp_path: Path) -> Path:
     return write_inputs(tmp_path / "inputs")
 
 
-def run(recipe: Path, folder: Path, *overrides: str) -> Said:
-    done = goldilocks("run", recipe, "--out", folder, *(part for one in overrides for part in ("--set", one)))
-    assert done.status == 0, done.err
-    return done
-
-
 def notes(folder: Path, stage: str) -> dict[str, int]:
     told = json.loads((folder / "stages" / stage / "DONE.json").read_text())["notes"]
     assert isinstance(told, dict)
@@ -177,47 +162,25 @@ def test_both_are_explained(asked_run: tuple[Path, Path, str]) -> None:
     assert "votes      1 sound, 2 missing (missing)" in told
 
 
-def test_a_new_threshold_decides_again_and_asks_nobody(
-    asked_run: tuple[Path, Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_new_threshold_decides_again_and_asks_no_model(
+    asked_run: tuple[Path, Path, str], tmp_path: Path, judged: list[str]
 ) -> None:
     recipe, folder = asked_run[0], tmp_path / "run"
     shutil.copytree(asked_run[1], folder)
-    asked: list[str] = []
-    answer = Recorded.answer
-
-    async def watched(self: Recorded, problem: PromptRequest, index: int) -> Completion | None:
-        if self.key.policy == "judge@1":
-            asked.append(problem.statement)
-        return await answer(self, problem, index)
-
-    monkeypatch.setattr(Recorded, "answer", watched)
     run(recipe, folder, "questions.premises.threshold=0.3")
     faulty = published(folder, "dropped").filter(pl.col("reason") == "faulty_premises")
     assert set(faulty["statement"]) == {GAP, DOUBTFUL}
-    assert set(asked) <= {EASY}  # the only problem whose votes the file lacks
+    assert set(judged) <= {EASY}  # the only problem whose votes the file lacks
 
 
-def test_what_was_said_before_a_kill_is_not_asked_again(
-    asked_run: tuple[Path, Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_what_was_voted_before_a_kill_is_not_asked_again(
+    asked_run: tuple[Path, Path, str],
+    tmp_path: Path,
+    made_over_a_kill: Callable[[Path, Path, int], list[tuple[str, int]]],
 ) -> None:
     recipe, whole, _ = asked_run
     killed = tmp_path / "killed"
-    made: list[tuple[str, int]] = []
-    add = AttemptStore.add
-    stop = True
-
-    def dying(self: AttemptStore, one: list[tuple[str, int, Completion]]) -> None:
-        add(self, one)
-        if self.key.policy == "judge@1":
-            made.extend((name, index) for name, index, _ in one)
-            if stop and len(made) == 4:
-                raise KeyboardInterrupt
-
-    monkeypatch.setattr(AttemptStore, "add", dying)
-    assert goldilocks("run", recipe, "--out", killed).status != 0
-    assert len(made) == 4
-    stop = False
-    run(recipe, killed)
+    made = made_over_a_kill(recipe, killed, 4)
     assert len(made) == len(set(made)) == 12
     assert published(killed, "data").equals(published(whole, "data"))
     assert published(killed, "dropped").equals(published(whole, "dropped"))
@@ -248,18 +211,7 @@ PAGE = (ROOT / "docs" / "how-to" / "questions.md").read_text(encoding="utf-8")
 (OWN,) = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 """A question of one's own, as the page shows it."""
 
-ASK_OWN = """
-[questions.suitable_ones]
-use = "own.py:ALGEBRA"
-model = "judge"
-votes = 1
-
-[models.judge]
-kind = "recorded"
-name = "judge@1"
-path = "votes.jsonl"
-columns = { problem = "question", text = "text" }
-"""
+ASK_OWN = asks_judge("suitable_ones", 'use = "own.py:ALGEBRA"\nvotes = 1')
 
 
 @pytest.fixture
@@ -291,7 +243,7 @@ def test_a_question_of_the_registry_is_a_file_and_a_line(
     module = ModuleType("curation.questions.algebra")
     exec(OWN, module.__dict__)
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    own.write_text(own.read_text().replace("[questions.suitable_ones]\nuse = ", "[questions.algebra]\n# "))
+    own.write_text(own.read_text().replace("suitable_ones]", "algebra]").replace("use = ", "# use = "))
     out = " ".join(run(own, tmp_path / "run").out.split())
     assert "Algebra: 4 questions, 2 answers, 0 tokens: 1 no, 1 yes, 2 undecided" in out
     assert published(tmp_path / "run", "dropped").filter(stage="algebra")["statement"].to_list() == [GAP]

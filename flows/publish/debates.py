@@ -1,0 +1,172 @@
+"""Debates on the disputed labels of a published set: one model argues, another judges; `goldilocks review --debate`.
+
+Speeches and votes are kept in the run's attempt store under the version of their prompt: an interrupted command asks
+nothing twice. What came of the debates is DIR/debates.jsonl, one line per pair of answers. Only with a minimum score
+does a score become a line of DIR/review.jsonl, and never on a problem on which a person has given a verdict.
+
+The rules are those of `curation.questions.debates`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from curation.policies.failure_budget import FailureBudget
+from curation.publish import review
+from curation.questions.debates import (
+    DEBATE,
+    JUDGE,
+    ROUNDS,
+    SPEECH,
+    VIEWS,
+    Debate,
+    accepted_answers,
+    clean_speech,
+    evidence,
+    open_debates,
+)
+from curation.records import ConfigError, StoreError
+from curation.storage.locks import lock_folder
+from curation.storage.stages import atomic_write
+from flows.publish.disputes import published_queue
+from flows.publish.settling import settle
+from flows.run.history import recorded
+from flows.run.policies import check_models
+from flows.run.policy_session import keep_open
+from flows.run.progress import bar
+from flows.run.recipe import override_recipe
+from flows.run.run_folder import Run, as_written, open_run, verdicts_of_people, with_grader
+from flows.stages.asking import PolicySession
+from flows.stages.judging import open_judge
+
+FILE = "debates.jsonl"
+
+COMMAND = "review --debate"
+
+REVIEWER = "debate"
+"""The reviewer's name of a verdict that a debate decided."""
+
+
+@dataclass(frozen=True, slots=True)
+class Debates:
+    """The `DEBATE` rows, and the answers that they settled by problem."""
+
+    rows: pl.DataFrame
+    settled: Mapping[str, str]
+
+
+def hold_debates(
+    folder: Path,
+    judge: str,
+    debater: str,
+    *,
+    min_score: float | None = None,
+    limit: int | None = None,
+    overrides: Sequence[str] = (),
+) -> Debates:
+    """Have the disputed labels of a finished run argued and judged.
+
+    Args:
+        judge: name of the recipe's model that judges.
+        debater: name of the one that argues.
+        min_score: probability from which an answer is accepted; no answer is if it is None.
+        limit: most problems; all of them if it is None.
+        overrides: changed settings of `models`.
+
+    Raises:
+        ConfigError: there is no such model, or an override concerns another table.
+        StoreError: the folder holds no published set, or a run works in it.
+        PolicyError: a model cannot be asked, or refuses one request after the other.
+    """
+    run = _open(folder.absolute(), (judge, debater), overrides)
+    published = published_queue(run)
+    if published is None:
+        raise StoreError(f"{run.folder} holds no finished run yet; finish it with `goldilocks run`.")
+    with lock_folder(run.folder), recorded(run.folder, COMMAND), keep_open():
+        debates = open_debates(review.dispute_queue([published], verdicts_of_people(run)), limit)
+        rows = pl.DataFrame(_held(run, judge, debater, debates), DEBATE, orient="row")
+        atomic_write(run.folder / FILE, rows.write_ndjson())
+    return Debates(rows, {} if min_score is None else _settle(run, rows, min_score))
+
+
+def read_debates(run: Run) -> dict[str, list[dict[str, Any]]]:
+    """Return the `DEBATE` rows of a run by problem; none if there was no debate."""
+    path, by_problem = run.folder / FILE, dict[str, list[dict[str, Any]]]()
+    if path.exists() and path.stat().st_size:
+        for row in pl.read_ndjson(path, schema=DEBATE).iter_rows(named=True):
+            by_problem.setdefault(row["id"], []).append(row)
+    return by_problem
+
+
+def _open(folder: Path, models: Sequence[str], overrides: Sequence[str]) -> Run:
+    run = open_run(folder)
+    if other := next((override for override in overrides if not re.match(r"\s*models\s*[.=]", override)), None):
+        raise ConfigError(f"--set {other}: {COMMAND} changes models.* only; use `goldilocks run` for other settings.")
+    if overrides:
+        recipe = override_recipe(as_written(run.recipe), overrides)
+        run = Run(run.folder, with_grader(recipe, run.folder), run.recipe_folder)
+    if run.recipe.flow != "curate-math":
+        raise ConfigError(f"--debate: {folder} holds programs, which have tests and no reference to argue about.")
+    check_models(run, models)
+    return run
+
+
+def _held(run: Run, judge: str, debater: str, debates: Sequence[Debate]) -> list[dict[str, Any]]:
+    requests_each = 2 * ROUNDS + len(VIEWS)
+    budget = FailureBudget(1.0, requests_each * len(debates))  # a refused request leaves its pair without a score
+
+    def is_speech(text: str) -> bool:
+        return clean_speech(text, "") is not None
+
+    complete: list[Debate | None] = list(debates)
+    with PolicySession(run, COMMAND, debater, budget, SPEECH, is_speech) as session, bar("Speeches", ROUNDS) as advance:
+        argued_by = session.policy.key.policy
+        for _ in range(ROUNDS):
+            pairs = [debate.requests() if debate is not None else () for debate in complete]
+            asked = {request.id: request for pair in pairs for request in pair}
+            said = dict(session.ask(list(asked.values()), 1).select("problem", "text").iter_rows())
+            complete = [
+                debate and debate.after([said.get(request.id) for request in pair])
+                for debate, pair in zip(complete, pairs, strict=True)
+            ]
+            advance(1)
+    with PolicySession(run, COMMAND, judge, budget, JUDGE.prompt, JUDGE.is_readable) as session:
+        judged_by = session.policy.key.policy
+        views = [{view: debate.view_request(view) for view in VIEWS} if debate else {} for debate in complete]
+        asked = {request.id: request for requests in views for request in requests.values()}
+        answers: dict[str, list[str | None]] = {}
+        for name, text in session.ask(list(asked.values()), JUDGE.votes).select("problem", "text").iter_rows():
+            answers.setdefault(name, []).append(text)
+    return [
+        (debate or opened).row(
+            {view: answers.get(request.id, []) for view, request in requests.items()}, judged_by, argued_by
+        )
+        for opened, debate, requests in zip(debates, complete, views, strict=True)
+    ]
+
+
+def _settle(run: Run, rows: pl.DataFrame, min_score: float) -> dict[str, str]:
+    """Write down the answers that the scores decide, and return them by problem.
+
+    Left out are problems on which a person has given a verdict, and answers that the verifier cannot judge against.
+    """
+    spoken = review.read_statements(run.folder)
+    wanted = {name: text for name, text in accepted_answers(rows, min_score).items() if name not in spoken}
+    notes = {row["id"]: evidence(row) for row in rows.iter_rows(named=True) if row["id"] in wanted}
+    settled: dict[str, str] = {}
+    if not wanted:
+        return settled
+    with open_judge(run) as judge:
+        for name, text in wanted.items():
+            try:
+                settle(run, review.ReviewVerdict(name, text, REVIEWER, notes[name]), judge)
+            except ConfigError:
+                continue  # it stays disputed, with its evidence
+            settled[name] = text
+    return settled

@@ -1,0 +1,125 @@
+"""Server processes of a run: with stand-ins for what may go wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import psutil
+import pytest
+
+from curation.config import EngineSettings
+from curation.records import PolicyError
+from tests.places import ROOT
+from tests.waiting import until, wait_gone, wait_until
+from training.engines import child_process
+from training.engines.embedded.server_processes import MOST_STARTS, Replica, ServerProcesses
+
+STAND_IN = ROOT / "tests" / "curation" / "policies" / "stand_in.py"
+
+
+def servers_of(command: Callable[[int], Sequence[str]], count: int, told: list[str]) -> ServerProcesses:
+    return ServerProcesses("m", EngineSettings(), [()] * count, on_cpu=True, lost=told.append, command=command)
+
+
+def stand_in(folder: Path) -> Callable[[int], Sequence[str]]:
+    def command(port: int) -> Sequence[str]:
+        return ["env", f"PORT={port}", sys.executable, str(STAND_IN), str(folder / str(port)), "m", "", ""]
+
+    return command
+
+
+def test_a_server_that_dies_is_started_again_under_its_address(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    async def run() -> None:
+        servers = servers_of(stand_in(tmp_path), 2, [])
+        try:
+            await servers.start()
+            mortal, url = servers.replicas[0], servers.replicas[0].url
+            await until(lambda: mortal.healthy)
+            kill_server(mortal)
+            await until(lambda: mortal.deaths == 1 and mortal.healthy)
+            assert mortal.url == url
+        finally:
+            await servers.stop()
+        assert all(one.process is not None and one.process.returncode is not None for one in servers.replicas)
+
+    asyncio.run(run())
+    assert "server 0 has ended with status" in capfd.readouterr().err
+
+
+def test_servers_that_cannot_start_end_the_run_with_their_own_words() -> None:
+    def command(_port: int) -> Sequence[str]:
+        return [sys.executable, "-c", "raise ValueError('no such architecture')"]
+
+    async def run() -> None:
+        servers = servers_of(command, 2, [])
+        try:
+            await servers.start()
+        finally:
+            await servers.stop()
+
+    with pytest.raises(PolicyError, match=r"cannot be kept running; .* last with: ValueError: no such architecture"):
+        asyncio.run(run())
+
+
+def test_when_no_server_can_be_started_again_the_run_is_told_once(tmp_path: Path) -> None:
+    """A server that lived once and then never starts again."""
+    flag, told = tmp_path / "gone", list[str]()
+
+    def command(port: int) -> Sequence[str]:
+        if flag.exists():
+            return [sys.executable, "-c", "raise RuntimeError('CUDA error: the GPU has fallen off the bus')"]
+        return stand_in(tmp_path)(port)
+
+    async def run() -> int:
+        servers = servers_of(command, 1, told)
+        try:
+            await servers.start()
+            (replica,) = servers.replicas
+            flag.touch()
+            kill_server(replica)
+            await until(lambda: bool(told))
+            return replica.deaths
+        finally:
+            await servers.stop()
+
+    assert asyncio.run(run()) == 1 + MOST_STARTS
+    (why,) = told
+    assert "the GPU has fallen off the bus" in why
+
+
+def kill_server(replica: Replica) -> None:
+    """kill -9 for the server itself, below the process that watches over it."""
+    assert replica.process is not None
+    (server,) = psutil.Process(replica.process.pid).children()
+    server.send_signal(signal.SIGKILL)
+
+
+@pytest.mark.parametrize("killed", ["the run", "the watching process"])
+def test_a_server_ends_with_its_run_however_that_ends(killed: str, tmp_path: Path) -> None:
+    """With all that it has started, of which one ignores SIGTERM."""
+    grandchild = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(1000)"
+    server = f"import subprocess, sys, time; subprocess.Popen([sys.executable, '-c', {grandchild!r}]); time.sleep(1000)"
+    if killed == "the watching process":
+        server = "import time; time.sleep(1000)"  # the kernel ends the server alone
+    command = [sys.executable, child_process.__file__, sys.executable, "-c", server]
+    run_code = f"import subprocess, time; p = subprocess.Popen({command!r}, stdin=subprocess.PIPE); time.sleep(1000)"
+    run = subprocess.Popen([sys.executable, "-c", run_code])
+    try:
+        top = psutil.Process(run.pid)
+        expected = 2 if killed == "the watching process" else 3
+        wait_until(lambda: len(top.children(recursive=True)) == expected, run)
+        below = top.children(recursive=True)
+        victim = run.pid if killed == "the run" else top.children()[0].pid
+        os.kill(victim, signal.SIGKILL)
+        wait_gone(below)
+    finally:
+        run.kill()
+        run.wait()
