@@ -126,9 +126,6 @@ def test_near_duplicates_in_conflict_wait_for_a_person(tiny_copy: Tiny) -> None:
 BENCHMARKED = (
     TINY_RECIPE
     + """
-[decontamination]
-words = 0.6
-
 [[decontamination.against]]
 name = "exam"
 kind = "jsonl"
