@@ -10,6 +10,7 @@ here. `loading` reads them from TOML, and `mistakes` explains what is wrong with
 from curation.config.adjudicating import AdjudicationSettings
 from curation.config.base import Settings, to_plain
 from curation.config.bench import Bench
+from curation.config.coding import CodeSettings
 from curation.config.difficulty import Band, DifficultyStage, LabelSettings, SecondBand, SecondStage
 from curation.config.engines import EngineSettings, ServerSettings
 from curation.config.filters import (
@@ -46,6 +47,7 @@ __all__ = [
     "Band",
     "Bench",
     "Benchmark",
+    "CodeSettings",
     "Column",
     "ConsistencySettings",
     "Decoding",

@@ -56,9 +56,9 @@ SETTINGS_OF: Mapping[DropReason, tuple[str, ...]] = {
     DropReason.INTERACTIVE: (),
     DropReason.ASKS_FUNCTION: (),
     DropReason.NEEDS_FILES: (),
-    DropReason.NO_SOLUTION: ("sources.N.code.solutions.N.path", "code.agreement.min_solutions"),
-    DropReason.TOO_FEW_TESTS: ("code.agreement.min_tests", "code.agreement.min_votes", "code.test_generation.enabled"),
-    DropReason.SEVERAL_OUTPUTS: ("code.agreement.max_split_share", "sources.N.code.checker"),
+    DropReason.NO_SOLUTION: ("sources.N.code.solutions.N.path", "sources.N.code.solutions.N.limit"),
+    DropReason.TOO_FEW_TESTS: ("code.min_tests", "code.min_agreement", "code.make_tests"),
+    DropReason.SEVERAL_OUTPUTS: ("sources.N.code.checker", "code.min_agreement"),
     DropReason.OVER_QUOTA: ("export.size",),
 }
 """By reason, the settings that decide how often it is given; none if no setting does."""

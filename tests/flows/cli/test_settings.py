@@ -225,5 +225,5 @@ def test_every_drop_reason_names_the_settings_that_decide() -> None:
     assert set(SETTINGS_OF) == set(DropReason)
     assert {key for settings in SETTINGS_OF.values() for key in settings} <= keys
     shown = goldilocks("settings", "too_few_tests").out
-    assert "code.agreement.min_tests" in shown
+    assert "code.min_tests" in shown
     assert "no setting decides which rows leave as duplicate" in refusal("settings", "duplicate")
