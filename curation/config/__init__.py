@@ -11,7 +11,7 @@ from curation.config.adjudicating import AdjudicationSettings
 from curation.config.base import Settings, to_plain
 from curation.config.bench import Bench
 from curation.config.coding import CodeSettings
-from curation.config.difficulty import Band, DifficultyStage, LabelSettings, SecondBand, SecondStage
+from curation.config.difficulty import Band, DifficultyStage, LabelSettings
 from curation.config.engines import EngineSettings, ServerSettings
 from curation.config.filters import (
     Benchmark,
@@ -72,8 +72,6 @@ __all__ = [
     "ResponseFormat",
     "SamplingSettings",
     "ScheduleSettings",
-    "SecondBand",
-    "SecondStage",
     "ServerSettings",
     "Settings",
     "SolveRate",

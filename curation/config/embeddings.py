@@ -86,8 +86,7 @@ class EndpointEmbedder(ServerSettings):
         "the paper.",
     )
     batch: int = Field(64, ge=1, description="Texts in one request. Not in the paper.")
-    per_server: int = Field(8, ge=1, description="Requests in flight per server. Not in the paper.")
-    request_s: float = Field(300.0, gt=0, description="Seconds for one answer.")
+    in_flight: int = Field(8, ge=1, description="Requests in flight per server. Not in the paper.")
 
 
 EmbedderSettings = Annotated[

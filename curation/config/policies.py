@@ -221,8 +221,8 @@ class EndpointPolicy(ServerSettings, LivePolicy):
         return f"{self.model}@{self.revision}"
 
     @property
-    def in_flight(self) -> int:
-        """Return the requests in flight over all servers."""
+    def in_flight_in_all(self) -> int:
+        """Return the most requests in flight over all servers."""
         return self.most_per_server * len(self.urls)
 
 

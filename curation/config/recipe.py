@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError, model_validator
 from curation.config.adjudicating import AdjudicationSettings
 from curation.config.base import Settings
 from curation.config.coding import CodeSettings
-from curation.config.difficulty import Band, DifficultyStage, LabelSettings, SecondStage
+from curation.config.difficulty import SECOND_MAX_PASS_RATE, Band, DifficultyStage, LabelSettings
 from curation.config.filters import DecontaminationSettings, NearDedupSettings, StatementSettings, VerifySettings
 from curation.config.grading import GraderSettings
 from curation.config.monitoring import MonitorSettings
@@ -91,7 +91,7 @@ class Recipe(NamedModels):
     grader: GraderSettings | None = Field(
         None, description="A grader trained on the survivors of stage 1, which then is the model of stage 2."
     )
-    stage2: SecondStage | None = Field(
+    stage2: DifficultyStage | None = Field(
         None, description="Difficulty: pass rates of a second, stronger model on the entire original set."
     )
     labels: LabelSettings = Field(
@@ -156,9 +156,10 @@ class Recipe(NamedModels):
             if isinstance(second := table.get(part), Mapping):
                 inherited[part] = dict(second)
                 for name in names:
-                    own, earlier = second.get(name, {}), first.get(name)
-                    if isinstance(own, Mapping) and isinstance(earlier, Mapping) and _is_valid(name, earlier):
-                        inherited[part][name] = {**earlier, **own}
+                    own, earlier = second.get(name, {}), first.get(name, {})
+                    if isinstance(own, Mapping):
+                        default = {"max_pass_rate": SECOND_MAX_PASS_RATE} if name == "band" else {}
+                        inherited[part][name] = {**default, **(earlier if _is_valid(name, earlier) else {}), **own}
         return {**table, **inherited}
 
     @model_validator(mode="after")

@@ -55,7 +55,7 @@ from flows.run.pipeline import read_results, run_pipeline, run_stage
 from flows.run.policies import open_policy
 from flows.run.policy_session import keep_open
 from flows.run.run_folder import Run, difficulty_stage, open_run, stage_model
-from flows.run.stage import Kind, Results, Stage, StageResult, StageRun, shard_counts
+from flows.run.stage import VERIFIER_RETRIES, Kind, Results, Stage, StageResult, StageRun, shard_counts
 from flows.run.stage_priors import exact_priors
 from flows.stages.attempts import attempts_of, stated_rates, stopping_rule
 from flows.stages.label_shards import keep_labels
@@ -135,7 +135,7 @@ def _judge(run: RefreshedRun, selected: StageResult) -> Results:
     part = run.parts[-1]
     stages = attempts_of(part), verdicts_of(part), doubtful_verdicts_of(part)
     results = run_pipeline(run, stages, Results((selected,)))
-    while retries.plan_round(results[verdicts_of(part)].folder, run.recipe.verify.retries):
+    while retries.plan_round(results[verdicts_of(part)].folder, VERIFIER_RETRIES.rounds):
         results = run_pipeline(run, stages, Results((selected,)))
     return results
 
@@ -148,7 +148,7 @@ def measure_anchor(run: RefreshedRun, published: _PublishedRun, parts: RefreshPa
     """
     number, policy, part = published.newest.number, policy_of(run), run.parts[-1]
     settings = run.recipe.refresh
-    chosen = anchor_of_parts(parts.decisions, settings, number + 1, policy)
+    chosen = anchor_of_parts(parts.decisions, number + 1, policy)
     if not chosen.height:
         return None
     anchor_run = replace(run, place=run.place / ANCHOR)
@@ -186,10 +186,10 @@ def choose_problems(
     number = published.newest.number + 1
     settings, judged = run.recipe.refresh, REFRESH_CHOICE.to_frame()
     if anchor is not None:  # its problems are judged already
-        judged = anchor_of_parts(parts.decisions, settings, number, policy)
+        judged = anchor_of_parts(parts.decisions, number, policy)
         settings = anchor.settings(settings)
     exact = exact_priors(judged["problem"].to_list())
-    counted = trained_counts(parts.all_trained, settings)
+    counted = trained_counts(parts.all_trained)
 
     def chosen(shard: int, names: pl.Series) -> pl.DataFrame:
         sides = anchor.sides(shard, names) if anchor is not None else None

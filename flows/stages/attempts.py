@@ -18,6 +18,7 @@ import polars as pl
 
 from curation.config import DifficultyStage, Recipe, SolveRate
 from curation.difficulty import early_stopping, sampling
+from curation.difficulty.early_stopping import WRONG_LABEL_VOTES
 from curation.difficulty.observations import stated_counts
 from curation.difficulty.priors import as_priors
 from curation.records import DECISION, AttemptKey, StoreError
@@ -29,7 +30,7 @@ from flows.run.policy_session import model_session
 from flows.run.run_folder import PARTS, Run, difficulty_stage, stage_model
 from flows.run.runner import current_runner
 from flows.run.sampling_session import SamplingSession, read_priors
-from flows.run.stage import Kind, Stage, StageResult, StageRun, refusal_retries
+from flows.run.stage import REFUSAL_RETRIES, Kind, Stage, StageResult, StageRun
 from flows.run.stage_priors import RATES, PriorLearner, prior_learner, wants_learner
 from flows.stages.judging import open_judge
 
@@ -59,8 +60,7 @@ def stopping_digest(settings: DifficultyStage) -> str:
     rule = stopping_rule(settings)
     if not rule.early_stopping:
         return f"all {settings.band.attempts}"
-    foreseen_by = settings.sampling.foreseen_by if rule.error_rate else ""
-    return f"{settings.band.digest()} {rule.error_rate} {settings.sampling.ahead}{foreseen_by}"
+    return f"{settings.band.digest()} {rule.error_rate}"
 
 
 def make_attempts(job: StageRun) -> StageResult:
@@ -113,8 +113,7 @@ def stage_learner(
         folder: of the stage's problems.
         decided: decisions of the stages before it.
     """
-    settings = difficulty_stage(run.recipe, part)
-    if (folder / "priors").is_dir() or not wants_learner(settings, rule):
+    if (folder / "priors").is_dir() or not wants_learner(rule):
         return None
     rated = stated_rates(run.recipe)
     problems = read_table(folder, "kept", ["id", "source", *(["meta"] if rated else [])])
@@ -124,9 +123,7 @@ def stage_learner(
     counts = pl.concat([rates.drop("top_wrong_votes").cast(stated.schema), stated])
     is_open = run.recipe.asks_doubtful_verdicts
     domains = problem_domains(problems)
-    return prior_learner(
-        settings, rule, policy, problems["id"], counts, rates, doubtful_is_open=is_open, domains=domains
-    )
+    return prior_learner(rule, policy, problems["id"], counts, rates, doubtful_is_open=is_open, domains=domains)
 
 
 def problem_domains(problems: pl.DataFrame) -> pl.DataFrame:
@@ -219,7 +216,7 @@ def attempts_of(part: str) -> Stage:
             f"{part}: {model_title(run.recipe, settings.model)}, {band.attempts} attempts a problem; kept with at "
             f"least {band.min_correct} correct and a pass rate up to {band.max_pass_rate:g}"
             + (
-                f"; suspected wrong label above {band.wrong_label_share:g} and from {band.wrong_label_votes} votes"
+                f"; suspected wrong label above {band.wrong_label_share:g} and from {WRONG_LABEL_VOTES} votes"
                 if run.recipe.labels.rule != "posterior"
                 else ""
             )
@@ -234,7 +231,7 @@ def attempts_of(part: str) -> Stage:
         enabled=is_enabled,
         asks=f"{part}.model",
         describe=describe,
-        retries=refusal_retries(part),
+        retries=REFUSAL_RETRIES,
         part=part,
         task="attempts",
     )

@@ -64,12 +64,11 @@ class EndpointGeneratorSettings(ServerSettings):
         description="Of this machine, as the servers reach it, for `http`, `nccl` and `gloo`; found by the way to the "
         "first where absent.",
     )
-    per_server: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
+    in_flight: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
         128,
         description="Most requests in flight per server; fewer where one refuses some for now. `auto`: as many as "
         "raise its throughput, up to 1,024. Not in the paper.",
     )
-    request_s: float = Field(7200.0, gt=0, description="Seconds for one answer.")
 
     @property
     def all_here(self) -> bool:

@@ -12,13 +12,19 @@ from curation.config.embeddings import EndpointEmbedder
 from curation.embeddings.endpoint import EmbeddingEndpoint
 from curation.records import PolicyError
 from tests.curation.embeddings.embedding_server import EmbeddingServer, embedding_server, vector_of
+from tests.patience import patient
 
 TEXTS = [f"text number {number} of {number * 7} words" for number in range(11)]
 
 
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    patient(monkeypatch, retries=3)
+
+
 def endpoint(*servers: EmbeddingServer, **changes: object) -> EmbeddingEndpoint:
     """An embedder that asks these servers, four texts at once."""
-    values = {"kind": "endpoint", "model": "words", "revision": "1", "batch": 4, "back_off_s": 0.001, "retries": 3}
+    values = {"kind": "endpoint", "model": "words", "revision": "1", "batch": 4}
     urls = tuple(server.url for server in servers)
     return EmbeddingEndpoint(EndpointEmbedder.model_validate({**values, "urls": urls, **changes}), Path())
 
@@ -41,7 +47,7 @@ def test_every_text_gets_its_vector_once(plan: str) -> None:
 
 def test_two_servers_share_the_texts() -> None:
     with embedding_server() as first, embedding_server() as second:
-        vectors = endpoint(first, second, batch=1, per_server=1).embed(TEXTS)
+        vectors = endpoint(first, second, batch=1, in_flight=1).embed(TEXTS)
         assert first.texts
         assert second.texts
     assert vectors == pytest.approx(unit(TEXTS), abs=1e-6)
@@ -76,17 +82,18 @@ def test_texts_that_are_refused_by_themselves_are_told_and_the_others_get_their_
     assert sorted(server.texts) == sorted(set(TEXTS) - {TEXTS[7]})
 
 
-def test_a_text_whose_vector_is_never_finite_is_refused() -> None:
+def test_a_text_whose_vector_is_never_finite_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    patient(monkeypatch, retries=1)
     told: list[str] = []
     with embedding_server(" ".join(["nan"] * 9)) as server:
-        vectors = endpoint(server, retries=1).embed(["a"], lambda _, why: told.append(why.kind if why else ""))
+        vectors = endpoint(server).embed(["a"], lambda _, why: told.append(why.kind if why else ""))
     assert told == ["unusable"]
     assert vectors.shape == (1, 0)
 
 
 def test_servers_of_two_widths_hold_two_models() -> None:
     with embedding_server() as first, embedding_server(width=32) as second:
-        embedder = endpoint(first, second, batch=1, per_server=1)
+        embedder = endpoint(first, second, batch=1, in_flight=1)
         with pytest.raises(PolicyError, match="several widths"):
             embedder.embed(TEXTS)
 

@@ -23,9 +23,6 @@ workers = 1
 [near_dedup]
 enabled = false # sums are alike
 
-[refresh]
-anchor_share = 0.2
-
 [[sources]]
 name = "sums"
 kind = "jsonl"

@@ -181,7 +181,7 @@ def served(tmp_path: Path) -> Iterator[Path]:
     server = StandIn(tmp_path / "journal.jsonl", says=tmp_path / "says.json")
     table = tmp_path / "policy.toml"
     table.write_text(
-        f'[models.m]\nkind = "endpoint"\nmodel = "m"\nrevision = "1"\nurls = ["{server.url}"]\nback_off_s = 0.01\n'
+        f'[models.m]\nkind = "endpoint"\nmodel = "m"\nrevision = "1"\nurls = ["{server.url}"]\n'
         "[decoding]\nmax_tokens = 512\n"
     )
     yield table
@@ -286,7 +286,7 @@ def test_a_reader_refuses_and_overrules_and_both_are_said(curated: Path, tmp_pat
     server = StandIn(tmp_path / "journal.jsonl", says=tmp_path / "says.json")
     table = tmp_path / "reader.toml"
     table.write_text(
-        f'[models.m]\nkind = "endpoint"\nmodel = "m"\nrevision = "1"\nurls = ["{server.url}"]\nback_off_s = 0.01\n'
+        f'[models.m]\nkind = "endpoint"\nmodel = "m"\nrevision = "1"\nurls = ["{server.url}"]\n'
         "[decoding]\nmax_tokens = 512\n"
     )
     command = ["translate", curated, "--policy", made, "--share", "1.0", "--reader", table]

@@ -99,7 +99,7 @@ def test_a_recipe_is_read(path: Path) -> None:
         ("stage1.band.max_pass_rate=1", "stage1.band.max_pass_rate", 1.0),
         ("stage2.band.attempts=4", "stage2.band.max_pass_rate", 0.875),
         ("verify.limit_s=5", "verify.limit_s", 5.0),
-        ("statements.clean=false", "statements.clean", False),
+        ("code.make_tests=false", "code.make_tests", False),
         ('statements.languages=["en", "fr"]', "statements.languages", ("en", "fr")),
         ("sources.0.limit=100", "sources.0.limit", 100),
         ("sources.1.path=deep/er/x.csv", "sources.1.path", "deep/er/x.csv"),

@@ -93,7 +93,6 @@ kind = "endpoint"
 model = "words"
 revision = "1"
 urls = ["{}"]
-retries = 0
 """
 
 

@@ -18,6 +18,7 @@ from flows.cli.refresh import refresh_run
 from flows.pipelines.planned_costs import actual_cost
 from flows.pipelines.refresh import summarise_refresh
 from flows.publish.versions import decisions_of
+from flows.run import stage_priors
 from flows.run.run_folder import difficulty_stage, open_run
 from flows.run.sampling_session import LEARNT
 from flows.stages.attempts import attempts_of, stopping_rule
@@ -44,13 +45,18 @@ STAGE = """
 [{part}]
 model = "{part}"
 band = {{ attempts = 16 }}
-sampling = {{ error_rate = 0.1, anchor_least = 60, prior = "{prior}" }}
+sampling = {{ error_rate = 0.1 }}
 [models.{part}]
 {policy}
 """
 
 
-def write_recipe(home: Path, stages: dict[str, tuple[Solver, str]], prior: str = "model", stated: str = "") -> Path:
+@pytest.fixture(autouse=True)
+def _a_small_anchor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stage_priors, "ANCHOR_LEAST", 60)
+
+
+def write_recipe(home: Path, stages: dict[str, tuple[Solver, str]], stated: str = "") -> Path:
     rows = [
         {"question": statement(number), "final": str(answer(number)), "rate": round(pass_rate(number, 0.0), 3)}
         for number in range(PROBLEMS)
@@ -58,8 +64,8 @@ def write_recipe(home: Path, stages: dict[str, tuple[Solver, str]], prior: str =
     write_jsonl(home / "sums.jsonl", rows)
     text = RECIPE.format(stated=stated)
     for part, (solver, model) in stages.items():
-        text += STAGE.format(part=part, prior=prior, policy=solver.table(model))
-    path = home / f"{prior}.toml"
+        text += STAGE.format(part=part, policy=solver.table(model))
+    path = home / "recipe.toml"
     path.write_text(text)
     return path
 
@@ -153,11 +159,12 @@ def check_every_figure(folder: Path, part: str, policy: str, *stated: str) -> No
 
 
 @pytest.mark.slow
-def test_stage_1s_attempts_spare_stage_2_attempts(tmp_path: Path) -> None:
+def test_stage_1s_attempts_spare_stage_2_attempts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Solver(-1.0) as weak, Solver(1.0) as strong:
         runs, requests = {}, 0
         for prior in ("model", "jeffreys"):
-            recipe = write_recipe(tmp_path, {"stage1": (weak, "weak"), "stage2": (strong, "strong")}, prior)
+            monkeypatch.setattr(stage_priors, "ANCHOR_LEAST", 60 if prior == "model" else PROBLEMS)
+            recipe = write_recipe(tmp_path, {"stage1": (weak, "weak"), "stage2": (strong, "strong")})
             runs[prior] = tmp_path / f"run-{prior}"
             said = goldilocks("run", recipe, "--out", runs[prior])
             assert said.status == 0, said.err
@@ -239,8 +246,8 @@ def test_a_solve_rate_that_is_no_share_is_refused(tmp_path: Path, value: str) ->
 @pytest.mark.slow
 def test_a_refresh_starts_its_policy_once_and_spends_less_than_a_full_judgement(tmp_path: Path) -> None:
     with Solver(-1.0) as weak, Solver(0.5) as strong:
-        recipe = write_recipe(tmp_path, {"stage1": (weak, "weak")}, "jeffreys")
-        recipe.write_text(recipe.read_text().replace("error_rate = 0.1, ", "error_rate = 0.0, "))
+        recipe = write_recipe(tmp_path, {"stage1": (weak, "weak")})
+        recipe.write_text(recipe.read_text().replace("error_rate = 0.1", "error_rate = 0.0"))
         said = goldilocks("run", recipe, "--out", tmp_path / "run")
         assert said.status == 0, said.err
         (tmp_path / "strong.toml").write_text(f"[models.newer]\n{strong.table('strong')}")

@@ -78,7 +78,7 @@ def asking(recipe: TrainRecipe, urls: Sequence[str]) -> TrainRecipe:
     transfer: Literal["auto", "folder", "nccl"] = "nccl" if recipe.generator.transfer == "nccl" else "auto"
     if recipe.generator.transfer == "folder":
         transfer = "folder"
-    generator = EndpointGeneratorSettings(kind="endpoint", urls=tuple(urls), per_server=each, transfer=transfer)
+    generator = EndpointGeneratorSettings(kind="endpoint", urls=tuple(urls), in_flight=each, transfer=transfer)
     return recipe.model_copy(update={"generator": generator})
 
 
