@@ -39,7 +39,7 @@ from curation.config.recipe import ExportSettings, Recipe
 from curation.config.refreshing import RefreshSettings
 from curation.config.sampling import SamplingSettings
 from curation.config.schedule import ScheduleSettings, StatedCosts
-from curation.config.sources import Column, Pick, ProblemColumns, SolveRate, Source
+from curation.config.sources import Column, Pick, ProblemColumns, Source
 
 __all__ = [
     "AdjudicationSettings",
@@ -74,7 +74,6 @@ __all__ = [
     "ScheduleSettings",
     "ServerSettings",
     "Settings",
-    "SolveRate",
     "Source",
     "StatedCosts",
     "StatementSettings",

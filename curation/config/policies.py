@@ -78,7 +78,6 @@ class AttemptColumns(Settings):
     )
     answer: str | None = Field(None, description="Path of an already extracted final answer, inside the attempt.")
     label: str | None = Field(None, description="Path of a true/false label: compared with our verdicts, never used.")
-    model: str | None = Field(None, description="Path of the name of the model that made the attempt.")
 
     @model_validator(mode="after")
     def _readable(self) -> Self:
@@ -98,7 +97,6 @@ class RecordedPolicy(Settings):
         description="`model@revision` that the attempts are filed under; the file's name and `@recorded` if missing.",
     )
     columns: AttemptColumns = Field(default_factory=AttemptColumns, description="The column map.")
-    models: tuple[str, ...] | None = Field(None, description="Use only attempts of these models (`columns.model`).")
     thinking: Thinking = OPEN
 
     @model_validator(mode="after")
@@ -106,8 +104,6 @@ class RecordedPolicy(Settings):
         if not self.name:  # set despite the frozen model, as the file determines it
             stem = re.sub(r"[@\s]", "-", Path(self.path).name.partition(".")[0])
             self.__dict__["name"] = f"{stem or 'attempts'}@recorded"
-        if self.models is not None and self.columns.model is None:
-            raise ValueError("`models` needs `columns.model`")
         return self
 
 
@@ -233,9 +229,7 @@ class TorchPolicySettings(LivePolicy):
 
     kind: Literal["torch"] = Field("torch", description="`torch`: a small model in this process, without vLLM.")
     in_flight: int = Field(128, ge=1, description="Requests decoded together. Not in the paper.")
-    dtype: Literal["float32", "bfloat16", "float16"] = Field("float32", description="Type of weights and activations.")
     device: str = Field("cpu", min_length=1, description="A torch device, as in `cpu` or `cuda:0`.")
-    threads: int = Field(1, ge=1, description="Threads of torch on a CPU; set for the whole process.")
 
     @property
     def name(self) -> str:

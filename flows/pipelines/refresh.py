@@ -8,7 +8,6 @@ version that it makes (`flows.publish.versions`); one that was killed goes on th
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -57,7 +56,7 @@ from flows.run.policy_session import keep_open
 from flows.run.run_folder import Run, difficulty_stage, open_run, stage_model
 from flows.run.stage import VERIFIER_RETRIES, Kind, Results, Stage, StageResult, StageRun, shard_counts
 from flows.run.stage_priors import exact_priors
-from flows.stages.attempts import attempts_of, stated_rates, stopping_rule
+from flows.stages.attempts import attempts_of, stopping_rule
 from flows.stages.label_shards import keep_labels
 from flows.stages.questions import doubtful_verdicts_of, final_verdicts
 from flows.stages.verdicts import verdicts_of
@@ -257,10 +256,6 @@ def _selection_folder(
     band = difficulty_stage(run.recipe, run.parts[-1]).band
     attempts_digest = file_digest(attempts) if attempts is not None else ""
     made_by = f"{run.recipe.refresh.digest()} {band.digest()} {policy_of(run)} {attempts_digest}"
-    if rates := stated_rates(run.recipe):  # what others solve tells of this policy, too
-        made_by += json.dumps(
-            {name: [rate.digest() for rate in given] for name, given in rates.items()}, sort_keys=True
-        )
     problems = published.results.problems
     made_from = {problems.name: problems.manifest.digest, "version": before.digest}
     return StageFolder(run.place / CHOSEN, CHOSEN, REFRESH_VERSION, made_by, made_from)

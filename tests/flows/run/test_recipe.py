@@ -52,8 +52,7 @@ model = "strong"
 kind = "recorded"
 name = "strong@1"
 path = "attempts.jsonl"
-columns = { attempts = "attempts", text = "response", model = "by" }
-models = ["big"]
+columns = { attempts = "attempts", text = "response" }
 """
 
 
@@ -82,7 +81,6 @@ def test_a_recipe_is_read(path: Path) -> None:
     assert (recipe.stage1.band.attempts, recipe.stage1.band.max_pass_rate) == (4, 0.75)
     assert recipe.stage2 is not None
     assert (recipe.stage2.band.attempts, recipe.stage2.band.max_pass_rate) == (4, 0.875)
-    assert recipe.models["strong"].model_dump()["models"] == ("big",)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +103,7 @@ def test_a_recipe_is_read(path: Path) -> None:
         ("sources.1.path=deep/er/x.csv", "sources.1.path", "deep/er/x.csv"),
         ("sources.1.columns.answer=meta.answer", "sources.1.columns.answer", "meta.answer"),
         ('sources.1.columns.answer={value="7"}', "sources.1.columns.answer", Pick(value="7")),
-        ("models.strong.models=['a', 'b']", "models.strong.models", ("a", "b")),
+        ("statements.disabled=['a', 'b']", "statements.disabled", ("a", "b")),
     ],
 )
 def test_set_changes_one_value(path: Path, override: str, where: str, value: Any) -> None:
