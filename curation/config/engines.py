@@ -59,7 +59,7 @@ class ServerSettings(Settings):
     def _addresses(cls, urls: tuple[str, ...]) -> tuple[str, ...]:
         wrong = [url for url in urls if not url.startswith(("http://", "https://"))]
         if wrong:
-            raise ValueError(f"{public_url(wrong[0])!r} is no address, write http://host:port/v1")
+            raise ValueError(f"{public_url(wrong[0])!r} is no address; write http://host:port/v1")
         if len({url.rstrip("/").removesuffix("/v1") for url in urls}) < len(urls):
             raise ValueError("it names one server twice")
         return urls

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from curation.config import Band
-from curation.difficulty import sampling
 from curation.difficulty.early_stopping import StoppingRule
 from curation.difficulty.open_problems import SampledProblem, SamplingRequest
 from curation.difficulty.progress import SamplingProgress
@@ -38,8 +37,7 @@ def test_with_early_stopping_or_without_the_decisions_are_the_same(tmp_path: Pat
     assert again.drop("evidence").equals(found.drop("evidence"))
 
 
-def test_requests_stay_in_flight_and_memory_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sampling, "MIN_OPEN_PROBLEMS", 4)
+def test_requests_stay_in_flight_and_memory_is_bounded(tmp_path: Path) -> None:
     policy, read = Drawn(0.002, in_flight=16), []
 
     def feed() -> list[PromptRequest]:
@@ -48,6 +46,7 @@ def test_requests_stay_in_flight_and_memory_is_bounded(tmp_path: Path, monkeypat
     store = AttemptStore(tmp_path, KEY)
     with MathJudge(1) as judge:
         sampler = Sampler(policy, store, judge, StoppingRule(Band(attempts=16)))
+        sampler._max_open = 4
 
         async def run() -> int:
             most = 0

@@ -199,7 +199,6 @@ def test_another_label_is_refused(tmp_path: Path, value: Any) -> None:
         ({**NESTED_MAP, "text": "output"}, "inside `runs`: no row has `output`; there are: by, response, ok."),
         ({**NESTED_MAP, "answer": "final"}, "inside `runs`: no row has `final`; there are: by, response, ok."),
         ({**NESTED_MAP, "label": "good"}, "inside `runs`: no row has `good`"),
-        ({**NESTED_MAP, "model": "name"}, "inside `runs`: no row has `name`"),
         ({**NESTED_MAP, "choices": "opts"}, "no row has `opts`; there are: question, runs"),
         ({"problem": "question", "text": "response"}, "no row has `response`; there are: question, runs"),
     ],

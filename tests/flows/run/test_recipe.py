@@ -213,7 +213,7 @@ def test_a_set_that_cannot_be_meant_is_refused(path: Path, override: str, said: 
         ),
         (
             changed(models={"student": {"kind": "recorded", "name": "m@1", "path": "x", "urls": []}}),
-            "unknown key `models.student.urls`; allowed here: columns, kind, models, name, path, thinking.",
+            "unknown key `models.student.urls`; allowed here: columns, kind, name, path, thinking.",
         ),
         (changed(shard_rows="many"), "`shard_rows` = 'many': input should be a valid integer."),
         (changed(shard_rows=0), "`shard_rows` = 0: input should be greater than or equal to 1."),

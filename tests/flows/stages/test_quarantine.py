@@ -63,7 +63,7 @@ def test_a_file_that_its_checksum_does_not_fit_is_told(tmp_path: Path) -> None:
 
 
 def test_a_budget_ends_the_run(tmp_path: Path) -> None:
-    recipe = spoiled(tmp_path / "in", "bad_rows = 100\nbad_rows = 1")
+    recipe = spoiled(tmp_path / "in", "bad_rows = 1")
     said = refusal("run", recipe, "--out", tmp_path / "run")
     assert "more than 1 rows cannot be read" in said
     assert "line 13: source school (problems.jsonl), row 12: `final` should be text" in said
