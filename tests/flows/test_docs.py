@@ -19,6 +19,7 @@ from flows.run.recipe import load_recipe, parse_recipe
 from tests.flows.cli.test_cli import commands
 from tests.flows.conftest import ROOT
 from tests.reference_pages.__main__ import PAGES as REFERENCE
+from tests.reference_pages.settings import everyday_keys
 from training.recipe import TrainRecipe
 
 COMMANDS = dict(commands())
@@ -98,10 +99,16 @@ def test_the_reference_has_every_setting_command_reason_and_column() -> None:
     text = {name: (DOCS / "reference" / name).read_text(encoding="utf-8") for name in REFERENCE}
     assert set(COMMANDS) == {name for name in COMMANDS if f"## `{name}`" in text["commands.md"]}
     assert all(f"| `{reason.value}` |" in text["drop-reasons.md"] for reason in DropReason)
-    assert all(f"| `{one.key}` |" in text["settings.md"] for one in settings_of(Recipe))
-    assert all(f"| `{one.key}` |" in text["training-settings.md"] for one in settings_of(TrainRecipe))
+    settings = [one for recipe in (Recipe, TrainRecipe) for one in settings_of(recipe) if one.kind != "table"]
+    assert all(f"| `{one.key.rpartition('.')[2]}`" in text["settings.md"] for one in settings)
     assert all(f"| `{one.key}` |" in text["translation-settings.md"] for one in settings_of(TranslationSettings))
     assert all(f"| `{column}` |" in text["records.md"] for column in CURATED)
+
+
+def test_the_everyday_settings_are_settings_and_at_most_forty() -> None:
+    known = {re.sub(r"\(\w+\)", "", one.key) for recipe in (Recipe, TrainRecipe) for one in settings_of(recipe)}
+    assert set(everyday_keys()) <= known
+    assert len(everyday_keys()) <= 40
 
 
 def test_every_page_stands_in_the_sites_contents() -> None:

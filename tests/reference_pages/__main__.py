@@ -18,15 +18,15 @@ import polars as pl
 from typer.main import get_command
 
 from curation import records
-from curation.config import Recipe, TranslationSettings
+from curation.config import TranslationSettings
 from curation.config.reasons import SETTINGS_OF
 from curation.filters.dedup import near
 from curation.publish import export, merged_copies, review, withheld
 from curation.publish.cards.words import COLUMN_WORDS, REASON_WORDS
 from flows.cli import app
-from flows.cli.settings import Setting, settings_of
+from flows.cli.settings import settings_of
 from tests.places import ROOT
-from training.recipe import TrainRecipe
+from tests.reference_pages.settings import settings_page
 
 FOLDER = ROOT / "docs" / "reference"
 
@@ -65,20 +65,14 @@ def commands_page() -> str:
     return _page(parts)
 
 
-def settings_page(title: str, words: str, settings: Iterator[Setting]) -> str:
-    """Return all settings of a recipe, a section for each of its tables."""
-    parts = [f"# {title}", f"{MADE} {words}"]
-    sections: dict[str, list[tuple[str, ...]]] = {"At the top": []}
-    for setting in settings:
-        top = re.split(r"[.(]", setting.key)[0]
-        is_top = setting.kind != "table" and setting.key == top
-        rows = sections.setdefault("At the top" if is_top else f"`[{top}]`", [])
-        rows.append(
-            (f"`{setting.key}`", setting.kind, f"`{setting.default}`" if setting.default else "", setting.meaning)
-        )
-    for section, rows in sections.items():
-        parts += [f"## {section}", _table(("setting", "type", "default", "what it means"), rows)]
-    return _page(parts)
+def translation_page() -> list[str]:
+    """Return the settings of translations."""
+    rows = [(f"`{one.key}`", one.kind, f"`{one.default}`", one.meaning) for one in settings_of(TranslationSettings)]
+    return [
+        "# Settings of `goldilocks translate`",
+        f"{MADE} Those without an option of their own are changed by `--set KEY=VALUE`, such as `--set tries=5`.",
+        _table(("setting", "type", "default", "what it means"), rows),
+    ]
 
 
 def records_page() -> str:
@@ -111,22 +105,8 @@ def reasons_page() -> str:
 
 PAGES: dict[str, Callable[[], str]] = {
     "commands.md": commands_page,
-    "settings.md": lambda: settings_page(
-        "Settings of a recipe",
-        "A key such as `models.NAME(vllm).model` is written `models.student.model` in the model `student` of kind "
-        "`vllm`; `sources.N` is one of several tables `[[sources]]`. `goldilocks settings` prints them.",
-        settings_of(Recipe),
-    ),
-    "training-settings.md": lambda: settings_page(
-        "Settings of a training recipe",
-        "Keys are written as in [the settings of a recipe](settings.md). `goldilocks settings --train` prints them.",
-        settings_of(TrainRecipe),
-    ),
-    "translation-settings.md": lambda: settings_page(
-        "Settings of `goldilocks translate`",
-        "Those without an option of their own are changed by `--set KEY=VALUE`, such as `--set tries=5`.",
-        settings_of(TranslationSettings),
-    ),
+    "settings.md": lambda: _page(settings_page(MADE, _table)),
+    "translation-settings.md": lambda: _page(translation_page()),
     "records.md": records_page,
     "drop-reasons.md": reasons_page,
 }
