@@ -275,7 +275,7 @@ def test_refusals(tiny_copy: Tiny, tmp_path: Path) -> None:
         with_policy(run, policy)
     assert str(caught.value) == (
         f"--policy {policy}: unknown key `models.newer.pth`; did you mean `path`? "
-        "Allowed here: columns, kind, models, name, path, thinking."
+        "Allowed here: columns, kind, name, path, thinking."
     )
     with pytest.raises(GoldilocksError, match="no such file"):
         read_trained(tmp_path / "no.jsonl")
