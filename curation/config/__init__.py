@@ -9,7 +9,8 @@ here. `loading` reads them from TOML, and `mistakes` explains what is wrong with
 
 from curation.config.base import Settings, to_plain
 from curation.config.bench import Bench
-from curation.config.difficulty import Band, DifficultyStage, LabelSettings, SecondBand, SecondStage
+from curation.config.coding import CodeSettings
+from curation.config.difficulty import Band, DifficultyStage, LabelSettings
 from curation.config.engines import EngineSettings, ServerSettings
 from curation.config.filters import (
     Benchmark,
@@ -37,13 +38,14 @@ from curation.config.recipe import ExportSettings, Recipe
 from curation.config.refreshing import RefreshSettings
 from curation.config.sampling import SamplingSettings
 from curation.config.schedule import ScheduleSettings, StatedCosts
-from curation.config.sources import Column, Pick, ProblemColumns, SolveRate, Source
+from curation.config.sources import Column, Pick, ProblemColumns, Source
 
 __all__ = [
     "AttemptColumns",
     "Band",
     "Bench",
     "Benchmark",
+    "CodeSettings",
     "Column",
     "ConsistencySettings",
     "Decoding",
@@ -68,11 +70,8 @@ __all__ = [
     "ResponseFormat",
     "SamplingSettings",
     "ScheduleSettings",
-    "SecondBand",
-    "SecondStage",
     "ServerSettings",
     "Settings",
-    "SolveRate",
     "Source",
     "StatedCosts",
     "StatementSettings",

@@ -57,14 +57,14 @@ class Bench(NamedModels):
     pair: str | None = Field(
         None,
         description="Path of what tells which rows ask the same in several languages, one of `columns.meta`; by their "
-        "places in their sources where absent.",
+        "places in their sources if missing.",
     )
     consistency: bool = Field(
         True, description="Tell in which share of attempts problem, thoughts and answer are in one language."
     )
     model: ModelName | None = Field(None, description="The model that is asked if the command names none.")
     seed: int = Field(0, ge=0, description="Seed of the options' order.")
-    workers: int | None = Field(None, ge=1, description="Verifier processes; one a core where absent.")
+    workers: int | None = Field(None, ge=1, description="Verifier processes; one per core if missing.")
 
     @property
     def asked(self) -> dict[str, str]:

@@ -14,39 +14,45 @@ ATTEMPTS = 32
 """Attempts of a band that names no number."""
 
 
+QUEUE_ABOVE = 0.2
+"""Probability that a reference is wrong from which it is queued for review."""
+
+SECOND_MAX_PASS_RATE = 0.875
+"""The `max_pass_rate` of a second stage whose recipe names none: 28 of 32."""
+
+
 class Band(Settings):
     """Which pass rates are neither too easy nor too hard, and when a label is not believed.
 
-    The paper prints none of these numbers: it removes problems "never solved" or solved "with a high success rate".
+    The paper removes problems "never solved" or solved "with a high success rate", and prints no number.
     """
 
     attempts: int = Field(
         ATTEMPTS,
         ge=1,
-        description="Attempts per problem, at most. 16 in the paper; 32 that stop at an `error_rate` are fewer and "
-        "decide better (docs/explanation/difficulty.md).",
+        description="Most attempts per problem. Paper: 16; 32 that stop at an `error_rate` are fewer and decide better "
+        "(docs/explanation/difficulty.md).",
     )
     min_correct: int = Field(
         ATTEMPTS // 16,
         ge=0,
-        description="Fewer correct attempts: never_solved. One in 16 of `attempts`, at least 1, where absent. Not in "
-        "the paper.",
+        description="Fewer correct attempts: never_solved. One in 16 of `attempts`, at least 1, if missing.",
     )
-    max_pass_rate: float = Field(0.75, ge=0, le=1, description="Higher: too_easy. Not in the paper; 24 of 32 here.")
+    max_pass_rate: float = Field(
+        0.75, ge=0, le=1, description="Higher: too_easy. The grader's or a second stage's is 0.875 if missing."
+    )
     min_judged: int | None = Field(
         None,
         ge=1,
-        description="Fewer attempts that the verifier could judge: too_few_attempts. Half of `attempts`, rounded up, "
-        "where absent. Not in the paper.",
+        description="Fewer attempts that could be judged: too_few_attempts. Half of `attempts` if missing.",
     )
     wrong_label_share: float = Field(
         0.5,
         ge=0.5,
         le=1,
-        description="suspected_wrong_label where more than this share of the judged attempts agree on one answer "
-        "that is not the reference. 1 switches the rule off. The paper says `majority`.",
+        description="suspected_wrong_label if more than this share of the judged attempts, and at least 3, agree on "
+        "one answer that is not the reference. 1: off. Paper: a majority.",
     )
-    wrong_label_votes: int = Field(3, ge=2, description="… and at least so many attempts do. Not in the paper.")
 
     @property
     def least_judged(self) -> int:
@@ -55,7 +61,7 @@ class Band(Settings):
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
-        if "min_correct" not in self.model_fields_set:  # set past the frozen model, so that it stays a default
+        if "min_correct" not in self.model_fields_set:  # set despite the frozen model: it stays a default
             self.__dict__["min_correct"] = max(1, self.attempts // 16)
         most = int(self.max_pass_rate * self.attempts + 1e-9)
         if self.min_correct > most:
@@ -69,68 +75,40 @@ class Band(Settings):
 
 
 class DifficultyStage(Settings):
-    """One pass of difficulty filtering: a model and its band."""
+    """One pass of difficulty filtering: a model and its band (paper, section 4.1)."""
 
     model: ModelName = Field(description="The model that answers: the NAME of a table `[models.NAME]`.")
     band: Band = Field(default_factory=Band, description="What is kept.")
     sampling: SamplingSettings = Field(default_factory=SamplingSettings, description="When to stop.")
 
 
-class SecondBand(Band):
-    """The band of stage 2."""
-
-    max_pass_rate: float = Field(0.875, ge=0, le=1, description="Higher: too_easy. Not in the paper; 28 of 32 here.")
-
-
-class SecondStage(DifficultyStage):
-    """Stage 2: a stronger model re-grades the entire original set (paper, section 4.1)."""
-
-    band: SecondBand = Field(default_factory=SecondBand, description="What is kept; stage 1's settings if missing.")
-
-
 class LabelSettings(Settings):
     """When a reference is not believed: by votes of a stage, or by the probability that it is wrong.
 
-    That probability comes from the answers of all stages' policies, with reliabilities that are learnt
-    (`curation.difficulty.label_trust`). Programs have tests and no reference; there votes decide.
+    That probability comes from the answers of all models, with reliabilities that are learnt
+    (`curation.difficulty.label_trust`). Programs have tests and no reference; votes decide there.
     """
 
     undigested: ClassVar[frozenset[str]] = frozenset({"reviewers"})
 
     rule: Literal["auto", "votes", "posterior"] = Field(
         "auto",
-        description="`votes`: a majority of a stage's attempts agrees on another answer, as in the paper "
-        "(`wrong_label_share` and `wrong_label_votes` of a stage's band). `posterior`: by the probability that the "
-        "reference is wrong, from the answers of all policies so far; the rule of votes is off. `auto`: by the one "
-        "that finds wrong references better that are planted in the run's own votes; by votes where too few problems "
-        "were judged to tell. Not in the paper.",
+        description="`votes`: a majority of a stage's attempts agrees on another answer (`wrong_label_share` of the "
+        "band), as in the paper. `posterior`: the probability that the reference is wrong, from the answers of all "
+        "models. `auto`: the rule that better finds wrong references that are planted in the run's own votes.",
     )
     drop_above: float = Field(
         0.5,
         gt=0,
         le=1,
-        description="suspected_wrong_label where the reference is wrong with at least this probability. One policy's "
-        "word alone does not reach 0.5 while wrong labels are rare; 0.8 asks for more than two. Not in the paper.",
-    )
-    queue_above: float = Field(
-        0.2,
-        gt=0,
-        le=1,
-        description="Queued for people's review where the reference is wrong with at least this probability, kept or "
-        "not. Not in the paper.",
+        description="suspected_wrong_label if the reference is wrong with this probability or more. One model's word "
+        "alone does not reach 0.5 while wrong labels are rare; 0.8 asks for more than two.",
     )
     reviewers: int = Field(
-        1,
-        ge=1,
-        description="How many people must say the same of a disputed label before their verdict counts; with 1 the "
-        "last word counts. Not in the paper.",
+        1, ge=1, description="People who must agree on a disputed label; with 1 the last word counts."
     )
 
-    @model_validator(mode="after")
-    def _ordered(self) -> Self:
-        if self.queue_above > self.drop_above:
-            raise ValueError(
-                f"queue_above = {self.queue_above} is above drop_above = {self.drop_above}; what is dropped is queued "
-                "too: lower queue_above"
-            )
-        return self
+    @property
+    def queue_above(self) -> float:
+        """Return the probability that a reference is wrong from which it is queued for review, kept or not."""
+        return min(QUEUE_ABOVE, self.drop_above)

@@ -25,69 +25,49 @@ class StatementSettings(Settings):
         (), description="Names of rules that do not run: those of `statements.RULES`, and `choices` for the rewriting."
     )
     languages: tuple[str, ...] = Field(
-        (), description="ISO 639-1 codes that are kept; empty means every language. A row without one is kept."
-    )
-    min_letters: int = Field(
-        8,
-        ge=1,
-        description="Fewest letters, digits and signs that make a statement; spaces do not count, Chinese characters "
-        "count double.",
-    )
-    clean: bool = Field(
-        True, description="Remove LaTeX and HTML debris from statement and answer before any rule looks at them."
+        (), description="ISO 639-1 codes that are kept, all if empty. A row without a language is kept."
     )
     drop_from: float = Field(
         0.9,
         gt=0,
         le=1,
-        description="Least score of a rule, from which it drops a row alone: how likely its drops are right, by the "
-        "labelled rows that the card names, (right + ½) / (rows + 1). What a rule below it finds is a suspicion, see "
-        "`suspected_from`. Applied last: another value reads no text again. Not in the paper.",
+        description="Score from which a rule drops a row alone: how likely its drops are right, by labelled rows. "
+        "Another value reads no text again, here and below.",
     )
     unusable_from: float = Field(
         0.85,
         gt=0,
         le=1,
-        description="Least probability of the format filter's classifier that a row cannot be used as it stands, from "
-        "which it is dropped; 1 drops none. Applied last: another value reads no text again. Not in the paper.",
+        description="Probability that a row cannot be used as it is, by the filter's classifier, from which it is "
+        "dropped; 1: none.",
     )
     suspected_from: float = Field(
-        0.5,
-        gt=0,
-        le=1,
-        description="The same for a row in which a rule found something that is not trusted to drop it alone (a figure "
-        "spoken of; words that may point at options). Not in the paper.",
+        0.5, gt=0, le=1, description="The same for a row in which a rule with a lower score found something."
     )
+
+
+RETRY_FACTOR = 4.0
+"""Times the seconds of a comparison when it is judged again after a failure: 2, 8, 32 seconds."""
 
 
 class VerifySettings(Settings):
     """How answers are judged."""
 
-    undigested: ClassVar[frozenset[str]] = frozenset({"retries", "retry_factor"})
-
     engine: Literal["goldilocks", "math-verify"] = Field(
-        "goldilocks", description="Whose comparison counts: our own, or Math-Verify's, for comparison."
+        "goldilocks", description="Whose comparison counts; `math-verify` is for comparison."
     )
     response_format: ResponseFormat = Field(
         ANY,
-        description=f"How responses give their answers: {MEANING}. What keeps to no stated form has no answer. `boxed` "
-        "in the paper.",
+        description=f"How responses give their answers: {MEANING}. Other responses have no answer. Paper: `boxed`.",
     )
-    limit_s: float = Field(2.0, gt=0, description="Seconds for one comparison; then the worker is killed.")
+    limit_s: float = Field(
+        2.0, gt=0, description="Seconds for one comparison, then the worker is killed; two later runs allow more."
+    )
     memory_mb: int = Field(2048, ge=256, description="Memory of one worker, MiB.")
-    retries: int = Field(
-        2,
-        ge=0,
-        description="How many later runs judge again what the verifier failed on, each with `retry_factor` times the "
-        "seconds of the one before and twice the memory. Not in the paper.",
-    )
-    retry_factor: float = Field(
-        4.0, ge=1, description="Times `limit_s`, with each of the `retries`: 2, 8, 32 seconds. Not in the paper."
-    )
 
     def limits(self, tries: int) -> tuple[float, int]:
         """Return seconds and MiB of a comparison that failed ``tries`` times before."""
-        return self.limit_s * self.retry_factor**tries, self.memory_mb * 2**tries
+        return self.limit_s * RETRY_FACTOR**tries, self.memory_mb * 2**tries
 
 
 class NearDedupSettings(Settings):

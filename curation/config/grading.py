@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from curation.config.base import Settings
-from curation.config.difficulty import SecondBand
+from curation.config.difficulty import Band
 
 
 class GraderSettings(Settings):
@@ -13,4 +13,4 @@ class GraderSettings(Settings):
 
     recipe: str = Field(description="Training recipe (TOML), relative to this recipe's folder.")
     set: tuple[str, ...] = Field((), description="Settings of it that are changed, as `optim.learning_rate=1e-6`.")
-    band: SecondBand = Field(default_factory=SecondBand, description="What stage 2 keeps.")
+    band: Band = Field(default_factory=Band, description="What stage 2 keeps.")

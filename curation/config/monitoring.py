@@ -8,8 +8,11 @@ from curation.config.base import Settings
 
 
 class MonitorSettings(Settings):
-    """Where a run's numbers are shown besides its folder (and TensorBoard, of a training run). Not in the paper."""
+    """Where a run's numbers are shown besides its folder (and TensorBoard, of a training run)."""
 
-    wandb: bool = Field(False, description="Show the run in Weights & Biases; its package is yours to install.")
-    trackio: bool = Field(False, description="Show the run in trackio, locally; its package is yours to install.")
-    project: str = Field("goldilocks", min_length=1, description="The project there.")
+    wandb: str | None = Field(
+        None, min_length=1, description="Project of Weights & Biases that shows the run; install its package yourself."
+    )
+    trackio: str | None = Field(
+        None, min_length=1, description="Project of trackio, locally, that shows the run; install its package yourself."
+    )

@@ -56,7 +56,7 @@ Examples = Annotated[
     tuple[WorkedExample, ...],
     Field(
         description="Worked examples, shown to the model as earlier turns of the chat (few-shot), for one that does "
-        "not keep the form otherwise. Not in the paper.",
+        "not keep the form otherwise.",
     ),
 ]
 """A setting for `solving_prompt`."""
@@ -78,7 +78,6 @@ class AttemptColumns(Settings):
     )
     answer: str | None = Field(None, description="Path of an already extracted final answer, inside the attempt.")
     label: str | None = Field(None, description="Path of a true/false label: compared with our verdicts, never used.")
-    model: str | None = Field(None, description="Path of the name of the model that made the attempt.")
 
     @model_validator(mode="after")
     def _readable(self) -> Self:
@@ -98,7 +97,6 @@ class RecordedPolicy(Settings):
         description="`model@revision` that the attempts are filed under; the file's name and `@recorded` if missing.",
     )
     columns: AttemptColumns = Field(default_factory=AttemptColumns, description="The column map.")
-    models: tuple[str, ...] | None = Field(None, description="Use only attempts of these models (`columns.model`).")
     thinking: Thinking = OPEN
 
     @model_validator(mode="after")
@@ -106,8 +104,6 @@ class RecordedPolicy(Settings):
         if not self.name:  # set despite the frozen model, as the file determines it
             stem = re.sub(r"[@\s]", "-", Path(self.path).name.partition(".")[0])
             self.__dict__["name"] = f"{stem or 'attempts'}@recorded"
-        if self.models is not None and self.columns.model is None:
-            raise ValueError("`models` needs `columns.model`")
         return self
 
 
@@ -117,28 +113,21 @@ class Decoding(Settings):
     temperature: float = Field(
         0.7,
         ge=0,
-        description="Sampling temperature; 0 always takes the likeliest token. The paper evaluates at 0.7 and trains "
-        "Small at 1.0; the temperature of its difficulty filter is not in the paper.",
+        description="Sampling temperature; 0 always takes the likeliest token. Paper: evaluates at 0.7, trains at 1.0.",
     )
     top_p: float = Field(
         1.0,
         gt=0,
         le=1,
-        description="Draw from the likeliest tokens that hold this share of the probability. The paper evaluates math "
-        "at 1.0 and code at 0.95; for the difficulty filter: not in the paper.",
+        description="Draw from the likeliest tokens that hold this share of the probability. Paper: evaluates math at "
+        "1.0, code at 0.95.",
     )
-    max_tokens: int = Field(
-        16384,
-        ge=1,
-        description="Most tokens of one attempt. The paper evaluates with 32k to 40k; for the difficulty filter: not "
-        "in the paper.",
-    )
-    stop: tuple[str, ...] = Field((), description="An attempt ends before any of these texts. Not in the paper.")
+    max_tokens: int = Field(16384, ge=1, description="Most tokens of one attempt. Paper: evaluates with 32k to 40k.")
+    stop: tuple[str, ...] = Field((), description="An attempt ends before any of these texts.")
     seed: int = Field(
         0,
         ge=0,
-        description="Seed of all attempts; each (problem, index) draws with a seed of its own that is derived from it. "
-        "Not in the paper.",
+        description="Seed of all attempts; each (problem, index) draws with a seed that is derived from it.",
     )
 
 
@@ -162,7 +151,7 @@ class LivePolicy(Settings):
     examples: Examples = ()
     decoding: Decoding = Field(default_factory=Decoding, description="How tokens are drawn.")
     keep_tokens: bool = Field(
-        False, description="Keep the token ids and log-probabilities of every attempt. The trainer wants them."
+        False, description="Keep the token ids and log-probabilities of every attempt, for training on them."
     )
 
 
@@ -176,12 +165,10 @@ class VllmPolicy(EngineSettings, LivePolicy):
         None,
         description="Commit or tag of a model of the hub: required there. A folder is named by a hash of its weights.",
     )
-    in_flight: int = Field(256, ge=1, description="Requests that each copy works on at once. Not in the paper.")
+    in_flight: int = Field(256, ge=1, description="Requests that each copy works on at once.")
     data_parallel: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
         1,
-        description="Copies of the model, each on `tensor_parallel` GPUs: vLLM's own data parallelism, which spreads a "
-        "mixture's experts over all of them. `auto`: as many as the machine's GPUs suffice for. Which copy makes an "
-        "attempt changes it by rounding at most, as its batch does. Not in the paper.",
+        description="Copies of the model, each on `tensor_parallel` GPUs. `auto`: as many as the machine has GPUs for.",
     )
 
     def copies(self, gpus: int) -> int:
@@ -221,8 +208,8 @@ class EndpointPolicy(ServerSettings, LivePolicy):
         return f"{self.model}@{self.revision}"
 
     @property
-    def in_flight(self) -> int:
-        """Return the requests in flight over all servers."""
+    def in_flight_in_all(self) -> int:
+        """Return the most requests in flight over all servers."""
         return self.most_per_server * len(self.urls)
 
 
@@ -232,10 +219,8 @@ class TorchPolicySettings(LivePolicy):
     loads_folder = True
 
     kind: Literal["torch"] = Field("torch", description="`torch`: a small model in this process, without vLLM.")
-    in_flight: int = Field(128, ge=1, description="Requests decoded together. Not in the paper.")
-    dtype: Literal["float32", "bfloat16", "float16"] = Field("float32", description="Type of weights and activations.")
+    in_flight: int = Field(128, ge=1, description="Requests decoded together.")
     device: str = Field("cpu", min_length=1, description="A torch device, as in `cpu` or `cuda:0`.")
-    threads: int = Field(1, ge=1, description="Threads of torch on a CPU; set for the whole process.")
 
     @property
     def name(self) -> str:

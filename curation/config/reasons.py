@@ -15,8 +15,8 @@ def _band(name: str) -> tuple[str, ...]:
 
 
 SETTINGS_OF: Mapping[DropReason, tuple[str, ...]] = {
-    DropReason.BAD_ROW: ("sources.N.on_bad_row", "sources.N.bad_rows"),
-    DropReason.MISSING_STATEMENT: ("sources.N.columns.statement", "statements.min_letters"),
+    DropReason.BAD_ROW: ("sources.N.bad_rows",),
+    DropReason.MISSING_STATEMENT: ("sources.N.columns.statement",),
     DropReason.MISSING_ANSWER: ("sources.N.columns.answer",),
     **dict.fromkeys(
         (
@@ -40,8 +40,8 @@ SETTINGS_OF: Mapping[DropReason, tuple[str, ...]] = {
     DropReason.CHOICES_NEEDED: ("statements.disabled", "questions.NAME.model"),
     DropReason.CHOICES_UNRESOLVED: ("statements.disabled",),
     DropReason.UNVERIFIABLE_ANSWER: (),
-    DropReason.UNPROVEN_REWRITING: ("statements.clean",),
-    DropReason.VERIFIER_FAILED: ("verify.limit_s", "verify.memory_mb", "verify.retries"),
+    DropReason.UNPROVEN_REWRITING: (),
+    DropReason.VERIFIER_FAILED: ("verify.limit_s", "verify.memory_mb"),
     DropReason.DUPLICATE: (),
     DropReason.CONFLICTING_ANSWERS: (),
     DropReason.NEAR_DUPLICATE: ("near_dedup.threshold", "near_dedup.enabled"),
@@ -53,7 +53,7 @@ SETTINGS_OF: Mapping[DropReason, tuple[str, ...]] = {
     ),
     DropReason.FAULTY_PREMISES: ("questions.NAME.threshold",),
     DropReason.REJECTED: (),
-    DropReason.SAMPLING_FAILED: ("stage1.sampling.max_failed", "stage1.sampling.retry_failed"),
+    DropReason.SAMPLING_FAILED: ("stage1.sampling.max_failed",),
     DropReason.TOO_FEW_ATTEMPTS: (*_band("min_judged"), *_band("attempts")),
     DropReason.SUSPECTED_WRONG_LABEL: ("labels.rule", "labels.drop_above", *_band("wrong_label_share")),
     DropReason.NEVER_SOLVED: _band("min_correct"),
@@ -61,9 +61,9 @@ SETTINGS_OF: Mapping[DropReason, tuple[str, ...]] = {
     DropReason.INTERACTIVE: (),
     DropReason.ASKS_FUNCTION: (),
     DropReason.NEEDS_FILES: (),
-    DropReason.NO_SOLUTION: ("sources.N.code.solutions.N.path", "code.agreement.min_solutions"),
-    DropReason.TOO_FEW_TESTS: ("code.agreement.min_tests", "code.agreement.min_votes", "code.test_generation.enabled"),
-    DropReason.SEVERAL_OUTPUTS: ("code.agreement.max_split_share", "sources.N.code.checker"),
+    DropReason.NO_SOLUTION: ("sources.N.code.solutions.N.path", "sources.N.code.solutions.N.limit"),
+    DropReason.TOO_FEW_TESTS: ("code.min_tests", "code.min_agreement", "code.make_tests"),
+    DropReason.SEVERAL_OUTPUTS: ("sources.N.code.checker", "code.min_agreement"),
     DropReason.UNTRANSLATED: ("translation.model", "translation.reader"),
     DropReason.OVER_QUOTA: ("export.size",),
 }

@@ -10,7 +10,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from curation.config.base import Settings
 from curation.config.coding import CodeSettings
-from curation.config.difficulty import Band, DifficultyStage, LabelSettings, SecondStage
+from curation.config.difficulty import SECOND_MAX_PASS_RATE, Band, DifficultyStage, LabelSettings
 from curation.config.filters import DecontaminationSettings, NearDedupSettings, StatementSettings, VerifySettings
 from curation.config.grading import GraderSettings
 from curation.config.languages import TranslationSettings
@@ -33,7 +33,7 @@ class ExportSettings(Settings):
     """The curated set."""
 
     size: int | None = Field(
-        None, ge=1, description="At most so many problems, shared among the sources by weight; all where absent."
+        None, ge=1, description="Most problems, shared among the sources by weight; all if missing."
     )
     license: License = Field(
         OTHER, description="Licence in the card's header: an SPDX expression, or `other`, which promises nothing."
@@ -41,16 +41,16 @@ class ExportSettings(Settings):
     mixed_licenses: bool = Field(
         False,
         description="Publish rows whose own licence forbids the card's, such as non-commercial ones under "
-        "`apache-2.0`; `ATTRIBUTION.md` names them. Otherwise they are an error. Not in the paper.",
+        "`apache-2.0`; `ATTRIBUTION.md` names them. Otherwise they are an error.",
     )
     withhold: tuple[License, ...] = Field(
         (),
         strict=False,
         description="Licences whose texts are not handed on: `goldilocks publish` sends such rows with id, source, row "
         "and measurements only, and `goldilocks restore` puts their texts back from the source; of code the given "
-        "tests and checkers, too. Not in the paper.",
+        "tests and checkers, too.",
     )
-    pretty_name: str | None = Field(None, description="Title of the card; the recipe's name where absent.")
+    pretty_name: str | None = Field(None, description="Title of the card; the recipe's name if missing.")
 
 
 class Recipe(NamedModels):
@@ -67,12 +67,12 @@ class Recipe(NamedModels):
     description: str = Field("", description="A sentence for the card.")
     seed: int = Field(0, ge=0, description="Seed of everything that draws.")
     shard_rows: int = Field(2000, ge=1, description="Rows of one shard: what a killed run loses at most, per stage.")
-    workers: int | None = Field(None, ge=1, description="Verifier processes; one a core where absent.")
+    workers: int | None = Field(None, ge=1, description="Verifier processes; one per core if missing.")
     sources: tuple[Source, ...] = Field(min_length=1, strict=False, description="Where rows come from, in order.")
     left_out: tuple[str, ...] = Field(
         (),
         description="Sources that are not read, by their names, as where one is gone or access to it was not granted; "
-        "the card names them. Not in the paper.",
+        "the card names them.",
     )
     statements: StatementSettings = Field(default_factory=StatementSettings, description="The format filter.")
     near_dedup: NearDedupSettings = Field(
@@ -91,7 +91,7 @@ class Recipe(NamedModels):
     grader: GraderSettings | None = Field(
         None, description="A grader trained on the survivors of stage 1, which then is the model of stage 2."
     )
-    stage2: SecondStage | None = Field(
+    stage2: DifficultyStage | None = Field(
         None, description="Difficulty: pass rates of a second, stronger model on the entire original set."
     )
     labels: LabelSettings = Field(
@@ -153,9 +153,10 @@ class Recipe(NamedModels):
             if isinstance(second := table.get(part), Mapping):
                 inherited[part] = dict(second)
                 for name in names:
-                    own, earlier = second.get(name, {}), first.get(name)
-                    if isinstance(own, Mapping) and isinstance(earlier, Mapping) and _is_valid(name, earlier):
-                        inherited[part][name] = {**earlier, **own}
+                    own, earlier = second.get(name, {}), first.get(name, {})
+                    if isinstance(own, Mapping):
+                        default = {"max_pass_rate": SECOND_MAX_PASS_RATE} if name == "band" else {}
+                        inherited[part][name] = {**default, **(earlier if _is_valid(name, earlier) else {}), **own}
         return {**table, **inherited}
 
     @model_validator(mode="after")

@@ -21,12 +21,11 @@ class ScheduleSettings(Settings):
     timezone: str = Field("UTC", description="Time zone of `cron`, as in `Europe/Paris`.")
     train: str | None = Field(
         None,
-        description="Recipe of the trainer, relative to this recipe: a new curated set starts its next stage. Without "
-        "it nothing is trained.",
+        description="Recipe of the trainer, relative to this recipe: a new curated set starts its next stage, whose "
+        "checkpoints judge the set again. Nothing is trained if missing.",
     )
-    refresh: bool = Field(True, description="A new checkpoint judges the set again.")
     rounds: int | None = Field(
-        None, ge=1, description="Stages of training that follow on each other by themselves; without end where absent."
+        None, ge=1, description="Stages of training that follow on each other by themselves; without end if missing."
     )
     gpus: int = Field(
         1, ge=1, description="Runs that may hold GPUs at once. 1: no two stages ever share the machine's GPUs."
@@ -42,7 +41,7 @@ class ScheduleSettings(Settings):
 
 
 class StatedCosts(Settings):
-    """What a run is taken to cost where no pilot can be run. Every number is an assumption of the recipe's author."""
+    """What a run is taken to cost if no pilot can be run. Every number is an assumption of the recipe's author."""
 
     problems: int = Field(ge=1, description="Problems that the filters will keep.")
     gpus: int = Field(8, ge=1, description="GPUs that sample side by side.")

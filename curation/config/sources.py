@@ -29,7 +29,7 @@ class Pick(Settings):
     value: str | None = Field(None, description="A constant instead of a path.")
     take: Literal["all", "hash", "boxed"] = Field(
         "all",
-        description="`hash`: what stands behind the last `####` (GSM8K); `boxed`: inside the last \\boxed{}.",
+        description="`hash`: what follows the last `####` (GSM8K); `boxed`: inside the last \\boxed{}.",
     )
 
     @model_validator(mode="after")
@@ -47,49 +47,27 @@ class ProblemColumns(Settings):
 
     statement: Column = Field("problem", description="The problem's text.")
     answer: Column | None = Field(None, description="The reference answer.")
-    choices: Column | None = Field(None, description="A list of options, where they are not in the statement.")
+    choices: Column | None = Field(None, description="A list of options, if they are not in the statement.")
     solution: Column | None = Field(None, description="A worked solution.")
-    lang: Column | None = Field(None, description="ISO 639-1 code; `en` where absent.")
+    lang: Column | None = Field(None, description="ISO 639-1 code; `en` if missing.")
     license: Column | None = Field(
         None,
-        description="Licence of each row, an SPDX expression; the source's `license` where a row names none. Not in "
+        description="Licence of each row, an SPDX expression; the source's `license` if a row names none. Not in "
         "the paper.",
     )
     meta: tuple[str, ...] = Field((), description="Dotted paths kept as they are in the `meta` column.")
 
 
-class SolveRate(Settings):
-    """How often a model solved a problem, as its source says."""
-
-    path: str = Field(description="Where it stands: one of the paths of `columns.meta`. A share from 0 to 1.")
-    policy: str = Field(min_length=1, description="Whose it is; one name for one model in all sources.")
-    attempts: int = Field(8, ge=1, description="Attempts that it counts. Not in the paper.")
-
-
 class Quota(Settings):
     """Which rows of a source are drawn, at random by their positions; the same ones in every run."""
 
-    share: float | None = Field(
-        None,
-        gt=0,
-        le=1,
-        description="So large a share of the rows is drawn, row by row. Not in the paper.",
-    )
-    rows: int | None = Field(None, ge=1, description="At most so many rows are drawn, of the share. Not in the paper.")
-    by: str | None = Field(
-        None,
-        description="Dotted path of a column whose values have quotas of their own. Not in the paper.",
-    )
+    share: float | None = Field(None, gt=0, le=1, description="Share of the rows that is drawn, row by row.")
+    rows: int | None = Field(None, ge=1, description="Most rows that are drawn, of the share.")
+    by: str | None = Field(None, description="Dotted path of a column whose values have quotas of their own.")
     each: dict[str, Annotated[int, Field(ge=0)]] = Field(
-        {},
-        description="Rows of each value of that column: value = rows; 0 leaves them out. Not in the paper.",
+        {}, description="Rows of each value of that column: value = rows; 0 leaves them out."
     )
-    others: int | None = Field(
-        None,
-        ge=0,
-        description="Rows of each value that `each` does not name; all where absent. Not in the paper.",
-    )
-    seed: int = Field(0, ge=0, description="Seed of the draw. Not in the paper.")
+    others: int | None = Field(None, ge=0, description="Rows of each value that `each` does not name; all if missing.")
 
     @model_validator(mode="after")
     def _something_is_drawn(self) -> Self:
@@ -107,19 +85,13 @@ class Quota(Settings):
         return self.rows is not None or self.by is not None
 
 
-def with_kind(table: Any) -> Any:
-    """Return a table of rows with its `kind`: by the ending of `path` if it names none, else a data set."""
-    if not isinstance(table, Mapping) or "kind" in table or not isinstance(path := table.get("path"), str):
-        return table
-    endings = {suffix.lower() for suffix in PurePosixPath(path).suffixes}
-    return {**table, "kind": next((kind for kind, own in KINDS.items() if endings & own), "dataset")}
+FileKind = Literal["jsonl", "parquet", "csv", "dataset"]
 
-
-KINDS = {"jsonl": {".jsonl", ".ndjson", ".json"}, "parquet": {".parquet"}, "csv": {".csv"}}
+KINDS: Mapping[FileKind, set[str]] = {"jsonl": {".jsonl", ".ndjson", ".json"}, "parquet": {".parquet"}, "csv": {".csv"}}
 """Endings of files by the kind of their rows."""
 
 OfFiles = Annotated[
-    Literal["jsonl", "parquet", "csv", "dataset"],
+    FileKind,
     Field(
         description="`jsonl` (also a .json list; .gz, .zst, .bz2, .xz), `parquet`, `csv`, or `dataset` (Hugging Face: "
         "hub name or folder); by the ending of `path` if missing."
@@ -127,44 +99,52 @@ OfFiles = Annotated[
 ]
 
 
-class Join(Settings):
-    """A second table whose rows are put beside a source's; it is held in memory."""
+def kind_of(path: str) -> FileKind:
+    """Return the kind of a table by the ending of its path: a data set if it is no file's."""
+    endings = {suffix.lower() for suffix in PurePosixPath(path).suffixes}
+    return next((kind for kind, own in KINDS.items() if endings & own), "dataset")
 
-    kind: OfFiles = "dataset"
+
+def with_kind(table: Any) -> Any:
+    """Return a table of rows with its `kind`: by the ending of `path` if it names none."""
+    if not isinstance(table, Mapping) or "kind" in table or not isinstance(path := table.get("path"), str):
+        return table
+    return {**table, "kind": kind_of(path)}
+
+
+class Join(Settings):
+    """A second table whose rows are added to a source's; it is held in memory."""
+
     path: Url = Field(
-        description="File, glob, folder or hub name; relative to the recipe's folder. Of files also a URL that fsspec "
-        "knows, as in `s3://bucket/rows-*.jsonl`."
+        description="File, glob, folder or hub name, relative to the recipe's folder, or a file's URL; its ending "
+        "determines how it is read."
     )
     subset: Names | None = Field(None, description="Configuration of a Hugging Face data set, or a list of them.")
     split: Names = Field("train", description="Split of a Hugging Face data set, or a list of them.")
     revision: str | None = Field(None, description="Commit of a hub data set, or a branch; as a source's.")
-    files: Names | None = Field(None, description="Files of a Hugging Face data set; as a source's.")
-    where: str | None = Field(None, description="SQL expression over the table's own columns.")
     on: Names = Field(description="Dotted path of the source's key, or a list of paths.")
     key: Names | None = Field(
-        None, description="Path of the same key in the second table, or a list; as `on` where absent."
+        None, description="Path of the same key in the second table, or a list; as `on` if missing."
     )
     columns: tuple[str, ...] = Field(
-        (), description="Columns that are taken; all where empty. Dotted paths keep their last name."
+        (), description="Columns that are taken, all if empty. Dotted paths keep their last name."
     )
     into: str | None = Field(
         None,
-        description="Name of a new column: a list of an object for each matching row. Absent: the columns of the one "
-        "matching row stand beside the source's own.",
+        description="Name of a new column with a list of an object for each matching row. If missing: the columns of "
+        "the one matching row are added to the source's.",
     )
-    most: int | None = Field(None, ge=1, description="At most so many matching rows for a row, the first ones.")
-    unmatched: Literal["keep", "drop"] = Field(
-        "keep", description="What becomes of rows without a match: `keep` them, with nothing beside, or `drop`."
-    )
+    most: int | None = Field(None, ge=1, description="Most matching rows of a row, the first ones.")
 
-    _kind = model_validator(mode="before")(with_kind)
+    @property
+    def kind(self) -> FileKind:
+        """Return how the table is read, by the ending of its path."""
+        return kind_of(self.path)
 
     @model_validator(mode="after")
     def _keys_belong_together(self) -> Self:
         if self.key is not None and len(names(self.on)) != len(names(self.key)):
             raise ValueError("`on` and `key` name as many columns")
-        if self.files is not None and self.kind != "dataset":
-            raise ValueError("`files` belongs to the kind `dataset`; elsewhere `path` names them")
         _require_files(self.kind, self.path)
         return self
 
@@ -181,8 +161,6 @@ def _require_files(kind: str, path: str) -> None:
 class Source(Settings):
     """One place that rows come from."""
 
-    undigested = frozenset({"solve_rates"})
-
     name: str = Field(
         "",
         pattern=r"^[A-Za-z0-9._/-]+$",
@@ -195,7 +173,7 @@ class Source(Settings):
         "missing, else `dataset`.",
     )
     path: Url = Field(
-        description="File, glob, folder or hub name; relative to the recipe's folder. Of files also a URL that fsspec "
+        description="File, glob, folder or hub name, relative to the recipe's folder; or a file's URL that fsspec "
         "knows, as in `s3://bucket/rows-*.jsonl`."
     )
     subset: Names | None = Field(
@@ -209,18 +187,18 @@ class Source(Settings):
     )
     files: Names | None = Field(
         None,
-        description="Files of a Hugging Face data set, a glob or a list, where no configuration names them, as in "
-        "`all/train/*.parquet` of a conversion; `subset` is not given then. Not in the paper.",
+        description="Files of a Hugging Face data set, a glob or a list, if no configuration names them, as in "
+        "`all/train/*.parquet` of a conversion; `subset` is not given then.",
     )
     where: str | None = Field(
         None,
         description="SQL expression over the source's own columns, as in `problem_is_valid = 'Yes'`: other rows are "
-        "not read, and counted. Not in the paper.",
+        "not read, and counted.",
     )
-    quota: Quota | None = Field(None, description="Which of these rows are drawn; all where absent. Not in the paper.")
+    quota: Quota | None = Field(None, description="Which of these rows are drawn; all if missing.")
     join: Join | None = Field(
         None,
-        description="A second table whose rows are put beside the source's. Not in the paper.",
+        description="A second table whose rows are added to the source's.",
     )
     license: License = Field(
         UNKNOWN, description="Licence of the source as its publisher states it: an SPDX expression, or `unknown`."
@@ -228,32 +206,19 @@ class Source(Settings):
     url: Url | None = Field(
         None, description="Where the source is published, as `https://…`, `hf://…` or `s3://…`; a link on the card."
     )
-    limit: int | None = Field(None, ge=1, description="Read at most so many rows, from the front.")
-    weight: float = Field(
-        1.0, gt=0, description="Mixing weight: the source's relative share where `export.size` bites."
-    )
-    on_bad_row: Literal["stop", "quarantine"] = Field(
-        "stop",
-        description="What a row does that cannot be read, or holds another type than the column map wants: `stop` the "
-        "run, or go to `stages/01-sources/quarantine` with file, line, reason and bytes, counted; so does what a "
-        "damaged file has left. Not in the paper.",
-    )
+    limit: int | None = Field(None, ge=1, description="Most rows that are read, from the front.")
+    weight: float = Field(1.0, gt=0, description="Mixing weight: the source's relative share of `export.size`.")
     bad_rows: int = Field(
-        100,
+        0,
         ge=0,
-        description="Most rows of the source that are set aside; one more ends the run. Not in the paper.",
+        description="Most rows that are set aside because they cannot be read or hold another type than the column map "
+        "wants; one more ends the run. They are in `stages/01-sources/quarantine` with file, line, reason and bytes.",
     )
     columns: ProblemColumns = Field(default_factory=ProblemColumns, description="The column map.")
-    solve_rates: tuple[SolveRate, ...] = Field(
-        (),
-        description="Solve rates that come with the rows: attempts of other policies, from which the difficulty model "
-        "learns what to expect. They decide nothing by themselves. Not in the paper.",
-    )
     code: CodeColumns | None = Field(None, description="Tests, solutions and limits of a source of code problems.")
     processes: bool = Field(
         False,
-        description="Programs for every problem of a code source may start processes of their own, which count "
-        "together; else only where the row grants it (`code.processes`). Not in the paper.",
+        description="Programs may start processes of their own, which count together; code only.",
     )
 
     @model_validator(mode="before")
@@ -289,7 +254,4 @@ class Source(Settings):
         if self.files is not None and (self.kind != "dataset" or self.subset is not None):
             raise ValueError("`files` belongs to the kind `dataset`, without a `subset`; elsewhere `path` names them")
         _require_files(self.kind, self.path)
-        missing = [rate.path for rate in self.solve_rates if rate.path not in self.columns.meta]
-        if missing:
-            raise ValueError(f"`solve_rates.path` = {missing[0]!r} is not kept: name it in `columns.meta` too")
         return self

@@ -13,5 +13,5 @@ class StorageSettings(Settings):
     mirror: Url | None = Field(
         None,
         description="Folder, as a URL that fsspec knows (`s3://bucket/runs/small`), to which published sets, "
-        "checkpoints and logs are copied. What has no mark there is not whole yet. Not in the paper.",
+        "checkpoints and logs are copied.",
     )

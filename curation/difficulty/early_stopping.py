@@ -45,6 +45,9 @@ from curation.records import DropReason, Outcome
 
 VERSION = "early_stopping@2"
 
+WRONG_LABEL_VOTES = 3
+"""Attempts that must agree on an answer other than the reference for it to be a suspected wrong label."""
+
 _TOLERANCE = 1e-9
 
 AttemptOutcome = tuple[Outcome | None, int | None]
@@ -353,7 +356,7 @@ class StoppingRule:
 
     def _is_suspected(self, top_wrong: int, judged: int) -> bool:
         band = self.band
-        return top_wrong >= band.wrong_label_votes and top_wrong > band.wrong_label_share * judged + _TOLERANCE
+        return top_wrong >= WRONG_LABEL_VOTES and top_wrong > band.wrong_label_share * judged + _TOLERANCE
 
     def _max_correct(self, judged: int) -> int:
         return int(judged * self.band.max_pass_rate + _TOLERANCE)

@@ -21,6 +21,7 @@ import numpy as np
 import polars as pl
 
 from curation.config import Band
+from curation.difficulty.early_stopping import WRONG_LABEL_VOTES
 from curation.difficulty.label_trust import drawn_problems, fit_labels, label_posteriors
 from curation.difficulty.label_votes import REFERENCE, VOTES
 from curation.difficulty.vote_parts import Votes
@@ -182,7 +183,7 @@ def accused_by_votes(votes: pl.DataFrame, voters: Collection[str], band: Band | 
     wrong = cast.filter(pl.col("answer_class") > REFERENCE).group_by("problem", "answer_class")
     most = wrong.agg(pl.col("votes").sum()).group_by("problem").agg(pl.col("votes").max())
     majority = pl.col("votes") > band.wrong_label_share * pl.col("judged")
-    table = most.join(judged, on="problem").filter(majority & (pl.col("votes") >= band.wrong_label_votes))
+    table = most.join(judged, on="problem").filter(majority & (pl.col("votes") >= WRONG_LABEL_VOTES))
     return set(table["problem"])
 
 

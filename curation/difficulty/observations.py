@@ -9,15 +9,13 @@ Invariant: the order of rows changes nothing.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from curation.config import SolveRate
 from curation.records import GoldilocksError
 
 Array = NDArray[np.float64]
@@ -171,38 +169,6 @@ def parts_of_domains(counts: pl.DataFrame, problems: pl.Series) -> Iterator[tupl
     placed = problems.alias("problem").to_frame().join(domain_of, on="problem", how="left", maintain_order="left")
     for (domain,), part in placed.group_by("domain", maintain_order=True):
         yield domain, counts.join(part.select("problem"), on="problem", how="semi"), part["problem"]
-
-
-def stated_counts(problems: pl.DataFrame, solve_rates: Mapping[str, Sequence[SolveRate]]) -> pl.DataFrame:
-    """Return the solve rates that came with the rows of sources as problem, policy, correct and judged.
-
-    A rate of so many attempts counts as the nearest number of correct ones; a row without one says nothing.
-
-    Args:
-        problems: `PROBLEM` rows.
-        solve_rates: by source; where there are none, nothing of the rows is read.
-
-    Raises:
-        GoldilocksError: one is no share.
-    """
-    schema = {"problem": pl.String, "policy": pl.String, "correct": pl.Int64, "judged": pl.Int64}
-    if not solve_rates:
-        return pl.DataFrame(schema=schema)
-    rows = []
-    stated = problems.filter(pl.col("source").is_in(list(solve_rates)) & pl.col("meta").is_not_null())
-    for problem, source, meta in stated.select("id", "source", "meta").iter_rows():
-        kept = json.loads(meta)
-        for rate in solve_rates[source]:
-            value = kept.get(rate.path)
-            if value is None:
-                continue
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-                raise GoldilocksError(
-                    f"source {source}: the solve rate {rate.path} of {problem} is {value!r}; it should be a share from "
-                    "0 to 1. Name another column in `solve_rates`, or leave it out."
-                )
-            rows.append((problem, rate.policy, round(value * rate.attempts), rate.attempts))
-    return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 def rollout_counts(trained: pl.DataFrame) -> pl.DataFrame:

@@ -34,7 +34,7 @@ from collections.abc import Collection, Iterator
 import polars as pl
 
 from curation.config import Band
-from curation.difficulty.early_stopping import AttemptOutcome, OutcomeCounts, StoppingRule
+from curation.difficulty.early_stopping import WRONG_LABEL_VOTES, AttemptOutcome, OutcomeCounts, StoppingRule
 from curation.records import COUNTED_OUTCOMES, DECISION, PASS_RATE, DropReason, Outcome
 
 VERSION = "difficulty@5"
@@ -311,7 +311,7 @@ def _foresee(decided: pl.DataFrame, rule: StoppingRule) -> pl.DataFrame:
 def suspected_wrong_label(band: Band) -> pl.Expr:
     """Return the paper's rule: a majority of attempts shares one final answer that disagrees with the reference."""
     majority = pl.col("top_wrong_votes") > band.wrong_label_share * pl.col("judged") + 1e-9
-    return majority & (pl.col("top_wrong_votes") >= band.wrong_label_votes)
+    return majority & (pl.col("top_wrong_votes") >= WRONG_LABEL_VOTES)
 
 
 def most_correct_kept(band: Band) -> pl.Expr:

@@ -39,6 +39,20 @@ from curation.records import DropReason
 
 VERSION = "refreshing@5"
 
+ANCHOR_SHARE, ANCHOR_LEAST = 0.05, 50
+"""Share and min number of problems that every refresh judges, to learn how much stronger the policy is; there is no
+anchor if it were more than half of all."""
+
+PROBE_SHARE, RETRY_SHARE = 0.05, 0.1
+"""Without an anchor: shares of the too easy problems, and of those never solved or with suspected labels, that a
+refresh judges again, another share each time."""
+
+HALF_LIFE = 100.0
+"""Steps after which an attempt made in training counts half."""
+
+MIN_ATTEMPTS = 8.0
+"""Attempts made in training, counted by age, that replace the old pass rate."""
+
 _JEFFREYS = 0.5
 _TOLERANCE = 1e-9
 
@@ -75,14 +89,12 @@ _SIDES = {DropReason.NEVER_SOLVED.value: -1, DropReason.TOO_EASY.value: 1}
 _RETRIED = (DropReason.NEVER_SOLVED, DropReason.SUSPECTED_WRONG_LABEL)
 
 
-def select_anchor(decisions: pl.DataFrame, settings: RefreshSettings, version: int, policy: str) -> pl.DataFrame:
+def select_anchor(decisions: pl.DataFrame, version: int, policy: str) -> pl.DataFrame:
     """Return `anchor_of_parts` of decisions that are there whole."""
-    return anchor_of_parts(lambda: [decisions], settings, version, policy)
+    return anchor_of_parts(lambda: [decisions], version, policy)
 
 
-def anchor_of_parts(
-    read: Callable[[], Iterable[pl.DataFrame]], settings: RefreshSettings, version: int, policy: str
-) -> pl.DataFrame:
+def anchor_of_parts(read: Callable[[], Iterable[pl.DataFrame]], version: int, policy: str) -> pl.DataFrame:
     """Return the anchor of a refresh as `REFRESH_CHOICE` rows; none where it would be more than half of all problems.
 
     It is a systematic sample of all that others have judged, by side of the band, pass rate and hash; the next version
@@ -102,8 +114,8 @@ def anchor_of_parts(
         for column, values in zip(columns, found, strict=True):
             column.append(values)
     sides, rates, places = (np.concatenate(column) for column in columns)
-    size = max(ceil(settings.anchor_share * len(places)), settings.anchor_least)
-    if not settings.anchor_share or 2 * size > len(places):
+    size = max(ceil(ANCHOR_SHARE * len(places)), ANCHOR_LEAST)
+    if 2 * size > len(places):
         return REFRESH_CHOICE.to_frame()
     chosen = np.lexsort((places, rates, sides))[_spread(len(places), size, version)]
     begin, named = 0, [pl.Series("problem", [], pl.String)]
@@ -156,13 +168,13 @@ def select_uncertain(
         policy: who will judge; problems whose pass rate is this policy's already are not selected.
         sides: `curation.difficulty.posteriors.SIDES` rows of all problems for the policy, where an anchor tells them.
     """
-    counted = trained_counts(trained, settings)
+    counted = trained_counts(trained)
     return uncertain_of_part(decisions, counted, band, settings, version, policy, sides)
 
 
-def trained_counts(trained: pl.DataFrame, settings: RefreshSettings) -> dict[str, tuple[float, float]]:
+def trained_counts(trained: pl.DataFrame) -> dict[str, tuple[float, float]]:
     """Return the correct and the judged rollouts of each problem, counted by age."""
-    counted = age_weighted_counts(trained, settings.half_life)
+    counted = age_weighted_counts(trained, HALF_LIFE)
     return {problem: (correct, judged) for problem, correct, judged in counted.iter_rows()}
 
 
@@ -212,7 +224,7 @@ def _refresh_cause(
         return RefreshCause.UNSETTLED
     if change is not None:  # rollouts of training have their part in it
         return RefreshCause.SHIFTED if change >= settings.change_probability else None
-    is_trained = rollouts[1] >= settings.min_attempts
+    is_trained = rollouts[1] >= MIN_ATTEMPTS
     if is_trained and reason in (None, DropReason.TOO_EASY, DropReason.NEVER_SOLVED):
         if change_probability(*rollouts, band_side(reason), band) >= settings.change_probability:
             return RefreshCause.MOVED
@@ -223,9 +235,9 @@ def _refresh_cause(
         and change_probability(*old, band_side(reason), band) >= settings.change_probability
     ):
         return RefreshCause.EDGE
-    if reason == DropReason.TOO_EASY and is_due(problem, settings.probe_share, version):
+    if reason == DropReason.TOO_EASY and is_due(problem, PROBE_SHARE, version):
         return RefreshCause.PROBE
-    if reason in _RETRIED and is_due(problem, settings.retry_share, version):
+    if reason in _RETRIED and is_due(problem, RETRY_SHARE, version):
         return RefreshCause.RETRY
     return None
 

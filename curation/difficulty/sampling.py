@@ -9,7 +9,6 @@ Invariants:
   - an attempt is in the store before its problem is handed over; one that is in the store is not asked for again;
   - attempts are judged in the order of their index, and a problem stops at the first prefix where the rule does: its
     verdicts and its stop are a function of its attempts, not of which of them was quick;
-  - a problem at which more was asked for than needed (``ahead``) has the rest cancelled at its stop;
   - a problem ends where the attempt that comes next was refused (`RequestRefused`): its other requests are cancelled,
     it is handed over with the refusal, and the store keeps that beside its attempts. Whether it ends so is a function
     of which attempts are refused; how many problems may, says `curation.policies.failure_budget`;
@@ -64,8 +63,6 @@ class Sampler:
         judge: Judge,
         rule: StoppingRule,
         *,
-        ahead: bool = False,
-        open_problems: int | None = None,
         total: int | None = None,
         watch: Callable[[SamplingProgress], None] | None = None,
         alarm: Callable[[UselessResponses], None] | None = None,
@@ -73,9 +70,9 @@ class Sampler:
         doubtful_is_open: bool = False,
     ) -> None:
         self._policy, self._store, self._judge, self._rule = policy, store, judge, rule
-        self._ahead, self._doubtful_is_open = ahead, doubtful_is_open
+        self._doubtful_is_open = doubtful_is_open
         self._instant = bool(getattr(policy, "instant", False))
-        self._max_open = open_problems or max(MIN_OPEN_PROBLEMS, 4 * policy.in_flight)
+        self._max_open = max(MIN_OPEN_PROBLEMS, 4 * policy.in_flight)
         self._watch, self._alarm, self._budget = watch, alarm, budget or FailureBudget(0.0, total or 0, "max_failed")
         self._responses = ResponseTally()
         self.progress = SamplingProgress(total=total)
@@ -149,12 +146,10 @@ class Sampler:
                     return True
                 sampling_request = next(remaining, None)
                 if sampling_request is None:
-                    self._launch_ahead()
                     return False
                 self._open_problem(sampling_request)
                 opened += 1
             else:
-                self._launch_ahead()
                 break
         return True
 
@@ -170,17 +165,6 @@ class Sampler:
         problem.running[index] = task
         self.progress.in_flight = len(self._running)
         task.add_done_callback(self._events.put_nowait)
-
-    def _launch_ahead(self) -> None:
-        """Ask for what may be needed where nothing certain is left to ask for, oldest problem first."""
-        if not self._ahead or self._instant:
-            return
-        for problem in list(self._open.values()):
-            while len(self._running) < self._policy.in_flight:
-                index = problem.take(self._rule.band.attempts)
-                if index is None:
-                    break
-                self._launch(problem, index)
 
     async def _answer_now(self, problem: OpenProblem, index: int | None) -> None:
         """Take all attempts at a problem from a policy to which they cost nothing."""

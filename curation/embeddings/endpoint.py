@@ -25,8 +25,8 @@ from curation.records import PolicyError, RequestRefused
 MAX_LETTERS = 2000
 """Letters of a text that are sent: servers refuse what is longer than the model's context."""
 
-BATCH, PER_SERVER, REQUEST_S = 64, 8, 300.0
-"""Texts of a request, requests in flight per server, and seconds for an answer."""
+BATCH, IN_FLIGHT = 64, 8
+"""Texts of a request, and requests in flight per server."""
 
 
 class EmbeddingEndpoint:
@@ -38,9 +38,7 @@ class EmbeddingEndpoint:
 
     def __init__(self, settings: EndpointEmbedder) -> None:
         self._settings = settings
-        self._servers = ServerSettings(
-            urls=settings.urls, api_key_env=settings.api_key_env, per_server=PER_SERVER, request_s=REQUEST_S
-        )
+        self._servers = ServerSettings(urls=settings.urls, api_key_env=settings.api_key_env, in_flight=IN_FLIGHT)
         self.name = f"{settings.model}@{settings.revision} {MAX_LETTERS} {settings.prefix!r}"
 
     def embed(self, texts: Sequence[str], on_outcome: OnOutcome | None = None) -> Floats:

@@ -49,6 +49,28 @@ _LONGEST_PAUSE_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
+class Patience:
+    """How long servers are waited for, in seconds, and how often a request is asked again.
+
+    Attributes:
+        retries: tries of one request after the first, if it was refused for now, not answered in time, or lost.
+        connect_s: for a connection.
+        answer_s: for bytes of an answer.
+        back_off_s: the first pause before asking again; it doubles up to a minute, with chance added.
+        give_up_s: without any living server until the run stops; it can be resumed.
+    """
+
+    retries: int = 8
+    connect_s: float = 10.0
+    answer_s: float = 3600.0
+    back_off_s: float = 0.5
+    give_up_s: float = 300.0
+
+
+PATIENCE = Patience()
+
+
+@dataclass(frozen=True, slots=True)
 class ServerResponse:
     """A server's answer, whatever its status; ``retry_after`` is the header of that name.
 
@@ -163,7 +185,7 @@ class ServerClient:
     """Asks the servers of one model. Lives inside its ``async with`` block, in one event loop.
 
     Args:
-        settings: how patiently they are asked.
+        settings: their addresses and key, and the most requests in flight.
         model: the name under which they hold it; None: the first that each lists.
         urls: their addresses, where not as the settings have them.
         models: path of the list of models under each address.
@@ -187,14 +209,14 @@ class ServerClient:
         self.context: int | None = None
         """Tokens of prompt and answer together, the least of all servers, as far as they say."""
         self._settings, self._model, self._models, self._welcome = settings, model, models, welcome
-        self.servers = Servers(urls or settings.urls, self._limit, settings.give_up_s, self._greet)
+        self.servers = Servers(urls or settings.urls, self._limit, PATIENCE.give_up_s, self._greet)
         self._headers = _authorisation(settings.api_key_env, model)
         self.retried = 0
         """How often a request was asked again."""
         self._http: HttpSession | None = None
 
     async def __aenter__(self) -> Self:
-        self._http = HttpSession(self._headers, self._settings.connect_s, self._settings.request_s)
+        self._http = HttpSession(self._headers, PATIENCE.connect_s, PATIENCE.answer_s)
         has_entered = False
         try:
             await self.servers.greet()
@@ -242,7 +264,7 @@ class ServerClient:
                 tried.add(server.url)
             finally:
                 self.servers.release(server)
-            if failures > self._settings.retries:
+            if failures > PATIENCE.retries:
                 why = f"{request}: failed {failures} times, last at {last}."
                 raise RequestRefused(kind, why) if kind else PolicyError(why)
             pause = self._pause_s(failures)
@@ -267,8 +289,8 @@ class ServerClient:
         }
 
     async def post(self, url: str, body: Mapping[str, Any], limit_s: float | None = None) -> ServerResponse:
-        """Post a body and return the server's answer, whatever its status; ``limit_s`` replaces the settings'
-        ``request_s``.
+        """Post a body and return the server's answer, whatever its status; ``limit_s`` replaces
+        ``PATIENCE.answer_s``.
 
         Raises:
             TemporaryFailure: the connection broke.
@@ -276,12 +298,12 @@ class ServerClient:
         return await self._open_session().post(url, body, limit_s)
 
     async def get(self, url: str) -> ServerResponse:
-        """Get an address and return the server's answer, whatever its status, within ``connect_s`` of the settings.
+        """Get an address and return the server's answer, whatever its status, within ``PATIENCE.connect_s``.
 
         Raises:
             TemporaryFailure: the connection broke.
         """
-        return await self._open_session().get(url, self._settings.connect_s)
+        return await self._open_session().get(url, PATIENCE.connect_s)
 
     def require_ok(self, response: ServerResponse, url: str) -> None:
         """Raise for every status but 200: `TemporaryFailure` where another try may do; `PolicyError` for a wrong key,
@@ -338,11 +360,11 @@ class ServerClient:
         await self._welcome(url, context)
 
     def _limit(self) -> AdaptiveLimit:
-        return AdaptiveLimit(self._settings.most_per_server, probes=self._settings.per_server == "auto")
+        return AdaptiveLimit(self._settings.most_per_server, probes=self._settings.in_flight == "auto")
 
     def _pause_s(self, failures: int) -> float:
         """Return the seconds to wait after so many failures in a row: doubling, up to a minute, with chance added."""
-        return min(_LONGEST_PAUSE_S, self._settings.back_off_s * 2.0 ** (failures - 1)) * random.uniform(0.5, 1.0)
+        return min(_LONGEST_PAUSE_S, PATIENCE.back_off_s * 2.0 ** (failures - 1)) * random.uniform(0.5, 1.0)
 
     def _open_session(self) -> HttpSession:
         if self._http is None:

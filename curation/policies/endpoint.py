@@ -47,7 +47,7 @@ class Endpoint:
     def __init__(self, settings: EndpointPolicy, folder: Path, prompt: Prompt | None = None) -> None:  # noqa: ARG002 - all policies open alike
         self.settings = settings
         self.key: AttemptKey = key_of(settings, settings.name, prompt, api=settings.api)
-        self.in_flight = settings.in_flight
+        self.in_flight = settings.in_flight_in_all
         self._prompts = self._prompt_tokens = 0
         self._no_room: dict[str, str] = {}
         self._client = ServerClient(settings, settings.model, welcome=self._welcome)

@@ -61,7 +61,6 @@ class Recorded:
         self._settings, self._tags = settings, ThinkingTags.of(settings.thinking)
         path = folder / Path(settings.path).expanduser()
         self.path = path
-        self.models_seen: dict[str, int] = {}
         content = f"{file_digest(path) if path.is_file() else ''}|{settings.digest()}"
         self.key = AttemptKey(
             policy=settings.name,
@@ -90,7 +89,7 @@ class Recorded:
     @property
     def about(self) -> Mapping[str, Any]:
         """Return what the store notes beside the key."""
-        return {"kind": "recorded", "file": self.path.name, "models": self._settings.models}
+        return {"kind": "recorded", "file": self.path.name}
 
     async def __aenter__(self) -> Self:
         self._loaded()
@@ -143,7 +142,7 @@ class Recorded:
                 raise PolicyError(f"{self.path}, row {number}: `{columns.problem}` is not text: {statement!r:.80}.")
             options = value_at(row, columns.choices) if columns.choices is not None else None
             problem = problem_id(statement, parse_options(options, f"{self.path}, row {number}"), columns.domain)
-            for attempt in self._attempts_of(row, number):
+            for attempt in self._attempt_list(row, number):
                 answer, label = self._answer(attempt, number), self._label(attempt, number)
                 try:
                     yield problem, self._text(attempt, number), answer, label, None
@@ -152,21 +151,8 @@ class Recorded:
         self._check(first)
 
     def _refuse_none(self) -> None:
-        if not self._count and self._settings.models is None:
-            raise PolicyError(f"{self.path}: holds no attempts.")
         if not self._count:
-            models = ", ".join(self.models_seen) or "none"
-            raise PolicyError(f"{self.path}: no attempt of {self._settings.models}; models in the file: {models}.")
-
-    def _attempts_of(self, row: Row, number: int) -> Iterator[Row]:
-        columns, models = self._settings.columns, self._settings.models
-        for attempt in self._attempt_list(row, number):
-            if columns.model is not None:
-                model = str(value_at(attempt, columns.model))
-                self.models_seen[model] = self.models_seen.get(model, 0) + 1
-                if models is not None and model not in models:
-                    continue
-            yield attempt
+            raise PolicyError(f"{self.path}: holds no attempts.")
 
     def _attempt_list(self, row: Row, number: int) -> Sequence[Row]:
         path = self._settings.columns.attempts
@@ -188,7 +174,7 @@ class Recorded:
             where += f", inside `{columns.attempts}`"
         if columns.choices is not None:
             require_path(rows, columns.choices, where)
-        for path in (columns.text, columns.answer, columns.label, columns.model):
+        for path in (columns.text, columns.answer, columns.label):
             if path is not None:
                 require_path(attempts, path, where)
 

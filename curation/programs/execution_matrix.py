@@ -25,7 +25,6 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from curation.config.coding import ExecutionMatrixSettings
 from curation.records import VerifierError
 from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.output_equivalence import Classes, Spill, canonical
@@ -58,6 +57,24 @@ OUTPUT = pl.Schema({"problem": pl.String(), "test": pl.Int32(), "class": pl.Stri
 
 _OUTPUT_BYTES = 64 << 20
 
+MAX_TESTS = 200
+"""Tests of a problem that are run, from the front."""
+
+MAX_RIGHT = MAX_WRONG = 8
+"""Solutions of each language that are run: of those that may vote, and of those known to be wrong."""
+
+MULTIPLIER = 5.0
+"""The slowest right solution's worst test times this is the limit of a problem without one, as in the Kattis format."""
+
+MEASURE_S = 10.0
+"""CPU seconds of one test while a limit is measured."""
+
+SLACK = 2.0
+"""Solutions that may vote get this many times the problem's limit: this machine may be slower than the source's."""
+
+GIVE_UP = 3
+"""A solution that ran out of its limits on this many tests is not run on the rest; there it counts as failing."""
+
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
@@ -89,9 +106,7 @@ class _Run:
     digest: str | None = None
 
 
-def draw_candidates(
-    solutions: Iterable[tuple[int, str, str, bool | None]], settings: ExecutionMatrixSettings
-) -> list[Candidate]:
+def draw_candidates(solutions: Iterable[tuple[int, str, str, bool | None]]) -> list[Candidate]:
     """Return the solutions that are run: per language the first ones of each label. A repeated program is run once.
 
     Args:
@@ -102,7 +117,7 @@ def draw_candidates(
     candidates = []
     for index, lang, code, right in solutions:
         wrong = right is False
-        limit = settings.wrong_solutions if wrong else settings.right_solutions
+        limit = MAX_WRONG if wrong else MAX_RIGHT
         if (lang, code) in programs or counts.get((lang, wrong), 0) >= limit:
             continue
         programs.add((lang, code))
@@ -118,7 +133,7 @@ class _Bench:
     runner: Runner
     problem: CodeProblem
     indices: Sequence[int]  # the tests' own numbers
-    settings: ExecutionMatrixSettings
+    give_up: int
     spill: Spill
     expected_digests: list[str | None]  # digests of the expected outputs
     runs: dict[int, list[_Run | None]] = field(default_factory=dict)
@@ -174,7 +189,7 @@ class _Bench:
                 else:
                     runs.append(_Run(failure[0].value, result.cpu_s))
                     exceeded += failure[0] in (CodeVerdict.TLE, CodeVerdict.MLE, CodeVerdict.OLE)
-                    if exceeded >= self.settings.give_up:
+                    if exceeded >= self.give_up:
                         break
         finally:
             results.close()
@@ -191,11 +206,11 @@ def run_execution_matrix(
     name: str,
     problem: CodeProblem,
     candidates: Sequence[Candidate],
-    settings: ExecutionMatrixSettings,
     *,
     time_given: bool,
     indices: Sequence[int] | None = None,
     known: Sequence[bool] | None = None,
+    give_up: int | None = None,
 ) -> ExecutionMatrix:
     """Run the solutions of a problem on its tests.
 
@@ -203,6 +218,7 @@ def run_execution_matrix(
         problem: with its limits; ``cpu_s`` is its own limit where ``time_given``, else a fall-back.
         indices: the tests' numbers in the rows; their positions where absent.
         known: whether each test has an expected output; all have where absent.
+        give_up: tests that exceed the limits after which a solution is not run on the rest; `GIVE_UP` if missing.
     """
     if problem.refused is not None:
         raise VerifierError(f"problem {name}: {problem.refused}")
@@ -212,11 +228,11 @@ def run_execution_matrix(
         for test, has_expected in zip(problem.tests, has_output, strict=True)
     ]
     spill = Spill()
-    bench = _Bench(runner, problem, indices or range(len(problem.tests)), settings, spill, expected_digests)
+    bench = _Bench(runner, problem, indices or range(len(problem.tests)), give_up or GIVE_UP, spill, expected_digests)
     try:
         voters = [candidate for candidate in candidates if candidate.right is not False]
-        bench.run(voters, problem.cpu_s * settings.slack if time_given else settings.measure_s)
-        limit = problem.cpu_s if time_given else _derived_limit_s(bench, voters, settings, problem.cpu_s)
+        bench.run(voters, problem.cpu_s * SLACK if time_given else MEASURE_S)
+        limit = problem.cpu_s if time_given else _derived_limit_s(bench, voters, problem.cpu_s)
         bench.run([candidate for candidate in candidates if candidate.right is False], limit)
         classes = _classes(bench, candidates)
         runs = _rows(name, bench, candidates, classes)
@@ -227,9 +243,7 @@ def run_execution_matrix(
     return ExecutionMatrix(runs, outputs, limit, judged, bench.broken, bench.why)
 
 
-def _derived_limit_s(
-    bench: _Bench, voters: Sequence[Candidate], settings: ExecutionMatrixSettings, fallback: float
-) -> float:
+def _derived_limit_s(bench: _Bench, voters: Sequence[Candidate], fallback: float) -> float:
     """Return the limit, in seconds, that the slowest solution known to be right needs.
 
     Where none is known to be right, all that may vote count; ``fallback`` where no run was timed.
@@ -242,7 +256,7 @@ def _derived_limit_s(
         for run in bench.runs[candidate.index]
         if run is not None and run.cpu_s is not None
     ]
-    return float(max(1, math.ceil(max(times) * settings.multiplier))) if times else fallback
+    return float(max(1, math.ceil(max(times) * MULTIPLIER))) if times else fallback
 
 
 def _classes(bench: _Bench, candidates: Sequence[Candidate]) -> Classes:

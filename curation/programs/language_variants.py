@@ -3,7 +3,7 @@
 A language is asked for where a voting solution in it passes every test that stays within that language's limit (the
 problem's, times the language's factor); or, where no solution in it is at hand, where one in the other language shows
 that the limit allows it: C++ is taken to be no slower than Python, Python to be slower than C++ by
-`LanguageVariantSettings`' ``slowdown``. Where there are solutions in a language and none of them passes, it is not
+a factor of `SLOWDOWN`. Where there are solutions in a language and none of them passes, it is not
 asked for.
 
 Invariants: language variants have ids of their own and the group of their original; the language stands in ``meta``
@@ -13,10 +13,10 @@ under `LANGUAGE`, where sampling, judging and exports look; a problem that can b
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 import polars as pl
 
-from curation.config.coding import LanguageVariantSettings
 from curation.records import DROPPED, PROBLEM, Domain, DropReason, problem_id
 
 VERSION = "language_variants@2"
@@ -30,13 +30,15 @@ LINES = {"python": "Write the program in Python 3.", "cpp": "Write the program i
 """The line that names the language."""
 
 
-def time_factor(language: str, settings: LanguageVariantSettings) -> float:
-    """Return what multiplies the problem's time limit for programs in a language."""
-    return settings.python_factor if language == "python" else settings.cpp_factor
+TIME_FACTORS = {"python": 3.0, "cpp": 1.0}
+"""Time limit of programs in each language, as a multiple of the problem's."""
+
+SLOWDOWN = 25.0
+"""How much slower than C++ Python is taken to be if only C++ solutions are at hand."""
 
 
 def languages_of(
-    runs: pl.DataFrame, right_outputs: pl.DataFrame, limits: pl.DataFrame, settings: LanguageVariantSettings
+    runs: pl.DataFrame, right_outputs: pl.DataFrame, limits: pl.DataFrame, languages: Sequence[str]
 ) -> pl.DataFrame:
     """Return (problem, language, passed, method) for each language in which a problem can be asked.
 
@@ -52,7 +54,7 @@ def languages_of(
         .agg(right.fill_null(False).all().alias("right"), pl.col("cpu_s").max().alias("slowest"))
         .join(limits.select("problem", "time_limit_s"), on="problem")
     )
-    slower = {"python": settings.slowdown, "cpp": 1.0}
+    slower = {"python": SLOWDOWN, "cpp": 1.0}
     rows = []
     for key, group in solutions.sort("problem", "lang", "solution").group_by("problem", maintain_order=True):
         name = str(key[0])
@@ -61,8 +63,8 @@ def languages_of(
         for lang, seconds in group.filter("right").select("lang", "slowest").iter_rows():
             best[lang] = min(float(seconds), best.get(lang, float(seconds)))
         present = set(group["lang"])
-        for language in settings.languages:
-            allowed = limit * time_factor(language, settings)
+        for language in languages:
+            allowed = limit * TIME_FACTORS[language]
             other = "cpp" if language == "python" else "python"
             if language in present:
                 if language in best and best[language] <= allowed:

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from curation.config.coding import AgreementSettings
+from curation.config.coding import CodeSettings
 from curation.records import DropReason
 
 VERSION = "tests_agreement@5"
@@ -89,8 +89,26 @@ PROBLEM_DECISION = pl.Schema(
     }
 )
 
+MAX_FAILING_SHARE = 0.5
+"""A solution that fails on more than this share of the tests does not vote."""
+
+MAX_DEVIATING_SHARE = 0.5
+"""A solution whose output differs from that of the others on more than this share of the tests does not vote."""
+
+MAX_SPLIT_SHARE = 0.3
+"""A problem whose solutions disagree on more than this share of its tests has several right outputs."""
+
+MIN_SOLUTIONS = 1
+"""Voting solutions that a problem needs."""
+
+MIN_VOTES = 2
+"""Valid runs that a test needs if not all of them give its expected output."""
+
+VOTES_TO_CORRECT = 3
+"""Runs that must share an output, none giving the expected one, before it becomes the expected output."""
+
 _OTHERS = 3
-"""This many others must vote before a deviating solution can be told from a problem with many outputs."""
+"""Other voting solutions needed to distinguish a deviating solution from a problem with many outputs."""
 
 
 def majority_outputs(runs: pl.DataFrame) -> pl.DataFrame:
@@ -116,7 +134,7 @@ def majority_outputs(runs: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def deviating_solutions(runs: pl.DataFrame, settings: AgreementSettings) -> pl.DataFrame:
+def deviating_solutions(runs: pl.DataFrame) -> pl.DataFrame:
     """Return solutions that do not vote: (problem, solution, why, share), where why is labelled_wrong, fails or
     deviates.
 
@@ -129,7 +147,7 @@ def deviating_solutions(runs: pl.DataFrame, settings: AgreementSettings) -> pl.D
     failing = (
         candidates.group_by("problem", "solution")
         .agg((~pl.col("valid")).mean().alias("share"))
-        .filter(pl.col("share") > settings.max_failing_share)
+        .filter(pl.col("share") > MAX_FAILING_SHARE)
         .select("problem", "solution", pl.lit("fails").alias("why"), "share")
     )
     rest = candidates.join(failing, on=["problem", "solution"], how="anti")
@@ -137,7 +155,7 @@ def deviating_solutions(runs: pl.DataFrame, settings: AgreementSettings) -> pl.D
         _against_others(rest)
         .group_by("problem", "solution")
         .agg(pl.col("deviates").mean().alias("share"))
-        .filter(pl.col("share") > settings.max_deviating_share)
+        .filter(pl.col("share") > MAX_DEVIATING_SHARE)
         .select("problem", "solution", pl.lit("deviates").alias("why"), "share")
     )
     return pl.concat([wrong, failing, deviating]).sort("problem", "solution")
@@ -158,7 +176,7 @@ def _against_others(runs: pl.DataFrame) -> pl.DataFrame:
 
 def decide_tests(
     runs: pl.DataFrame,
-    settings: AgreementSettings,
+    settings: CodeSettings,
     asked: pl.DataFrame | None = None,
     inputs: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
@@ -169,7 +187,7 @@ def decide_tests(
         asked: (problem, test) of the tests that were to be run; one whose runs all broke has no row in ``runs``.
         inputs: `INPUT` rows; a test without one, and every test where there is no table, has an allowed input.
     """
-    voting = runs.join(deviating_solutions(runs, settings), on=["problem", "solution"], how="anti")
+    voting = runs.join(deviating_solutions(runs), on=["problem", "solution"], how="anti")
     all_tests = runs.select("problem", "test")
     if asked is not None:
         all_tests = pl.concat([all_tests, asked.select("problem", "test").cast(all_tests.schema)])
@@ -183,12 +201,12 @@ def decide_tests(
     unproven = pl.col("allowed").is_null() & pl.col("listed").fill_null(False)
     agreed = pl.col("agreeing") >= settings.min_agreement * pl.col("votes") - 1e-9
     unanimous = pl.col("expecting") == pl.col("votes")
-    correctable = (pl.col("expecting") == 0) & (pl.col("agreeing") >= settings.votes_to_correct)
+    correctable = (pl.col("expecting") == 0) & (pl.col("agreeing") >= VOTES_TO_CORRECT)
     rules: list[tuple[pl.Expr, str, str]] = [
         (refused, "discard", "refused_input"),
         (pl.col("votes") == 0, "discard", "no_votes"),
         (unanimous, "keep", "agrees"),
-        (pl.col("votes") < settings.min_votes, "discard", "too_few_votes"),
+        (pl.col("votes") < MIN_VOTES, "discard", "too_few_votes"),
         (~agreed, "discard", "no_agreement"),
         (pl.col("mode_expected"), "keep", "agrees"),
         (correctable & unproven, "discard", "unproven_input"),
@@ -209,7 +227,7 @@ def decide_tests(
 def decide_problems(
     runs: pl.DataFrame,
     tests: pl.DataFrame,
-    settings: AgreementSettings,
+    settings: CodeSettings,
     checked: pl.Series | None = None,
     made: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
@@ -227,7 +245,7 @@ def decide_problems(
     agreement = given.group_by("problem").agg(
         pl.len().alias("given"), (pl.col("why") == "no_agreement").mean().alias("split")
     )
-    nonvoters = deviating_solutions(runs, settings)
+    nonvoters = deviating_solutions(runs)
     solutions = runs.select("problem", "solution").unique()
     voters = solutions.join(nonvoters, on=["problem", "solution"], how="anti").group_by("problem").len("voting")
     caught = (
@@ -256,12 +274,12 @@ def decide_problems(
     staying = pl.col("tests_kept") + pl.col("tests_corrected")
     rules: list[tuple[pl.Expr, DropReason, pl.Expr]] = [
         (
-            pl.col("voting") < settings.min_solutions,
+            pl.col("voting") < MIN_SOLUTIONS,
             DropReason.NO_SOLUTION,
-            pl.format("{} of {} solutions vote, {} wanted", "voting", "solutions", pl.lit(settings.min_solutions)),
+            pl.format("{} of {} solutions vote, {} wanted", "voting", "solutions", pl.lit(MIN_SOLUTIONS)),
         ),
         (
-            (pl.col("split") > settings.max_split_share) & ~pl.col("problem").is_in(names),
+            (pl.col("split") > MAX_SPLIT_SHARE) & ~pl.col("problem").is_in(names),
             DropReason.SEVERAL_OUTPUTS,
             pl.format("the solutions do not agree on {} % of {} tests", (pl.col("split") * 100).round(1), "given"),
         ),

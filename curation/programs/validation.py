@@ -4,9 +4,9 @@ An executable validator speaks for a problem's inputs: those of its package, or 
 statement. Each is tried before it is believed (`vouch`), on the given inputs and on spoiled ones made of them:
 
     set aside   it cannot be compiled, or fails by itself
-    set aside   it refuses more than `max_refused` of the given inputs, which are more than a single one of a package's:
+    set aside   it refuses more than `MAX_REFUSED` of the given inputs, which are more than a single one of a package's:
                 then it is broken, not they. Those of a model may refuse no example of the statement besides
-    set aside   it lets too many spoiled inputs pass (`min_spoiled_refused`): it checks nothing. A model's is tried on
+    set aside   it lets too many spoiled inputs pass (`MIN_SPOILED_REFUSED`): it checks nothing. A model's is tried on
                 near-valid ones besides, each of which breaks one formula of the statement
 
 What a believed validator refuses among the given inputs is dropped with its words. An input whose only fault is white
@@ -21,13 +21,16 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from curation.config.coding import ValidationSettings
 from curation.verify.programs.problem import Validator
 from curation.verify.programs.tools import Toolbox
 from curation.verify.programs.validators import InputVerdict, ReadyValidator, check_inputs, prepare_validator
 
 VERSION = "validation@4"
 
+MAX_REFUSED = 0.4
+"""A validator that refuses more than this share of the given inputs is itself taken to be broken."""
+MIN_SPOILED_REFUSED, MIN_SPOILED_REFUSED_MODEL = 0.5, 0.8
+"""Share of spoiled inputs that a package's validator, or one that a model wrote, must refuse."""
 _GIVEN = 40
 """Given inputs that a validator is tried on before it is believed."""
 _SPOILED_OF = 3
@@ -70,7 +73,6 @@ def vouch(
     package: Sequence[Validator],
     model: Sequence[Validator],
     given: Sequence[GivenInput],
-    settings: ValidationSettings,
     breaking: Mapping[str, str] | None = None,
 ) -> Vouching:
     """Return who speaks for the inputs of a problem: its package's validators, else those of a model.
@@ -84,11 +86,7 @@ def vouch(
         believed = []
         for validator in validators:
             ready = prepare_validator(tools, validator)
-            why = (
-                ready
-                if isinstance(ready, str)
-                else _fault(tools, ready, given, settings, breaking or {}, strict=by == "model")
-            )
+            why = ready if isinstance(ready, str) else _fault(tools, ready, given, breaking or {}, strict=by == "model")
             if why is not None:
                 aside.append(f"the validator {validator.main[0]} of the {by} is set aside: {why}")
             elif isinstance(ready, ReadyValidator):
@@ -106,7 +104,6 @@ def _fault(
     tools: Toolbox,
     ready: ReadyValidator,
     given: Sequence[GivenInput],
-    settings: ValidationSettings,
     breaking: Mapping[str, str],
     *,
     strict: bool,
@@ -116,16 +113,16 @@ def _fault(
     verdicts = _verdicts(tools, [ready], [one.text for one in tried])
     refused = [one for one, verdict in zip(tried, verdicts, strict=True) if verdict.valid is False]
     failed = [verdict.words for verdict in verdicts if verdict.valid is None]
-    if not tried or len(failed) > settings.max_refused * len(tried):
+    if not tried or len(failed) > MAX_REFUSED * len(tried):
         return f"it failed on {len(failed)} of {len(tried)} given inputs{f': {failed[0]}' if failed else ''}"
     alone = not strict and len(refused) == 1 < len(tried)
-    if len(refused) > settings.max_refused * len(tried) and not alone:
+    if len(refused) > MAX_REFUSED * len(tried) and not alone:
         return f"it refuses {len(refused)} of {len(tried)} given inputs"
     if strict and any(one.example for one in refused):
         return "it refuses an example of the statement"
     spoiled = spoiled_inputs([one.text for one in tried if one not in refused])
     passing = sum(verdict.valid is True for verdict in _verdicts(tools, [ready], spoiled, tidy=False))
-    least = settings.min_spoiled_refused_model if strict else settings.min_spoiled_refused
+    least = MIN_SPOILED_REFUSED_MODEL if strict else MIN_SPOILED_REFUSED
     if len(spoiled) - passing < least * len(spoiled):
         return f"it lets {passing} of {len(spoiled)} spoiled inputs pass"
     broken = breaking if strict else {}

@@ -152,7 +152,7 @@ def hard_choices(problems: pl.DataFrame, settings: StatementSettings) -> dict[in
 
     A value is None if no single option is named as the right one. Rows are counted as in ``problems``, from 0.
     """
-    choice_rows = statements.clean_statements(problems, settings).filter(multiple_choice.is_multiple_choice())
+    choice_rows = statements.clean_statements(problems).filter(multiple_choice.is_multiple_choice())
     judged = statements.apply_rules(problems.filter(pl.col("_at").is_in(choice_rows["_at"].implode())), settings)
     is_needed = judged["reason"].eq_missing(pl.Series([DropReason.CHOICES_NEEDED.value]))
     needed = choice_rows.filter(is_needed)["_at"].to_list()

@@ -36,6 +36,9 @@ from curation.verify.programs.tables import checker_text, comparison_text, valid
 
 VERSION = "code_sources@5"
 
+ACCEPTED = ("OK", "AC", "accepted")
+"""Verdicts of sources that mean accepted."""
+
 _QUANTITY = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]*)")
 _SECONDS = {"": 1.0, "s": 1.0, "sec": 1.0, "second": 1.0, "seconds": 1.0, "ms": 1e-3, "milliseconds": 1e-3}
 _MEGABYTES = {"bytes": 1 / (1 << 20), "b": 1 / (1 << 20), "kb": 1 / 1024, "kilobytes": 1 / 1024}
@@ -196,7 +199,7 @@ def code_tables(
     Args:
         ids: the problems' ids, one a row.
         place, positions: what errors name: the source, and the positions of the rows in it; from 0 where absent.
-        processes: programs of every row may start processes of their own; else those whose row grants it.
+        processes: programs may start processes of their own.
     """
     tests: list[tuple[Any, ...]] = []
     solutions: list[tuple[Any, ...]] = []
@@ -212,7 +215,7 @@ def code_tables(
         tests += [(name, index, *pair, origin) for index, (pair, origin) in enumerate(sourced_tests)]
         programs = [solution for part in columns.solutions for solution in _solutions_of(row, part, where, others)]
         solutions += [(name, index, *program) for index, program in enumerate(programs)]
-        judging.append((name, *_judging_of(row, columns, where), processes or _granted(row, columns.processes)))
+        judging.append((name, *_judging_of(row, columns, where), processes))
     return CodeTables(
         pl.DataFrame(tests, schema=TEST, orient="row"),
         pl.DataFrame(solutions, schema=SOLUTION, orient="row"),
@@ -289,11 +292,11 @@ def _solutions_of(
         code, language, verdict = (program.get(name) for name in ("code", "language", "verdict"))
         if not isinstance(code, str) or not code.strip():
             continue
-        lang = part.only if part.language is None else part.languages.get(str(language))
+        lang = "python" if part.language is None else part.languages.get(str(language))
         if lang is None:
             others[str(language)] += 1
             continue
-        right = part.right if part.verdict is None else str(verdict) in part.accepted
+        right = part.right if part.verdict is None else str(verdict) in ACCEPTED
         solutions.append((lang, code, right, None if verdict is None else str(verdict)))
     return solutions[: part.limit]
 
@@ -335,11 +338,6 @@ def _judging_of(row: Row, columns: CodeColumns, where: str) -> tuple[Any, ...]:
         any(value_at(row, path) not in _STANDARD_STREAMS for path in columns.input_file),
         columns.pictures is not None and str(value_at(row, columns.pictures) or "0") not in ("0", "0.0"),
     )
-
-
-def _granted(row: Row, path: str | None) -> bool:
-    """Return whether a row grants processes: true or 1, also as text. Any other value grants nothing."""
-    return path is not None and str(value_at(row, path)).lower() in ("true", "1")
 
 
 def _text(row: Row, path: str | None, where: str) -> str | None:

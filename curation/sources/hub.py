@@ -201,7 +201,7 @@ def _what_to_do(place: Place, error: BaseException) -> str:
     if any(isinstance(one, (DatasetGenerationError, ArrowInvalid, *_DAMAGE_ALONE)) for one in chain):
         said += (
             " `datasets` refuses a damaged file as a whole: name its files by kind `jsonl`, `csv` or `parquet`, which "
-            'are read as far as they are sound, with `on_bad_row = "quarantine"`.'
+            "are read as far as they are sound, with `bad_rows = 100`."
         )
     return said
 

@@ -18,7 +18,6 @@ from curation.records import SourceError
 from curation.sources.places import Place, joined_place
 from curation.sources.rows import BadRowError, RawRow, Row, require_path, too_many, value_at
 from curation.sources.tables import raw_table_rows
-from curation.sources.where import RowFilter
 
 FIRST_ROWS = 1000
 """Rows of either table in which a column must appear at least once."""
@@ -39,16 +38,14 @@ class JoinedTable:
         key = _key(row, names(self.settings.on))
         return key is not None and key in self.rows
 
-    def beside(self, row: Row, where: str) -> Row | None:
-        """Return a row with what matches it; None where nothing does and such rows are dropped.
+    def beside(self, row: Row, where: str) -> Row:
+        """Return a row with what matches it.
 
         Raises:
             SourceError: several rows match where one is wanted, or both tables have a column of one name.
         """
         key = _key(row, names(self.settings.on))
         matches = self.rows.get(key, []) if key is not None else []
-        if not matches and self.settings.unmatched == "drop":
-            return None
         if self.settings.into is not None:
             return {**row, self.settings.into: matches}
         if len(matches) > 1:
@@ -85,7 +82,7 @@ def read_joined(
     by_key: dict[Key, list[dict[str, Any]]] = {}
     columns: dict[str, None] = {}
     rows = _rows(source, place, folder, batch_rows, where, aside)
-    for row in _checked(rows, [*paths, *join.columns], where, join, batch_rows):
+    for row in _checked(rows, [*paths, *join.columns], where, batch_rows):
         key = _key(row, paths)
         if key is None:
             continue
@@ -95,7 +92,7 @@ def read_joined(
             columns.update(dict.fromkeys(taken))
             matches.append(taken)
     if not by_key:
-        raise SourceError(f"{where}: it has no rows{' of its `where`' if join.where else ''} with a key.")
+        raise SourceError(f"{where}: it has no rows with a key.")
     return JoinedTable(join, by_key, tuple(columns))
 
 
@@ -117,18 +114,15 @@ def _rows(
                 raise BadRowError(f"{where}: {error}", error.reason) from error
 
 
-def _checked(rows: Iterator[Row], paths: Sequence[str], where: str, join: Join, batch_rows: int) -> Iterator[Row]:
-    """Yield the rows of the table's `where`; refuse a table of whose first rows none has a path."""
-    wanted = RowFilter(join.where, where) if join.where is not None else None
+def _checked(rows: Iterator[Row], paths: Sequence[str], where: str, batch_rows: int) -> Iterator[Row]:
+    """Yield the rows; refuse a table of whose first rows none has a path."""
     is_first = True
     while batch := list(itertools.islice(rows, max(FIRST_ROWS, batch_rows))):
         if is_first:
             for path in paths:
                 require_path(batch, path, where)
             is_first = False
-        yield from (
-            batch if wanted is None else (row for row, kept in zip(batch, wanted.keep(batch), strict=True) if kept)
-        )
+        yield from batch
 
 
 def _key(row: Row, paths: Sequence[str]) -> Key | None:

@@ -41,4 +41,5 @@ def joined_place(source: Source) -> Place | None:
 
 
 def _place(name: str, table: Source | Join) -> Place:
-    return Place(name, table.kind, table.path, table.subset, table.split, table.revision, table.files)
+    files = None if isinstance(table, Join) else table.files
+    return Place(name, table.kind, table.path, table.subset, table.split, table.revision, files)

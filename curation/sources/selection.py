@@ -169,13 +169,13 @@ class _Share:
 
     def __contains__(self, position: int) -> bool:
         share = self.quota.share
-        return share is None or _number(self.source, self.quota.seed, position) < share * SPACE
+        return share is None or _number(self.source, position) < share * SPACE
 
 
 def draw(source: str, quota: Quota, values: Iterable[tuple[int, str]]) -> frozenset[int]:
     """Return the positions that a quota draws of rows with the values of its column.
 
-    Each row has a number that follows from the seed, the source's name and its position; the smallest ones are drawn.
+    Each row has a number that follows from the source's name and its position; the smallest ones are drawn.
     So a larger quota draws the same rows and more.
 
     Raises:
@@ -188,7 +188,7 @@ def draw(source: str, quota: Quota, values: Iterable[tuple[int, str]]) -> frozen
         if position not in share:
             continue
         most = quota.each.get(value, quota.others) if quota.by is not None else quota.rows
-        entry = (-_number(source, quota.seed, position), position)
+        entry = (-_number(source, position), position)
         if most is None or len(heap) < most:
             heapq.heappush(heap, entry)
         elif most:
@@ -203,8 +203,8 @@ def draw(source: str, quota: Quota, values: Iterable[tuple[int, str]]) -> frozen
     return frozenset(position for _, position in chosen[: quota.rows])
 
 
-def _number(source: str, seed: int, position: int) -> int:
-    text = f"{seed} {source} {position}"
+def _number(source: str, position: int) -> int:
+    text = f"0 {source} {position}"
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
 
 

@@ -133,7 +133,7 @@ def _failure_lines(run: Run, verifier: str) -> Iterator[str]:
         failures = retries.failures_left(folder)
         if not failures:
             continue
-        pending, most = retries.pending_round(folder), stage.retries.rounds(run)
+        pending, most = retries.pending_round(folder), stage.retries.rounds
         if pending:
             becomes = f"the next run {stage.retries.verb} them again (retry {pending} of {most})"
         elif retries.last_round(folder) >= most:

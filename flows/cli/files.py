@@ -73,7 +73,7 @@ def _classified(path: Path, columns: Sequence[str], bad_rows: int) -> Iterator[t
     kind = kind_of(path)
     first = [raw.row for raw in itertools.islice(raw_rows(path, kind), FIRST_ROWS) if raw.row is not None]
     places = _present(first, _places(columns), columns, path)
-    table = {"name": "file", "kind": kind, "path": str(path.resolve()), "on_bad_row": "quarantine"}
+    table = {"name": "file", "kind": kind, "path": str(path.resolve())}
     source = Source.model_validate({**table, "bad_rows": bad_rows, "columns": {"statement": places["statement"]}})
 
     def build(rows: list[Row], positions: Sequence[int]) -> pl.DataFrame:

@@ -100,7 +100,7 @@ def _plan(run: Run, part: str, folder: Path, kept: pl.DataFrame, pilot: int) -> 
     policy = open_policy(asked, run.recipe_folder)
     rule = stopping_rule(settings)
     problems = kept.height
-    learner = stage_learner(run, part, folder, _decided(run, part), rule, policy.key.policy)
+    learner = stage_learner(run, folder, _decided(run, part), rule, policy.key.policy)
     if learner is not None:
         kept = kept.filter(pl.col("id").is_in(list(learner.anchor)))
         rule = learner.exact

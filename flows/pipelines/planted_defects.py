@@ -63,8 +63,7 @@ def planted_figures(run: Run, results: Results) -> list[Figure]:
 
 def without_models(recipe: Recipe) -> Recipe:
     """Return the recipe with the filters that need no server: vectors of servers are left out, too."""
-    generation = recipe.code.test_generation.model_copy(update={"enabled": False})
-    code = recipe.code.model_copy(update={"test_generation": generation})
+    code = recipe.code.model_copy(update={"make_tests": False})
     overlap = recipe.decontamination
     if overlap.embedder.kind == "endpoint":
         methods = tuple(method for method in overlap.methods if method != "embedding")

@@ -8,7 +8,6 @@ version that it makes (`flows.publish.versions`); one that was killed goes on th
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -55,9 +54,9 @@ from flows.run.pipeline import read_results, run_pipeline, run_stage
 from flows.run.policies import open_policy
 from flows.run.policy_session import keep_open
 from flows.run.run_folder import Run, difficulty_stage, open_run, stage_model
-from flows.run.stage import Kind, Results, Stage, StageResult, StageRun, shard_counts
+from flows.run.stage import VERIFIER_RETRIES, Kind, Results, Stage, StageResult, StageRun, shard_counts
 from flows.run.stage_priors import exact_priors
-from flows.stages.attempts import attempts_of, stated_rates, stopping_rule
+from flows.stages.attempts import attempts_of, stopping_rule
 from flows.stages.label_shards import keep_labels
 from flows.stages.questions import doubtful_verdicts_of, final_verdicts
 from flows.stages.verdicts import verdicts_of
@@ -135,7 +134,7 @@ def _judge(run: RefreshedRun, selected: StageResult) -> Results:
     part = run.parts[-1]
     stages = attempts_of(part), verdicts_of(part), doubtful_verdicts_of(part)
     results = run_pipeline(run, stages, Results((selected,)))
-    while retries.plan_round(results[verdicts_of(part)].folder, run.recipe.verify.retries):
+    while retries.plan_round(results[verdicts_of(part)].folder, VERIFIER_RETRIES.rounds):
         results = run_pipeline(run, stages, Results((selected,)))
     return results
 
@@ -148,7 +147,7 @@ def measure_anchor(run: RefreshedRun, published: _PublishedRun, parts: RefreshPa
     """
     number, policy, part = published.newest.number, policy_of(run), run.parts[-1]
     settings = run.recipe.refresh
-    chosen = anchor_of_parts(parts.decisions, settings, number + 1, policy)
+    chosen = anchor_of_parts(parts.decisions, number + 1, policy)
     if not chosen.height:
         return None
     anchor_run = replace(run, place=run.place / ANCHOR)
@@ -186,10 +185,10 @@ def choose_problems(
     number = published.newest.number + 1
     settings, judged = run.recipe.refresh, REFRESH_CHOICE.to_frame()
     if anchor is not None:  # its problems are judged already
-        judged = anchor_of_parts(parts.decisions, settings, number, policy)
+        judged = anchor_of_parts(parts.decisions, number, policy)
         settings = anchor.settings(settings)
     exact = exact_priors(judged["problem"].to_list())
-    counted = trained_counts(parts.all_trained, settings)
+    counted = trained_counts(parts.all_trained)
 
     def chosen(shard: int, names: pl.Series) -> pl.DataFrame:
         sides = anchor.sides(shard, names) if anchor is not None else None
@@ -257,10 +256,6 @@ def _selection_folder(
     band = difficulty_stage(run.recipe, run.parts[-1]).band
     attempts_digest = file_digest(attempts) if attempts is not None else ""
     made_by = f"{run.recipe.refresh.digest()} {band.digest()} {policy_of(run)} {attempts_digest}"
-    if rates := stated_rates(run.recipe):  # what others solve tells of this policy, too
-        made_by += json.dumps(
-            {name: [rate.digest() for rate in given] for name, given in rates.items()}, sort_keys=True
-        )
     problems = published.results.problems
     made_from = {problems.name: problems.manifest.digest, "version": before.digest}
     return StageFolder(run.place / CHOSEN, CHOSEN, REFRESH_VERSION, made_by, made_from)

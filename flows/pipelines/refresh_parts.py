@@ -13,14 +13,14 @@ from itertools import accumulate
 
 import polars as pl
 
-from curation.difficulty.observations import rollout_counts, stated_counts, told_apart
+from curation.difficulty.observations import rollout_counts, told_apart
 from curation.difficulty.refresh import READ
 from curation.difficulty.refresh_forecast import ForecastPart
 from curation.storage.stages import read_shard, read_table
 from flows.publish.versions import decisions_of, scan_decisions, stored_versions
 from flows.run.run_folder import Run
 from flows.run.stage import Results, shard_counts
-from flows.stages.attempts import problem_domains, stated_rates
+from flows.stages.attempts import problem_domains
 
 COUNTS = ["problem", "policy", "correct", "judged"]
 
@@ -70,8 +70,6 @@ class RefreshParts:
         decided += [self.version_of_shard(number, COUNTS, index) for number in self._numbers]
         names = self._names(index).alias("problem").to_frame()
         further = [self._rollouts]
-        if rates := stated_rates(self.run.recipe):
-            further.append(stated_counts(self._problems(index, ["id", "source", "meta"]), rates))
         counts = join_counts(decided, [part.join(names, on="problem", how="semi") for part in (*further, own)])
         if not self._has_domains:
             return counts
@@ -132,8 +130,4 @@ def known_counts(run: Run, results: Results) -> pl.DataFrame:
     """Return the counts of a whole run at once, without domains: of all stages and versions, and of sources."""
     decided = [read_table(result.folder, "decisions", COUNTS) for result in results.decisions]
     decided += [decisions_of(run.folder, version.number, COUNTS) for version in stored_versions(run.folder)]
-    further = []
-    if rates := stated_rates(run.recipe):
-        problems = read_table(results.problems.folder, "kept", ["id", "source", "meta"])
-        further += [stated_counts(problems, rates)] if problems.width else []
-    return join_counts(decided, further)
+    return join_counts(decided, ())

@@ -21,6 +21,7 @@ from curation.verify.programs.toolchain import STANDARDS
 from flows.run.run_folder import Run
 from flows.run.stage import StageResult, shard_counts
 from flows.stages.base import JUDGING_TABLE, TESTS_TABLE
+from flows.stages.code_generation import MIN_VOTES, MIN_VOTES_UNVALIDATED
 from flows.stages.execution_matrix import EXECUTION_MATRIX
 from flows.stages.export import EXPORT
 from flows.stages.language_variants import language_of
@@ -61,11 +62,9 @@ def _judging(run: Run, exported: StageResult, index: int) -> pl.DataFrame:
     settings = run.recipe.code
     judging = read_shard(TESTS.folder_in(run), JUDGING_TABLE, index)
     joined = _variants(exported, index).join(judging, on="problem", how="inner", maintain_order="left")
-    factors = [language_variants.time_factor(language, settings.language_variants) for language in joined["language"]]
-    limits = pl.col("time_limit_s").fill_null(settings.execution_matrix.time_s) * pl.Series(
-        "factor", factors, pl.Float64
-    )
-    memory = pl.col("memory_mb").fill_null(settings.execution_matrix.memory_mb)
+    factors = [language_variants.TIME_FACTORS[language] for language in joined["language"]]
+    limits = pl.col("time_limit_s").fill_null(settings.time_s) * pl.Series("factor", factors, pl.Float64)
+    memory = pl.col("memory_mb").fill_null(settings.memory_mb)
     widened = joined.with_columns(limits.alias("time_limit_s"), memory.alias("memory_mb"))
     return widened.drop("problem").rename({"variant": "problem"}).select(JUDGING.names()).cast(JUDGING)
 
@@ -97,7 +96,6 @@ def code_facts(run: Run) -> cards.CodeFacts:
         languages[language] = languages.get(language, 0) + 1
     groups = set(exported["group"]) if exported.height else set()
     tests = read_table(TESTS.folder_in(run), TESTS_TABLE, ["problem"])
-    made = run.recipe.code.test_generation
     return cards.CodeFacts(
         tests_read=notes[GIVEN_TESTS] - notes["power_made"],
         tests=tests.filter(pl.col("problem").is_in(list(groups))).height if tests.height else 0,
@@ -110,7 +108,7 @@ def code_facts(run: Run) -> cards.CodeFacts:
         vouched={by: notes[f"vouched_{by or 'none'}"] for by in ("package", "model", "")},
         unvouched=notes["made_unvouched"],
         unvouched_model=notes["written_unvouched"],
-        votes=(made.min_votes, max(made.min_votes, made.min_votes_unvalidated)),
+        votes=(MIN_VOTES, MIN_VOTES_UNVALIDATED),
         aside=notes["validators_aside"],
         runs=matrix.notes["judged"],
         weakly_tested=notes["weakly_tested"],

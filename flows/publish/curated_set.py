@@ -59,7 +59,7 @@ def publish(run: Run, results: Results) -> Path:
     version = versions.settle_version(run, table, last.folder.name)
     target = _publish(run, version, results)
     for result in results:
-        retries.plan_round(result.folder, result.stage.retries.rounds(run))
+        retries.plan_round(result.folder, result.stage.retries.rounds)
     return target
 
 

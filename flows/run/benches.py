@@ -23,9 +23,6 @@ READY = Path(__file__).parents[1] / "benches"
 BENCHED = "measured"
 """Name of the model that is measured, in the recipe of its run."""
 
-ALL_TESTS = 1_000_000
-"""A benchmark's programs are judged by all of their tests."""
-
 
 @dataclass(frozen=True, slots=True)
 class BenchRun(Run):
@@ -68,11 +65,9 @@ def load_bench(name: str, overrides: Sequence[str] = (), folder: Path = Path()) 
 
 
 def bench_run(bench: Bench, policy: ModelSettings, folder: Path, bench_folder: Path) -> BenchRun:
-    """Return the run of a bench with a policy: every problem is asked as often as the bench says, none is filtered."""
+    """Return the run of a bench with a model: no problem is filtered, and programs are judged by all of their tests."""
     asked = policy.model_copy(update={"decoding": bench.decoding}) if isinstance(policy, LivePolicy) else policy
     dumped = {name: getattr(bench, name).model_dump() for name in ("verify", "code")}
-    dumped["code"]["group_tests"] = ALL_TESTS
-    dumped["code"]["execution_matrix"]["tests"] = ALL_TESTS
     table: dict[str, Any] = {
         "name": bench.name,
         "flow": f"curate-{bench.domain}",

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from curation.config import DifficultyStage, ModelSettings, Recipe, SecondStage
+from curation.config import DifficultyStage, ModelSettings, Recipe
 from curation.config.recipe import GRADER
 from curation.publish import review
 from curation.records import StoreError
@@ -105,7 +105,7 @@ def with_grader(recipe: Recipe, folder: Path) -> Recipe:
     trained = {"model": str(grader_folder(folder) / "training" / "model"), "revision": None}
     changed = {key: value for key, value in trained.items() if key in type(student).model_fields}
     models = {**recipe.models, GRADER: student.model_copy(update=changed)}
-    second = SecondStage(model=GRADER, band=recipe.grader.band, sampling=first.sampling)
+    second = DifficultyStage(model=GRADER, band=recipe.grader.band, sampling=first.sampling)
     return recipe.model_copy(update={"models": models, "stage2": second})
 
 

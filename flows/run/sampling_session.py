@@ -218,14 +218,11 @@ class SamplingSession:
         return self._budget
 
     def _sampler(self, rule: StoppingRule, total: int) -> Sampler:
-        settings = difficulty_stage(self._run.recipe, self._stage.part).sampling
         return Sampler(
             self._policy,
             self._store,
             self._judge,
             rule,
-            ahead=settings.ahead,
-            open_problems=settings.open_problems,
             total=total,
             watch=self._report,
             alarm=self._warn,

@@ -20,7 +20,7 @@ from curation.publish.cards import FunnelRow
 from curation.records import Domain, StoreError
 from curation.storage.stages import Manifest, Shard, StageFolder, finished_shards
 from flows.run.progress import bar
-from flows.run.run_folder import Run, difficulty_stage
+from flows.run.run_folder import Run
 from flows.run.runner import Work, current_runner
 
 MATH, CODE = frozenset({Domain.MATH}), frozenset({Domain.CODE})
@@ -41,31 +41,25 @@ class Kind(StrEnum):
 class RetryRule:
     """What later runs try again in a stage, in words, and how many runs do (`flows.run.retries`).
 
-    Example: ``RetryRule("verdicts on which the verifier failed", "judges", "raise verify.retries", lambda run: 2)``
+    Example: ``RetryRule("verdicts on which the verifier failed", "judges", "raise verify.limit_s to judge all anew")``
     """
 
     what: str
     verb: str
     more: str
-    rounds: Callable[[Run], int]
+    rounds: int = 2
 
 
 VERIFIER_RETRIES = RetryRule(
     "verdicts on which the verifier failed",
     "judges",
-    "raise verify.retries, or verify.limit_s to judge all anew",
-    lambda run: run.recipe.verify.retries,
+    "raise verify.limit_s to judge all anew",
 )
 
 
-def refusal_retries(part: str = "stage1") -> RetryRule:
-    """Return what later runs ask again where a model's servers refused it: as often as a difficulty stage says."""
-    return RetryRule(
-        "problems that the model's servers refused",
-        "asks for",
-        f"raise {part}.sampling.retry_failed",
-        lambda run: difficulty_stage(run.recipe, part).sampling.retry_failed,
-    )
+REFUSAL_RETRIES = RetryRule(
+    "problems that the model's servers refused", "asks for", "another revision or decoding of the model asks anew"
+)
 
 
 def _always(_run: Run) -> bool:

@@ -13,7 +13,6 @@ from math import ceil
 
 import polars as pl
 
-from curation.config import DifficultyStage
 from curation.difficulty.early_stopping import AttemptOutcome, StoppingRule
 from curation.difficulty.forecast import Prior
 from curation.difficulty.observations import with_domains
@@ -22,6 +21,10 @@ from curation.difficulty.priors import PRIOR, LearntPriors, learn_priors
 from curation.difficulty.refresh import spread_sample
 from curation.records import COUNTED_OUTCOMES, Outcome
 from curation.verify.math_judge import Verdict
+
+ANCHOR_SHARE, ANCHOR_LEAST = 0.05, 100
+"""Share and min number of the problems that are sampled first and in full, to learn priors from; nothing is learnt if
+they were more than half of all."""
 
 _RATES = pl.Schema(
     {
@@ -95,13 +98,12 @@ class PriorLearner:
         return outcomes
 
 
-def wants_learner(settings: DifficultyStage, rule: StoppingRule) -> bool:
+def wants_learner(rule: StoppingRule) -> bool:
     """Return whether a stage's priors are to be learnt, where there is enough to learn from."""
-    return settings.sampling.prior == "model" and rule.error_rate != 0
+    return rule.error_rate != 0
 
 
 def prior_learner(
-    settings: DifficultyStage,
     rule: StoppingRule,
     policy: str,
     problems: pl.Series,
@@ -116,10 +118,9 @@ def prior_learner(
     Args:
         counts, rates, domains: as `PriorLearner` has them; those of the policy itself are left out.
     """
-    wanted = settings.sampling
-    if not wants_learner(settings, rule):
+    if not wants_learner(rule):
         return None
-    size = max(ceil(wanted.anchor_share * len(problems)), wanted.anchor_least)
+    size = max(ceil(ANCHOR_SHARE * len(problems)), ANCHOR_LEAST)
     if 2 * size > len(problems):
         return None
     counts, rates = (frame.filter(pl.col("policy") != policy) for frame in (counts, rates))

@@ -228,10 +228,9 @@ def deployments(path: Path, out: Path | None = None) -> list[PinnedDeployment]:
         check_train_recipe(trainer, [_training_data(folder)])
         pins = Pins({"folder": folder, "recipe": trainer, "rounds": schedule.rounds}, version_of=folder)
         registered.append(_event_deployment(scheduled_training, recipe, CURATED, "set", ("folder", "version"), pins))
-    if schedule.refresh:
-        names = ("folder", "policy", "attempts")
-        pins = Pins({"folder": folder}, dict.fromkeys(("policy", "attempts"), folder / "training"))
-        registered.append(_event_deployment(scheduled_refresh, recipe, CHECKPOINT, "checkpoint", names, pins))
+    names = ("folder", "policy", "attempts")
+    pins = Pins({"folder": folder}, dict.fromkeys(("policy", "attempts"), folder / "training"))
+    registered.append(_event_deployment(scheduled_refresh, recipe, CHECKPOINT, "checkpoint", names, pins))
     return registered
 
 

@@ -80,7 +80,7 @@ def unfinished(folder: Path, schedule: ScheduleSettings) -> Work | None:
         if no_more_rounds(folder, version, schedule.rounds) or is_locked(folder / "training"):
             return None
         return Work("train-stage", {"folder": str(folder), "version": version})
-    if not schedule.refresh or (stage / REFRESHED).exists() or is_locked(folder):
+    if (stage / REFRESHED).exists() or is_locked(folder):
         return None
     told = checkpoint(folder, version)
     return Work("refresh", {name: told[name] for name in ("folder", "policy", "attempts")})

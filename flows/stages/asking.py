@@ -117,20 +117,14 @@ class PolicySession:
     def of_stage(
         cls,
         job: StageRun,
-        table: str,
         model: str | None,
-        max_failed: float,
         prompt: Prompt,
         is_readable: Callable[[str], bool],
     ) -> PolicySession:
-        """Return the session of a stage.
-
-        Args:
-            table: of the recipe, that names the model.
-            max_failed: share of the stage's problems that may be refused.
-        """
-        budget = FailureBudget(max_failed, job.problems.manifest.kept, f"{table}.max_failed")
-        assert model is not None, table
+        """Return the session of a stage, with the failure budget of stage 1."""
+        max_failed = job.recipe.stage1.sampling.max_failed
+        budget = FailureBudget(max_failed, job.problems.manifest.kept, "stage1.sampling.max_failed")
+        assert model is not None, job.stage.name
         return cls(job.run, job.stage.name, model, budget, prompt, is_readable)
 
     def __enter__(self) -> PolicySession:

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import polars as pl
 
-from curation.config import DifficultyStage, Recipe, SolveRate
+from curation.config import DifficultyStage
 from curation.difficulty import early_stopping, sampling
-from curation.difficulty.observations import stated_counts
+from curation.difficulty.early_stopping import WRONG_LABEL_VOTES
 from curation.difficulty.priors import as_priors
 from curation.records import DECISION, AttemptKey, StoreError
 from curation.storage import attempts
@@ -29,7 +29,7 @@ from flows.run.policy_session import model_session
 from flows.run.run_folder import PARTS, Run, difficulty_stage, stage_model
 from flows.run.runner import current_runner
 from flows.run.sampling_session import SamplingSession, read_priors
-from flows.run.stage import Kind, Stage, StageResult, StageRun, refusal_retries
+from flows.run.stage import REFUSAL_RETRIES, Kind, Stage, StageResult, StageRun
 from flows.run.stage_priors import RATES, PriorLearner, prior_learner, wants_learner
 from flows.stages.judging import open_judge
 
@@ -59,8 +59,7 @@ def stopping_digest(settings: DifficultyStage) -> str:
     rule = stopping_rule(settings)
     if not rule.early_stopping:
         return f"all {settings.band.attempts}"
-    foreseen_by = settings.sampling.foreseen_by if rule.error_rate else ""
-    return f"{settings.band.digest()} {rule.error_rate} {settings.sampling.ahead}{foreseen_by}"
+    return f"{settings.band.digest()} {rule.error_rate}"
 
 
 def make_attempts(job: StageRun) -> StageResult:
@@ -78,13 +77,10 @@ def make_attempts(job: StageRun) -> StageResult:
         judge = current_runner(runs_anywhere=True).spread_judge(own_judge)
         key, judged_with = asdict(policy.key), judged_by(run, part, judge.version)
         rule = stopping_rule(settings)
-        learner = stage_learner(run, part, job.problems.folder, job.results.decisions, rule, policy.key.policy)
+        learner = stage_learner(run, job.problems.folder, job.results.decisions, rule, policy.key.policy)
         version = f"attempts@{4 if learner is not None else 3} {sampling.VERSION} {early_stopping.VERSION}"
         made_by, read = [key, judged_with], [job.problems]
         if learner is not None:
-            made_by.append(
-                {name: [rate.digest() for rate in rates] for name, rates in stated_rates(job.recipe).items()}
-            )
             read += job.results.decisions
         folder = job.open(version, json.dumps(made_by, sort_keys=True), *read)
         if store.height < folder.note("attempts"):  # parts of the store were removed: what is missing is made again
@@ -101,7 +97,6 @@ def make_attempts(job: StageRun) -> StageResult:
 
 def stage_learner(
     run: Run,
-    part: str,
     folder: Path,
     decided: Sequence[StageResult],
     rule: early_stopping.StoppingRule,
@@ -113,20 +108,15 @@ def stage_learner(
         folder: of the stage's problems.
         decided: decisions of the stages before it.
     """
-    settings = difficulty_stage(run.recipe, part)
-    if (folder / "priors").is_dir() or not wants_learner(settings, rule):
+    if (folder / "priors").is_dir() or not wants_learner(rule):
         return None
-    rated = stated_rates(run.recipe)
-    problems = read_table(folder, "kept", ["id", "source", *(["meta"] if rated else [])])
+    problems = read_table(folder, "kept", ["id", "source"])
     parts = [read_table(result.folder, "decisions", list(RATES)) for result in decided]
     rates = pl.concat([part for part in parts if part.width] or [DECISION.to_frame().select(RATES)])
-    stated = stated_counts(problems, rated)
-    counts = pl.concat([rates.drop("top_wrong_votes").cast(stated.schema), stated])
+    counts = rates.drop("top_wrong_votes")
     is_open = run.recipe.asks_doubtful_verdicts
     domains = problem_domains(problems)
-    return prior_learner(
-        settings, rule, policy, problems["id"], counts, rates, doubtful_is_open=is_open, domains=domains
-    )
+    return prior_learner(rule, policy, problems["id"], counts, rates, doubtful_is_open=is_open, domains=domains)
 
 
 def problem_domains(problems: pl.DataFrame) -> pl.DataFrame:
@@ -136,11 +126,6 @@ def problem_domains(problems: pl.DataFrame) -> pl.DataFrame:
         problems: `PROBLEM` rows.
     """
     return problems.select(problem="id", domain="source")
-
-
-def stated_rates(recipe: Recipe) -> dict[str, tuple[SolveRate, ...]]:
-    """Return the solve rates that come with the rows, by source."""
-    return {source.name: source.solve_rates for source in recipe.sources if source.solve_rates}
 
 
 def rule_of_shard(rule: early_stopping.StoppingRule, attempts_folder: Path, index: int) -> early_stopping.StoppingRule:
@@ -219,7 +204,7 @@ def attempts_of(part: str) -> Stage:
             f"{part}: {model_title(run.recipe, settings.model)}, {band.attempts} attempts a problem; kept with at "
             f"least {band.min_correct} correct and a pass rate up to {band.max_pass_rate:g}"
             + (
-                f"; suspected wrong label above {band.wrong_label_share:g} and from {band.wrong_label_votes} votes"
+                f"; suspected wrong label above {band.wrong_label_share:g} and from {WRONG_LABEL_VOTES} votes"
                 if run.recipe.labels.rule != "posterior"
                 else ""
             )
@@ -234,7 +219,7 @@ def attempts_of(part: str) -> Stage:
         enabled=is_enabled,
         asks=f"{part}.model",
         describe=describe,
-        retries=refusal_retries(part),
+        retries=REFUSAL_RETRIES,
         part=part,
         task="attempts",
     )

@@ -15,13 +15,13 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from curation.programs import execution_matrix, test_generation, tests_agreement
-from curation.programs.language_variants import time_factor
+from curation.programs.language_variants import TIME_FACTORS
 from curation.programs.validation import GivenInput, Vouching, vouch
 from curation.verify.programs.tables import validators_of
 from curation.verify.programs.tools import Runner
 from flows.run.run_folder import Run
 from flows.stages.hunting import DESIGNED, HUNTED, HUNTED_BYTES, LEAST, SMALLEST, Hunt, begin_hunt
-from flows.stages.model_inputs import WRITTEN, ModelInputs, inputs_from_model
+from flows.stages.model_inputs import DESIGNED_INPUTS, MAX_INPUT_KB, WRITTEN, ModelInputs, inputs_from_model
 from flows.stages.sound_tests import (
     LARGE_BYTES,
     NewInput,
@@ -37,6 +37,25 @@ from flows.stages.units import Unit
 
 _LARGE_REFUSED = 3
 """Large inputs that a validator may refuse before no more are made: each takes a second."""
+BATCH = 16
+"""Inputs tried in one round."""
+ROUNDS = 8
+"""Most rounds for one problem."""
+PATIENCE = 2
+"""With enough tests, rounds without a test that distinguishes solutions after which no more are made."""
+HUNTED_INPUTS = 8
+"""Inputs of a round beyond `BATCH` that are chosen among many small ones: those on which wrong programs answer
+otherwise than a voting one, and those with rare answers."""
+MIN_VOTES, MIN_VOTES_UNVALIDATED = 2, 3
+"""Solutions that must agree on a generated test; the second if no validator is believed and neither statement nor
+given inputs state what an input holds."""
+KEEP = 64
+"""Sound inputs that are kept, unless the recipe asks for more tests."""
+KEEP_LARGE = 3
+"""Sound inputs of more than 256 KB that are kept; they ask for speed."""
+MAX_TIME_SHARE = 0.7
+"""A test on which a voting solution takes more than this share of its time limit is not kept: other right programs
+could exceed the limit."""
 EXAMPLE_ORIGINS = ("sample", "public")
 """Origins of tests whose inputs stand in the statement."""
 MODEL_ORIGIN = "model"
@@ -67,7 +86,7 @@ class GeneratedTests:
         return self.inputs, self.refused, self.sound, len(self.tests), self.rounds, self.reason
 
 
-def vouching_of(run: Run, unit: Unit, runner: Runner, responses: Sequence[str]) -> Vouching:
+def vouching_of(unit: Unit, runner: Runner, responses: Sequence[str]) -> Vouching:
     """Return who speaks for a problem's inputs.
 
     Args:
@@ -81,7 +100,7 @@ def vouching_of(run: Run, unit: Unit, runner: Runner, responses: Sequence[str]) 
     texts = [one.text for one in given] if model else []
     breaking = test_generation.rule_breaking_inputs(texts, unit.row["statement"])
     rules = {text: rule.text for text, rule in breaking.items()}
-    return vouch(runner.tools, package, model, given, run.recipe.code.validation, rules)
+    return vouch(runner.tools, package, model, given, rules)
 
 
 @dataclass(slots=True)
@@ -111,9 +130,9 @@ class _Maker:
 
     def batch(self) -> list[NewInput]:
         """Return new inputs with their origins and shapes, those refused left out."""
-        settings, generated = self.run.recipe.code.test_generation, self.generated
-        batch = [NewInput(text, MODEL_ORIGIN, DESIGNED) for text in self.written.designed[: settings.designed]]
-        del self.written.designed[: settings.designed]
+        generated = self.generated
+        batch = [NewInput(text, MODEL_ORIGIN, DESIGNED) for text in self.written.designed[:DESIGNED_INPUTS]]
+        del self.written.designed[:DESIGNED_INPUTS]
         seed = f"{self.run.recipe.seed} {self.unit.name} {generated.rounds}"
         careful = not self.vouching.by or generated.rounds % 2 == 1
         if self.maker.inputs:
@@ -121,7 +140,7 @@ class _Maker:
             if isinstance(form, str):
                 self.reasons[form] += 1
             self.maker.large = self._large()
-            made = self.maker.make(settings.batch, seed, careful=careful)
+            made = self.maker.make(BATCH, seed, careful=careful)
             batch += [NewInput(one.text, "mutation", one.shape) for one in made]
         else:
             self.reasons["no given input stays that is small enough"] += 1
@@ -143,7 +162,7 @@ class _Maker:
 
     def _hunted(self, seed: str, *, careful: bool) -> list[NewInput]:
         """Return inputs that tell programs apart or have rare answers, of many small ones that are swept."""
-        count = self.run.recipe.code.test_generation.hunted
+        count = HUNTED_INPUTS
         self.hunt.renew((unpacked(one.packed), unpacked(one.output)) for one in self.pool if one.size <= HUNTED_BYTES)
         self.maker.rare = self.hunt.classes.rare
         few: list[test_generation.MadeInput] = []
@@ -167,11 +186,10 @@ class _Maker:
 
     def _large(self) -> int:
         """Return how many large inputs this round may make: more in the first, and few in all."""
-        settings = self.run.recipe.code.test_generation
         have = sum(test.size > LARGE_BYTES for test in self.pool)
         if self.refused_large >= _LARGE_REFUSED and not have:
             return 0
-        return max(0, min(2 if self.generated.rounds <= 1 else 1, 2 * settings.keep_large - have))
+        return max(0, min(2 if self.generated.rounds <= 1 else 1, 2 * KEEP_LARGE - have))
 
     def try_batch(self, batch: Sequence[NewInput]) -> bool:
         """Run the solutions on a batch, add what is sound to the pool; return whether it catches what few caught."""
@@ -185,7 +203,6 @@ class _Maker:
             self.unit.name,
             problem,
             self.candidates,
-            self.run.recipe.code.execution_matrix,
             time_given=True,
             indices=indices,
             known=[False] * len(batch),
@@ -239,9 +256,8 @@ class _Maker:
 
     def _agreed(self, runs: pl.DataFrame) -> pl.DataFrame:
         """Return the tests on which all voting solutions run through in time and agree."""
-        factors = {lang: time_factor(lang, self.run.recipe.code.language_variants) for lang in ("python", "cpp")}
-        slowest = self.run.recipe.code.test_generation.max_time_share * self.limit
-        return agreed_tests(runs, self.voting, _votes_wanted(self.run, self.vouching, self.maker), slowest, factors)
+        slowest = MAX_TIME_SHARE * self.limit
+        return agreed_tests(runs, self.voting, _votes_wanted(self.vouching, self.maker), slowest, TIME_FACTORS)
 
     def _without_doubts(self) -> list[SoundTest]:
         """Return the sound tests less those whose inputs are of the kind on which solutions disagreed."""
@@ -254,26 +270,26 @@ class _Maker:
 
     def work(self, wrong: set[int], have: int) -> None:
         """Make batches until there are enough sound tests and no new one catches what few caught."""
-        settings, generated, idle = self.run.recipe.code.test_generation, self.generated, 0
-        target = max(settings.keep, settings.enough)
-        while generated.rounds < settings.rounds:
+        wanted, generated, idle = self.run.recipe.code.enough_tests, self.generated, 0
+        target = max(KEEP, wanted)
+        while generated.rounds < ROUNDS:
             generated.rounds += 1
             batch = self.batch()
             gained = bool(batch) and self.try_batch(batch)
             idle = 0 if gained else idle + 1
             settled = self.hunt.over and all(generated.caught[one] >= test_generation.TIMES for one in wrong)
-            enough = have + len(self.pool) >= (target if settled or not wrong else settings.enough)
-            if enough and (idle >= settings.patience or settled):
+            enough = have + len(self.pool) >= (target if settled or not wrong else wanted)
+            if enough and (idle >= PATIENCE or settled):
                 break
 
     def keep(self, before: Counter[int], have: int) -> None:
         """Choose among the sound tests."""
-        settings, generated = self.run.recipe.code.test_generation, self.generated
+        generated = self.generated
         sound = self._without_doubts()
         large = sorted((test for test in sound if test.size > LARGE_BYTES), key=lambda t: (-len(t.failing), t.index))
-        set_aside = {test.index for test in large[settings.keep_large :]}
+        set_aside = {test.index for test in large[KEEP_LARGE:]}
         by_index = {test.index: test for test in sound if test.index not in set_aside}
-        room = max(settings.keep, settings.enough - have)
+        room = max(KEEP, self.run.recipe.code.enough_tests - have)
         selected = test_generation.select_tests(
             list(by_index),
             {index: frozenset({*test.failing, *test.killed}) for index, test in by_index.items()},
@@ -313,33 +329,32 @@ def generate_tests(
         vouching: who says which inputs are allowed.
         execute: runs solutions on tests.
     """
-    settings = run.recipe.code.test_generation
     valid_decisions = decisions.filter(pl.col("decision") != "discard")
     before: Counter[int] = Counter()
     for fails in failing_solutions(runs, valid_decisions).values():
         before.update(fails)
     generated = GeneratedTests(caught=before.copy())
-    voting = _voting(run, runs)
-    if not settings.enabled or not lacks_tests(run, runs, valid_decisions):
+    voting = _voting(runs)
+    if not run.recipe.code.make_tests or not lacks_tests(run, runs, valid_decisions):
         generated.reason = "it does not lack tests"
         return generated
-    codes = [one.submission.code for one in unit.candidates(run)]
+    codes = [one.submission.code for one in unit.candidates()]
     given = [text for text in tests["input"] if len(text) <= LARGE_BYTES]
     inputs = test_generation.InputMaker(
         list(given),
         unit.row["statement"],
-        settings.max_input_kb << 10,
+        MAX_INPUT_KB << 10,
         vouched=bool(vouching.by),
         hints=test_generation.find_hints(unit.row["statement"], codes),
     )
-    if len(voting) < (least := _votes_wanted(run, vouching, inputs)):
+    if len(voting) < (least := _votes_wanted(vouching, inputs)):
         generated.reason = f"too few solutions vote: {len(voting)}, {least} wanted"
         return generated
-    from_model = inputs_from_model(run, runner, responses, trusted=bool(vouching.by))
-    if not vouching.by and least < settings.min_votes_unvalidated:  # what tells so much speaks of that form alone
+    from_model = inputs_from_model(runner, responses, trusted=bool(vouching.by))
+    if not vouching.by and least < MIN_VOTES_UNVALIDATED:  # what tells so much speaks of that form alone
         from_model = from_model.that(inputs.has_form)
     wrong = set(runs.filter(~pl.col("right").fill_null(True))["solution"])
-    candidates = [one for one in unit.candidates(run) if one.index in voting or one.index in wrong]
+    candidates = [one for one in unit.candidates() if one.index in voting or one.index in wrong]
     maker = _Maker(
         run,
         unit,
@@ -374,20 +389,17 @@ def generate_tests(
     return generated
 
 
-def _votes_wanted(run: Run, vouching: Vouching, maker: test_generation.InputMaker) -> int:
+def _votes_wanted(vouching: Vouching, maker: test_generation.InputMaker) -> int:
     """Return how many solutions must agree: fewer where a validator or the form of the inputs says what is allowed."""
-    settings = run.recipe.code.test_generation
-    if vouching.by or maker.has_careful_form:
-        return settings.min_votes
-    return max(settings.min_votes, settings.min_votes_unvalidated)
+    return MIN_VOTES if vouching.by or maker.has_careful_form else MIN_VOTES_UNVALIDATED
 
 
-def _voting(run: Run, runs: pl.DataFrame) -> set[int]:
-    deviating = tests_agreement.deviating_solutions(runs, run.recipe.code.agreement)
+def _voting(runs: pl.DataFrame) -> set[int]:
+    deviating = tests_agreement.deviating_solutions(runs)
     return set(runs.join(deviating, on=["problem", "solution"], how="anti")["solution"])
 
 
 def lacks_tests(run: Run, runs: pl.DataFrame, staying: pl.DataFrame) -> bool:
     wrong = set(runs.filter(~pl.col("right").fill_null(True))["solution"])
     caught = frozenset().union(*failing_solutions(runs, staying).values())
-    return staying.height < run.recipe.code.test_generation.enough or bool(wrong - caught)
+    return staying.height < run.recipe.code.enough_tests or bool(wrong - caught)

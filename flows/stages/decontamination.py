@@ -28,7 +28,7 @@ from flows.run import retries
 from flows.run.benches import as_benchmarks
 from flows.run.progress import warn
 from flows.run.run_folder import Run
-from flows.run.stage import Stage, StageResult, StageRun, refusal_retries, shard_counts
+from flows.run.stage import REFUSAL_RETRIES, Stage, StageResult, StageRun, shard_counts
 from flows.stages.base import require_not_written
 
 
@@ -248,5 +248,5 @@ DECONTAMINATION = Stage(
     enabled=_has_benchmarks,
     check=_check,
     describe=_describe,
-    retries=refusal_retries(),
+    retries=REFUSAL_RETRIES,
 )

@@ -27,8 +27,8 @@ MEASURED_LIMITS = pl.Schema(
 
 def run_execution_matrix(job: StageRun) -> StageResult:
     """Run the solutions, and keep each one's output on each test, and the limits that were measured."""
-    run, settings, problems = job.run, job.recipe.code.execution_matrix, job.problems.folder
-    folder = job.open(f"{execution_matrix.VERSION} {PROGRAMS}", settings.digest(), job.problems)
+    run, code, problems = job.run, job.recipe.code, job.problems.folder
+    folder = job.open(f"{execution_matrix.VERSION} {PROGRAMS}", f"{code.time_s} {code.memory_mb}", job.problems)
     with Runner(run.recipe.workers) as runner:
 
         def work(index: int) -> Shard:
@@ -47,8 +47,7 @@ def _shard(run: Run, runner: Runner, problems: Iterable[Unit]) -> Shard:
             runner,
             unit.name,
             unit.problem(run),
-            unit.candidates(run),
-            run.recipe.code.execution_matrix,
+            unit.candidates(),
             time_given=unit.judging["time_limit_s"] is not None,
             indices=unit.tests["index"].to_list(),
             known=unit.tests["output"].is_not_null().to_list(),
@@ -62,7 +61,7 @@ def _shard(run: Run, runner: Runner, problems: Iterable[Unit]) -> Shard:
         "limits": pl.DataFrame(limits, schema=MEASURED_LIMITS, orient="row"),
     }
     notes = {"judged": sum(row[2] for row in limits), "broken": sum(row[3] for row in limits)}
-    notes["tests_beyond"] = beyond  # more than `code.execution_matrix.tests` of a problem: not run, not kept
+    notes["tests_beyond"] = beyond  # more than `MAX_TESTS` of a problem: not run, not kept
     return Shard(count, tables, kept_rows=count, notes=notes)
 
 

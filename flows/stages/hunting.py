@@ -21,7 +21,7 @@ import polars as pl
 
 from curation.programs import execution_matrix, test_generation
 from curation.programs.execution_matrix import Candidate
-from curation.programs.language_variants import time_factor
+from curation.programs.language_variants import TIME_FACTORS
 from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.judge import judge_programs
 from curation.verify.programs.problem import CodeProblem, CodeVerdict, Submission
@@ -39,6 +39,8 @@ LEAST, SMALLEST = "smallest", 3
 of its own."""
 DESIGNED = "designed"
 """The shape of inputs that a model thought of one by one: each is a kind of its own, too."""
+MUTANTS = 8
+"""Mutants of a voting solution that pass the given tests, of one problem."""
 _DRAWN = 3
 """Mutants of a Python program drawn for each that is wanted: most fail a given test. Of C++ as many as are wanted are
 drawn, for compiling one takes a second."""
@@ -93,11 +95,10 @@ class Hunt:
         return all(self.killed[mutant.index] >= _ENOUGH for mutant in self.mutants or ())
 
     def find_mutants(self, made: Sequence[tuple[str, str]] = ()) -> list[Candidate]:
-        """Return mutants that pass the given tests and those ``made``, as many as the recipe wants at most; first time
+        """Return mutants that pass the given tests and those ``made``, `MUTANTS` at most; first time
         beside what a model wrote that passes them."""
         changed = self.voters[self.renewals % len(self.voters)].submission
-        wanted = self.run.recipe.code.test_generation.mutants
-        count = wanted * _DRAWN if changed.lang is CodeLang.PYTHON else wanted
+        count = MUTANTS * _DRAWN if changed.lang is CodeLang.PYTHON else MUTANTS
         seed = f"{self.run.recipe.seed} {self.unit.name} {self.renewals}"
         # numbers below 0 are no solution's
         mutants = test_generation.mutants_of(changed.code, changed.lang.value, count, seed)
@@ -109,7 +110,7 @@ class Hunt:
         drawn = [mutant for mutant in drawn if mutant.submission.code not in self.drawn]
         self.drawn |= {mutant.submission.code for mutant in drawn}
         failures = self.first_failures(drawn, [*self.given, *made])
-        return [mutant for mutant in drawn if failures[mutant.index] is None][: wanted + len(written)]
+        return [mutant for mutant in drawn if failures[mutant.index] is None][: MUTANTS + len(written)]
 
     def renew(self, made: Iterable[tuple[str, str]]) -> None:
         """Draw other mutants where all fail on enough tests: such as pass the newest small tests made so far."""
@@ -136,10 +137,9 @@ class Hunt:
 
     def runs(self, candidates: Sequence[Candidate], tests: Sequence[tuple[str, str]]) -> pl.DataFrame:
         """Return the runs of mutants on tests: input and right output."""
-        settings = self.run.recipe.code.execution_matrix.model_copy(update={"give_up": 1})
         problem = execution_matrix.with_tests(self.problem, _encoded(tests))
         return execution_matrix.run_execution_matrix(
-            self.runner, self.unit.name, problem, candidates, settings, time_given=True
+            self.runner, self.unit.name, problem, candidates, time_given=True, give_up=1
         ).runs
 
     def failing(self, tests: Sequence[tuple[str, str]]) -> list[frozenset[int]]:
@@ -196,8 +196,7 @@ class Hunt:
         program = self.runner.tools.prepare(self.scout.submission) if texts else None
         if not isinstance(program, Program):
             return [(None, "")] * len(texts)
-        factor = time_factor(program.lang.value, self.run.recipe.code.language_variants)
-        limits = Limits(self.problem.cpu_s * factor, memory_mb=self.problem.memory_mb)
+        limits = Limits(self.problem.cpu_s * TIME_FACTORS[program.lang.value], memory_mb=self.problem.memory_mb)
         stdins = [text.encode("utf-8", "surrogatepass") for text in texts]
         results = self.runner.tools.run(program, stdins, limits, processes=self.problem.processes)
         answers: list[tuple[str | None, str]] = []

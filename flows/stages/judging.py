@@ -11,8 +11,9 @@ from curation.verify.math_judge import Judge, MathJudge
 from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.judge import VERSION as PROGRAMS
 from curation.verify.programs.judge import ProgramJudge
-from curation.verify.programs.problem import CodeProblem
+from curation.verify.programs.problem import TESTS_A_GROUP, CodeProblem
 from curation.verify.programs.tables import build_problem
+from flows.run.benches import BenchRun
 from flows.run.run_folder import Run
 from flows.run.stage import shard_counts
 from flows.stages.base import JUDGING_TABLE, TESTS_TABLE
@@ -27,7 +28,8 @@ def open_judge(run: Run, tries: int = 0) -> Judge:
         tries: how often it failed before on what it is for; comparisons of answers get higher limits then.
     """
     if run.recipe.flow == "curate-code":
-        return ProgramJudge(VariantProblems(run), run.recipe.seed, run.recipe.workers, run.recipe.code.group_tests)
+        tests = None if isinstance(run, BenchRun) else TESTS_A_GROUP
+        return ProgramJudge(VariantProblems(run), run.recipe.seed, run.recipe.workers, tests)
     settings = run.recipe.verify
     return MathJudge(run.recipe.workers, *settings.limits(tries), settings.engine, settings.response_format)
 
@@ -61,9 +63,7 @@ class VariantProblems:
         index, group, language = self._shards[name]
         tests, judging = self._read(index)
         settings = self._run.recipe.code
-        factor = language_variants.time_factor(language, settings.language_variants)
-        matrix = settings.execution_matrix
-        limits = matrix.time_s, matrix.memory_mb, factor
+        limits = settings.time_s, settings.memory_mb, language_variants.TIME_FACTORS[language]
         return build_problem(group, tests[group], judging[group], *limits, lang=CodeLang(language))
 
     def _places(self) -> dict[str, tuple[int, str, str]]:

@@ -17,6 +17,7 @@ from pathlib import Path
 import polars as pl
 
 from curation.difficulty import label_trust
+from curation.difficulty.early_stopping import WRONG_LABEL_VOTES
 from curation.difficulty.label_check import PlantedCheck, check_by_planting
 from curation.storage.scratch import ScratchFolder
 from curation.storage.stages import read_manifest, read_shard
@@ -137,7 +138,7 @@ def _computed_from(run: Run, filters: Results, verifier: str) -> tuple[str, ...]
     verdicts = _stored_verdicts(run, verifier)
     digests = [manifest.digest for folder in verdicts if (manifest := read_manifest(folder)) is not None]
     band = difficulty_stage(recipe, run.parts[-1]).band
-    rule = f"{recipe.weighs_labels} {recipe.seed} {band.wrong_label_share} {band.wrong_label_votes}"
+    rule = f"{recipe.weighs_labels} {recipe.seed} {band.wrong_label_share} {WRONG_LABEL_VOTES}"
     return (recipe.labels.digest(), rule, *read, *map(str, verdicts), *digests, *accepted_references(run))
 
 

@@ -18,6 +18,7 @@ import polars as pl
 
 from curation.config import LabelSettings
 from curation.difficulty import label_trust
+from curation.difficulty.early_stopping import WRONG_LABEL_VOTES
 from curation.difficulty.label_check import PlantedCheck, accused_by_votes, check_by_planting, decided_by_votes
 from curation.difficulty.label_votes import label_votes, source_votes
 from curation.difficulty.vote_parts import VoteParts
@@ -51,7 +52,7 @@ def weigh_labels(job: StageRun) -> StageResult:
     settings = f"{run.recipe.seed} {run.recipe.labels.drop_above} {' '.join(accepted)}"
     if rule == "auto":
         band = difficulty_stage(run.recipe, part).band
-        settings += f" {rule} {band.wrong_label_share} {band.wrong_label_votes}"
+        settings += f" {rule} {band.wrong_label_share} {WRONG_LABEL_VOTES}"
     folder = job.open(version, settings, *read, verifier=verdicts[-1].folder.name)
     if (result := job.finished(folder)) is not None:
         return result

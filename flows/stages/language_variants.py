@@ -16,27 +16,28 @@ from flows.stages.base import JUDGING_TABLE
 def make_variants(job: StageRun) -> StageResult:
     """Make the language variants of each problem; drop a problem that cannot be asked for in any language.
 
-    Reads what the tests' stage kept beside its problems, so it stands right behind.
+    Reads what the tests' stage kept beside its problems, so it comes right after it.
     """
     recipe, problems = job.recipe, job.problems.folder
-    settings = recipe.code.language_variants
 
     def work(index: int) -> Shard:
         frame = read_shard(problems, "kept", index)
         runs = read_shard(problems, "runs", index)
         decisions = read_shard(problems, "decisions", index).filter(pl.col("decision") != "discard")
-        deviating = tests_agreement.deviating_solutions(runs, recipe.code.agreement)
+        deviating = tests_agreement.deviating_solutions(runs)
         voting = runs.join(deviating, on=["problem", "solution"], how="anti")
         limits = read_shard(problems, JUDGING_TABLE, index).select("problem", "time_limit_s")
         languages = language_variants.languages_of(
-            voting, decisions.select("problem", "test", "output"), limits, settings
+            voting, decisions.select("problem", "test", "output"), limits, recipe.code.languages
         )
         kept, dropped = language_variants.make_variants(frame, languages)
         return Shard(kept.height + dropped.height, {"kept": kept, "dropped": dropped, "asked": languages})
 
     counts = shard_counts(problems)
     shards = ((rows, partial(work, index)) for index, rows in enumerate(counts))
-    return job.compute(job.open(language_variants.VERSION, settings.digest(), job.problems), shards, total=sum(counts))
+    return job.compute(
+        job.open(language_variants.VERSION, " ".join(recipe.code.languages), job.problems), shards, total=sum(counts)
+    )
 
 
 def language_of(meta: str | None) -> str:

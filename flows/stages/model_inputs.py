@@ -15,14 +15,19 @@ from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.problem import Submission
 from curation.verify.programs.tools import Program, Runner
 from curation.verify.sandbox import Ending, Limits
-from flows.run.run_folder import Run
 from flows.stages.hunting import HUNTED_BYTES
 
 WRITTEN = "written"
 """The shape of the small inputs that a model's generators print."""
+MAX_INPUT_KB = 4096
+"""Larger inputs are not made; statements' limits often ask for a few MB."""
+DESIGNED_INPUTS = 24
+"""Inputs that each generator is asked to design one by one."""
+GENERATOR_S = 10.0
+"""CPU seconds of one run of a generator or validator."""
 _GENERATOR_MB = 512
 _SMALL = 48
-"""Small inputs that are asked of each generator, behind those that it designed."""
+"""Small inputs that are asked of each generator, after those that it designed."""
 _SMALL_S = 10.0
 """CPU seconds for all of them."""
 
@@ -39,26 +44,25 @@ class ModelInputs:
         return ModelInputs(list(filter(keeps, self.designed)), list(filter(keeps, self.small)))
 
 
-def inputs_from_model(run: Run, runner: Runner, responses: Sequence[str], *, trusted: bool) -> ModelInputs:
+def inputs_from_model(runner: Runner, responses: Sequence[str], *, trusted: bool) -> ModelInputs:
     """Return the inputs that the responses' generators print and, unless others will, their validators accept."""
-    settings = run.recipe.code.test_generation
-    limits = Limits(settings.generator_s, memory_mb=_GENERATOR_MB, output_bytes=settings.max_input_kb << 10)
+    limits = Limits(GENERATOR_S, memory_mb=_GENERATOR_MB, output_bytes=MAX_INPUT_KB << 10)
     designed: dict[str, None] = {}
     small: dict[str, None] = {}
     for response in responses:
         programs = test_generation.programs_in(response)
         if programs is None:
             continue
-        numbers = range(1, settings.designed + _SMALL + 1)
+        numbers = range(1, DESIGNED_INPUTS + _SMALL + 1)
         stdins = [f"{k}\n".encode() for k in numbers]
-        printed = _outputs(runner, programs.generator, stdins[: settings.designed], limits)
-        printed += _outputs(runner, programs.generator, stdins[settings.designed :], limits, _SMALL_S)
+        printed = _outputs(runner, programs.generator, stdins[:DESIGNED_INPUTS], limits)
+        printed += _outputs(runner, programs.generator, stdins[DESIGNED_INPUTS:], limits, _SMALL_S)
         outputs = [(k, text) for k, text in zip(numbers, printed, strict=True) if text and _is_text(text)]
         if programs.validator is not None and outputs and not trusted:
             checks = _outputs(runner, programs.validator, [text for _, text in outputs], limits)
             outputs = [one for one, check in zip(outputs, checks, strict=True) if check is not None]
-        designed |= {text.decode(): None for k, text in outputs if k <= settings.designed}
-        small |= {text.decode(): None for k, text in outputs if k > settings.designed and len(text) <= HUNTED_BYTES}
+        designed |= {text.decode(): None for k, text in outputs if k <= DESIGNED_INPUTS}
+        small |= {text.decode(): None for k, text in outputs if k > DESIGNED_INPUTS and len(text) <= HUNTED_BYTES}
     return ModelInputs(list(designed), [text for text in small if text not in designed])
 
 

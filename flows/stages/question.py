@@ -28,7 +28,7 @@ from curation.storage.stages import Shard, finished_shards, read_shard
 from flows.run.lookup import rows_of
 from flows.run.policies import model_title
 from flows.run.run_folder import Run
-from flows.run.stage import EVERY_DOMAIN, Kind, Stage, StageResult, StageRun, refusal_retries
+from flows.run.stage import EVERY_DOMAIN, REFUSAL_RETRIES, Kind, Stage, StageResult, StageRun
 from flows.stages.asking import PolicySession
 
 Question = Vote | Proposal[Any]
@@ -105,7 +105,7 @@ def question_stage(
         explain=lambda run, place, problem: _explain(find_question(run, name)[0], place, problem),
         is_planned=bool(part) or (name in QUESTIONS and isinstance(registered(name), Proposal)),  # votes cost much
         by_verifier=bool(part),
-        retries=refusal_retries(part or "stage1"),
+        retries=REFUSAL_RETRIES,
         part=part,
         asks=f"questions.{name}.model",
     )
@@ -141,9 +141,7 @@ def _ask(job: StageRun, name: str, given: Inputs) -> StageResult:
     question, digest = find_question(job.run, name)
     settings, problems = job.recipe.questions[name], job.problems.folder
     prompt, each = question.prompt, question.number(settings)
-    session = PolicySession.of_stage(
-        job, f"questions.{name}", settings.model, settings.max_failed, prompt, question.is_readable
-    )
+    session = PolicySession.of_stage(job, settings.model, prompt, question.is_readable)
     with session:
         version = f"question@1 {prompt.version} {question.version} {digest} {given.version}"
         settings_text = f"{session.policy.key} {settings.digest()} {given.settings}"

@@ -42,7 +42,7 @@ def read_sources(job: StageRun) -> StageResult:
     folder = job.open(version, settings, digests={name: state.digest for name, state in states.items()})
     counts = {source.name: SelectionCounts() for source in sources}
     parts = (part for source in sources for part in _parts(source, run, counts[source.name]))
-    if any(source.on_bad_row == "quarantine" for source in sources):
+    if any(source.bad_rows for source in sources):
         parts = ((rows, partial(_with_bad_rows, work)) for rows, work in parts)
     result = job.compute(folder, parts, total=None)
     if not result.reused:
@@ -55,7 +55,7 @@ def read_sources(job: StageRun) -> StageResult:
                 of = f"{bad:,} {'row' if bad == 1 else 'rows'} of {source.join.path}, joined with source {source.name}"
                 told = f"{of}, cannot be read and {'is' if bad == 1 else 'are'} set aside: {quarantine.TABLE}"
                 warn(run.folder, SOURCES.name, told)
-        if any(source.on_bad_row == "quarantine" for source in sources):
+        if any(source.bad_rows for source in sources):
             _warn_of_damage(run, result.folder)
     check_licenses(recipe, result.folder)
     return result
@@ -141,9 +141,9 @@ def source_state(source: Source, folder: Path) -> TableState:
 def require_source(source: Source, folder: Path) -> None:
     """Refuse a source that is not there or not as the recipe says, by reading its first rows."""
     if source.kind == "kattis":
-        refused: list[code_problems.RefusedPackage] | None = [] if source.on_bad_row == "quarantine" else None
+        refused: list[code_problems.RefusedPackage] | None = [] if source.bad_rows else None
         next(code_problems.read_packages(folder / source.path, f"source {source.name}", 1, refused=refused), None)
-    elif source.on_bad_row == "quarantine":
+    elif source.bad_rows:
         with _naming_the_way_out(source):
             next(_parts_with_quarantine(source, folder, problems.FIRST_ROWS, SelectionCounts()))
     else:
@@ -158,7 +158,7 @@ def _parts(source: Source, run: Run, counts: SelectionCounts) -> Iterator[tuple[
     """Yield rows and work per shard of a source."""
     if source.kind == "kattis":
         yield from _packages(source, run)
-    elif source.on_bad_row == "quarantine":
+    elif source.bad_rows:
         yield from _parts_with_quarantine(source, run.recipe_folder, run.recipe.shard_rows, counts)
     elif source.domain == "code":
         with _naming_the_way_out(source):
@@ -183,7 +183,7 @@ def _naming_the_way_out(source: Source) -> Iterator[None]:
     try:
         yield
     except BadRowError as error:
-        way_out = f'Mend it, or set `on_bad_row = "quarantine"` for source {source.name}, and such rows are set aside.'
+        way_out = f"Mend it, or set `bad_rows = 100` for source {source.name}, and up to 100 such rows are set aside."
         raise SourceError(f"{error} {way_out}") from error
     except MissingSourceError as error:
         way_out = f'To go on without it, set `left_out = ["{source.name}"]`; the card will say so.'
@@ -227,7 +227,7 @@ def _packages(source: Source, run: Run) -> Iterator[tuple[int, Work]]:
     start = 0
     place = f"source {source.name}"
     folder = run.recipe_folder / source.path
-    refused: list[code_problems.RefusedPackage] | None = [] if source.on_bad_row == "quarantine" else None
+    refused: list[code_problems.RefusedPackage] | None = [] if source.bad_rows else None
     for batch in code_problems.read_packages(folder, place, run.recipe.shard_rows, source.limit, refused):
         yield len(batch), partial(_problems_of_packages, source, batch, start)
         start += len(batch)

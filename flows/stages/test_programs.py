@@ -20,6 +20,7 @@ from flows.run.run_folder import Run
 from flows.run.stage import CODE, Kind, StageRun
 from flows.stages.code_generation import EXAMPLE_ORIGINS, lacks_tests
 from flows.stages.execution_matrix import EXECUTION_MATRIX
+from flows.stages.model_inputs import DESIGNED_INPUTS, MAX_INPUT_KB
 from flows.stages.question import Inputs, question_stage
 from flows.stages.units import Unit, units
 
@@ -27,33 +28,32 @@ from flows.stages.units import Unit, units
 @contextmanager
 def _test_programs(job: StageRun) -> Iterator[Inputs]:
     run, matrix = job.run, job.results[EXECUTION_MATRIX]
-    settings = run.recipe.code.test_generation
+    code = run.recipe.code
 
     def tables(index: int) -> tuple[list[PromptRequest]]:
         runs = read_shard(matrix.folder, "runs", index)
         needing = [unit for unit in units(run, job.problems.folder, index) if _needs_programs(run, unit, runs)]
-        return ([unit_request(run, unit) for unit in needing],)
+        return ([unit_request(unit) for unit in needing],)
 
-    yield Inputs(tables, (matrix,), settings=f"{settings.digest()} {run.recipe.code.agreement.digest()}")
+    yield Inputs(tables, (matrix,), settings=f"{code.min_agreement} {code.enough_tests}")
 
 
 def _needs_programs(run: Run, unit: Unit, runs: pl.DataFrame) -> bool:
     if not validators_of(unit.judging):
         return True
     own = runs.filter(pl.col("problem") == unit.name)
-    staying = tests_agreement.decide_tests(own, run.recipe.code.agreement).filter(pl.col("decision") != "discard")
+    staying = tests_agreement.decide_tests(own, run.recipe.code).filter(pl.col("decision") != "discard")
     return lacks_tests(run, own, staying)
 
 
-def unit_request(run: Run, unit: Unit) -> PromptRequest:
+def unit_request(unit: Unit) -> PromptRequest:
     """Return what a model is asked for a problem: its statement and given tests, those of the statement first."""
     rows = unit.tests.select("origin", "input", "output").iter_rows()
     given = sorted(
         rows, key=lambda row: (row[0] not in EXAMPLE_ORIGINS, len(row[1]) if row[0] not in EXAMPLE_ORIGINS else 0)
     )
-    settings = run.recipe.code.test_generation
     shown = ((text, output) for _, text, output in given)
-    return programs_request(unit.row, shown, settings.designed, settings.max_input_kb)
+    return programs_request(unit.row, shown, DESIGNED_INPUTS, MAX_INPUT_KB)
 
 
 TEST_PROGRAMS = question_stage(

@@ -65,8 +65,7 @@ def make_tests(job: StageRun) -> StageResult:
     """Keep the tests that are believed, generate missing ones, and keep the problems that have enough of them."""
     run, settings = job.run, job.recipe.code
     matrix, programs = job.results[EXECUTION_MATRIX], job.results.get(TEST_PROGRAMS)
-    digests = (settings.agreement.digest(), settings.validation.digest(), settings.test_generation.digest())
-    settings_text = f"{' '.join(digests)} {run.recipe.seed}"
+    used = settings.min_agreement, settings.min_tests, settings.make_tests, settings.enough_tests, run.recipe.seed
     versions = (tests_agreement.VERSION, VALIDATION_VERSION, test_generation.VERSION, execution_matrix.VERSION)
     version = f"{' '.join(versions)} {PROGRAMS}"
     read = [job.problems, matrix, *([programs] if programs is not None else [])]
@@ -81,7 +80,7 @@ def make_tests(job: StageRun) -> StageResult:
                     responses.setdefault(name, []).append(text)
             return _decide_shard(run, problems, matrix_folder, index, runner, responses)
 
-        return job.shard_by_shard(job.open(version, settings_text, *read), work)
+        return job.shard_by_shard(job.open(version, str(used), *read), work)
 
 
 def _decide_shard(
@@ -92,7 +91,7 @@ def _decide_shard(
     runner: Runner,
     responses: Mapping[str, Sequence[str]],
 ) -> Shard:
-    settings = run.recipe.code.agreement
+    settings = run.recipe.code
     frame = read_shard(before, "kept", index)
     runs = read_shard(matrix, "runs", index)
     outputs = read_shard(matrix, "outputs", index)
@@ -104,7 +103,7 @@ def _decide_shard(
         problem_runs = runs.filter(pl.col("problem") == unit.name)
         limit = limits[unit.name]["time_limit_s"]
         test_ids = unit.tests.select("problem", pl.col("index").alias("test"))
-        vouching = vouching_of(run, unit, runner, responses.get(unit.name, ()))
+        vouching = vouching_of(unit, runner, responses.get(unit.name, ()))
         inputs = known_inputs(unit, vouching, tests_agreement.decide_tests(problem_runs, settings, test_ids))
         decisions = tests_agreement.decide_tests(problem_runs, settings, test_ids, inputs)
         tests = execution_matrix.corrected(unit.tests, decisions, outputs)

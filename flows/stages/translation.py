@@ -33,7 +33,7 @@ from flows.run.lookup import rows_of
 from flows.run.policies import model_title
 from flows.run.run_folder import Run, difficulty_stage
 from flows.run.sampling_session import request_details
-from flows.run.stage import Kind, Stage, StageResult, StageRun, refusal_retries
+from flows.run.stage import REFUSAL_RETRIES, Kind, Stage, StageResult, StageRun
 from flows.stages.asking import PolicySession
 from flows.stages.base import JUDGING_TABLE, TESTS_TABLE
 from flows.stages.judging import open_judge
@@ -253,6 +253,6 @@ TRANSLATION = Stage(
     enabled=lambda run: run.recipe.translation is not None,
     describe=lambda run: translation_lines(run.recipe),
     explain=_explain,
-    retries=refusal_retries(),
+    retries=REFUSAL_RETRIES,
     asks="translation.model",
 )

@@ -14,6 +14,7 @@ from typing import Any
 import polars as pl
 
 from curation.programs import execution_matrix
+from curation.programs.execution_matrix import MAX_TESTS
 from curation.storage.stages import read_shard
 from curation.verify.programs.problem import CodeProblem
 from curation.verify.programs.tables import build_problem
@@ -28,7 +29,7 @@ class Unit:
 
     row: dict[str, Any]
     tests: pl.DataFrame
-    beyond: int  # tests left aside because the problem has more than the recipe's most
+    beyond: int  # tests beyond `MAX_TESTS`
     solutions: pl.DataFrame
     judging: dict[str, Any]
 
@@ -39,19 +40,19 @@ class Unit:
 
     def problem(self, run: Run, time_s: float | None = None) -> CodeProblem:
         """Return the problem as the sandbox judges it; ``time_s`` is its measured limit where the source names none."""
-        matrix = run.recipe.code.execution_matrix
+        code = run.recipe.code
         judging = self.judging if time_s is None else {**self.judging, "time_limit_s": time_s}
         pairs = self.tests.select("input", "output").iter_rows()
-        return build_problem(self.name, pairs, judging, matrix.time_s, matrix.memory_mb)
+        return build_problem(self.name, pairs, judging, code.time_s, code.memory_mb)
 
-    def candidates(self, run: Run) -> list[execution_matrix.Candidate]:
-        """Return the solutions to run: of each language and label the first ones, as many as the recipe allows."""
+    def candidates(self) -> list[execution_matrix.Candidate]:
+        """Return the solutions to run: of each language and label the first ones, up to a limit."""
         rows = self.solutions.select("index", "lang", "code", "right").iter_rows()
-        return execution_matrix.draw_candidates(rows, run.recipe.code.execution_matrix)
+        return execution_matrix.draw_candidates(rows)
 
 
 def units(run: Run, problems: Path, index: int) -> Iterator[Unit]:
-    """Yield the problems of a shard, one at a time, with their tests up to the recipe's most.
+    """Yield the problems of a shard, one at a time, with their tests up to `MAX_TESTS`.
 
     Args:
         problems: folder of the stage whose kept rows are the problems.
@@ -62,14 +63,13 @@ def units(run: Run, problems: Path, index: int) -> Iterator[Unit]:
     tests = read_shard(folder, TESTS_TABLE, index).filter(pl.col("problem").is_in(names))
     solutions = read_shard(folder, SOLUTIONS_TABLE, index).filter(pl.col("problem").is_in(names))
     judging = {row["problem"]: row for row in read_shard(folder, JUDGING_TABLE, index).iter_rows(named=True)}
-    most = run.recipe.code.execution_matrix.tests
     for row in frame.iter_rows(named=True):
         name = row["id"]
         own = tests.filter(pl.col("problem") == name).sort("index")
         yield Unit(
             row,
-            own.head(most),
-            max(0, own.height - most),
+            own.head(MAX_TESTS),
+            max(0, own.height - MAX_TESTS),
             solutions.filter(pl.col("problem") == name).sort("index"),
             judging[name],
         )

@@ -111,9 +111,9 @@ async def compare(url: str, requests: int, rounds: int, in_flight: int) -> dict[
     """Return milliseconds by kind of request, round by round."""
     decoding = Decoding(seed=3, max_tokens=4096)
     policy = EndpointPolicy(
-        kind="endpoint", model="m", revision="1", urls=(f"{url}/v1",), per_server=in_flight, decoding=decoding
+        kind="endpoint", model="m", revision="1", urls=(f"{url}/v1",), in_flight=in_flight, decoding=decoding
     )
-    generator = EndpointGeneratorSettings(kind="endpoint", urls=(url,), per_server=in_flight)
+    generator = EndpointGeneratorSettings(kind="endpoint", urls=(url,), in_flight=in_flight)
     prompt = tuple(range(200))
     spent: dict[str, list[float]] = {"chat": [], "tokens": []}
     with tempfile.TemporaryDirectory() as folder:

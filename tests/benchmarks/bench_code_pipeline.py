@@ -42,6 +42,7 @@ from curation.verify.programs.validators import ReadyValidator, prepare_validato
 from flows.cli.commands import run_recipe
 from tests.benchmarks.planting import Planted, plant_all
 from tests.benchmarks.submission_runs import judge_inputs
+from tests.made_limits import made_with
 
 _FEW = 40
 
@@ -66,8 +67,8 @@ def attempts(copies: list[Path]) -> list[dict[str, str]]:
     return rows
 
 
-def recipe(out: Path, right: int, wrong: int) -> Path:
-    """Write a recipe for the copies, with up to so many right and wrong solutions of each language."""
+def recipe(out: Path) -> Path:
+    """Write a recipe for the copies."""
     file = out / "recipe.toml"
     file.write_text(f"""\
 name = "bench-code-line"
@@ -80,11 +81,6 @@ kind = "kattis"
 path = "{out / "packages"}"
 [near_dedup]
 enabled = false
-[code.execution_matrix]
-right_solutions = {right}
-wrong_solutions = {wrong}
-measure_s = 4.0
-give_up = 2
 [stage1]
 model = "student"
 
@@ -127,14 +123,12 @@ def run(folders: list[Path], out: Path, count: int, seed: int, most: tuple[int, 
     if not file.is_file():
         rows = attempts([out / "packages" / item.name for item in planted])
         file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    settings = (
-        ["code.agreement.min_tests=1", "code.test_generation.enough=1", "code.test_generation.rounds=4"]
-        if samples_only
-        else ["code.test_generation.rounds=1"]
-    )
+    settings = ["code.min_tests=1", "code.enough_tests=1"] if samples_only else []
+    right, wrong = (2, 8) if samples_only else (3, 2)
+    few = {"MAX_RIGHT": right, "MAX_WRONG": wrong, "MEASURE_S": 4.0, "GIVE_UP": 2, "ROUNDS": 4 if samples_only else 1}
     (out / "pieces").mkdir(exist_ok=True)
-    with clocked(out / "pieces" / f"{time.time_ns()}.json"):
-        run_recipe(recipe(out, *((2, 8) if samples_only else (3, 2))), settings, out / "run")
+    with clocked(out / "pieces" / f"{time.time_ns()}.json"), made_with(**few):
+        run_recipe(recipe(out), settings, out / "run")
     pieces = [json.loads(piece.read_text()) for piece in sorted((out / "pieces").glob("*.json"))]
     print(
         f"{len(planted)} packages end to end in {sum(piece['seconds'] for piece in pieces):.0f} s, "

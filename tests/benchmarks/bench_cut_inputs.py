@@ -29,6 +29,7 @@ from flows.stages.tests import known_inputs
 from flows.stages.units import Unit
 from tests.benchmarks.bench_made_tests import chosen, measured_run, packages_of, unit_of
 from tests.benchmarks.submission_runs import Memory, keep_compiled
+from tests.made_limits import made_with
 
 _TESTS = 12
 _MOST_BYTES = 20_000
@@ -61,15 +62,13 @@ def measure(run: Run, runner: Runner, package: Package, out: Path, args: argpars
     whole = unit_of(package, subs, limit, validators=args.validators)
     rows = [(package.name, index, *pair, "secret") for index, pair in enumerate(pairs)]
     unit = Unit(whole.row, pl.DataFrame(rows, schema=TEST, orient="row"), 0, whole.solutions, whole.judging)
-    everybody = unit.candidates(run)
+    everybody = unit.candidates()
     memory = Memory(out / f"{package.name}.cut.pkl", everybody)
-    matrix = memory.execute(
-        runner, unit.name, unit.problem(run, limit), everybody, run.recipe.code.execution_matrix, time_given=True
-    )
+    matrix = memory.execute(runner, unit.name, unit.problem(run, limit), everybody, time_given=True)
     memory.save()
-    settings = run.recipe.code.agreement
+    settings = run.recipe.code
     ids = unit.tests.select("problem", pl.col("index").alias("test"))
-    vouching = vouching_of(run, unit, runner, ())
+    vouching = vouching_of(unit, runner, ())
     inputs = known_inputs(unit, vouching, tests_agreement.decide_tests(matrix.runs, settings, ids))
     decisions = tests_agreement.decide_tests(matrix.runs, settings, ids, inputs)
     before = tests_agreement.decide_tests(matrix.runs, settings, ids)
@@ -94,9 +93,9 @@ def main() -> None:
     args = parser.parse_args()
     out = (args.out or Path(tempfile.mkdtemp(prefix="goldilocks-cut-inputs-"))).absolute()
     out.mkdir(parents=True, exist_ok=True)
-    run = measured_run(["code.execution_matrix.give_up=1"], args.seed)
+    run = measured_run([], args.seed)
     total: Counter[str] = Counter()
-    with Runner(1) as runner:
+    with Runner(1) as runner, made_with(GIVE_UP=1):
         keep_compiled(runner, out / "compiled")
         for package in packages_of(args.folders, args.packages, args.seed):
             if package.has_time_limit and package.problem.cpu_s > args.most_s:

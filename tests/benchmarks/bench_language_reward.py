@@ -109,7 +109,6 @@ async def _sample(model: Path, problems: Sequence[Exercise], seed: int) -> list[
         model=str(model.resolve()),
         prompt="plain",
         in_flight=256,
-        threads=1,
         decoding=Decoding(temperature=1.0, max_tokens=TOKENS, seed=seed),
     )
     requests = [PromptRequest(problem_id(item.statement), item.statement, Domain.MATH, item.lang) for item in problems]

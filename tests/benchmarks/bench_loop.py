@@ -78,7 +78,6 @@ model = {model}
 prompt = "plain"
 decoding = {{ temperature = 1.0, max_tokens = 112 }}
 [refresh]
-retry_share = {retry}
 max_pass_rate = {retire}
 """
 

@@ -11,7 +11,7 @@ judge what it kept:
     TNR     wrong submissions that fail one of them; `made` counts those that the samples let pass
 
 A package's secret tests are the truth: an accepted submission counts where it passes them, a wrong one where it fails.
-As in the product, a program in Python has `language_variants.python_factor` times the problem's limit, here and there.
+As in the product, a program in Python has `TIME_FACTORS` times the problem's limit, here and there.
 Programs are held out: a submission is scored on tests that were made, voted on and chosen without it. Each accepted
 one is left out by itself; the wrong ones too, or in ``--folds`` parts. Programs are run once on each input, whatever
 the fold.
@@ -45,14 +45,13 @@ import polars as pl
 
 from curation.programs import execution_matrix, tests_agreement
 from curation.programs.execution_matrix import Candidate
-from curation.programs.language_variants import time_factor
+from curation.programs.language_variants import TIME_FACTORS
 from curation.questions.test_programs import PROMPT as TESTING
 from curation.questions.test_programs import TEST_PROGRAMS
 from curation.records import PromptRequest
 from curation.sources.code_problems import package_tables
 from curation.sources.kattis import Package, PackagedSubmission
 from curation.storage.stages import atomic_write
-from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.judge import judge_programs
 from curation.verify.programs.problem import CodeProblem, CodeVerdict, Submission
 from curation.verify.programs.tools import Runner
@@ -65,6 +64,7 @@ from tests.benchmarks.made_tests_report import PARTS, Scored, part_of, report, s
 from tests.benchmarks.planting import packages_in
 from tests.benchmarks.prompted_answers import answers_to, request_of, write_prompt
 from tests.benchmarks.submission_runs import Memory, judge_inputs, keep_compiled, tree_cpu_s
+from tests.made_limits import made_with
 
 KNOWLEDGE = ("hidden", "given")
 LEFT_OUT = "too slow, too few right programs, no wrong one, or no validator"
@@ -128,7 +128,7 @@ def truth(
         part = [sub for sub in subs if sub.accepted is accepted]
         timed = package.has_time_limit or not accepted
         jobs = [
-            (dataclasses.replace(problem, cpu_s=limit * factor_of(run, sub.lang) if timed else limit),
+            (dataclasses.replace(problem, cpu_s=limit * TIME_FACTORS[sub.lang.value] if timed else limit),
              Submission(sub.lang, sub.code)) for sub in part if sub.lang is not None
         ]  # fmt: skip
         results = list(judge_programs(runner, jobs))
@@ -142,11 +142,6 @@ def truth(
     told = {"limit": limit, "passes": passes}
     file.write_text(json.dumps(told))
     return told
-
-
-def factor_of(run: Run, lang: CodeLang) -> float:
-    """Return what multiplies the problem's limit for programs in a language."""
-    return time_factor(lang.value, run.recipe.code.language_variants)
 
 
 def _code(sub: PackagedSubmission) -> str:
@@ -210,8 +205,8 @@ def score(
     if not judges:
         return None
     unit = unit_of(package, subs, known["limit"], validators=validators)
-    responses = answered(request_of(run, unit))
-    everybody = unit.candidates(run)
+    responses = answered(request_of(unit))
+    everybody = unit.candidates()
     memory = Memory(out / f"{package.name}.{programs}.runs.pkl", everybody)
     scored = Scored(package.name, answers=len(responses))
     inputs: set[str] = set()
@@ -225,7 +220,7 @@ def score(
         scored.made += len(generated.tests)
         for candidate in everybody:
             if candidate.index in held:
-                most_s = problem.cpu_s * factor_of(run, candidate.submission.lang)
+                most_s = problem.cpu_s * TIME_FACTORS[candidate.submission.lang.value]
                 _score_one(memory, problem, unit, generated, candidate, subs[candidate.index], held, scored, most_s)
         memory.save()
     asked = list(dict.fromkeys(text for text in memory.asked if text.decode() not in set(unit.tests["input"])))
@@ -265,18 +260,17 @@ def _fold(
     responses: Sequence[str],
 ) -> tuple[GeneratedTests, CodeProblem, str]:
     """Return the tests that the stage makes with these candidates, the problem under its limit, and who vouches."""
-    settings = run.recipe.code
     indices = [candidate.index for candidate in candidates]
     seen = Unit(unit.row, unit.tests, 0, unit.solutions.filter(pl.col("index").is_in(indices)), unit.judging)
     problem = unit.problem(run, limit)
     matrix = memory.execute(
-        runner, unit.name, problem, candidates, settings.execution_matrix, time_given=True,
+        runner, unit.name, problem, candidates, time_given=True,
         indices=unit.tests["index"].to_list(), known=[True] * unit.tests.height,
     )  # fmt: skip
     ids = unit.tests.select("problem", pl.col("index").alias("test"))
-    decisions = tests_agreement.decide_tests(matrix.runs, settings.agreement, ids)
+    decisions = tests_agreement.decide_tests(matrix.runs, run.recipe.code, ids)
     tests = execution_matrix.corrected(unit.tests, decisions, matrix.outputs)
-    vouching = vouching_of(run, seen, runner, responses)
+    vouching = vouching_of(seen, runner, responses)
     generated = generate_tests(
         run, seen, runner, matrix.runs, decisions, tests, limit, responses, vouching, memory.execute
     )
@@ -366,11 +360,11 @@ def main() -> None:
                         "the stage knows or not; both: one after the other, on the same runs")  # fmt: skip
     parser.add_argument("--write-prompts", type=Path, help="write what the stage would ask into this folder, no more")
     parser.add_argument("--answers", type=Path, help="answers to such prompts, files of the same names")
-    parser.add_argument("--set", action="append", default=[], help="a setting, as in code.test_generation.rounds=4")
+    parser.add_argument("--set", action="append", default=[], help="a setting, as in code.enough_tests=20")
     args = parser.parse_args()
     out = (args.out or Path(tempfile.mkdtemp(prefix="goldilocks-made-tests-"))).absolute()
     out.mkdir(parents=True, exist_ok=True)
-    run = measured_run(["code.execution_matrix.give_up=1", *args.set], args.seed)
+    run = measured_run(args.set, args.seed)
     ways = KNOWLEDGE if args.validators == "both" else (args.validators,)
     all_scored: dict[str, list[Scored]] = {way: [] for way in ways}
     asked = [args.seed, args.folds, args.right, args.wrong, args.most_s, args.answers, args.held, args.hold_right]
@@ -382,7 +376,7 @@ def main() -> None:
         found = answers_to([request], TESTING, args.answers, out, count) if args.answers is not None else {}
         return found.get(request.id, [])
 
-    with Runner(args.workers) as runner:
+    with Runner(args.workers) as runner, made_with(GIVE_UP=1):
         keep_compiled(runner, out / "compiled")
         for package in packages_of(args.folders, args.packages, args.seed, [args.part] if args.part else PARTS):
             if args.only and package.name not in args.only:
@@ -393,7 +387,7 @@ def main() -> None:
             subs = chosen(package, args.right, args.wrong, args.seed)
             if args.write_prompts is not None:
                 unit = unit_of(package, subs, args.most_s, validators=False)
-                file = write_prompt(args.write_prompts, TESTING, request_of(run, unit))
+                file = write_prompt(args.write_prompts, TESTING, request_of(unit))
                 print(f"{package.name} ({part_of(package.name).replace('_', ' ')}): {file}", flush=True)
                 continue
             for way in ways:

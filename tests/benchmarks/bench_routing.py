@@ -191,7 +191,7 @@ async def measure(count: int, chosen: argparse.Namespace) -> Seen:
                 if not busy:
                     busy.append((time.monotonic() - began, sum(one.tokens for one in policy.copies)))
 
-            async for _ in Sampler(policy, store, judge, rule, ahead=chosen.stopping).run(asked()):
+            async for _ in Sampler(policy, store, judge, rule).run(asked()):
                 pass
             seen = Seen(time.monotonic() - began, time.process_time() - cpu, *busy[0], policy.copies)
         store.close()

@@ -65,7 +65,7 @@ class Service:
 
     def __init__(self, folder: Path, schedule: str = "") -> None:
         self.recipe, self.run, self.port = write_tiny(folder / "in"), folder / "run", free_port()
-        self.recipe.write_text(self.recipe.read_text() + f"\n[schedule]\nrefresh = false\n{schedule}")
+        self.recipe.write_text(self.recipe.read_text() + f"\n[schedule]\n{schedule}")
         self.problems = (folder / "in" / "problems.jsonl").read_text().splitlines(keepends=True)
         self.log = (folder / "log").open("wb")
         kept = {name: value for name, value in os.environ.items() if name != "PREFECT_API_URL"}

@@ -18,16 +18,15 @@ from curation.config import RecordedPolicy
 from curation.prompts import Prompt, plain_text
 from curation.records import PromptRequest, problem_id
 from flows.run.policies import open_policy
-from flows.run.run_folder import Run
 from flows.stages.test_programs import unit_request
 from flows.stages.units import Unit
 
 NAME = "somebody@recorded"
 
 
-def request_of(run: Run, unit: Unit) -> PromptRequest:
+def request_of(unit: Unit) -> PromptRequest:
     """Return what the stage that asks for tests asks of a problem, under the id by which recorded answers are found."""
-    request = unit_request(run, unit)
+    request = unit_request(unit)
     return dataclasses.replace(request, id=problem_id(request.statement, domain=request.domain))
 
 

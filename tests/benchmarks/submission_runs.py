@@ -48,7 +48,6 @@ class Memory:
         name: str,
         problem: CodeProblem,
         candidates: Sequence[Candidate],
-        settings: Any,
         *,
         time_given: bool,
         indices: Sequence[int] | None = None,
@@ -63,7 +62,7 @@ class Memory:
             part = execution_matrix.with_tests(problem, [(tests[at].input, tests[at].output) for at in fresh])
             known_part = None if known is None else [known[at] for at in fresh]
             matrix = execution_matrix.run_execution_matrix(
-                runner, name, part, self.everybody, settings, time_given=time_given, known=known_part
+                runner, name, part, self.everybody, time_given=time_given, known=known_part
             )
             for place, at in enumerate(fresh):
                 here = pl.col("test") == place

@@ -88,7 +88,6 @@ def sample(
     rule: StoppingRule,
     asked: list[PromptRequest],
     *,
-    ahead: bool = False,
     budget: FailureBudget | None = None,
 ) -> tuple[list[SampledProblem], Sampler]:
     """Sample the problems, fold their attempts, and give them in their order."""
@@ -96,7 +95,7 @@ def sample(
     names = [one.id for one in asked]
     with MathJudge(1) as judge:
         held = stored_answers(store, names, rule.band.attempts, judge)
-        sampler = Sampler(policy, store, judge, rule, ahead=ahead, total=len(asked), budget=budget)
+        sampler = Sampler(policy, store, judge, rule, total=len(asked), budget=budget)
 
         async def run() -> list[SampledProblem]:
             wanted = (SamplingRequest(one, "7", stored_answers=held.get(one.id, {})) for one in asked)

@@ -195,7 +195,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def write_card(folder: Path, settings: TrainingSettings, parameters: int, seconds: float) -> None:
     """Measure the saved model and write ``README.md`` beside its weights; ``seconds`` is the wall time it took."""
-    figures = format_report(measure_pass_rates(folder, threads=settings.threads))
+    figures = format_report(measure_pass_rates(folder))
     load = os.getloadavg()[1]
     card = CARD.format(
         parameters=parameters,

@@ -67,23 +67,18 @@ class PassRateReport:
         return grouped.sort("kind", "level")
 
 
-def measure_pass_rates(
-    folder: Path, problems: int = 200, attempts: int = 16, seed: int = 2026, threads: int = 1
-) -> PassRateReport:
+def measure_pass_rates(folder: Path, problems: int = 200, attempts: int = 16, seed: int = 2026) -> PassRateReport:
     """Ask the model of ``folder`` so many held-out problems, so many times each, at temperature 1."""
     exercises = list(itertools.islice(generate_exercises(seed, Split.HELD_OUT), problems))
-    return measure_exercises(folder, exercises, attempts, seed, threads)
+    return measure_exercises(folder, exercises, attempts, seed)
 
 
-def measure_exercises(
-    folder: Path, exercises: Sequence[Exercise], attempts: int, seed: int = 2026, threads: int = 1
-) -> PassRateReport:
+def measure_exercises(folder: Path, exercises: Sequence[Exercise], attempts: int, seed: int = 2026) -> PassRateReport:
     """Ask the model of ``folder`` these problems, so many times each, at temperature 1."""
     settings = TorchPolicySettings(
         model=str(folder.resolve()),
         prompt="plain",
         in_flight=256,
-        threads=threads,
         decoding=Decoding(temperature=1.0, max_tokens=MAX_TOKENS, seed=seed),
     )
     responses = asyncio.run(_ask(TorchPolicy(settings, folder), exercises, attempts))

@@ -46,8 +46,8 @@ def recipe_at(server: Guarded, folder: Path, signature: str) -> Path:
     text = (folder / "tiny.toml").read_text()
     source = f"""path = "{rows}"
 url = "https://me:hunter2@example.test/set?token=s3cr3t"
-on_bad_row = "quarantine"
-join = {{ kind = "jsonl", path = "{more}", on = "question", columns = ["level"], into = "more" }}
+bad_rows = 100
+join = {{ path = "{more}", on = "question", columns = ["level"], into = "more" }}
 """
     text = text.replace('path = "problems.jsonl"\n', source)
     recipe = folder / "secret.toml"

@@ -43,6 +43,7 @@ from tests.benchmarks.prompted_answers import request_of
 from tests.benchmarks.submission_runs import keep_compiled
 from tests.gates.base import Limit, Measured, SkippedError, StaleError, gate, wilson
 from tests.gates.stored import Asked, answers_to, prompts, rendered
+from tests.made_limits import made_with
 
 PACKAGES = """\
 absurdistan2 additiongame altosinging alternativearchitecture bank basicbrewing blackfriday busplanning candypacking
@@ -70,9 +71,8 @@ def packages() -> list[Package]:
 @prompts("made-tests")
 def made_tests_prompts() -> Asked:
     """Return what is asked about each package."""
-    run = measured_run([], SEED)
     units = [unit_of(one, chosen(one, RIGHT, WRONG, SEED), MOST_S, validators=False) for one in packages()]
-    return [(TESTING, request_of(run, unit)) for unit in units]
+    return [(TESTING, request_of(unit)) for unit in units]
 
 
 def scored(out: Path, *, forms: bool, minutes: float = 0, partly: bool = False) -> list[Scored]:
@@ -82,14 +82,14 @@ def scored(out: Path, *, forms: bool, minutes: float = 0, partly: bool = False) 
         partly: packages without an answer are left out, with a line.
         minutes: no package is begun later; 0: no end.
     """
-    run = measured_run(["code.execution_matrix.give_up=1", "code.test_generation.rounds=4"], SEED)
+    run = measured_run([], SEED)
     digest, started, found = code_digest([run.recipe.code.model_dump_json(), forms]), time.monotonic(), []
 
     def answered(request: PromptRequest) -> Sequence[str]:
         return answers_to("made-tests", [rendered(TESTING, request)])[0]
 
     without = nullcontext() if forms else patch.object(making, "infer_form", lambda *_, **__: None)
-    with Runner(1) as runner, without:
+    with Runner(1) as runner, without, made_with(GIVE_UP=1, ROUNDS=4):
         keep_compiled(runner, out / "compiled")
         for package in sorted(packages(), key=lambda one: one.name):
             if minutes and time.monotonic() - started > 60 * minutes:

@@ -35,8 +35,8 @@ class Monitor:
             self._module: Any = import_module(package)
         except ImportError as error:
             raise ConfigError(
-                f"monitor.{package} = true needs the package {package}, which is not installed; install it, or set "
-                f"monitor.{package}=false."
+                f"monitor.{package} needs the package {package}, which is not installed; install it, or remove "
+                f"monitor.{package} from the recipe."
             ) from error
         options: dict[str, Any] = {"project": project, "name": name, "config": dict(recipe), "resume": "allow"}
         if package == "wandb":  # trackio knows a run by its name
@@ -59,5 +59,5 @@ def open_monitors(settings: MonitorSettings, name: str, out: Path, recipe: Mappi
     Raises:
         ConfigError: a package is not installed.
     """
-    wanted = [package for package, on in (("wandb", settings.wandb), ("trackio", settings.trackio)) if on]
-    return [Monitor(package, settings.project, name, out, recipe) for package in wanted]
+    wanted = (("wandb", settings.wandb), ("trackio", settings.trackio))
+    return [Monitor(package, project, name, out, recipe) for package, project in wanted if project is not None]

@@ -203,14 +203,14 @@ class TorchPolicy:
 
     def _key(self) -> AttemptKey:
         name = f"{self._name}@{self._revision}"
-        return key_of(self._settings, name, self._prompt, engine="torch", dtype=self._settings.dtype)
+        return key_of(self._settings, name, self._prompt, engine="torch", dtype="float32")
 
     def _load(self) -> tuple[PreTrainedTokenizerBase, DecodingEngine]:
         settings = self._settings
         if settings.device == "cpu":
-            torch.set_num_threads(settings.threads)
+            torch.set_num_threads(1)
         tokenizer = load_tokenizer(self._folder)
-        model = load_model(self._folder, dtype=settings.dtype, device=settings.device)
+        model = load_model(self._folder, dtype="float32", device=settings.device)
         model.requires_grad_(False)
         stops = folder_stop_tokens(self._folder, tokenizer)
         if stops.added:

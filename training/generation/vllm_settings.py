@@ -48,12 +48,11 @@ class EndpointGeneratorSettings(ServerSettings):
     address: str | None = Field(
         None, description="Of this machine, as the servers reach it; found by the way to the first if missing."
     )
-    per_server: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
+    in_flight: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
         128,
         description="Most requests in flight per server; fewer where one refuses some for now. `auto`: as many as "
         "raise its throughput, up to 1,024.",
     )
-    request_s: float = Field(7200.0, gt=0, description="Seconds for one answer.")
 
     @property
     def all_here(self) -> bool:

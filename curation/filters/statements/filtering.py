@@ -213,8 +213,8 @@ def apply_rules(problems: pl.DataFrame, settings: StatementSettings | None = Non
     )
 
 
-def clean_statements(problems: pl.DataFrame, settings: StatementSettings) -> pl.DataFrame:
+def clean_statements(problems: pl.DataFrame) -> pl.DataFrame:
     """Return the columns that the filter reads, without debris, and the rows' places as ``_at``."""
     work, code = figures.take_out(problems.select(WORKED_ON).with_row_index("_at"))
-    work = cleaned(work) if settings.clean else work
+    work = cleaned(work)
     return work.with_columns(figures.put_back(work["statement"], code))

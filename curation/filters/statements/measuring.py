@@ -90,7 +90,7 @@ class _Found:
 def measure(problems: pl.DataFrame, settings: StatementSettings) -> Measured:
     """Return what the rules and the classifier find in rows of the `PROBLEM` schema."""
     work, code = figures.take_out(problems.select(WORKED_ON).with_row_index("_at"))
-    work = cleaned(work) if settings.clean else work
+    work = cleaned(work)
     if work.height < _MANY or CHOICES_RULE in settings.disabled:
         found = _found(work, settings)
     else:
@@ -239,7 +239,7 @@ def suspicious_rows(problems: pl.DataFrame, settings: StatementSettings) -> pl.D
     for each of `scoring.HITS`.
     """
     work = figures.take_out(problems.select(WORKED_ON).with_row_index("_at"))[0]
-    work, rewritten, refused = opened(cleaned(work) if settings.clean else work)
+    work, rewritten, refused = opened(cleaned(work))
     looked_at = gates(work, rules_for(settings))
     settled = pl.concat([refused["_at"], *(verdicts["_at"] for verdicts in _ruled(work, looked_at, settings))])
     left = work["_at"].is_in(settled.implode()).not_()

@@ -42,6 +42,9 @@ from curation.filters.statements.expressions import (
 from curation.languages.vocabulary import languages
 from curation.records import DropReason
 
+MIN_LETTERS = 8
+"""Letters, digits and signs that a statement needs."""
+
 _NO_ANSWER = ANSWER.is_null() | (ANSWER.str.strip_chars() == "") | ANSWER.str.contains(question_type.NO_ANSWER)
 # An answer short enough to be compared, to a question that asks for it beside the proof.
 _ALSO_FINDS = _NO_ANSWER.not_() & (ANSWER.str.len_chars() <= 80) & STATEMENT.str.contains(words.ASKS_A_VALUE)
@@ -81,7 +84,7 @@ _EQUATIONS = ANSWER.str.contains(r"=[^=]*[,;][^=]*=") & ANSWER.str.contains("\\b
 _BARE_WORDS = ANSWER.str.replace_all(question_type.TEXT_MARKS, " ")
 
 
-def _missing_statement(min_letters: int) -> StatementRule:
+def _missing_statement() -> StatementRule:
     """Return the rule for statements that are null, blank, or shorter than any question can be; a hanzi counts as two
     letters.
     """
@@ -89,9 +92,9 @@ def _missing_statement(min_letters: int) -> StatementRule:
     return StatementRule(
         "missing_statement",
         DropReason.MISSING_STATEMENT,
-        STATEMENT.is_null() | (STATEMENT.str.len_chars() < 4 * min_letters),
+        STATEMENT.is_null() | (STATEMENT.str.len_chars() < 4 * MIN_LETTERS),
         either_text(
-            STATEMENT.is_null() | ((letters < min_letters) & STATEMENT.str.contains(completeness.SHORT_SUM).not_()),
+            STATEMENT.is_null() | ((letters < MIN_LETTERS) & STATEMENT.str.contains(completeness.SHORT_SUM).not_()),
             STATEMENT.fill_null("null"),
         ),
     )
@@ -392,7 +395,7 @@ _FIXED: tuple[StatementRule, ...] = (
 
 def rules_for(settings: StatementSettings) -> tuple[StatementRule, ...]:
     """Return the rules in order of precedence, less those switched off."""
-    table = (_missing_statement(settings.min_letters), _language_not_wanted(settings.languages), *_FIXED)
+    table = (_missing_statement(), _language_not_wanted(settings.languages), *_FIXED)
     return tuple(rule for rule in table if rule.name not in settings.disabled)
 
 

@@ -138,11 +138,6 @@ def first_line(error: BaseException) -> str:
     return f"{(wordy or lines or [type(error).__name__])[0]:.300}"
 
 
-def _eager(settings: EngineSettings, on_cpu: bool) -> bool:
-    """Return whether the model is computed as it stands: as the settings say, else on a CPU."""
-    return on_cpu if settings.enforce_eager is None else settings.enforce_eager
-
-
 def engine_arguments(launch: Launch, settings: EngineSettings, on_cpu: bool) -> dict[str, Any]:
     """Return the arguments of vLLM's engine; needs no vLLM, but where weights are exchanged."""
     cache = settings.kv_cache_mb or (_CPU_CACHE_MB if on_cpu else None)
@@ -155,7 +150,7 @@ def engine_arguments(launch: Launch, settings: EngineSettings, on_cpu: bool) -> 
         "gpu_memory_utilization": settings.gpu_memory,
         "kv_cache_memory_bytes": cache * 2**20 if cache else None,
         "tensor_parallel_size": settings.tensor_parallel,
-        "enforce_eager": _eager(settings, on_cpu),
+        "enforce_eager": on_cpu,
         "enable_prefix_caching": not (on_cpu and folder_carries_state(Path(launch.model))),
         "enable_chunked_prefill": False if on_cpu else None,
         **DRAWING,
@@ -203,10 +198,10 @@ def engine_environment(settings: EngineSettings, sockets: str, on_cpu: bool, *, 
     }
     if sockets and len(sockets) <= _LONGEST:
         environment["VLLM_RPC_BASE_PATH"] = sockets
-    if on_cpu and _eager(settings, on_cpu):
+    if on_cpu:
         environment["TORCH_COMPILE_DISABLE"] = "1"
     if on_cpu and settings.tensor_parallel == 1 and is_one:
-        environment |= {"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "OMP_NUM_THREADS": str(settings.cpu_threads)}
+        environment |= {"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "OMP_NUM_THREADS": "1"}
     return environment
 
 

@@ -56,7 +56,7 @@ def sides_of(forecast: RefreshForecast, old: pl.DataFrame) -> pl.DataFrame:
 def test_a_refresh_decides_nearly_as_if_all_were_judged_and_misses_few_that_came_into_the_band(shift: float) -> None:
     old, new = tiers(shift, seed=8)
     settings = RefreshSettings()
-    anchor = select_anchor(old, settings, 2, "new@1")
+    anchor = select_anchor(old, 2, "new@1")
     counts = old.select("problem", "policy", "correct", "judged").cast(dict(new.schema))
     told = anchored(counts.vstack(new.join(anchor, on="problem", how="semi")), "new@1", "old@1")
     assert told is not None
@@ -86,9 +86,9 @@ def test_a_refresh_decides_nearly_as_if_all_were_judged_and_misses_few_that_came
 
 def test_a_forecast_and_an_anchor_in_parts_are_those_of_the_whole() -> None:
     old, new = tiers(1.0, seed=3)
-    anchor = select_anchor(old, RefreshSettings(), 2, "new@1")
+    anchor = select_anchor(old, 2, "new@1")
     halves = [old[:111], old[:0], old[111:]]
-    assert anchor_of_parts(lambda: halves, RefreshSettings(), 2, "new@1").equals(anchor)
+    assert anchor_of_parts(lambda: halves, 2, "new@1").equals(anchor)
     judged = new.join(anchor, on="problem", how="semi")
     counts = old.select("problem", "policy", "correct", "judged").cast(dict(new.schema))
     told = anchored(counts.vstack(judged), "new@1", "old@1")

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from curation.config import Band, SecondBand
+from curation.config import Band
 from curation.difficulty.early_stopping import AttemptOutcome, OutcomeCounts, OutcomeTally, StoppingRule
 from curation.difficulty.pass_rates import decide, pass_rates
 from curation.records import Outcome
@@ -29,13 +29,13 @@ KINDS: dict[str, AttemptOutcome] = {
 
 BANDS = {
     "small": Band(attempts=4),
-    "five": Band(attempts=5, wrong_label_votes=2),
+    "five": Band(attempts=5),
     "six": Band(attempts=6),
-    "narrow": Band(attempts=5, min_correct=2, max_pass_rate=0.5, wrong_label_votes=2),
-    "any judged": Band(attempts=5, min_judged=1, wrong_label_votes=2, max_pass_rate=0.6),
+    "narrow": Band(attempts=5, min_correct=2, max_pass_rate=0.5),
+    "any judged": Band(attempts=5, min_judged=1, max_pass_rate=0.6),
     "all judged": Band(attempts=4, min_judged=4),
     "no label rule": Band(attempts=5, wrong_label_share=1.0, max_pass_rate=1.0),
-    "high share": Band(attempts=5, wrong_label_share=0.75, wrong_label_votes=2, min_correct=0, max_pass_rate=0.2),
+    "high share": Band(attempts=5, wrong_label_share=0.75, min_correct=0, max_pass_rate=0.2),
     "one": Band(attempts=1, max_pass_rate=1.0),
 }
 
@@ -139,7 +139,7 @@ SEQUENCES = st.lists(st.sampled_from("cccc1112n2-b"), min_size=16, max_size=16)
 @given(
     letters=SEQUENCES,
     band=st.sampled_from(
-        [Band(attempts=16), SecondBand(attempts=16), Band(attempts=16, min_correct=3, max_pass_rate=0.5)]
+        [Band(attempts=16), Band(attempts=16, max_pass_rate=0.875), Band(attempts=16, min_correct=3, max_pass_rate=0.5)]
     ),
 )
 def test_the_same_at_sixteen_attempts(letters: list[str], band: Band) -> None:

@@ -7,7 +7,7 @@ import math
 import polars as pl
 import pytest
 
-from curation.config import Band, SecondBand
+from curation.config import Band
 from curation.difficulty.early_stopping import OutcomeCounts, StoppingRule
 from curation.difficulty.failed_verdicts import failed_verdicts, replace_failed
 from curation.difficulty.pass_rates import counted_verdicts, decide, pass_rates
@@ -15,7 +15,7 @@ from curation.records import Outcome
 from curation.verify.math_judge import Verdict
 from tests.curation.difficulty.attempt_letters import rates_of, verdicts
 
-STAGE1, STAGE2 = Band(attempts=16), SecondBand(attempts=16)
+STAGE1, STAGE2 = Band(attempts=16), Band(attempts=16, max_pass_rate=0.875)
 
 
 def counts_of(correct: int, top_wrong: int, others: int, failed: int) -> OutcomeCounts:

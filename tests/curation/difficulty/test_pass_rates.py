@@ -12,12 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.config import Band, SecondBand
+from curation.config import Band
+from curation.difficulty.early_stopping import WRONG_LABEL_VOTES
 from curation.difficulty.pass_rates import decide, disagreements_with_labels, pass_rates
 from curation.records import ATTEMPT, DECISION, PASS_RATE, DropReason, Outcome
 from tests.curation.difficulty.attempt_letters import verdicts
 
-STAGE1, STAGE2 = Band(attempts=16), SecondBand(attempts=16)
+STAGE1, STAGE2 = Band(attempts=16), Band(attempts=16, max_pass_rate=0.875)
 
 
 def rates(**attempts: str) -> pl.DataFrame:
@@ -110,9 +111,9 @@ def test_the_interval_is_wide_enough_for_every_outcome_of_the_failed_verdicts() 
         (STAGE1, 16, 1, 12),
         (STAGE2, 16, 1, 14),
         (Band(attempts=4), 4, 1, 3),
-        (SecondBand(attempts=4), 4, 1, 3),
+        (Band(attempts=4, max_pass_rate=0.875), 4, 1, 3),
         (Band(attempts=18), 18, 1, 13),
-        (SecondBand(attempts=18), 18, 1, 15),
+        (Band(attempts=18, max_pass_rate=0.875), 18, 1, 15),
         (STAGE1, 8, 1, 6),
         (Band(attempts=10, max_pass_rate=0.7), 10, 1, 7),
         (Band(attempts=10, max_pass_rate=0.3, min_correct=3), 10, 3, 3),
@@ -190,7 +191,6 @@ def test_a_majority_of_few_needs_its_votes() -> None:
     assert why(four, "111c") == "suspected_wrong_label"
     assert why(four, "11n") == "never_solved"  # two of three judged agree, three votes are wanted
     assert why(four, "11nt") == "verifier_failed"  # … and the fourth may be the third
-    assert why(Band(attempts=4, wrong_label_votes=2), "11n") == "suspected_wrong_label"
     assert why(four, "11cc") is None
     assert why(Band(attempts=4, wrong_label_share=0.75), "111c") is None
     assert why(Band(attempts=4, wrong_label_share=0.75), "1111") == "suspected_wrong_label"
@@ -272,7 +272,6 @@ BANDS = st.builds(
     attempts=st.integers(2, 18),
     min_correct=st.integers(0, 1),
     max_pass_rate=st.sampled_from([0.5, 0.75, 1.0]),
-    wrong_label_votes=st.integers(2, 4),
     wrong_label_share=st.sampled_from([0.5, 0.6, 1.0]),
 )
 
@@ -291,7 +290,7 @@ def expected(band: Band, letters: str) -> str | None:
     least = band.min_judged or math.ceil(band.attempts / 2)
     if len(judged) < least:
         return "verifier_failed" if len(letters) >= least else "too_few_attempts"
-    if votes > round(band.wrong_label_share * len(judged), 6) and votes >= band.wrong_label_votes:
+    if votes > round(band.wrong_label_share * len(judged), 6) and votes >= WRONG_LABEL_VOTES:
         return "suspected_wrong_label"
     if correct < band.min_correct:
         return "never_solved"

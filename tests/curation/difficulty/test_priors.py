@@ -8,10 +8,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from curation.config import Band, SolveRate
+from curation.config import Band
 from curation.difficulty.early_stopping import AttemptOutcome, StoppingRule
 from curation.difficulty.item_response import fit
-from curation.difficulty.observations import rollout_counts, stated_counts
+from curation.difficulty.observations import rollout_counts
 from curation.difficulty.posteriors import pass_rate_posteriors
 from curation.difficulty.priors import (
     LearntPriors,
@@ -21,7 +21,7 @@ from curation.difficulty.priors import (
     problem_priors,
     replay,
 )
-from curation.records import PROBLEM, GoldilocksError, Outcome
+from curation.records import Outcome
 from tests.curation.difficulty.simulated import COUNTS, simulated, simulated_rates
 
 BAND, EXACT = Band(attempts=16), StoppingRule(Band(attempts=16))
@@ -137,16 +137,3 @@ def test_rollouts_are_policies_by_window_of_steps() -> None:
     assert counts.select(pl.col("correct", "judged").sum()).row(0) == (100, 204)
     assert counts.filter(pl.col("problem") == "b").rows() == [("b", "training, steps 0 to 12", 0, 4)]
     assert rollout_counts(trained.head(0)).height == 0
-
-
-def test_solve_rates_are_counts_of_their_policy() -> None:
-    blank = dict.fromkeys(PROBLEM)
-    metas = ['{"rate": 0.3}', '{"rate": null}', None, '{"rate": 1}']
-    rows = [blank | {"id": str(place), "source": "s", "meta": meta} for place, meta in enumerate(metas)]
-    frame = pl.DataFrame(rows, schema=PROBLEM)
-    rates = {"s": (SolveRate(path="rate", policy="m", attempts=8),)}
-    assert stated_counts(frame, rates).rows() == [("0", "m", 2, 8), ("3", "m", 8, 8)]
-    assert stated_counts(frame, {}).height == 0
-    bad = frame.with_columns(meta=pl.lit('{"rate": 40}'))
-    with pytest.raises(GoldilocksError, match="is 40; it should be a share from 0 to 1"):
-        stated_counts(bad, rates)

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from curation.config import Band, RefreshSettings
+from curation.difficulty import refresh
 from curation.difficulty.posteriors import SIDES
 from curation.difficulty.refresh import (
     ROLLOUT_COUNTS,
@@ -20,8 +21,7 @@ from curation.difficulty.refresh import (
 from curation.records import DECISION
 
 BAND = Band(attempts=16)
-ALL = RefreshSettings()
-NONE = RefreshSettings(probe_share=0.0, retry_share=0.0)
+SETTINGS = RefreshSettings()
 
 
 def decisions(*rows: tuple[str, str | None, int, int], policy: str = "old@1") -> pl.DataFrame:
@@ -44,10 +44,14 @@ def trained(*rows: tuple[str, int, int, int]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=ROLLOUT_COUNTS, orient="row")
 
 
-def chosen(
-    table: pl.DataFrame, seen: pl.DataFrame, settings: RefreshSettings = NONE, version: int = 2
-) -> dict[str, str]:
-    return dict(select_uncertain(table, seen, BAND, settings, version, "new@1").iter_rows())
+@pytest.fixture(autouse=True)
+def _without_probes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(refresh, "PROBE_SHARE", 0.0)
+    monkeypatch.setattr(refresh, "RETRY_SHARE", 0.0)
+
+
+def chosen(table: pl.DataFrame, seen: pl.DataFrame, version: int = 2) -> dict[str, str]:
+    return dict(select_uncertain(table, seen, BAND, SETTINGS, version, "new@1").iter_rows())
 
 
 def test_the_change_probability_is_the_sum_that_the_formula_says() -> None:
@@ -92,15 +96,16 @@ def test_what_was_never_settled_is_chosen_and_what_this_policy_judged_is_not() -
     assert chosen(decisions(("edge", None, 1, 16), policy="new@1"), trained()) == {}
 
 
-def test_each_refresh_takes_another_share_until_all_had_their_turn() -> None:
+def test_each_refresh_takes_another_share_until_all_had_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(refresh, "PROBE_SHARE", 0.25)
+    monkeypatch.setattr(refresh, "RETRY_SHARE", 0.25)
     names = [f"problem {number}" for number in range(2000)]
-    settings = RefreshSettings(probe_share=0.25, retry_share=0.25)
     table = decisions(
         *((name, "too_easy", 16, 16) for name in names[::2]), *((n, "never_solved", 0, 16) for n in names[1::2])
     )
     seen: list[str] = []
     for version in range(2, 6):
-        part = chosen(table, trained(), settings, version)
+        part = chosen(table, trained(), version=version)
         assert 400 < len(part) < 600
         assert set(part.values()) == {"probe", "retry"}
         seen += part
@@ -123,34 +128,24 @@ def many(size: int) -> pl.DataFrame:
 
 
 def test_the_anchor_is_spread_evenly_over_old_pass_rates_and_moves_on() -> None:
-    table, settings = many(1000), RefreshSettings(anchor_share=0.1)
-    anchor = select_anchor(table, settings, 2, "new@1")
+    table = many(2000)
+    anchor = select_anchor(table, 2, "new@1")
     assert anchor.columns == ["problem", "why"]
     assert set(anchor["why"]) == {"anchor"}
     assert anchor["problem"].n_unique() == anchor.height == 100
     reasons = table.join(anchor, on="problem", how="semi")["reason"].value_counts()
     assert sorted(reasons.iter_rows(), key=str) == [("never_solved", 20), ("too_easy", 20), (None, 60)]
-    assert select_anchor(table.reverse(), settings, 2, "new@1").equals(anchor)
-    assert not select_anchor(table, settings, 3, "new@1").equals(anchor)
+    assert select_anchor(table.reverse(), 2, "new@1").equals(anchor)
+    assert not select_anchor(table, 3, "new@1").equals(anchor)
 
 
-@pytest.mark.parametrize(
-    ("size", "settings", "expected"),
-    [
-        (1000, RefreshSettings(), 50),
-        (2000, RefreshSettings(), 100),
-        (100, RefreshSettings(), 50),
-        (99, RefreshSettings(), 0),
-        (1000, RefreshSettings(anchor_share=0.0), 0),
-        (20, RefreshSettings(anchor_least=3), 3),
-    ],
-)
-def test_there_are_enough_of_them_or_none(size: int, settings: RefreshSettings, expected: int) -> None:
-    assert select_anchor(many(size), settings, 2, "new@1").height == expected
+@pytest.mark.parametrize(("size", "expected"), [(1000, 50), (2000, 100), (100, 50), (99, 0)])
+def test_there_are_enough_of_them_or_none(size: int, expected: int) -> None:
+    assert select_anchor(many(size), 2, "new@1").height == expected
 
 
 def test_who_judged_already_is_no_anchor() -> None:
-    assert select_anchor(many(1000), RefreshSettings(), 2, "old@1").height == 0
+    assert select_anchor(many(1000), 2, "old@1").height == 0
 
 
 def test_what_the_policys_strength_says_goes_before_old_pass_rates() -> None:
@@ -175,6 +170,6 @@ def test_what_the_policys_strength_says_goes_before_old_pass_rates() -> None:
     ]
     sides = pl.DataFrame(expected, schema=SIDES, orient="row")
     seen = trained(("trained", 5, 8, 16))
-    made = dict(select_uncertain(table, seen, BAND, ALL, 2, "new@1", sides).iter_rows())
+    made = dict(select_uncertain(table, seen, BAND, SETTINGS, 2, "new@1", sides).iter_rows())
     shifted = dict.fromkeys(("hard", "label", "edge", "trained"), "shifted")  # rollouts have their part in the model
     assert made == shifted | {"open": "unsettled", "unknown": "edge"}

@@ -19,24 +19,19 @@ from curation.verify.math_judge import JudgeTask, MathJudge, Response
 from tests.curation.drawn import KEY, Drawn, decisions, problems, sample
 
 
-@pytest.mark.parametrize("ahead", [False, True])
-def test_with_early_stopping_or_without_the_decisions_are_the_same(tmp_path: Path, ahead: bool) -> None:
+def test_with_early_stopping_or_without_the_decisions_are_the_same(tmp_path: Path) -> None:
     full, short = StoppingRule(Band(attempts=16), early_stopping=False), StoppingRule(Band(attempts=16))
     everything, sampler = sample(Drawn(), tmp_path / "full", full, problems())
     assert sampler.progress.attempts == 40 * 16
-    policy = Drawn(0.3 if ahead else 0.002, in_flight=500 if ahead else 64)
-    stopped, sampler = sample(policy, tmp_path / "short", short, problems(), ahead=ahead)
+    policy = Drawn(0.002)
+    stopped, sampler = sample(policy, tmp_path / "short", short, problems())
     wanted, found = decisions(everything, full), decisions(stopped, short)
     assert found.select("problem", "keep", "reason").equals(wanted.select("problem", "keep", "reason"))
     counted = sum(len(one.verdicts) for one in stopped)
     assert counted == found["attempts"].sum() < 0.85 * 40 * 16
     assert found["skipped"].sum() == sampler.progress.skipped == 40 * 16 - counted
     assert len(set(policy.asked)) == len(policy.asked)
-    if ahead:
-        assert policy.cancelled, "what was launched ahead is aborted at a problem's stop"
-        assert len(policy.asked) - len(policy.cancelled) >= counted
-    else:
-        assert len(policy.asked) == counted, "no request more than the decisions need"
+    assert len(policy.asked) == counted, "no request more than the decisions need"
     # the verdicts of all attempts, counted by the rule, give the same pass rates
     again = decisions(everything, short)
     assert again.drop("evidence").equals(found.drop("evidence"))
@@ -50,7 +45,8 @@ def test_requests_stay_in_flight_and_memory_is_bounded(tmp_path: Path) -> None:
 
     store = AttemptStore(tmp_path, KEY)
     with MathJudge(1) as judge:
-        sampler = Sampler(policy, store, judge, StoppingRule(Band(attempts=16)), open_problems=4)
+        sampler = Sampler(policy, store, judge, StoppingRule(Band(attempts=16)))
+        sampler._max_open = 4
 
         async def run() -> int:
             most = 0
@@ -208,20 +204,19 @@ def test_refused_problems_end_alike_however_quick_their_attempts_are(tmp_path: P
     rule, budget = StoppingRule(Band()), FailureBudget(1.0, 40, "max_failed")
     whole, _ = sample(Drawn(), tmp_path / "whole", rule, problems())
     found = []
-    for name, policy, ahead in [
-        ("slow", Refusing(0.002, in_flight=4), False),
-        ("quick", Refusing(0.001, in_flight=64), False),
-        ("ahead", Refusing(0.02, in_flight=500), True),
-        ("instant", Refusing(0.0), False),
+    for name, policy in [
+        ("slow", Refusing(0.002, in_flight=4)),
+        ("quick", Refusing(0.001, in_flight=64)),
+        ("instant", Refusing(0.0)),
     ]:
         policy.instant = name == "instant"
-        sampled, sampler = sample(policy, tmp_path / name, rule, problems(), ahead=ahead, budget=budget)
+        sampled, sampler = sample(policy, tmp_path / name, rule, problems(), budget=budget)
         found.append([(one.problem, one.verdicts, one.is_decided, str(one.refused)) for one in sampled])
         refused = [one for one in sampled if one.refused is not None]
         assert {one.problem for one in refused} <= {f"p{number:02}" for number in range(2, 40, 5)}
         assert sampler.progress.dropped["sampling_failed"] == len(refused) > 4
         assert all(one.refused and one.refused[0] == 3 and set(one.verdicts) == {0, 1, 2} for one in refused)
-    assert found[0] == found[1] == found[2] == found[3]
+    assert found[0] == found[1] == found[2]
     for one, undisturbed in zip(sampled, whole, strict=True):  # who stops before the refused attempt is not touched
         assert one.refused is not None or one.verdicts == undisturbed.verdicts
     store = AttemptStore(tmp_path / "slow", KEY)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from curation.config.embeddings import EndpointEmbedder
-from curation.config.engines import ServerSettings
 from curation.embeddings.endpoint import EmbeddingEndpoint
 from curation.records import PolicyError
 from tests.curation.embeddings.embedding_server import EmbeddingServer, embedding_server, vector_of
+from tests.patience import patient
 
 TEXTS = [f"text number {number} of {number * 7} words" for number in range(11)]
 
@@ -21,8 +19,7 @@ TEXTS = [f"text number {number} of {number * 7} words" for number in range(11)]
 def four_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Four texts in a request, and short pauses."""
     monkeypatch.setattr("curation.embeddings.endpoint.BATCH", 4)
-    patient = partial(ServerSettings, back_off_s=0.001, retries=3)
-    monkeypatch.setattr("curation.embeddings.endpoint.ServerSettings", patient)
+    patient(monkeypatch, retries=3)
 
 
 def endpoint(*servers: EmbeddingServer, **changes: object) -> EmbeddingEndpoint:
@@ -49,7 +46,7 @@ def test_every_text_gets_its_vector_once(plan: str) -> None:
 
 def test_two_servers_share_the_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("curation.embeddings.endpoint.BATCH", 1)
-    monkeypatch.setattr("curation.embeddings.endpoint.PER_SERVER", 1)
+    monkeypatch.setattr("curation.embeddings.endpoint.IN_FLIGHT", 1)
     with embedding_server() as first, embedding_server() as second:
         vectors = endpoint(first, second).embed(TEXTS)
         assert first.texts
@@ -88,7 +85,8 @@ def test_texts_that_are_refused_by_themselves_are_told_and_the_others_get_their_
     assert sorted(server.texts) == sorted(set(TEXTS) - {TEXTS[7]})
 
 
-def test_a_text_whose_vector_is_never_finite_is_refused() -> None:
+def test_a_text_whose_vector_is_never_finite_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    patient(monkeypatch, retries=1)
     told: list[str] = []
     with embedding_server(" ".join(["nan"] * 9)) as server:
         vectors = endpoint(server).embed(["a"], lambda _, why: told.append(why.kind if why else ""))
@@ -98,7 +96,7 @@ def test_a_text_whose_vector_is_never_finite_is_refused() -> None:
 
 def test_servers_of_two_widths_hold_two_models(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("curation.embeddings.endpoint.BATCH", 1)
-    monkeypatch.setattr("curation.embeddings.endpoint.PER_SERVER", 1)
+    monkeypatch.setattr("curation.embeddings.endpoint.IN_FLIGHT", 1)
     with embedding_server() as first, embedding_server(width=32) as second:
         embedder = endpoint(first, second)
         with pytest.raises(PolicyError, match="several widths"):

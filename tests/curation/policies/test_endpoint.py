@@ -31,6 +31,7 @@ from curation.records import (
 )
 from curation.verify.math_judge import JudgeTask, MathJudge, Response
 from tests.curation.policies.conftest import asked
+from tests.patience import patient
 from tests.waiting import until
 
 pytest.importorskip("aiohttp")
@@ -79,6 +80,11 @@ def start(tmp_path: Path) -> Iterator[Start]:
         server.stop()
 
 
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    patient(monkeypatch)
+
+
 def settings(*servers: StandIn | str, **changes: Any) -> EndpointPolicy:
     values: dict[str, Any] = {
         "kind": "endpoint",
@@ -86,8 +92,6 @@ def settings(*servers: StandIn | str, **changes: Any) -> EndpointPolicy:
         "revision": "1",
         "prompt": "plain",
         "urls": tuple(server if isinstance(server, str) else server.url for server in servers),
-        "back_off_s": 0.01,
-        "connect_s": 120.0,
         "decoding": Decoding(seed=3),
     }
     return EndpointPolicy(**{**values, **changes})
@@ -126,7 +130,7 @@ def test_servers_are_asked_for_tags_that_may_be_special_tokens() -> None:
 
 def test_each_attempt_is_answered_once_and_the_load_is_spread(start: Start) -> None:
     servers = [start("slow " * 40), start("slow " * 40)]
-    answers = inside(settings(*servers, per_server=4), lambda policy: answer_all(policy, 40))
+    answers = inside(settings(*servers, in_flight=4), lambda policy: answer_all(policy, 40))
     assert texts(answers) == [f"{seed} What is 2 + 2?" for seed in seeds(40)]
     counts = [server.seeds("answered") for server in servers]
     assert sorted(counts[0] + counts[1]) == sorted(seeds(40))
@@ -142,9 +146,10 @@ def test_what_fails_for_now_is_asked_again(start: Start, word: str) -> None:
     assert len(server.seeds("asked")) == 11
 
 
-def test_a_server_that_hangs_is_given_up_for_another(start: Start) -> None:
+def test_a_server_that_hangs_is_given_up_for_another(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    patient(monkeypatch, answer_s=4.0)
     servers = [start("hang hang"), start()]
-    answers = inside(settings(*servers, request_s=4.0), lambda policy: answer_all(policy, 6))
+    answers = inside(settings(*servers), lambda policy: answer_all(policy, 6))
     assert None not in answers
     answered = [seed for server in servers for seed in server.seeds("answered")]
     assert sorted(answered) == sorted(seeds(6))
@@ -163,7 +168,7 @@ def test_requests_of_a_dead_server_move_and_it_is_taken_back(start: Start) -> No
         assert len(again.seeds("answered")) > 0
         return answers
 
-    answers = inside(settings(first, second, per_server=8), work)
+    answers = inside(settings(first, second, in_flight=8), work)
     assert None not in answers
     given = Counter(first.seeds("answered") + second.seeds("answered"))
     assert {seed: given[seed] for seed in seeds(40)} == dict.fromkeys(seeds(40), 1)
@@ -245,21 +250,23 @@ def test_what_no_second_try_mends_is_said(start: Start, monkeypatch: pytest.Monk
         Endpoint(settings(locked, api_key_env="KEY_OF_TEST"), Path())
 
 
-def test_all_servers_dead_names_each(start: Start) -> None:
+def test_all_servers_dead_names_each(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     servers = [start(), start()]
     for server in servers:
         server.stop()
     said = refusal(settings(*servers))
     assert all(f"{server.url}: cannot be reached" in said for server in servers)
     dying = [start("die"), start("die")]
-    said = refusal(settings(*dying, give_up_s=0.3), count=4)
+    patient(monkeypatch, give_up_s=0.3)
+    said = refusal(settings(*dying), count=4)
     assert "no server has answered for 0.3 s" in said
     assert all(server.url in said for server in dying)
 
 
-def test_retries_end(start: Start) -> None:
+def test_retries_end(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    patient(monkeypatch, retries=2)
     server = start("500 " * 10)
-    assert "failed 3 times, last at" in refusal(settings(server, retries=2))
+    assert "failed 3 times, last at" in refusal(settings(server))
     assert len(server.seeds("asked")) == 3
 
 
@@ -267,8 +274,11 @@ def test_retries_end(start: Start) -> None:
     ("plan", "kind"),
     [("400", "400"), ("422", "422"), ("500", "500"), ("503", "503"), ("garbage", "unusable"), ("drop", "no_answer")],
 )
-def test_what_living_servers_do_not_answer_is_refused(start: Start, plan: str, kind: str) -> None:
-    """Both servers are asked where another try may do, and others' requests go on."""
+def test_what_living_servers_do_not_answer_is_refused(
+    start: Start, monkeypatch: pytest.MonkeyPatch, plan: str, kind: str
+) -> None:
+    """Both servers are asked if another try may help, and other requests go on."""
+    patient(monkeypatch, retries=2)
     servers = [start(f"{plan} " * 2), start(f"{plan} " * 2)]
 
     async def work(policy: Endpoint) -> None:
@@ -278,13 +288,16 @@ def test_what_living_servers_do_not_answer_is_refused(start: Start, plan: str, k
         asked_of = [len(server.seeds("asked")) for server in servers]
         assert sorted(asked_of) == ([0, 1] if plan.startswith("4") else [1, 2])
 
-    inside(settings(*servers, retries=2, give_up_s=300.0), work)
+    inside(settings(*servers), work)
 
 
 @pytest.mark.parametrize("plan", ["401", "403", "404", "429 " * 5])
-def test_keys_models_and_busy_servers_are_no_refusals_of_a_prompt(start: Start, plan: str) -> None:
+def test_keys_models_and_busy_servers_are_no_refusals_of_a_prompt(
+    start: Start, monkeypatch: pytest.MonkeyPatch, plan: str
+) -> None:
+    patient(monkeypatch, retries=2)
     with pytest.raises(PolicyError) as ended:
-        inside(settings(start(plan), retries=2), lambda policy: answer_all(policy, 1))
+        inside(settings(start(plan)), lambda policy: answer_all(policy, 1))
     assert not isinstance(ended.value, RequestRefused)
 
 

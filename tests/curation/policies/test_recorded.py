@@ -42,9 +42,9 @@ NESTED = [
     {"question": "Nobody tried.", "runs": []},
     {"question": "Nobody tried either.", "runs": None},
 ]
-NESTED_MAP = {"problem": "question", "attempts": "runs", "text": "response", "label": "ok", "model": "by"}
+NESTED_MAP = {"problem": "question", "attempts": "runs", "text": "response", "label": "ok"}
 FLAT = [{"question": row["question"], "run": run} for row in NESTED for run in row["runs"] or []]
-FLAT_MAP = {"problem": "question", "text": "run.response", "label": "run.ok", "model": "run.by"}
+FLAT_MAP = {"problem": "question", "text": "run.response", "label": "run.ok"}
 
 
 def policy(folder: Path, columns: Mapping[str, Any], path: str = "attempts.jsonl", **more: Any) -> Recorded:
@@ -97,7 +97,6 @@ def test_nested_and_flat_files_are_the_same(
     one.check()
     assert handed(one, (SUM, range(4)), (PRODUCT, range(4)), ("Nobody tried.", range(4))) == EVERYTHING
     assert one.attempts == 5
-    assert one.models_seen == {"big": 3, "small": 2}
 
 
 @pytest.mark.parametrize("name", ["a.jsonl.gz", "a.parquet", "a.csv"])
@@ -158,21 +157,6 @@ def test_options_are_part_of_the_id(tmp_path: Path) -> None:
     assert [answered.text for _, answered in answers(one, prompted("Pick.", name), [0])] == ["A"]
 
 
-def test_models_are_filtered_before_they_are_numbered(tmp_path: Path) -> None:
-    lines(tmp_path, NESTED)
-    big = policy(tmp_path, NESTED_MAP, models=["big"])
-    assert handed(big, (SUM, range(4)), (PRODUCT, range(4))) == [
-        (SUM, 0, "So \\boxed{5}", True),
-        (SUM, 1, None, False),
-        (SUM, 2, "five", None),
-    ]
-    both = policy(tmp_path, NESTED_MAP, models=["small", "big"])
-    assert handed(both, (SUM, range(4)), (PRODUCT, range(4))) == EVERYTHING
-    nobody = policy(tmp_path, NESTED_MAP, models=["huge"])
-    with pytest.raises(PolicyError, match=r"no attempt of .*huge.*; models in the file: big, small\."):
-        handed(nobody, (SUM, [0]))
-
-
 def test_recorded_answers_beside_or_instead_of_texts(tmp_path: Path) -> None:
     rows = [{"p": SUM, "final": 5}, {"p": SUM, "final": 5.5}, {"p": SUM, "final": "5"}, {"p": SUM, "final": None}]
     lines(tmp_path, rows)
@@ -215,7 +199,6 @@ def test_another_label_is_refused(tmp_path: Path, value: Any) -> None:
         ({**NESTED_MAP, "text": "output"}, "inside `runs`: no row has `output`; there are: by, response, ok."),
         ({**NESTED_MAP, "answer": "final"}, "inside `runs`: no row has `final`; there are: by, response, ok."),
         ({**NESTED_MAP, "label": "good"}, "inside `runs`: no row has `good`"),
-        ({**NESTED_MAP, "model": "name"}, "inside `runs`: no row has `name`"),
         ({**NESTED_MAP, "choices": "opts"}, "no row has `opts`; there are: question, runs"),
         ({"problem": "question", "text": "response"}, "no row has `response`; there are: question, runs"),
     ],
@@ -282,12 +265,12 @@ def test_a_file_without_attempts_is_refused(tmp_path: Path) -> None:
 
 def test_the_key_follows_the_content_and_the_settings(tmp_path: Path) -> None:
     lines(tmp_path, NESTED)
-    columns = {"problem": "question", "attempts": "runs", "text": "response", "model": "by"}
+    columns = {"problem": "question", "attempts": "runs", "text": "response"}
     first = policy(tmp_path, columns).key
     assert (first.policy, first.prompt) == ("weak@1", "recorded")
     assert re.fullmatch("[0-9a-f]{12}", first.sampling)
     assert policy(tmp_path, columns).key == first
-    assert policy(tmp_path, columns, models=["big"]).key != first
+    assert policy(tmp_path, {**columns, "label": "ok"}).key != first
     (tmp_path / "moved").mkdir()
     lines(tmp_path / "moved", NESTED)
     assert policy(tmp_path / "moved", columns).key == first

@@ -25,8 +25,7 @@ def test_a_server_killed_in_the_middle_costs_no_attempt(vllm_servers: VllmServer
         revision="1",
         urls=tuple(server.url for server in servers),
         prompt="plain",
-        per_server=8,
-        back_off_s=0.05,
+        in_flight=8,
         keep_tokens=True,
         decoding=Decoding(temperature=0.7, top_p=0.9, max_tokens=200, seed=5),
     )

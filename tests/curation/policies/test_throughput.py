@@ -81,14 +81,14 @@ async def _welcome(_url: str, _context: int | None) -> None:
 def asked(
     loop: asyncio.AbstractEventLoop,
     monkeypatch: pytest.MonkeyPatch,
-    per_server: int | str,
+    in_flight: int | str,
     shares: tuple[float, float],
     retry_after: str | None = None,
     *,
     queues: bool = False,
 ) -> FlakyServer:
     """Return the server, after a minute of as many requests at once as the client lets through."""
-    settings = ServerSettings.model_validate({"urls": (URL,), "per_server": per_server})
+    settings = ServerSettings.model_validate({"urls": (URL,), "in_flight": in_flight})
     server = FlakyServer(*shares, retry_after, queues=queues)
     monkeypatch.setattr(clients, "HttpSession", lambda *_: server)
 
@@ -112,12 +112,12 @@ def asked(
 
 
 @pytest.mark.parametrize("queues", [False, True], ids=["refuses", "queues"])
-@pytest.mark.parametrize("per_server", [16, 24, 64, "auto"])
+@pytest.mark.parametrize("in_flight", [16, 24, 64, "auto"])
 def test_refusals_by_chance_do_not_take_the_throughput_away(
-    loop: asyncio.AbstractEventLoop, monkeypatch: pytest.MonkeyPatch, per_server: int | str, *, queues: bool
+    loop: asyncio.AbstractEventLoop, monkeypatch: pytest.MonkeyPatch, in_flight: int | str, *, queues: bool
 ) -> None:
     """FIELD.md M2: 5 % of 429 and 3.5 % of 5xx at random left a tenth of what was possible."""
-    server = asked(loop, monkeypatch, per_server, (0.05, 0.035), queues=queues)
+    server = asked(loop, monkeypatch, in_flight, (0.05, 0.035), queues=queues)
     assert server.answered >= 0.5 * POSSIBLE
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from curation.config.coding import AgreementSettings, ExecutionMatrixSettings
+from curation.config import CodeSettings
 from curation.programs import execution_matrix, tests_agreement
 from curation.programs.execution_matrix import MEASURED, Candidate, corrected, draw_candidates, run_execution_matrix
 from curation.records import TEST
@@ -22,7 +22,6 @@ RIGHT = "print(int(input()) + 1)"
 ALSO = "n = int(input())\nprint(n - -1)"
 THIRD = "import sys\nprint(1 + int(sys.stdin.read()))"
 WRONG = "print(abs(int(input())) + 1)"
-SETTINGS = ExecutionMatrixSettings(give_up=2)
 
 
 @pytest.fixture(scope="module")
@@ -43,22 +42,22 @@ def problem(*pairs: tuple[str, str], **more: object) -> CodeProblem:
 def test_a_wrong_expected_output_is_corrected_and_a_wrong_solution_is_caught(runner: Runner) -> None:
     asked = problem(("1\n", "2\n"), ("5\n", "7\n"), ("-3\n", "-2\n"))
     programs = candidates((RIGHT, True), (ALSO, True), (THIRD, None), (WRONG, False))
-    made = run_execution_matrix(runner, "p", asked, programs, SETTINGS, time_given=True)
+    made = run_execution_matrix(runner, "p", asked, programs, time_given=True)
     assert made.judged == 12
     assert made.broken == 0
-    decisions = tests_agreement.decide_tests(made.runs, AgreementSettings())
+    decisions = tests_agreement.decide_tests(made.runs, CodeSettings())
     assert decisions["decision"].to_list() == ["keep", "correct", "keep"]
     given = [("p", i, test.input.decode(), test.output.decode(), "given") for i, test in enumerate(asked.tests)]
     after = corrected(pl.DataFrame(given, schema=TEST, orient="row"), decisions, made.outputs)
     assert after["output"].to_list() == ["2\n", "6\n", "-2\n"]
-    verdict = tests_agreement.decide_problems(made.runs, decisions, AgreementSettings(min_tests=3)).row(0, named=True)
+    verdict = tests_agreement.decide_problems(made.runs, decisions, CodeSettings(min_tests=3)).row(0, named=True)
     assert (verdict["keep"], verdict["wrong_caught"], verdict["weakly_tested"]) == (True, 1, False)
 
 
 def test_a_test_without_expected_output_gets_the_output_that_all_agree_on(runner: Runner) -> None:
     programs = candidates((RIGHT, True), (ALSO, True), (THIRD, True))
     asked = problem(("8\n", ""))
-    made = run_execution_matrix(runner, "p", asked, programs, SETTINGS, time_given=True, indices=[41], known=[False])
+    made = run_execution_matrix(runner, "p", asked, programs, time_given=True, indices=[41], known=[False])
     assert made.runs["expected"].to_list() == [False] * 3
     assert made.outputs.select("test", "output").rows() == [(41, "9\n")]
 
@@ -66,7 +65,7 @@ def test_a_test_without_expected_output_gets_the_output_that_all_agree_on(runner
 def test_failures_are_named_and_a_slow_solution_is_given_up(runner: Runner) -> None:
     asked = problem(*((f"{n}\n", f"{n + 1}\n") for n in range(4)))
     programs = candidates(("while True: pass", False), ("raise SystemExit(3)", True), ("print(", True), (RIGHT, True))
-    made = run_execution_matrix(runner, "p", asked, programs, SETTINGS, time_given=True)
+    made = run_execution_matrix(runner, "p", asked, programs, time_given=True, give_up=2)
     ended = {i: group["ended"].to_list() for (i,), group in made.runs.group_by("solution")}
     assert ended[0] == ["TLE", "TLE", "skipped", "skipped"]
     assert ended[1] == ["RTE"] * 4
@@ -81,7 +80,7 @@ def test_the_standard_that_a_solution_was_compiled_as_is_kept_and_told(runner: R
         Candidate(place, Submission(lang, code), True)
         for place, (lang, code) in enumerate(((CodeLang.CPP, new), (CodeLang.CPP, old), (CodeLang.PYTHON, RIGHT)))
     ]
-    made = run_execution_matrix(runner, "p", problem(("1\n", "2\n")), programs, SETTINGS, time_given=True)
+    made = run_execution_matrix(runner, "p", problem(("1\n", "2\n")), programs, time_given=True)
     assert made.runs.select("ended", "standard").rows() == [("ok", "gnu++20"), ("ok", "gnu++14"), ("ok", None)]
     (tmp_path / "runs").mkdir()
     for columns, told in ((made.runs.columns, ", compiled as gnu++14"), (MEASURED.names()[:-1], "")):
@@ -94,9 +93,7 @@ def test_the_standard_that_a_solution_was_compiled_as_is_kept_and_told(runner: R
 
 
 def test_a_limit_that_the_source_does_not_name_is_measured(runner: Runner) -> None:
-    made = run_execution_matrix(
-        runner, "p", problem(("1\n", "2\n")), candidates((RIGHT, True)), SETTINGS, time_given=False
-    )
+    made = run_execution_matrix(runner, "p", problem(("1\n", "2\n")), candidates((RIGHT, True)), time_given=False)
     assert made.time_limit_s == 1.0
 
 
@@ -107,7 +104,7 @@ def test_a_checker_puts_all_that_it_accepts_into_one_class(runner: Runner) -> No
         ("print(input().split()[0])", True), ("print(input().split()[-1])", True), ("print(99)", False)
     )
     asked = problem(("3 4 5\n", "4\n"), ("6 7 8\n", "6\n"), checker=checker_of(judging))
-    made = run_execution_matrix(runner, "p", asked, programs, SETTINGS, time_given=True)
+    made = run_execution_matrix(runner, "p", asked, programs, time_given=True)
     assert made.runs.sort("solution", "test")["expected"].to_list() == [True, True, True, True, False, False]
     assert made.broken == 0
 
@@ -126,7 +123,7 @@ def test_an_output_that_its_own_checker_refuses_is_none(runner: Runner) -> None:
     above = "import sys\na = [open(n).read().split() for n in sys.argv[1:4]]\nprint(int(int(a[2][0]) > 4))"
     asked = _asked_of(above, ("7 8 9\n", ""), ("3 8 9\n", ""), ("5 5 5\n", "5\n"))
     made = run_execution_matrix(
-        runner, "p", asked, programs, SETTINGS, time_given=True, known=[False, False, True]
+        runner, "p", asked, programs, time_given=True, known=[False, False, True]
     )  # fmt: skip
     assert sorted(made.runs["test"].unique()) == [0, 2]
     assert made.runs.group_by("test").agg(pl.col("output").n_unique()).sort("test").rows() == [(0, 1), (2, 1)]
@@ -138,8 +135,8 @@ def test_a_wrong_expected_output_is_found_though_the_checker_never_looks_at_it(r
         LOOKS_AT_THE_INPUT, *((f"{n} {n + 1} {n + 2}\n", f"{n + 1}\n") for n in range(4)), ("7 8 9\n", "5\n")
     )
     programs = candidates((FIRST, True), (LAST, True), (ANY, True))
-    made = run_execution_matrix(runner, "p", asked, programs, SETTINGS, time_given=True)
-    decisions = tests_agreement.decide_tests(made.runs, AgreementSettings())
+    made = run_execution_matrix(runner, "p", asked, programs, time_given=True)
+    decisions = tests_agreement.decide_tests(made.runs, CodeSettings())
     assert decisions["decision"].to_list() == ["keep"] * 4 + ["correct"]
     assert made.outputs.select("test", "output").rows() == [(4, "7\n")]
 
@@ -147,8 +144,8 @@ def test_a_wrong_expected_output_is_found_though_the_checker_never_looks_at_it(r
 def test_expected_outputs_that_are_hints_to_the_checker_are_left_alone(runner: Runner) -> None:
     asked = _asked_of(LOOKS_AT_THE_INPUT, *((f"{n} {n + 1} {n + 2}\n", "any\n") for n in range(3)))
     programs = candidates((FIRST, True), (LAST, True), (ANY, True))
-    made = run_execution_matrix(runner, "p", asked, programs, SETTINGS, time_given=True)
-    assert tests_agreement.decide_tests(made.runs, AgreementSettings())["decision"].to_list() == ["keep"] * 3
+    made = run_execution_matrix(runner, "p", asked, programs, time_given=True)
+    assert tests_agreement.decide_tests(made.runs, CodeSettings())["decision"].to_list() == ["keep"] * 3
 
 
 def test_a_checker_that_fails_says_nothing_but_that_an_answer_it_cannot_read_is_none(
@@ -156,19 +153,19 @@ def test_a_checker_that_fails_says_nothing_but_that_an_answer_it_cannot_read_is_
 ) -> None:
     programs = candidates((FIRST, True), (LAST, True), (ANY, True))
     failing = _asked_of("raise SystemExit(3)", ("1 2 3\n", "x\n"))
-    made = run_execution_matrix(runner, "p", failing, programs, SETTINGS, time_given=True)
+    made = run_execution_matrix(runner, "p", failing, programs, time_given=True)
     assert made.runs.is_empty()
     assert made.broken == 3
     reading = LOOKS_AT_THE_INPUT.replace("print", "int(a[1][0]); print")
     asked = _asked_of(reading, ("1 2 3\n", "2\n"), ("4 5 6\n", "5x\n"))
-    made = run_execution_matrix(runner, "p", asked, programs, SETTINGS, time_given=True)
-    assert tests_agreement.decide_tests(made.runs, AgreementSettings())["decision"].to_list() == ["keep", "correct"]
+    made = run_execution_matrix(runner, "p", asked, programs, time_given=True)
+    assert tests_agreement.decide_tests(made.runs, CodeSettings())["decision"].to_list() == ["keep", "correct"]
 
 
 def test_a_tolerance_joins_near_outputs(runner: Runner) -> None:
     programs = candidates(("print(0.3333333)", True), ("print(1/3)", True), ("print(0.5)", True))
     asked = problem(("\n", "0.333\n"), comparison=Comparison(absolute=1e-2))
-    made = run_execution_matrix(runner, "p", asked, programs, SETTINGS, time_given=True)
+    made = run_execution_matrix(runner, "p", asked, programs, time_given=True)
     assert made.runs["expected"].to_list() == [True, True, False]
 
 
@@ -178,9 +175,11 @@ def test_canonical_form_follows_the_comparison() -> None:
     assert canonical(b"Yes 1", strict) != canonical(b"yes 1", strict)
 
 
-def test_few_solutions_of_each_kind_are_drawn_and_copies_are_left_out() -> None:
+def test_few_solutions_of_each_kind_are_drawn_and_copies_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [(i, "python", f"print({i % 3})", True) for i in range(9)] + [(9, "cpp", "x", False), (10, "cpp", "y", True)]
-    found = draw_candidates(rows, ExecutionMatrixSettings(right_solutions=2, wrong_solutions=1))
+    monkeypatch.setattr(execution_matrix, "MAX_RIGHT", 2)
+    monkeypatch.setattr(execution_matrix, "MAX_WRONG", 1)
+    found = draw_candidates(rows)
     assert [(one.index, one.right) for one in found] == [(0, True), (1, True), (9, False), (10, True)]
 
 

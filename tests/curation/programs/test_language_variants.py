@@ -4,7 +4,7 @@ import json
 
 import polars as pl
 
-from curation.config.coding import LanguageVariantSettings
+from curation.config import CodeSettings
 from curation.programs.execution_matrix import MEASURED
 from curation.programs.language_variants import LANGUAGE, languages_of, make_variants
 from curation.prompts.solving import FENCE
@@ -13,6 +13,7 @@ from curation.records import DROPPED, PROBLEM, problem_id
 WANTED = pl.DataFrame(
     {"problem": ["p", "p"], "test": [0, 1], "output": ["x", "y"]}, schema_overrides={"test": pl.Int32}
 )
+BOTH = CodeSettings().languages
 LIMITS = pl.DataFrame({"problem": ["p"], "time_limit_s": [1.0]})
 
 
@@ -25,8 +26,8 @@ def runs(*solutions: tuple[str, str, float]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=MEASURED, orient="row")
 
 
-def languages(*solutions: tuple[str, str, float], **more: float) -> list[str]:
-    return languages_of(runs(*solutions), WANTED, LIMITS, LanguageVariantSettings(**more))["language"].to_list()  # type: ignore[arg-type]
+def languages(*solutions: tuple[str, str, float]) -> list[str]:
+    return languages_of(runs(*solutions), WANTED, LIMITS, BOTH)["language"].to_list()
 
 
 def test_a_language_with_a_passing_solution_is_asked_for() -> None:
@@ -41,7 +42,6 @@ def test_a_language_whose_solutions_all_fail_or_are_too_slow_is_not() -> None:
 def test_a_language_without_solutions_is_asked_for_where_the_limit_allows_it() -> None:
     assert languages(("cpp", "y", 0.1)) == ["python", "cpp"]
     assert languages(("cpp", "y", 0.2)) == ["cpp"]
-    assert languages(("cpp", "y", 0.2), slowdown=10.0) == ["python", "cpp"]
     assert languages(("python", "y", 0.5)) == ["python", "cpp"]
     assert languages(("python", "y", 1.5)) == ["python"]
 
@@ -49,9 +49,7 @@ def test_a_language_without_solutions_is_asked_for_where_the_limit_allows_it() -
 def test_twins_share_their_group_and_name_their_language() -> None:
     row = dict.fromkeys(PROBLEM.names()) | {"id": "p", "group": "p", "domain": "code", "statement": "Add.", "row": 0}
     frame = pl.DataFrame([row, row | {"id": "q", "group": "q"}], schema=PROBLEM)
-    kept, dropped = make_variants(
-        frame, languages_of(runs(("cpp", "y", 0.1)), WANTED, LIMITS, LanguageVariantSettings())
-    )
+    kept, dropped = make_variants(frame, languages_of(runs(("cpp", "y", 0.1)), WANTED, LIMITS, BOTH))
     assert kept.schema == PROBLEM
     assert kept["group"].to_list() == ["p", "p"]
     assert kept["statement"][1] == "Add.\n\nWrite the program in C++20."

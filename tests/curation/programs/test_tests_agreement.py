@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.config.coding import AgreementSettings
+from curation.config import CodeSettings
 from curation.programs.tests_agreement import (
     INPUT,
     RUN,
@@ -17,7 +17,7 @@ from curation.programs.tests_agreement import (
     majority_outputs,
 )
 
-SETTINGS = AgreementSettings(min_tests=1)
+SETTINGS = CodeSettings(min_tests=1)
 
 
 def matrix(rows, right=None, problem="p", expected="e"):
@@ -96,14 +96,14 @@ def test_wrong_solutions_do_not_vote():
 
 def test_a_solution_that_crashes_nearly_everywhere_is_set_aside():
     runs = matrix([["e", "e", "e"], ["e", "e", "e"], [None, None, "x"]])
-    assert deviating_solutions(runs, SETTINGS).select("solution", "why").rows() == [(2, "fails")]
+    assert deviating_solutions(runs).select("solution", "why").rows() == [(2, "fails")]
 
 
 def test_a_solution_that_deviates_everywhere_is_set_aside_only_where_three_others_vote():
     three = matrix([["e"] * 4, ["e"] * 4, ["x", "y", "z", "e"]])
     four = matrix([["e"] * 4, ["e"] * 4, ["e"] * 4, ["x", "y", "z", "e"]])
-    assert deviating_solutions(three, SETTINGS).is_empty()
-    assert deviating_solutions(four, SETTINGS).select("solution", "why").rows() == [(3, "deviates")]
+    assert deviating_solutions(three).is_empty()
+    assert deviating_solutions(four).select("solution", "why").rows() == [(3, "deviates")]
 
 
 def test_several_outputs_drop_the_problem_unless_it_has_a_checker():
@@ -125,9 +125,9 @@ def test_tests_that_were_made_do_not_hide_several_outputs():
 
 
 def test_problem_rules_and_their_numbers():
-    settings = AgreementSettings(min_tests=3, min_solutions=2)
+    settings = CodeSettings(min_tests=3)
     sound = matrix([["e"] * 3] * 3, problem="sound")
-    alone = matrix([["e"] * 3], problem="alone")
+    alone = matrix([[None] * 3], problem="alone")
     short = matrix([["e"] * 2] * 3, problem="short")
     runs = pl.concat([sound, alone, short])
     decided = decide_problems(runs, decide_tests(runs, settings), settings)

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from curation.config.coding import ValidationSettings
 from curation.programs.validation import GivenInput, Vouching, spoiled_inputs, tidy_text, vouch
 from curation.verify.programs.problem import Validator, ValidatorLang
 from curation.verify.programs.tools import Runner
@@ -37,7 +36,7 @@ def runner() -> Iterator[Runner]:
 
 def asked(runner: Runner, package: list[Validator], by_model: list[Validator], texts: list[str]) -> Vouching:
     given = [GivenInput(index, text, index < 2) for index, text in enumerate(texts)]
-    return vouch(runner.tools, package, by_model, given, ValidationSettings())
+    return vouch(runner.tools, package, by_model, given)
 
 
 def test_a_package_s_validator_vouches_and_drops_the_given_input_that_it_refuses(runner: Runner) -> None:
@@ -89,24 +88,22 @@ def test_a_model_s_validator_is_proved_on_examples_and_on_spoiled_inputs(runner:
 def test_a_model_s_validator_must_refuse_near_valid_inputs_that_break_a_formula(runner: Runner) -> None:
     given = [GivenInput(index, text, index < 2) for index, text in enumerate(GIVEN)]
     breaking = {"10\n0 1 2 3 4 5 6 7 8 9\n": "n <= 9", "1\n100\n": "a < 100"}
-    settings = ValidationSettings()
-    assert vouch(runner.tools, [], [model(MODEL)], given, settings, breaking).by == "model"
+    assert vouch(runner.tools, [], [model(MODEL)], given, breaking).by == "model"
     lenient = model(MODEL.replace("<= 9", "<= 90").replace("< 100", "< 1000"))
-    assert vouch(runner.tools, [], [lenient], given, settings).by == "model"
-    aside = vouch(runner.tools, [], [lenient], given, settings, breaking)
+    assert vouch(runner.tools, [], [lenient], given).by == "model"
+    aside = vouch(runner.tools, [], [lenient], given, breaking)
     assert aside.by == ""
     assert aside.aside[0].endswith("it lets 2 of 2 inputs pass that break a formula, as n <= 9")
     grammar = ctd(GRAMMAR.replace("9", "90"))
-    assert vouch(runner.tools, [grammar], [], given, settings, breaking).by == "package"
+    assert vouch(runner.tools, [grammar], [], given, breaking).by == "package"
 
 
 def test_an_input_on_which_a_validator_fails_is_neither_refused_nor_proved(runner: Runner) -> None:
     code = f"{MODEL}if lines[0] == '4': print('x' * (1 << 28))\n"
     texts = [*GIVEN, *[f"2\n{i} {i}\n" for i in range(20)]]
     loud = Validator(ValidatorLang.PYTHON, {"v.py": code}, ("v.py",), accepts=0)
-    settings = ValidationSettings(max_refused=0.5)
     given = [GivenInput(index, text, example=False) for index, text in enumerate(texts)]
-    found = vouch(runner.tools, [loud], [], given, settings)
+    found = vouch(runner.tools, [loud], [], given)
     assert found.by == "package"
     assert found.unsaid == {3}
     assert found.refused == {}

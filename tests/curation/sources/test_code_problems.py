@@ -84,14 +84,11 @@ def test_code_contests():
     assert found.judging.select("time_limit_s", "memory_mb", "files").rows() == [(2.5, 256, False)]
 
 
-def test_the_right_to_start_processes_follows_the_row_or_the_source():
-    rows = [contest_row(parallel=value) for value in (True, 1, "true", False, None, "fork")]
-    columns = CodeColumns(**to_plain({**CODE_CONTESTS, "processes": "parallel"}))
-    granted = code_tables("abcdef", rows, columns, "source s").judging["processes"].to_list()
-    assert granted == [True, True, True, False, False, False]
-    assert tables(CODE_CONTESTS, *rows).judging["processes"].to_list() == [False] * 6
-    whole = code_tables("abcdef", rows, CodeColumns(**to_plain(CODE_CONTESTS)), "source s", processes=True)
-    assert whole.judging["processes"].to_list() == [True] * 6
+def test_the_right_to_start_processes_is_the_source_s():
+    rows = [contest_row(), contest_row()]
+    assert tables(CODE_CONTESTS, *rows).judging["processes"].to_list() == [False] * 2
+    whole = code_tables("ab", rows, CodeColumns(**to_plain(CODE_CONTESTS)), "source s", processes=True)
+    assert whole.judging["processes"].to_list() == [True] * 2
 
 
 def test_a_problem_that_reads_files_is_marked():

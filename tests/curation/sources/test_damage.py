@@ -33,7 +33,7 @@ FIRST, LAST = ("What is 1 + 1?", "2"), ("What is 2 + 2?", "4")
 
 def sources(path: str, kind: str, **changes: Any) -> Source:
     columns = ProblemColumns(statement="problem", answer="answer")
-    table = {"name": "s", "kind": kind, "path": path, "columns": columns, "on_bad_row": "quarantine"}
+    table = {"name": "s", "kind": kind, "path": path, "columns": columns, "bad_rows": 100}
     return Source.model_validate({**table, **changes})
 
 

@@ -24,8 +24,8 @@ def joined_source(folder: Path, bad: int, **changes: Any) -> Source:
     beside[10 - bad :] = [line[:-4] for line in beside[10 - bad :]]
     (folder / "x.jsonl").write_text("\n".join(rows) + "\n")
     (folder / "y.jsonl").write_text("\n".join(beside) + "\n")
-    join = {"kind": "jsonl", "path": "y.jsonl", "on": "n", "into": "answers"}
-    settings = {"name": "s", "kind": "jsonl", "path": "x.jsonl", "columns": COLUMNS, "on_bad_row": "quarantine"}
+    join = {"path": "y.jsonl", "on": "n", "into": "answers"}
+    settings = {"name": "s", "kind": "jsonl", "path": "x.jsonl", "columns": COLUMNS, "bad_rows": 100}
     return Source.model_validate({**settings, "join": join, **changes})
 
 

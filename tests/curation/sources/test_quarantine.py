@@ -39,7 +39,7 @@ BAD: dict[str, tuple[bytes, str]] = {
 
 def source(path: str = "x.jsonl", **changes: Any) -> Source:
     columns = ProblemColumns(statement="problem", answer="answer")
-    settings = {"name": "s", "kind": "jsonl", "path": path, "columns": columns, "on_bad_row": "quarantine"}
+    settings = {"name": "s", "kind": "jsonl", "path": path, "columns": columns, "bad_rows": 100}
     return Source.model_validate({**settings, **changes})
 
 
@@ -106,8 +106,6 @@ def test_positions_and_the_budget_go_on_from_batch_to_batch(tmp_path: Path) -> N
     assert [row for part in found for row in part.quarantine["row"]] == [0, 3, 6, 9]
     with pytest.raises(SourceError, match=r"source s: more than 3 rows .*x\.jsonl, line 10: .*raise its `bad_rows`"):
         parts(source(bad_rows=3), tmp_path, batch_rows=4)
-    with pytest.raises(SourceError, match="more than 0 rows"):
-        parts(source(bad_rows=0), tmp_path)
     assert [part.rows for part in parts(source(limit=2), tmp_path)] == [2]
 
 

@@ -104,7 +104,7 @@ def test_a_glob_names_files_in_order_and_parquet_and_joins_read_too(memory: Memo
     expected = [row["problem"] for row in ROWS]
     assert statements(source("memory://rows/*.jsonl"), tmp_path) == [*expected, "What is 7?"]
     assert statements(source("memory://rows/rows.parquet", kind="parquet"), tmp_path) == expected
-    join = {"kind": "jsonl", "path": "memory://rows/b.jsonl", "on": "problem", "columns": ("answer",), "into": "also"}
+    join = {"path": "memory://rows/b.jsonl", "on": "problem", "columns": ("answer",), "into": "also"}
     assert statements(source("memory://rows/a.jsonl", join=join), tmp_path) == expected
 
 
@@ -193,7 +193,7 @@ def test_a_bad_row_is_named_by_its_url(memory: MemoryFileSystem, tmp_path: Path)
     memory.pipe("/rows/bad.jsonl", TEXT.encode() + b"{\n")
     with pytest.raises(SourceError, match=r"^memory:///?rows/bad\.jsonl, line 6: not JSON"):
         statements(source("memory://rows/bad.jsonl"), tmp_path)
-    (part,) = parts(source("memory://rows/bad.jsonl", on_bad_row="quarantine"), tmp_path)
+    (part,) = parts(source("memory://rows/bad.jsonl", bad_rows=100), tmp_path)
     assert part.quarantine["file"].to_list() == ["memory:///rows/bad.jsonl"]
     assert next(read_parts(source("memory://rows/a.jsonl"), tmp_path, 9, lambda rows, _: len(rows))).built == 5
 

@@ -52,7 +52,7 @@ def test_a_training_run_asks_its_servers_and_its_recipe_stays_as_it_was() -> Non
     generator = asking(recipe, ["http://127.0.0.1:1", "http://127.0.0.1:2"]).generator
     assert generator.kind == "endpoint"
     assert generator.urls == ("http://127.0.0.1:1", "http://127.0.0.1:2")
-    assert generator.per_server == -(-recipe.collector.n_async // 2)
+    assert generator.in_flight == -(-recipe.collector.n_async // 2)
     assert recipe.generator.kind == "vllm"
     assert asking(recipe, ()) is recipe
 

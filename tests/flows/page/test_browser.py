@@ -57,7 +57,7 @@ model = "student"
 band = { attempts = 8 }
 
 [models.student]
-per_server = 8
+in_flight = 8
 """
 COMMAND = [sys.executable, "-m", "flows.cli"]
 SLOW_S = 15

@@ -92,20 +92,16 @@ def recipe(tmp_path_factory: pytest.TempPathFactory) -> Path:
     text = text.replace("../demo/code/problems.jsonl", "problems.jsonl").replace(
         "../demo/code/attempts.jsonl", "attempts.jsonl"
     )
-    text = text.replace("attempts = 8", "attempts = 4").replace(
-        "[sources.code]", '[sources.code]\nprocesses = "parallel"'
+    text = (
+        text.replace("attempts = 8", "attempts = 4")
+        .replace('path = "problems.jsonl"', 'path = "problems.jsonl"\nprocesses = true')
+        .replace("[code]", '[code]\nlanguages = ["python"]')
     )
     text += """
 [[sources]]
 name = "packages"
 kind = "kattis"
 path = "packages"
-
-[code.language_variants]
-languages = ["python"]
-
-[code.test_generation]
-batch = 6
 
 [questions.test_programs]
 model = "tester"
@@ -141,7 +137,7 @@ def test_the_set_holds_problems_tests_and_limits(finished: Path) -> None:
 
 def test_the_right_to_processes_follows_the_row_into_the_set_and_an_export(finished: Path, tmp_path: Path) -> None:
     rights = pl.read_parquet(finished / "curated" / "judging" / "*.parquet").select("problem", "processes")
-    assert sorted(rights["processes"]) == [False, True]  # a package has no column that grants it
+    assert sorted(rights["processes"]) == [False, True]
     rows = pl.read_parquet(export_set(finished / "curated", "verl", tmp_path / "verl").file)
     records = [read_record(about["goldilocks"]) for about in rows["extra_info"]]
     problems = {record["id"]: problem_of_row(record["program"], "here") for record in records}

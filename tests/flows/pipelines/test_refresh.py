@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from tempfile import gettempdir
 
 import pytest
 
+from curation.difficulty import refresh as refreshing
 from curation.publish import review
 from curation.records import GoldilocksError, problem_id
 from curation.storage.locks import lock_folder
@@ -59,14 +61,20 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _without_probes() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(refreshing, "PROBE_SHARE", 0.0)
+        patch.setattr(refreshing, "RETRY_SHARE", 0.0)
+        yield
+
+
 @pytest.fixture(scope="module")
 def refreshed_once(tiny_run: Tiny, tmp_path_factory: pytest.TempPathFactory) -> tuple[Tiny, RefreshResult]:
     """A copy of the tiny run, refreshed: training saw one problem become easy, two stay where they are."""
     home = tmp_path_factory.mktemp("refreshed")
     tiny = tiny_run.copy(home)
-    tiny.run(
-        "refresh.change_probability=0.5", "refresh.probe_share=0.0", "refresh.retry_share=0.0"
-    )  # 4 attempts are never sure
+    tiny.run("refresh.change_probability=0.5")  # 4 attempts are never sure
     return tiny, refresh_run(tiny.folder, newer_policy(home), seen_in_training(home))
 
 
@@ -141,7 +149,7 @@ def test_a_refresh_weighs_the_labels_once(tiny_copy: Tiny, tmp_path: Path, monke
         opened.append(asked)
         return weighing(*asked)  # type: ignore[arg-type]
 
-    tiny_copy.run("refresh.change_probability=0.5", "refresh.probe_share=0.0", "refresh.retry_share=0.0")
+    tiny_copy.run("refresh.change_probability=0.5")
     monkeypatch.setattr(label_shards_module, "weighing", counting)
     assert refresh_run(tiny_copy.folder, newer_policy(tmp_path)).is_new
     assert len(opened) == 1
@@ -159,11 +167,13 @@ def test_a_refresh_weighs_the_labels_once(tiny_copy: Tiny, tmp_path: Path, monke
     assert set((Path(gettempdir())).glob("goldilocks-labels-*")) <= folders
 
 
-def test_the_same_refresh_again_changes_nothing(refreshed: tuple[Tiny, RefreshResult], tmp_path: Path) -> None:
+def test_the_same_refresh_again_changes_nothing(
+    refreshed: tuple[Tiny, RefreshResult], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tiny, done = refreshed
-    tiny.run(
-        "refresh.change_probability=0.5", "refresh.probe_share=1.0", "refresh.retry_share=1.0"
-    )  # the recipe is another: all have their turn
+    monkeypatch.setattr(refreshing, "PROBE_SHARE", 1.0)
+    monkeypatch.setattr(refreshing, "RETRY_SHARE", 1.0)
+    tiny.run("refresh.change_probability=0.6")  # the recipe is another: all have their turn
     wider = refresh_run(tiny.folder, tmp_path / "newer.toml", tmp_path / "seen.jsonl")
     assert (wider.is_new, wider.version.number) == (True, done.version.number + 1)
     before = stamps(tiny.folder)
@@ -192,7 +202,7 @@ def test_a_refresh_stopped_while_it_publishes_goes_on_there(
 ) -> None:
     quiet, _ = refreshed
     stopped = tiny_run.copy(tmp_path / "stopped")
-    stopped.run("refresh.change_probability=0.5", "refresh.probe_share=0.0", "refresh.retry_share=0.0")
+    stopped.run("refresh.change_probability=0.5")
     given = (stopped.folder, tmp_path / "newer.toml", tmp_path / "seen.jsonl")
     with monkeypatch.context() as patch:
         patch.setattr(curated_set.cards, "write_card", lambda *_: 1 / 0)
@@ -265,7 +275,7 @@ def test_refusals(tiny_copy: Tiny, tmp_path: Path) -> None:
         with_policy(run, policy)
     assert str(caught.value) == (
         f"--policy {policy}: unknown key `models.newer.pth`; did you mean `path`? "
-        "Allowed here: columns, kind, models, name, path, thinking."
+        "Allowed here: columns, kind, name, path, thinking."
     )
     with pytest.raises(GoldilocksError, match="no such file"):
         read_trained(tmp_path / "no.jsonl")

@@ -23,9 +23,6 @@ workers = 1
 [near_dedup]
 enabled = false # sums are alike
 
-[refresh]
-anchor_share = 0.2
-
 [[sources]]
 name = "sums"
 kind = "jsonl"
@@ -119,19 +116,6 @@ def test_judged_problems_have_the_new_policys_rates_and_others_keep_theirs(
         ("tier@2", refreshed.cost["problems"]),
     ]
     assert set(made["problem"]) == {problem_id(statement) for statement, _ in sums()}
-
-
-@pytest.mark.slow
-def test_solve_rates_that_are_stated_later_are_a_reason_to_choose_again(
-    tiers: Tiny, refreshed: RefreshResult, tmp_path: Path
-) -> None:
-    copy = tiers.copy(tmp_path)
-    stated = 'meta = ["rate"] }\nsolve_rates = [{ path = "rate", policy = "somebody", attempts = 16 }]'
-    copy.recipe.write_text(copy.recipe.read_text().replace('meta = ["rate"] }', stated))
-    assert copy.run().status == 0
-    said = goldilocks("refresh", copy.folder, "--policy", copy.recipe.parent / "tier2.toml")
-    assert said.status == 0, said.err
-    assert "judged already with this policy" not in said.out
 
 
 def test_the_command_says_how_much_stronger_the_policy_is_and_does_nothing_twice(

@@ -142,7 +142,7 @@ def test_what_cannot_be_restored_or_withheld_is_a_sentence(run: Path, tmp_path: 
 def code_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A few of the demo's programs, whose licence is withheld."""
     folder = tmp_path_factory.mktemp("code") / "run"
-    few = ["sources.0.limit=4", 'export.withhold=["Apache-2.0"]', "code.test_generation.enabled=false"]
+    few = ["sources.0.limit=4", 'export.withhold=["Apache-2.0"]', "code.make_tests=false"]
     changes = [word for change in few for word in ("--set", change)]
     said = goldilocks("run", ROOT / "flows" / "recipes" / "demo_code.toml", "--out", folder, *changes)
     assert said.status == 0, said.err

@@ -18,7 +18,7 @@ def test_sampling_and_funnel_are_shown_and_a_run_that_goes_on_goes_on_there(
 ) -> None:
     noted, run = Noted(package), Tiny(tiny_recipe, tmp_path / "run")
     monkeypatch.setitem(sys.modules, package, noted)
-    overrides = (f"monitor.{package}=true", "monitor.project=sums")
+    overrides = (f"monitor.{package}=sums",)
     for rows in (3, 4):  # other shards: every stage is made again
         assert run.run(*overrides, f"shard_rows={rows}").status == 0
     names = [name for name, _ in noted.calls]
@@ -41,8 +41,8 @@ def test_showing_changes_nothing_of_the_set_and_a_missing_package_is_a_sentence(
 ) -> None:
     before = stamps(tiny_copy.folder / "curated")
     monkeypatch.setitem(sys.modules, "trackio", Noted("trackio"))
-    assert tiny_copy.run("monitor.trackio=true").status == 0
+    assert tiny_copy.run("monitor.trackio=sums").status == 0
     assert stamps(tiny_copy.folder / "curated") == before
     monkeypatch.setitem(sys.modules, "wandb", None)
-    why = refusal("run", tiny_copy.recipe, "--out", tmp_path / "other", "--set", "monitor.wandb=true")
-    assert "monitor.wandb = true needs the package wandb" in why
+    why = refusal("run", tiny_copy.recipe, "--out", tmp_path / "other", "--set", "monitor.wandb=sums")
+    assert "monitor.wandb needs the package wandb" in why

@@ -6,6 +6,7 @@ import pytest
 
 from tests.flows.conftest import free_port, goldilocks, write_jsonl
 from tests.flows.solver import Solver, answer, statement
+from tests.patience import patient
 
 RECIPE = """
 shard_rows = 50
@@ -21,12 +22,16 @@ kind = "endpoint"
 model = "{model}"
 revision = "1"
 urls = ["{url}"]
-back_off_s = 0.01
 {key}
 
 [stage1]
 model = "student"
 """
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    patient(monkeypatch)
 
 
 def write_recipe(home: Path, url: str, model: str = "weak", key: str = "") -> Path:

@@ -52,8 +52,7 @@ model = "strong"
 kind = "recorded"
 name = "strong@1"
 path = "attempts.jsonl"
-columns = { attempts = "attempts", text = "response", model = "by" }
-models = ["big"]
+columns = { attempts = "attempts", text = "response" }
 """
 
 
@@ -82,7 +81,6 @@ def test_a_recipe_is_read(path: Path) -> None:
     assert (recipe.stage1.band.attempts, recipe.stage1.band.max_pass_rate) == (4, 0.75)
     assert recipe.stage2 is not None
     assert (recipe.stage2.band.attempts, recipe.stage2.band.max_pass_rate) == (4, 0.875)
-    assert recipe.models["strong"].model_dump()["models"] == ("big",)
 
 
 @pytest.mark.parametrize(
@@ -99,13 +97,13 @@ def test_a_recipe_is_read(path: Path) -> None:
         ("stage1.band.max_pass_rate=1", "stage1.band.max_pass_rate", 1.0),
         ("stage2.band.attempts=4", "stage2.band.max_pass_rate", 0.875),
         ("verify.limit_s=5", "verify.limit_s", 5.0),
-        ("statements.clean=false", "statements.clean", False),
+        ("code.make_tests=false", "code.make_tests", False),
         ('statements.languages=["en", "fr"]', "statements.languages", ("en", "fr")),
         ("sources.0.limit=100", "sources.0.limit", 100),
         ("sources.1.path=deep/er/x.csv", "sources.1.path", "deep/er/x.csv"),
         ("sources.1.columns.answer=meta.answer", "sources.1.columns.answer", "meta.answer"),
         ('sources.1.columns.answer={value="7"}', "sources.1.columns.answer", Pick(value="7")),
-        ("models.strong.models=['a', 'b']", "models.strong.models", ("a", "b")),
+        ("statements.disabled=['a', 'b']", "statements.disabled", ("a", "b")),
     ],
 )
 def test_set_changes_one_value(path: Path, override: str, where: str, value: Any) -> None:
@@ -215,7 +213,7 @@ def test_a_set_that_cannot_be_meant_is_refused(path: Path, override: str, said: 
         ),
         (
             changed(models={"student": {"kind": "recorded", "name": "m@1", "path": "x", "urls": []}}),
-            "unknown key `models.student.urls`; allowed here: columns, kind, models, name, path, thinking.",
+            "unknown key `models.student.urls`; allowed here: columns, kind, name, path, thinking.",
         ),
         (changed(shard_rows="many"), "`shard_rows` = 'many': input should be a valid integer."),
         (changed(shard_rows=0), "`shard_rows` = 0: input should be greater than or equal to 1."),

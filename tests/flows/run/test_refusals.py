@@ -16,6 +16,7 @@ from curation.storage.stages import read_table
 from flows.run.sampling_session import progress_phrase
 from tests.curation.policies.test_endpoint import StandIn
 from tests.flows.conftest import Tiny, goldilocks, published, stamps, write_jsonl
+from tests.patience import patient
 
 RECIPE = """
 name = "poisoned"
@@ -39,12 +40,14 @@ model = "m"
 revision = "1"
 prompt = "plain"
 urls = ["URL"]
-back_off_s = 0.01
-connect_s = 120.0
-retries = 1
 """
 PROBLEMS = {f"What is {number} plus {number} times 3?": str(4 * number) for number in (11, 12, 13, 14, 15, 16)}
 POISONED, OTHER = "What is 12 plus 12 times 3?", "What is 15 plus 15 times 3?"
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    patient(monkeypatch, retries=1)
 
 
 def says(folder: Path, refused: dict[str, int]) -> None:
@@ -117,7 +120,7 @@ def test_what_stays_refused_is_asked_by_so_many_runs_and_changes_nothing(poisone
         assert last.status == 0, last.err
         asked.append(len(journal.read_text().splitlines()) - start)
     assert [count > 0 for count in asked] == [True, True, False, False]
-    assert "no further run asks for them again; raise stage1.sampling.retry_failed" in last.out
+    assert "no further run asks for them again; another revision or decoding of the model asks anew" in last.out
     assert data_of(poisoned) == before
 
 
@@ -173,16 +176,17 @@ def test_votes_of_a_model_are_refused_and_asked_again_too(poisoned: Tiny, tmp_pa
     says(tmp_path, {POISONED: 400, OTHER: 400})
     ended = Tiny(poisoned.recipe, tmp_path / "other").run()
     assert ended.status == 1
-    assert "(400 2), more than questions.premises.max_failed = 0.01 allows (1)" in ended.err
+    assert "(400 2), more than stage1.sampling.max_failed = 0.01 allows (1)" in ended.err
 
 
-def test_refusals_for_now_are_shown_while_a_run_samples(tmp_path: Path) -> None:
+def test_refusals_for_now_are_shown_while_a_run_samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    patient(monkeypatch, retries=4)
     home = tmp_path / "inputs"
     home.mkdir()
     write_jsonl(home / "problems.jsonl", [{"question": text, "final": answer} for text, answer in PROBLEMS.items()])
     says(tmp_path, {})
     server = StandIn(tmp_path / "journal.jsonl", plan="429 429 500", says=tmp_path / "says.json")
-    (home / "poisoned.toml").write_text(RECIPE.replace("URL", server.url).replace("retries = 1", "retries = 4"))
+    (home / "poisoned.toml").write_text(RECIPE.replace("URL", server.url))
     run = Tiny(home / "poisoned.toml", tmp_path / "run")
     try:
         assert run.run().status == 0

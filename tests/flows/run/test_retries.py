@@ -11,6 +11,8 @@ from typing import Any
 import polars as pl
 import pytest
 
+from curation.config import filters
+from curation.difficulty import refresh
 from curation.policies.excerpt import excerpt
 from curation.records import problem_id
 from curation.storage.stages import read_table
@@ -25,7 +27,6 @@ workers = 1
 
 [verify]
 limit_s = 0.01    # what needs a worker takes longer
-retry_factor = 3000
 
 [[sources]]
 name = "school"
@@ -54,6 +55,13 @@ PROBLEMS = {  # reference, final answers; the verifier takes its time over the s
     CLEAR: ("11", f"12 12 12 {SUM}"),
     CURVE: (LONG, "1 3 4 5"),
 }
+
+
+@pytest.fixture(autouse=True)
+def _much_more_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(filters, "RETRY_FACTOR", 3000.0)
+    monkeypatch.setattr(refresh, "PROBE_SHARE", 0.0)
+    monkeypatch.setattr(refresh, "RETRY_SHARE", 0.0)
 
 
 @pytest.fixture
@@ -132,33 +140,33 @@ def test_the_next_run_judges_again_what_failed_and_nothing_else(slow: Tiny) -> N
 
 
 @pytest.mark.slow
-def test_what_keeps_failing_is_given_up_and_costs_nothing_more(slow: Tiny) -> None:
-    said = [slow.run("verify.retry_factor=1") for _ in range(4)]
+def test_what_keeps_failing_is_given_up_and_costs_nothing_more(slow: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(filters, "RETRY_FACTOR", 1.0)
+    said = [slow.run() for _ in range(4)]
     assert [one.status for one in said] == [0] * 4
     assert ["retry 1 of 2" in one.out for one in said] == [True, False, False, False]
     assert ["retry 2 of 2" in one.out for one in said] == [False, True, False, False]
     assert "no further run judges them again" in said[2].out
     assert decisions(slow)[SLOW]["reason"] == "verifier_failed"
     assert json.loads((verdicts_folder(slow) / retries.FILE).read_text())["round"] == 2
-    more = slow.run("verify.retries=3")
-    assert "retry 3 of 3" in more.out
-    assert slow.run("verify.retries=3").status == 0
-    assert decisions(slow)[SLOW]["reason"] is None  # with the recipe's own factor, to the power of 3
 
 
 @pytest.mark.slow
-def test_a_round_that_was_killed_goes_on_with_the_same_limits(slow: Tiny, tmp_path: Path) -> None:
-    assert slow.run("verify.retry_factor=1").status == 0
+def test_a_round_that_was_killed_goes_on_with_the_same_limits(
+    slow: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(filters, "RETRY_FACTOR", 1.0)
+    assert slow.run().status == 0
     undisturbed = slow.copy(tmp_path / "copy")
     folder = verdicts_folder(slow)
-    assert undisturbed.run("verify.retry_factor=1").status == 0
+    assert undisturbed.run().status == 0
     shutil.copytree(verdicts_folder(undisturbed), tmp_path / "done")
     # killed when the first of two shards with failures had been made again
     failing = [path.name for path in sorted((folder / "shards").iterdir()) if retries.FAILED in path.read_text()]
     assert len(failing) == 2
     (folder / "DONE.json").unlink()
     shutil.copy(tmp_path / "done" / "shards" / failing[0], folder / "shards" / failing[0])
-    assert slow.run("verify.retry_factor=1").status == 0
+    assert slow.run().status == 0
     wanted = {path.relative_to(tmp_path / "done"): path.read_bytes() for path in (tmp_path / "done").rglob("*.*")}
     assert {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*.*")} == wanted
 
@@ -175,7 +183,7 @@ def test_rejudge_carries_the_round_out(slow: Tiny) -> None:
 @pytest.mark.slow
 def test_a_refresh_judges_again_itself_and_takes_back_what_the_next_run_would(slow: Tiny, tmp_path: Path) -> None:
     """Its policy is not asked twice, so it has no next run; and a later run must not put the older set back."""
-    settings = "refresh.change_probability=1", "refresh.probe_share=0", "refresh.retry_share=0"
+    settings = ("refresh.change_probability=1",)
     assert slow.run(*settings).status == 0
     assert retries.pending_round(verdicts_folder(slow)) == 1
     write_jsonl(tmp_path / "newer.jsonl", [tries(SLOW, "2", f"{SUM} 9 9 7")])

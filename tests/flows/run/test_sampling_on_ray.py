@@ -36,7 +36,7 @@ def server(tmp_path: Path) -> Iterator[StandIn]:
     (tmp_path / "says.json").write_text(json.dumps(says))
     server = StandIn(tmp_path / "journal.jsonl", plan="slow " * 400, says=tmp_path / "says.json")
     (home / "poisoned.toml").write_text(
-        RECIPE.replace("URL", server.url).replace("shard_rows = 2", "shard_rows = 32") + "per_server = 2\n"
+        RECIPE.replace("URL", server.url).replace("shard_rows = 2", "shard_rows = 32") + "in_flight = 2\n"
     )
     yield server
     server.stop()

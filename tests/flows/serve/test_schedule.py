@@ -54,8 +54,8 @@ def test_the_server_takes_the_deployments_with_their_parameters(tmp_path: Path, 
 def test_a_recipe_without_a_trainer_is_not_trained(tmp_path: Path, under_prefect: str) -> None:
     from flows.serve.schedule import deployments
 
-    made = deployments(scheduled(tmp_path / "in", "\n[schedule]\nrefresh = false\n"))
-    assert [one.flow.name for one in made] == ["curate-math"]
+    made = deployments(scheduled(tmp_path / "in", ""))
+    assert [one.flow.name for one in made] == ["curate-math", "refresh"]
     assert not made[0].for_prefect().schedules
 
 

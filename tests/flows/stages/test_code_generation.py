@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
 import pytest
 
-from curation.config.coding import AgreementSettings
+from curation.config import CodeSettings
 from curation.programs import execution_matrix, tests_agreement
 from curation.programs.execution_matrix import Candidate
 from curation.programs.test_generation import MadeInput
@@ -18,13 +18,14 @@ from curation.records import JUDGING, SOLUTION, TEST
 from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.problem import Submission
 from curation.verify.programs.tools import Runner
-from flows.run.recipe import override_recipe, parse_recipe
+from flows.run.recipe import parse_recipe
 from flows.run.run_folder import Run
 from flows.stages.code_generation import GeneratedTests, generate_tests
-from flows.stages.hunting import begin_hunt
+from flows.stages.hunting import MUTANTS, begin_hunt
 from flows.stages.sound_tests import LARGE_BYTES, SoundTest, packed, unpacked
 from flows.stages.tests import known_inputs
 from flows.stages.units import Unit
+from tests.made_limits import made_with
 
 STATEMENT = """Sum them.
 
@@ -58,44 +59,38 @@ def made(
     runner: Runner,
     more: str,
     right: int,
-    *settings: str,
     first: str = RIGHT[0],
     limit: float = 10.0,
-    more_settings: Sequence[str] = (),
     statement: str = STATEMENT,
+    **constants: object,
 ) -> GeneratedTests:
     """Return the tests made of the samples with so many right solutions and a wrong one; nobody vouches for inputs."""
-    unit, run = problem_of(more, right, *settings, first=first, limit=limit, more_settings=more_settings)
+    unit, run = problem_of(more, right, first=first, limit=limit)
     unit.row["statement"] = statement.format(more=more)
     ids = unit.tests.select("problem", pl.col("index").alias("test"))
     matrix = execution_matrix.run_execution_matrix(
         runner,
         "sums",
         unit.problem(run, limit),
-        unit.candidates(run),
-        run.recipe.code.execution_matrix,
+        unit.candidates(),
         time_given=True,
     )
-    decisions = tests_agreement.decide_tests(matrix.runs, run.recipe.code.agreement, ids)
-    return generate_tests(run, unit, runner, matrix.runs, decisions, unit.tests, limit, (), Vouching())
+    decisions = tests_agreement.decide_tests(matrix.runs, run.recipe.code, ids)
+    with made_with(**constants):
+        return generate_tests(run, unit, runner, matrix.runs, decisions, unit.tests, limit, (), Vouching())
 
 
 def problem_of(
     more: str,
     right: int,
-    *settings: str,
     first: str = RIGHT[0],
     limit: float = 10.0,
-    more_settings: Sequence[str] = (),
 ) -> tuple[Unit, Run]:
-    """Return the problem with its samples, so many right solutions and a wrong one, and a run with these settings."""
+    """Return the problem with its samples, so many right solutions and a wrong one, and a run."""
     models = {"none": {"kind": "recorded", "path": "none.jsonl"}}
     source = {"name": "sums", "kind": "kattis", "path": "."}
     table = {"flow": "curate-code", "seed": 1, "sources": [source], "models": models, "stage1": {"model": "none"}}
-    recipe = override_recipe(
-        parse_recipe(table, "test"), [*(f"code.test_generation.{one}" for one in settings), *more_settings]
-    )
-    run = Run(Path("."), recipe, Path("."))
+    run = Run(Path("."), parse_recipe(table, "test"), Path("."))
     tests = pl.DataFrame(
         [("sums", i, *pair, "sample") for i, pair in enumerate(SAMPLES)], schema=TEST, orient="row"
     )  # fmt: skip
@@ -108,7 +103,7 @@ def problem_of(
 
 
 def test_without_a_validator_rules_of_the_statement_are_kept_and_the_wrong_program_is_caught(runner: Runner) -> None:
-    generated = made(runner, "", 3, "batch=6", "rounds=1", "max_input_kb=8")
+    generated = made(runner, "", 3, BATCH=6, ROUNDS=1, MAX_INPUT_KB=8)
     assert generated.reason == ""
     assert generated.caught[3] > 0
     for _, _, text, output, origin in generated.tests:
@@ -121,8 +116,8 @@ def test_without_a_validator_rules_of_the_statement_are_kept_and_the_wrong_progr
 
 def test_answers_are_as_the_statement_promises(runner: Runner) -> None:
     promise = "It is guaranteed that the answer is at most 5000."
-    free = made(runner, "", 3, "batch=8", "rounds=3", "max_input_kb=1")
-    bound = made(runner, promise, 3, "batch=8", "rounds=3", "max_input_kb=1")
+    free = made(runner, "", 3, BATCH=8, ROUNDS=3, MAX_INPUT_KB=1)
+    bound = made(runner, promise, 3, BATCH=8, ROUNDS=3, MAX_INPUT_KB=1)
     assert max(int(output) for _, _, _, output, _ in free.tests) > 5000
     assert bound.tests
     assert all(int(output) <= 5000 for _, _, _, output, _ in bound.tests)
@@ -138,7 +133,7 @@ print(sum(numbers))
 
 def test_inputs_of_the_kind_on_which_a_solution_crashes_are_not_kept(runner: Runner) -> None:
     def repeated(first: str) -> int:
-        tests = made(runner, "", 3, "batch=16", "rounds=4", "max_input_kb=1", first=first).tests
+        tests = made(runner, "", 3, first=first, BATCH=16, ROUNDS=4, MAX_INPUT_KB=1).tests
         assert len(tests) >= 5
         return sum(len(set(text.split()[1:])) < len(text.split()[1:]) for _, _, text, _, _ in tests)
 
@@ -147,27 +142,27 @@ def test_inputs_of_the_kind_on_which_a_solution_crashes_are_not_kept(runner: Run
 
 
 def test_why_nothing_was_made_is_said(runner: Runner) -> None:
-    formless = made(runner, "It is guaranteed that the numbers are pretty.", 2, "batch=4", "rounds=1")
+    formless = made(runner, "It is guaranteed that the numbers are pretty.", 2, BATCH=4, ROUNDS=1)
     assert (formless.tests, formless.reason) == ([], "too few solutions vote: 2, 3 wanted")
-    shown = made(runner, "", 2, "batch=4", "rounds=1", statement="Sum $n$ integers.")
+    shown = made(runner, "", 2, BATCH=4, ROUNDS=1, statement="Sum $n$ integers.")
     assert shown.tests  # in the form that the samples show
-    alone = made(runner, "", 1, "batch=4", "rounds=1")
+    alone = made(runner, "", 1, BATCH=4, ROUNDS=1)
     assert (alone.tests, alone.reason) == ([], "too few solutions vote: 1, 2 wanted")
-    promised = made(runner, "It is guaranteed that the numbers are pretty.", 3, "batch=4", "rounds=1")
+    promised = made(runner, "It is guaranteed that the numbers are pretty.", 3, BATCH=4, ROUNDS=1)
     assert promised.tests == []
     assert promised.reason.startswith("the statement promises what no relation expresses: 'It is guaranteed that the")
     assert promised.counts() == (0, 0, 0, 0, 1, promised.reason)
 
 
 def test_two_solutions_are_enough_where_the_statement_says_what_the_inputs_hold(runner: Runner) -> None:
-    generated = made(runner, "", 2, "batch=6", "rounds=1", "max_input_kb=8")
+    generated = made(runner, "", 2, BATCH=6, ROUNDS=1, MAX_INPUT_KB=8)
     assert generated.reason == ""
     assert generated.tests
     assert all(len(text.split()) == int(text.split()[0]) + 1 for _, _, text, _, _ in generated.tests)
 
 
 def test_large_inputs_at_the_limits_are_made_and_few_are_kept(runner: Runner) -> None:
-    generated = made(runner, "", 3, "batch=6", "rounds=2", "max_input_kb=1024", "keep_large=1")
+    generated = made(runner, "", 3, BATCH=6, ROUNDS=2, MAX_INPUT_KB=1024, KEEP_LARGE=1)
     sizes = sorted(len(text) for _, _, text, _, _ in generated.tests)
     assert [size > LARGE_BYTES for size in sizes] == [False] * (len(sizes) - 1) + [True]
     assert unpacked(packed("1\n" * 9)) == "1\n" * 9
@@ -180,7 +175,7 @@ def test_a_cut_input_is_refused_though_the_solutions_agree_and_an_example_is_not
     tests = pl.DataFrame(rows, schema=TEST, orient="row")
     runs = [("sums", who, True, i, True, "a", True) for who in range(3) for i in range(len(texts))]
     decisions = tests_agreement.decide_tests(
-        pl.DataFrame(runs, schema=tests_agreement.RUN, orient="row"), AgreementSettings()
+        pl.DataFrame(runs, schema=tests_agreement.RUN, orient="row"), CodeSettings()
     )  # fmt: skip
     assert set(decisions["why"]) == {"agrees"}
     unit = Unit({"id": "sums", "statement": ""}, tests, 0, pl.DataFrame(schema=SOLUTION), {})
@@ -194,7 +189,7 @@ def test_an_input_that_alone_breaks_a_formula_of_the_statement_is_refused() -> N
     tests = pl.DataFrame(rows, schema=TEST, orient="row")
     runs = [("one", who, True, i, True, "a", True) for who in range(3) for i in range(len(texts))]
     decisions = tests_agreement.decide_tests(
-        pl.DataFrame(runs, schema=tests_agreement.RUN, orient="row"), AgreementSettings()
+        pl.DataFrame(runs, schema=tests_agreement.RUN, orient="row"), CodeSettings()
     )  # fmt: skip
     statement = "Input\n\nOne line with an integer $n$ ($3 \\leq n \\leq 1000$).\n\nOutput\n\nIts square.\n"
     unit = Unit({"id": "one", "statement": statement}, tests, 0, pl.DataFrame(schema=SOLUTION), {})
@@ -206,22 +201,23 @@ def test_an_input_that_alone_breaks_a_formula_of_the_statement_is_refused() -> N
 
 def test_a_slow_program_in_python_does_not_forbid_an_input_within_its_own_limit(runner: Runner) -> None:
     slow = "import time\nend = time.process_time() + 0.25\nwhile time.process_time() < end: pass\n" + RIGHT[0]
-    found, few = {}, ("batch=1", "rounds=1", "max_input_kb=1")
-    for factor in (1, 3):
-        factors = [f"code.language_variants.python_factor={factor}"]
-        found[factor] = made(runner, "", 3, *few, "mutants=0", "hunted=0", first=slow, limit=0.3, more_settings=factors)
+    found = {}
+    for factor in (1.0, 3.0):
+        few = {"BATCH": 1, "ROUNDS": 1, "MAX_INPUT_KB": 1, "MUTANTS": 0, "HUNTED_INPUTS": 0}
+        few |= {"TIME_FACTORS": {"python": factor, "cpp": 1.0}}
+        found[factor] = made(runner, "", 3, first=slow, limit=0.3, **few)
     assert found[1].reason == "the voting solutions agree on no input, or take too long"
     assert found[3].tests
 
 
 def test_mutants_of_voting_solutions_that_pass_the_given_tests_are_hunted(runner: Runner) -> None:
-    unit, run = problem_of("", 3, "mutants=6")
-    voters = [one for one in unit.candidates(run) if one.right]
+    unit, run = problem_of("", 3)
+    voters = [one for one in unit.candidates() if one.right]
     hunt = begin_hunt(run, unit, runner, 10.0, voters, unit.tests)
     assert hunt.over, "no test has been made"
     assert hunt.failing(SAMPLES) == [frozenset()] * len(SAMPLES)
     assert hunt.mutants is not None
-    assert 1 <= len(hunt.mutants) <= 6
+    assert 1 <= len(hunt.mutants) <= MUTANTS
     assert all(mutant.index < 0 for mutant in hunt.mutants), "a mutant is no solution"
     assert not hunt.over
     everyone = frozenset(mutant.index for mutant in hunt.mutants)
@@ -231,20 +227,20 @@ def test_mutants_of_voting_solutions_that_pass_the_given_tests_are_hunted(runner
 
 def test_of_many_inputs_those_with_rare_answers_are_chosen(runner: Runner) -> None:
     unit, run = problem_of("", 3)
-    hunt = begin_hunt(run, unit, runner, 10.0, unit.candidates(run)[:1], unit.tests)
+    hunt = begin_hunt(run, unit, runner, 10.0, unit.candidates()[:1], unit.tests)
     made_inputs = [MadeInput(f"2\n1000 {n}\n", "x") for n in range(20)] + [MadeInput("2\n0 0\n", "x")]
     assert hunt.sweep(made_inputs, 1, Counter())[0].text == "2\n0 0\n"
 
 
 def test_mutants_and_hunted_inputs_catch_and_count_no_solution(runner: Runner) -> None:
-    generated = made(runner, "", 3, "batch=4", "rounds=2", "max_input_kb=8", "mutants=4", "hunted=4")
+    generated = made(runner, "", 3, BATCH=4, ROUNDS=2, MAX_INPUT_KB=8, MUTANTS=4, HUNTED_INPUTS=4)
     assert set(generated.caught) == {3}
     assert generated.inputs > 2 * 4
 
 
 def test_of_many_inputs_those_are_chosen_on_which_a_known_wrong_program_answers_otherwise(runner: Runner) -> None:
     unit, run = problem_of("", 3)
-    voters, wrong = unit.candidates(run)[:1], [one for one in unit.candidates(run) if one.right is False]
+    voters, wrong = unit.candidates()[:1], [one for one in unit.candidates() if one.right is False]
     hunt = begin_hunt(run, unit, runner, 10.0, voters, unit.tests, wrong)
     small = [MadeInput(f"2\n{n} 3\n", "x") for n in range(20)]
     telling = MadeInput("2\n900 173\n", "x")
@@ -255,8 +251,8 @@ def test_of_many_inputs_those_are_chosen_on_which_a_known_wrong_program_answers_
 
 def test_a_program_that_answers_all_sweeps_right_is_swept_no_more(runner: Runner) -> None:
     unit, run = problem_of("", 3)
-    wrong = [one for one in unit.candidates(run) if one.right is False]
-    hunt = begin_hunt(run, unit, runner, 10.0, unit.candidates(run)[:1], unit.tests, wrong)
+    wrong = [one for one in unit.candidates() if one.right is False]
+    hunt = begin_hunt(run, unit, runner, 10.0, unit.candidates()[:1], unit.tests, wrong)
     small = [MadeInput(f"2\n{n} 3\n", "x") for n in range(4)]
     for _ in range(5):
         hunt.sweep(small, 1, Counter())
@@ -264,8 +260,8 @@ def test_a_program_that_answers_all_sweeps_right_is_swept_no_more(runner: Runner
 
 
 def test_mutants_are_drawn_again_once_all_fail_and_pass_what_was_made(runner: Runner) -> None:
-    unit, run = problem_of("", 3, "mutants=4")
-    hunt = begin_hunt(run, unit, runner, 10.0, [one for one in unit.candidates(run) if one.right], unit.tests)
+    unit, run = problem_of("", 3)
+    hunt = begin_hunt(run, unit, runner, 10.0, [one for one in unit.candidates() if one.right], unit.tests)
     hunt.failing(SAMPLES)
     first = list(hunt.mutants or ())
     hunt.renew([])

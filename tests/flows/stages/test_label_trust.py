@@ -32,7 +32,7 @@ def posterior_run(tiny_recipe: Path, tmp_path_factory: pytest.TempPathFactory) -
     text = tiny_recipe.read_text().replace("shard_rows = 3", "shard_rows = 20")
     recipe.write_text(text + '\n[labels]\nrule = "posterior"\n\n[near_dedup]\nenabled = false\n')
     made = Tiny(recipe, inputs.parent / "run")
-    said = made.run("labels.drop_above=0.3", "labels.queue_above=0.1")
+    said = made.run("labels.drop_above=0.3")
     assert said.status == 0, said.err
     return made
 
@@ -63,7 +63,7 @@ def test_a_second_run_makes_nothing_again_and_another_threshold_no_attempt(poste
     copy = posterior_run.copy(tmp_path)
     labels = {path: path.read_bytes() for path in (copy.folder / "labels").rglob("*.parquet")}
     assert labels
-    assert copy.run("labels.drop_above=1.0", "labels.queue_above=0.1").status == 0
+    assert copy.run("labels.drop_above=1.0").status == 0
     assert {path: path.read_bytes() for path in (copy.folder / "labels").rglob("*.parquet")} == labels
     assert copy.table("dropped").filter(reason="suspected_wrong_label").is_empty()
     assert {name_of(3), name_of(7)} <= set(published(copy.folder, "disputed")["id"])
@@ -72,7 +72,7 @@ def test_a_second_run_makes_nothing_again_and_another_threshold_no_attempt(poste
 def test_an_accepted_reference_is_suspected_no_more(posterior_run: Tiny, tmp_path: Path) -> None:
     copy = posterior_run.copy(tmp_path)
     assert goldilocks("review", copy.folder, "--accept", name_of(3), "--answer", "46").status == 0
-    assert copy.run("labels.drop_above=0.3", "labels.queue_above=0.1").status == 0
+    assert copy.run("labels.drop_above=0.3").status == 0
     dropped = copy.table("dropped").filter(reason="suspected_wrong_label")
     assert name_of(3) not in dropped["id"].to_list()
 
@@ -114,7 +114,7 @@ def test_disputes_of_training_join_the_queue(posterior_run: Tiny, tmp_path: Path
     place.mkdir(parents=True)
     row = {"references": ["85", "86"], "evidence": "in training 86 rose", "step": 3, "statement": "", "lang": "en"}
     write_jsonl(place / "disputed.jsonl", [{"id": name_of(5), **row}, {"id": "gone", **row}])
-    assert copy.run("labels.drop_above=0.3", "labels.queue_above=0.1").status == 0
+    assert copy.run("labels.drop_above=0.3").status == 0
     queue = published(copy.folder, "disputed").filter(kind="training_disagrees")
     assert queue.select("id", "references", "evidence").rows() == [(name_of(5), ["85", "86"], "in training 86 rose")]
     assert queue.schema["wrong_label"] == pl.Float64()

@@ -30,11 +30,11 @@ def test_a_run_stops_at_a_bad_row_and_says_the_way_out(tmp_path: Path) -> None:
     out = ("--out", tmp_path / "run")
     for said in (goldilocks("run", recipe, "--dry", *out).err, refusal("run", recipe, *out)):
         assert "problems.jsonl, line 2: not JSON (NaN is no JSON number)" in said
-        assert 'set `on_bad_row = "quarantine"` for source school' in said
+        assert "set `bad_rows = 100` for source school" in said
 
 
 def test_bad_rows_are_set_aside_and_counted(tmp_path: Path, tiny_run: Tiny) -> None:
-    recipe = spoiled(tmp_path / "in", 'on_bad_row = "quarantine"')
+    recipe = spoiled(tmp_path / "in", "bad_rows = 100")
     said = goldilocks("run", recipe, "--out", tmp_path / "run")
     assert said.status == 0, said.err
     assert "bad_row" in said.out or "cannot be read" in said.out
@@ -52,7 +52,7 @@ def test_bad_rows_are_set_aside_and_counted(tmp_path: Path, tiny_run: Tiny) -> N
 
 def test_a_file_that_its_checksum_does_not_fit_is_told(tmp_path: Path) -> None:
     """Its rows have been read by then, and may be others than were written."""
-    recipe = spoiled(tmp_path / "in", 'on_bad_row = "quarantine"')
+    recipe = spoiled(tmp_path / "in", "bad_rows = 100")
     packed = gzip.compress((tmp_path / "in" / "problems.jsonl").read_bytes())
     (tmp_path / "in" / "problems.jsonl.gz").write_bytes(packed[:-8] + bytes(4) + packed[-4:])
     said = goldilocks("run", recipe, "--out", tmp_path / "run", "--set", "sources.0.path=problems.jsonl.gz")
@@ -63,7 +63,7 @@ def test_a_file_that_its_checksum_does_not_fit_is_told(tmp_path: Path) -> None:
 
 
 def test_a_budget_ends_the_run(tmp_path: Path) -> None:
-    recipe = spoiled(tmp_path / "in", 'on_bad_row = "quarantine"\nbad_rows = 1')
+    recipe = spoiled(tmp_path / "in", "bad_rows = 1")
     said = refusal("run", recipe, "--out", tmp_path / "run")
     assert "more than 1 rows cannot be read" in said
     assert "line 13: source school (problems.jsonl), row 12: `final` should be text" in said
@@ -133,7 +133,6 @@ def test_a_run_does_not_read_its_own_set(tiny_copy: Tiny, of: str) -> None:
         "a data set": [f"sources.0.path={own.parent.parent}", "sources.0.kind=dataset", *mapped],
         "a joined table": [
             f"sources.0.join.path={own}",
-            "sources.0.join.kind=parquet",
             "sources.0.join.on=question",
             "sources.0.join.key=statement",
             "sources.0.join.into=beside",

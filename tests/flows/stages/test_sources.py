@@ -97,7 +97,7 @@ def test_a_source_with_a_quarantine_beside_one_without(recipe: Path, tmp_path: P
     tries = [{"question": text, "tries": [{"text": str(value)}, {"text": "1"}]} for text, value in SUMS.items()]
     more = [{"question": "What is 3 plus 3 plus 30?", "tries": [{"text": "36"}, {"text": "1"}]}]
     write_jsonl(tmp_path / "attempts.jsonl", tries + more)
-    done = goldilocks("run", recipe, "--out", tmp_path / "run", "--set", 'sources.1.on_bad_row="quarantine"')
+    done = goldilocks("run", recipe, "--out", tmp_path / "run", "--set", "sources.1.bad_rows=100")
     assert done.status == 0, done.err
     assert "bad_row" in published(tmp_path / "run", "dropped")["reason"].to_list()
     assert set(published(tmp_path / "run", "data")["source"]) == {"school", "gone"}

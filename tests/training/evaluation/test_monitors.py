@@ -40,7 +40,7 @@ def test_every_step_is_shown_and_a_run_that_goes_on_is_the_same_run(
 ) -> None:
     noted = Noted(package)
     monkeypatch.setitem(sys.modules, package, noted)
-    settings = MonitorSettings(**{package: True, "project": "sums"})
+    settings = MonitorSettings(**{package: "sums"})
     for step in (1, 2):
         log = JsonlLog(tmp_path / "metrics.jsonl")
         monitors = open_monitors(settings, "my-run", tmp_path, {"seed": 3})
@@ -63,5 +63,5 @@ def test_nothing_is_shown_unless_asked_for_and_a_missing_package_is_named(
 ) -> None:
     assert open_monitors(MonitorSettings(), "a", tmp_path, {}) == []
     monkeypatch.setitem(sys.modules, "wandb", None)
-    with pytest.raises(ConfigError, match=r"monitor.wandb = true needs the package wandb"):
-        open_monitors(MonitorSettings(wandb=True), "a", tmp_path, {})
+    with pytest.raises(ConfigError, match=r"monitor.wandb needs the package wandb"):
+        open_monitors(MonitorSettings(wandb="sums"), "a", tmp_path, {})

@@ -127,7 +127,7 @@ def test_a_run_trains_on_what_a_server_generates(vllm_servers: VllmServers, tmp_
     made = recipe(
         steps=STEPS,
         rewards={"max_length": 80},
-        generator={"kind": "endpoint", "urls": (vllm_servers.one().url,), "per_server": 16},
+        generator={"kind": "endpoint", "urls": (vllm_servers.one().url,), "in_flight": 16},
         collector={"n_async": 16, "n_batch": 16, "max_staleness": 2},
         optim={"learning_rate": 1e-4, "warmup_steps": 0},
         checkpoints={"every": 100},

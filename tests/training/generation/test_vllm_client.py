@@ -16,6 +16,7 @@ import torch
 
 from curation.policies.completions import TokenCompletion
 from curation.records import PolicyError
+from tests.patience import patient
 from tests.waiting import until
 from training.embedded_model import WEIGHTS
 from training.generation.vllm_client import TrainingVllmClient
@@ -71,8 +72,13 @@ def start(tmp_path: Path) -> Iterator[Start]:
         server.stop()
 
 
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    patient(monkeypatch, retries=4)
+
+
 def settings(*servers: StandIn, **changes: Any) -> EndpointGeneratorSettings:
-    values: dict[str, Any] = {"back_off_s": 0.01, "connect_s": 120.0, "per_server": 4, "retries": 4, **changes}
+    values: dict[str, Any] = {"in_flight": 4, **changes}
     return EndpointGeneratorSettings(kind="endpoint", urls=tuple(server.url for server in servers), **values)
 
 
@@ -136,11 +142,14 @@ def test_what_fails_for_now_is_asked_again_with_the_same_seed(start: Start, word
     assert set(seeds) == set(range(6))
 
 
-def test_what_is_asked_again_after_an_update_shares_no_cached_prompt_with_what_came_before(start: Start) -> None:
+def test_what_is_asked_again_after_an_update_shares_no_cached_prompt_with_what_came_before(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    patient(monkeypatch, back_off_s=1.0)
     server = start("429")
 
     async def work() -> None:
-        async with TrainingVllmClient(settings(server, back_off_s=1.0), FOLDER) as servers:
+        async with TrainingVllmClient(settings(server), FOLDER) as servers:
             made = asyncio.create_task(servers.generate((1, 2), {"seed": 0, "max_tokens": 9}))
             while not server.events("asked"):
                 await asyncio.sleep(0.01)

@@ -74,7 +74,7 @@ def asking(recipe: TrainRecipe, urls: Sequence[str]) -> TrainRecipe:
     if not urls or not isinstance(recipe.generator, VllmGeneratorSettings):
         return recipe
     each = -(-recipe.collector.n_async // len(urls))
-    generator = EndpointGeneratorSettings(kind="endpoint", urls=tuple(urls), per_server=each)
+    generator = EndpointGeneratorSettings(kind="endpoint", urls=tuple(urls), in_flight=each)
     return recipe.model_copy(update={"generator": generator})
 
 

@@ -60,11 +60,9 @@ def test_what_an_earlier_stage_kept_as_the_original_stays() -> None:
     assert kept["raw_answer"].to_list() == [DIRTY["answer"]]
 
 
-def test_rewriting_and_cleaning_can_be_switched_off() -> None:
+def test_rewriting_can_be_switched_off() -> None:
     kept = filter_statements(problems(CHOICE), StatementSettings(disabled=("choices",))).kept
     assert kept["choices"].to_list() == [["A. 3", "B. 4", "C. 5"]]
-    kept = filter_statements(problems(DIRTY), StatementSettings(clean=False)).kept
-    assert kept["statement"].to_list() == [DIRTY["statement"]]
 
 
 def test_an_empty_frame() -> None:
